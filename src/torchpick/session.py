@@ -97,6 +97,11 @@ class Session:
         return Question(self.wish, demands.beyond_torch(self.request.requirements, lambda: self.machines[0]))
 
     @property
+    def strangers(self) -> list[str]:
+        """What is asked for that does not lie on torch's index."""
+        return [demand.text for demand in self.question.wanted if demand.name not in self.knowledge.family]
+
+    @property
     def base(self) -> str:
         """The wheel host, or the mirror that stands for it."""
         return wishes.of(self.request, self.environ).index_base
@@ -206,11 +211,9 @@ class Session:
             fleet = self.fleet
             first, *rest = fleet.machines
             return (first._replace(notes=(*fleet.notes, *first.notes)), *rest)
-        machine = self.machine
-        if machine.trouble is not None:
-            code, text, hint = machine.trouble
-            raise DetectionError(text, hint=hint, code=code, machine=machine)
-        return (machine,)
+        if (error := no_answer(self.machine)) is not None:
+            raise error
+        return (self.machine,)
 
     # The pick.
 
@@ -326,6 +329,14 @@ class Session:
         from torchpick.knowledge.locations import cache_dir
 
         return self._once("store", lambda: store.folder(cache_dir(self.environ)))
+
+
+def no_answer(machine: Machine) -> DetectionError | None:
+    """The error of a machine whose GPU does not answer."""
+    if machine.trouble is None:
+        return None
+    code, text, hint = machine.trouble
+    return DetectionError(text, hint=hint, code=code, machine=machine)
 
 
 def one_of(machines: tuple[Machine, ...]) -> Machine:

@@ -120,7 +120,7 @@ def _run(words: Sequence[str]) -> int:
         return int(module.run(args))
     except TorchpickError as error:
         return console.failed(error, command, words, _guard(module, words))
-    except (KeyboardInterrupt, BrokenPipeError):
+    except BrokenPipeError:
         raise
     except Exception:
         # A bug of ours: it is shown as it is, but never leaves an empty line where a shell expects an answer.

@@ -109,14 +109,13 @@ def notes(args: Arguments, *found: Note | str) -> None:
 
     A text may hold a secret; a pick's or a machine's notes do not, and to look for one costs a start some milliseconds.
     """
-    if args.quiet or not any(found):
+    found = tuple(filter(None, found))
+    if args.quiet or not found:
         return
     from torchpick.cli.show.text import note, plain, wrap
 
     sys.stdout.flush()
     for each in found:
-        if not each:
-            continue
         line = note(each) if isinstance(each, str) else f"note: {plain(each.text)}"
         print(*wrap(line, width(sys.stderr)), sep="\n", file=sys.stderr)
 

@@ -13,7 +13,7 @@ from torchpick.errors import DetectionError, UsageError
 from torchpick.machine import compact_line
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
-from torchpick.session import Session
+from torchpick.session import Session, no_answer
 
 
 def run(args: Arguments) -> int:
@@ -25,10 +25,7 @@ def run(args: Arguments) -> int:
     machine = session.machine
     if not args.gpu and args.platform is None:
         machine = machine._replace(name=compact_line.host_name(session.environ))
-    trouble = machine.trouble
-    error = (
-        None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code, machine=machine)
-    )
+    error = no_answer(machine)
     file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
     if args.json:
         line = _line(machine, error, short=args.compact)
@@ -43,11 +40,11 @@ def run(args: Arguments) -> int:
 
 
 def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
-    if not short:
-        if error is not None:
-            return console.error_json(error, "detect")
-        return dumps(envelope("detect", machine=machine))
-    return compact_line.line(machine)
+    if short:
+        return compact_line.line(machine)
+    if error is not None:
+        return console.error_json(error, "detect")
+    return dumps(envelope("detect", machine=machine))
 
 
 def _write(folder: str, name: str | None, line: str) -> str:

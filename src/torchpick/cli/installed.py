@@ -14,14 +14,10 @@ from torchpick.install.asking import TargetQuestion
 from torchpick.install.handover import Learnt
 from torchpick.installers import run as runner
 from torchpick.installers.job import Job
-from torchpick.installers.run import Command
+from torchpick.installers.run import Command, Ended
+from torchpick.machine.verify import Ran, Verified
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.installers.run import Ended
-    from torchpick.machine.verify import Ran, Verified
 
 
 def start(

@@ -20,13 +20,10 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
+from torchpick.model.stack import Stack
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, grouped, named, normal, release_key
 from torchpick.session import Session, decided
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.model.stack import Stack
 
 _INFERRED = "~"
 

@@ -30,7 +30,7 @@ def run(args: Arguments) -> int:
         return 0
     bold = console.painter()
     commands = install_lines(args, pick.machine)
-    if all(demand.name in session.knowledge.family for demand in given.question.wanted):
+    if not session.strangers:
         commands.append(answer.pip_command(pick))
     beside = answer.packages(given.environment)
     beside += older_drivers(session, pick.machine) if len(pick.machines) == 1 else []

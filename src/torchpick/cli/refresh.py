@@ -70,8 +70,8 @@ def run(args: Arguments) -> int:
 
 def _plans(args: Arguments) -> list[IndexToRead]:
     """The wheel host and the user's own index, as far as they are asked for."""
-    request = Request(requirements=tuple(args.words), backends=tuple(args.backend), channel=args.channel)
-    wish = Session(request._replace(index_base=args.index_base)).wish
+    request = Request(tuple(args.words), backends=tuple(args.backend), channel=args.channel, index_base=args.index_base)
+    wish = Session(request).wish
     if any(named(text) != "torch" for text in args.words):
         raise UsageError("refresh reads only torch", hint='such as `torchpick refresh "torch==2.14.1"`')
     is_named = bool(args.words or args.backend)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import RequirementError, UsageError
-from torchpick.model.build import TRIO
 from torchpick.model.pick import NOTHING_RUNS, pip_line
-from torchpick.model.versions import named
-from torchpick.session import Session
 
 
 def guard(words: list[str]) -> str | None:
@@ -21,21 +18,12 @@ def run(args: Arguments) -> int:
         hint = "remove `--bare`; `torchpick url --backend default` prints only the requirement"
         raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
     session = console.session(args, "pip")
-    _check_family(args.words, session)
+    for word in session.strangers:
+        hint = f"`torchpick install {word}` installs other packages together with torch, `torchpick plan` shows how"
+        raise RequirementError(f"`{word}` is not part of the torch family", hint=hint)
     pick = session.pick(everything=args.json or args.verbose)
     if console.tell_as_json(pick, args):
         return 0
     print(pick.index_url if args.bare else pip_line(pick.build, pick.wish))
     console.notes(args, *pick.every_note)
     return 0
-
-
-def _check_family(words: list[str], session: Session) -> None:
-    """What does not lie on torch's index has no place in its line."""
-    if not words:
-        return
-    for word in words:
-        name = named(word)
-        if name and name not in TRIO and name not in session.knowledge.family:
-            hint = f"`torchpick install {word}` installs other packages together with torch, `torchpick plan` shows how"
-            raise RequirementError(f"`{word}` is not part of the torch family", hint=hint)

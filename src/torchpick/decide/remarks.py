@@ -145,7 +145,13 @@ def _change(reason: Reason, verdict: Verdict) -> Change:
 
 
 def _needs(verdict: Verdict) -> tuple[int, ...]:
-    return max(numbers(_digits(objection.facts.get("needs", ""))) for objection in verdict.objections)
+    return max(map(_needed, verdict.objections))
+
+
+def _needed(objection: Objection) -> tuple[int, ...]:
+    """The number that an objection asks for."""
+    needs = objection.facts.get("needs", "")
+    return numbers(needs if is_dotted(needs) else "0")
 
 
 _OTHER_PYTHON = "with {newest}, the newest that {companion} has a wheel for: torch {version}"
@@ -166,18 +172,13 @@ _FIXABLE = {
 def _change_facts(verdict: Verdict) -> dict[str, str]:
     build = verdict.build
     newest = max(build.pythons, key=python_order, default="")
-    hardest = max(verdict.objections, key=lambda each: numbers(_digits(each.facts.get("needs", ""))))
     return {
-        **hardest.facts,
+        **max(verdict.objections, key=_needed).facts,
         "version": build.version,
         "backend": build.backend,
         "cuda": build.cuda or "",
         "python": python_name(newest).removeprefix("Python "),
     }
-
-
-def _digits(text: str) -> str:
-    return text if is_dotted(text) else "0"
 
 
 def notes(
@@ -188,8 +189,7 @@ def notes(
     remarks = []
     if not machine.counted and build.family != "xpu":
         remarks.append(_no_gpu(machine, build, table))
-    jit = [fit.gpu for fit in verdict.fits if fit.fit is Fit.JIT]
-    if jit:
+    if any(fit.fit is Fit.JIT for fit in verdict.fits):
         remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
     if not self_contained(build):
         text = "its ROCm libraries are separate packages of several GB, and installing it builds `rocm` from source"

@@ -8,8 +8,8 @@ from torchpick.decide import driver_numbers, remarks
 from torchpick.decide.demands import PackageDemand, is_beyond
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.refusal import JETSON_PAGE, begins
-from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, Build
+from torchpick.decide.stacksearch import Solution, StackSearch
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, TRITONS, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import OtherIndex, Package, PackageFacts, doubles
 from torchpick.model.request import Wish
@@ -70,7 +70,7 @@ def unknown(facts: Mapping[str, PackageFacts], demands: Iterable[PackageDemand])
 
 
 def _is_unknown(facts: Mapping[str, PackageFacts], name: str, asked: Sequence[PackageDemand]) -> bool:
-    if name in TRIO or name in WITH_TORCH or name.startswith("nvidia-"):
+    if name in TRIO or name in TRITONS or name.startswith("nvidia-"):
         return False
     known = facts.get(name)
     if known is None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, concerns, is_beyond, meets, required
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
-from torchpick.model.build import COMPANIONS, TRIO
+from torchpick.model.build import COMPANIONS, TRIO, TRITONS
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
@@ -17,8 +17,6 @@ from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import leading, release_key, span
 
-# Names of torch's own wheels: a build pins what it needs of them.
-WITH_TORCH = frozenset({"triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm"})
 # Steps of a search; the deepest real case takes some hundred.
 MOST_STEPS = 20_000
 
@@ -238,7 +236,7 @@ class _Attempt:
                 todo.append(demand.name)
         every = (*state.demands, *demands)
         needs_torch = state.needs_torch or any(
-            each.name in TRIO or (each.name in WITH_TORCH and not each.by) for each in demands
+            each.name in TRIO or (each.name in TRITONS and not each.by) for each in demands
         )
         nearer = state._replace(todo=tuple(todo), demands=every, needs_torch=needs_torch)
         fitting = tuple(build for build in state.builds if self._fits(build, demands, package))

@@ -120,6 +120,11 @@ class RequirementLine(Noun):
     text: str = ""
     hashed: bool = False
 
+    @property
+    def place(self) -> str:
+        """The index, or the page of links, that it names; empty where it names none."""
+        return self.value if self.option in ("--index-url", "--extra-index-url", "--find-links") else ""
+
 
 def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
     """The entries of a file; `${NAME}` is filled in, as pip does."""

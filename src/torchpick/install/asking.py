@@ -14,8 +14,7 @@ from torchpick.environment.targets import Target
 from torchpick.errors import RequirementError, UsageError
 from torchpick.installers import choice, own_settings
 from torchpick.installers.choice import Installer
-from torchpick.installers.job import TRITONS
-from torchpick.model.build import DEFAULT_INDEX, TRIO
+from torchpick.model.build import DEFAULT_INDEX, TRIO, TRITONS
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts

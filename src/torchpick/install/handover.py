@@ -11,7 +11,7 @@ from torchpick.errors import InstallerError
 from torchpick.install import files
 from torchpick.install.asking import TargetQuestion
 from torchpick.installers import copies, store
-from torchpick.installers.job import TRITONS, Job
+from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.build import TRIO, is_on_host_of
@@ -117,8 +117,7 @@ def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
         at_home = item.url.partition("#")[0] == named or is_on_host_of(item.url, index)
         strays = item.name in TRIO and item.name not in job.placed and index and not at_home
         if strays or (
-            item.name not in {*asking.session.knowledge.family, *TRITONS, *job.placed}
-            and job.own.is_wheel_index(item.url)
+            item.name not in {*asking.session.knowledge.family, *job.placed} and job.own.is_wheel_index(item.url)
         ):
             raise InstallerError(
                 f"{item.name} {item.version} would come from {redacted(item.url)}",

@@ -20,10 +20,10 @@ from torchpick.install.asking import TargetQuestion
 from torchpick.install.handover import Learnt
 from torchpick.install.unread import READ, LearntPackages, UnreadWheels
 from torchpick.installers import resolution
-from torchpick.installers.job import TRITONS, Job
+from torchpick.installers.job import Job
 from torchpick.installers.resolution import Resolution
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.build import COMPANIONS, TRIO, Build
+from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.table import Table

@@ -21,13 +21,14 @@ def without_wheel_indexes(
     That is where one names a PyTorch wheel index, or lies on another computer: an installer would read it again.
     """
     sources = asked.sources
-    if not any("://" in path or any(map(_names_wheel_index, entries)) for (path, _), entries in sources.items()):
+    named = any(is_wheel_host(entry.place) for entries in sources.values() for entry in entries)
+    if not named and not any("://" in path for path, _ in sources):
         return asked, (), ()
     notes = []
     texts = {False: "", True: ""}
     for (path, limits), entries in sources.items():
         for entry in entries:
-            if _names_wheel_index(entry):
+            if is_wheel_host(entry.place):
                 shown = redacted(path) if "://" in path else os.path.basename(path)
                 text = f"{shown} line {entry.first} names a PyTorch wheel index, left out for this run"
                 notes.append(Note("INDEX_LEFT_OUT", f"{text}: {redacted(entry.value)}"))
@@ -39,11 +40,6 @@ def without_wheel_indexes(
     paths = {kind: (each.path,) for kind, each in files.items()}
     given = asked.given._replace(files=(*asked.opaque, *paths.get(False, ())), constraints=paths.get(True, ()))
     return asked._replace(given=given), tuple(files.values()), tuple(notes)
-
-
-def _names_wheel_index(entry: RequirementLine) -> bool:
-    """Whether the line makes a PyTorch wheel index count for every package."""
-    return entry.option in ("--index-url", "--extra-index-url", "--find-links") and is_wheel_host(entry.value)
 
 
 def _line(entry: RequirementLine, path: str) -> str:

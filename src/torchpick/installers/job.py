@@ -17,8 +17,6 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick, with_extras
 
-# What torch itself may pull in of its family.
-TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
 # Options of pip and uv that install again what is there.
 _AGAIN = frozenset({"--force-reinstall", "--reinstall", "--reinstall-package", "--ignore-installed", "-I"})
 

@@ -51,11 +51,6 @@ def suits(pick: Pick) -> Callable[[Wheel], bool]:
     return judge
 
 
-def requirement(wheel: Wheel) -> str:
-    """A line that names the very file, so that no index is asked for the project."""
-    return f"{wheel.name} @ {address(wheel)}"
-
-
 def address(wheel: Wheel) -> str:
     """Where it lies, with its hash where that is known."""
     return wheel.url + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
@@ -82,11 +77,7 @@ def measured(build: Build, file: str) -> str | None:
 
 def page(found: Iterable[Wheel]) -> str:
     """One HTML page for `--find-links`. No date: uv needs none on such a page, and pip reads none in HTML."""
-    lines = []
-    for wheel in found:
-        digest = f"#sha256={wheel.sha256}" if wheel.sha256 else ""
-        lines.append(f'<a href="{_escaped(wheel.url + digest)}">{_escaped(wheel.file)}</a><br/>')
-    body = "\n".join(lines)
+    body = "\n".join(f'<a href="{_escaped(address(each))}">{_escaped(each.file)}</a><br/>' for each in found)
     return f"<!DOCTYPE html>\n<html>\n<body>\n{body}\n</body>\n</html>\n"
 
 

@@ -160,7 +160,7 @@ def check_files(own: OwnSettings, installer: str) -> None:
     asked = requirements.read(Given(constraints=there), own.environ, own.fetch)
     for (path, _), entries in asked.sources.items():
         for entry in entries:
-            if entry.option in ("--index-url", "--extra-index-url", "--find-links") and own.is_wheel_index(entry.value):
+            if own.is_wheel_index(entry.place):
                 hint = f"leave that line out: `{redacted(entry.value)}` would supply other packages too"
                 raise UsageError(f"{redacted(path)} line {entry.first} names a PyTorch wheel index", hint=hint)
 

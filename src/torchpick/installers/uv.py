@@ -6,10 +6,11 @@ from torchpick.decide.remarks import installs_from
 from torchpick.environment.requirementfiles import not_below
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, store, tools
-from torchpick.installers.job import TRITONS, Job
+from torchpick.installers.job import Job
 from torchpick.installers.own_settings import SettingChanges
 from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
+from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import NEVER

@@ -71,7 +71,7 @@ def _users(words: Iterable[str], own: OwnSettings, place: str) -> list[str]:
 def _limit(pick: Pick, name: str, wheels: Iterable[Wheel]) -> str:
     """The one version; with files, the very one for the machine's Python."""
     mine = next(filter(links.suits(pick), wheels), None)
-    return f"{name}=={pick.build.pins[name]}" if mine is None else links.requirement(mine)
+    return f"{name}=={pick.build.pins[name]}" if mine is None else f"{name} @ {links.address(mine)}"
 
 
 def address(path: str) -> str:

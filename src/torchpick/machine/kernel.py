@@ -120,8 +120,11 @@ class KernelFacts(Noun):
 
     @property
     def nvidia(self) -> tuple[PciGpu, ...]:
-        """NVIDIA's GPUs on the PCI bus that are this machine's: one given to a virtual machine is not."""
-        return tuple(gpu for gpu in self.pci if gpu.vendor == NVIDIA and gpu.bound != "vfio-pci")
+        return self.of(NVIDIA)
+
+    def of(self, vendor: int) -> tuple[PciGpu, ...]:
+        """A vendor's GPUs on the PCI bus that are this machine's: one given to a virtual machine is not."""
+        return tuple(gpu for gpu in self.pci if gpu.vendor == vendor and gpu.bound != "vfio-pci")
 
     @property
     def vfio(self) -> tuple[PciGpu, ...]:

@@ -43,8 +43,8 @@ def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowle
     if not gpus and world.system == "win32":
         return _counting(_on_windows(facts, first, knowledge.other_names), None, knowledge)
     if not gpus:
-        idle = [pci for pci in facts.pci if pci.vendor == kernel.AMD and pci.bound != "vfio-pci"]
-        return Seen(notes=tuple(Note("AMD_NOT_USABLE", _unusable(pci, knowledge.other_names)) for pci in idle))
+        idle = (Note("AMD_NOT_USABLE", _unusable(pci, knowledge.other_names)) for pci in facts.of(kernel.AMD))
+        return Seen(notes=tuple(idle))
     if not world.exists("/dev/kfd"):
         text = f"{labels(gpus)}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
         return Seen(tuple(gpu._replace(counted=False) for gpu in gpus), notes=(Note("GPU_NOT_PASSED_IN", text),))
@@ -69,14 +69,14 @@ def _counting(gpus: list[Gpu], override: Arch | None, knowledge: Knowledge) -> S
 
 def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:
     """With its product's name: from RDNA3 on the kernel's own says "ip discovery" for each."""
-    device = next((pci.device for pci in facts.pci if pci.vendor == kernel.AMD and pci.address == gpu.pci), None)
+    device = next((pci.device for pci in facts.of(kernel.AMD) if pci.address == gpu.pci), None)
     product = None if device is None else names.amd_device(device)
     return gpu if product is None else gpu._replace(name=product.name)
 
 
 def _on_windows(facts: KernelFacts, first: int, names: OtherNames) -> list[Gpu]:
     """The GPUs by their PCI ids: Windows has no list of compute nodes, and AMD's driver there is asked nothing."""
-    known = [(pci, names.amd_device(pci.device)) for pci in facts.pci if pci.vendor == kernel.AMD]
+    known = [(pci, names.amd_device(pci.device)) for pci in facts.of(kernel.AMD)]
     found = [(pci, product) for pci, product in known if product is not None]
     return [
         Gpu(
@@ -145,9 +145,8 @@ def override_arch(text: str) -> Arch | None:
 
 def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool) -> Seen:
     """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
-    devices = [pci for pci in facts.pci if pci.vendor == kernel.INTEL and pci.bound != "vfio-pci"]
     gpus: list[Gpu] = []
-    for pci in devices:
+    for pci in facts.of(kernel.INTEL):
         named = knowledge.other_names.intel_device(pci.device)
         if named is not None and named.supported:
             place = first + len(gpus)

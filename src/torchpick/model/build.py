@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 # Companions are pinned with torch; the rest of its family is only kept to the wheel host (compat/family.json).
 COMPANIONS = ("torchvision", "torchaudio")
 TRIO = frozenset({"torch", *COMPANIONS})
+# Names of torch's own wheels of triton: a build pins what it needs of them.
+TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
 # The backend of the default package index's own wheels: plain versions, on the user's own index.
 DEFAULT_INDEX = "default"
 # What names a build in JSON.

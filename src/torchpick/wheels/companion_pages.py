@@ -41,14 +41,13 @@ class CompanionPages:
 
     def paired(self, row: Build) -> Build:
         """The row with the companions that have a file for its backend and platform and are built for its torch."""
-        found = {name: self._best(name, row) for name in COMPANIONS}
+        found = {name: one for name in COMPANIONS if (one := self._best(name, row)) is not None}
         versions = {
             name: "".join((one.version, *_files(one, row)[0].wheel.version.partition("+")[1:]))
             for name, one in found.items()
-            if one is not None
         }
-        bases = {name: _basis(one, row) for name, one in found.items() if one is not None}
-        pythons = {name: tags for name, one in found.items() if one is not None and (tags := _pythons(one, row))}
+        bases = {name: _basis(one, row) for name, one in found.items()}
+        pythons = {name: tags for name, one in found.items() if (tags := _pythons(one, row))}
         return row._replace(companions=versions, companion_basis=bases, companion_pythons=pythons)
 
     def _best(self, name: str, row: Build) -> CompanionRelease | None:

@@ -6,7 +6,7 @@ The same for the table, which is made of evidence/packages.jsonl, and for a whee
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from email.parser import HeaderParser
 from typing import Any, TypeVar
 
@@ -62,12 +62,13 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
     """A line of evidence as a version of its package."""
     number = line["version"]
     linked = line["needed"]
-    dlopens = _within(rule.dlopens, number) or ()
+    dlopens = next(_within(rule.dlopens, number), ())
     code = _code(line, rule)
     requires = _requires(line["requires"], rule, number, around.known)
     needs = sorted({*(name for name in linked if _CUDA_LIBRARY.fullmatch(name)), *dlopens})
     majors = {int(match[1]) for name in linked if (match := _MAJOR.fullmatch(name))}
-    cuda = _within(rule.cuda, number) or (str(min(majors)) if majors and not rule.per_cuda else None)
+    linked_cuda = str(min(majors)) if majors and not rule.per_cuda else None
+    cuda = next(_within(rule.cuda, number), linked_cuda)
     torch = any(name.startswith(("libtorch", "libc10")) for name in linked)
     whole = all(library.get("whole", True) for library in line["code"])
     ref = f"{line['file']} sha256:{line['sha256']}"
@@ -85,11 +86,9 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
     }
 
 
-def _within(by_specifier: Mapping[str, T], number: str) -> T | None:
-    """The value of the first specifier that has the version."""
-    return next(
-        (value for text, value in by_specifier.items() if SpecifierSet(text).contains(number, prereleases=True)), None
-    )
+def _within(by_specifier: Mapping[str, T], number: str) -> Iterator[T]:
+    """The value of each specifier that has the version."""
+    return (value for text, value in by_specifier.items() if SpecifierSet(text).contains(number, prereleases=True))
 
 
 def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row]:
@@ -126,12 +125,7 @@ def _requires(texts: Iterable[str], rule: WheelRule, number: str, known: Contain
         if requirement.marker is not None and "extra" in str(requirement.marker) and not rule.extras:
             continue
         found.append(str(requirement))
-    found += [
-        requirement
-        for specifier, requirement in rule.beyond.items()
-        if SpecifierSet(specifier).contains(number, prereleases=True)
-    ]
-    return found
+    return [*found, *_within(rule.beyond, number)]
 
 
 def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | None]) -> str | None:
