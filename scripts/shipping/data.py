@@ -237,9 +237,7 @@ def answer(question: Mapping[str, Any]) -> str | None:
 class _Alone(Session):
     """No setting of this user binds: the same question has the same answer everywhere."""
 
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        return ()
+    limits: tuple[Limit, ...] = ()
 
 
 @cache

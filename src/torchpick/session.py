@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 
+def looked_up_once(look: Callable[[Session], T]) -> T:
+    """A property of a session that all sessions of its run share, where they are about the same machine."""
+    return property(lambda session: session.once(look.__name__, lambda: look(session)))  # type: ignore[return-value]
+
+
 class Session:
     """A request, the variables it was made under, and what follows from them.
 
@@ -68,9 +73,9 @@ class Session:
         """The session of the same request without its requirements."""
         return self.asking(self.request._replace(requirements=()))
 
-    def _once(self, what: str, look: Callable[[], T], *of: object) -> T:
+    def once(self, what: str, look: Callable[[], T], *of: object) -> T:
         """The fact, looked up once for the machine that the request is about and for what else it depends `of`."""
-        key = (what, *(getattr(self.request, name) for name in MACHINE_FIELDS), *of)
+        key = (what, *(getattr(self.request, name) for name in (*MACHINE_FIELDS, "strict")), *of)
         if key not in self._known:
             self._known[key] = look()
         return self._known[key]  # type: ignore[return-value]  # kept under the name of what looked it up
@@ -112,12 +117,9 @@ class Session:
 
         return fetcher(self.environ, offline=self.offline)(url)
 
-    @property
+    @looked_up_once
     def limits(self) -> tuple[Limit, ...]:
         """The constraints that bind unasked: of variables, and of the settings of the environment where it is here."""
-        return self._once("limits", self._limits, self.installer)
-
-    def _limits(self) -> tuple[Limit, ...]:
         from torchpick.environment import settingsfiles
 
         here = self.settings_prefix
@@ -172,12 +174,9 @@ class Session:
 
     # The machine.
 
-    @property
+    @looked_up_once
     def machine(self) -> Machine:
         """The one machine that flags and this computer make, its trouble included; what is given is not looked up."""
-        return self._once("machine", self._machine)
-
-    def _machine(self) -> Machine:
         facts = given.read(self.request, self.knowledge)
         if facts.gpus is not None and len(facts.gpus) < 2 and not facts.only:
             machine = given.machine(facts, facts.gpus, World.here())
@@ -190,12 +189,12 @@ class Session:
             return machine
         return driver_numbers.completed(given.checked(machine, facts), self.knowledge.rules.drivers)
 
-    @property
+    @looked_up_once
     def listed(self) -> Fleet:
         """The machines of `--machine`, as the files have them."""
         from torchpick.machine import machinefiles
 
-        return self._once("listed", lambda: machinefiles.listed(self.request, self.knowledge), self.request.strict)
+        return machinefiles.listed(self.request, self.knowledge)
 
     @property
     def fleet(self) -> Fleet:
@@ -235,12 +234,9 @@ class Session:
             user_base=self.user_base if own else None,
         )
 
-    @property
+    @looked_up_once
     def user_base(self) -> str | None:
         """Distinguishes the user's own index from others in the cache; None where the settings name none."""
-        return self._once("user_base", self._user_base)
-
-    def _user_base(self) -> str | None:
         from torchpick.index import index_places
 
         try:
@@ -282,7 +278,7 @@ class Session:
     def _packages(self, machine: Machine) -> Mapping[str, PackageFacts]:
         from torchpick.knowledge.packages import KnownPackages
 
-        return self._once("packages", lambda: KnownPackages(self.environ, machine.platform.name))
+        return self.once("packages", lambda: KnownPackages(self.environ, machine.platform.name))
 
     def pick(self, *, everything: bool = True) -> Pick:
         """The pick, or NoBuildError where nothing runs."""
@@ -290,12 +286,9 @@ class Session:
 
     # Where it is installed, and by what.
 
-    @property
+    @looked_up_once
     def target(self) -> Target:
         """The environment to install into, of the target interpreter; a version that was given must be its own."""
-        return self._once("target", self._target)
-
-    def _target(self) -> Target:
         from torchpick.environment import interpreter, targets, world
 
         (machine,) = self.machines
@@ -310,25 +303,23 @@ class Session:
         """The settings of the user's pip and uv in an environment; without one those of variables alone."""
         from torchpick.installers import own_settings
 
-        def read() -> OwnSettings:
-            return own_settings.read(self.environ, prefix, self.fetch, self.base)
+        base = self.base
+        return self.once("settings", lambda: own_settings.read(self.environ, prefix, self.fetch, base), prefix, base)
 
-        return self._once("settings", read, prefix, self.request.index_base)
-
-    @property
+    @looked_up_once
     def uv(self) -> str | None:
         """The uv that would be used, if there is one."""
         from torchpick.installers import tools
 
-        return self._once("uv", lambda: tools.uv(self.environ))
+        return tools.uv(self.environ)
 
-    @property
+    @looked_up_once
     def store(self) -> str:
         """The folder for the files that an installer is given."""
         from torchpick.installers import store
         from torchpick.knowledge.locations import cache_dir
 
-        return self._once("store", lambda: store.folder(cache_dir(self.environ)))
+        return store.folder(cache_dir(self.environ))
 
 
 def no_answer(machine: Machine) -> DetectionError | None:
@@ -341,10 +332,11 @@ def no_answer(machine: Machine) -> DetectionError | None:
 
 def one_of(machines: tuple[Machine, ...]) -> Machine:
     """The machine that packages are for; UsageError where there are several."""
-    if len(machines) > 1:
+    first, *others = machines
+    if others:
         hint = "ask for one of them at a time; `torchpick fleet` answers for many"
         raise UsageError(f"packages are for one machine, and {len(machines)} were given", hint=hint)
-    return machines[0]
+    return first
 
 
 def decided(answer: Answer, table: Table | None = None) -> Answer:
