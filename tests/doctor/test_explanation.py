@@ -287,3 +287,49 @@ def test_an_error_that_another_build_would_fix_has_the_command(
 
     (error,) = explanation.explain([KERNELS.encode()], session).errors
     assert (error.command is not None) == shown
+
+
+LISTING = "Package Version\ntorch 2.8.0\ntorchvision 0.23.0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "ids"),
+    [
+        # The default index's wheel of 2.8.0 is a CPU build for Windows, and for CUDA 12.8 on Linux.
+        ((LISTING, "RTX 4070, driver 580.95.05, Windows 11"), [("NOT_COMPILED_WITH_CUDA", ["CPU_ONLY_BUILD"])]),
+        ((LISTING, "GTX 1080 Ti, driver 580.95.05, Ubuntu"), [("NO_KERNEL_IMAGE", ["NO_KERNELS"])]),
+        (("torch 2.8.0 is installed, torchvision too", "RTX 4070, driver 580.95.05, Windows 11"), []),
+    ],
+)
+def test_a_torch_of_a_listing_without_a_label_is_the_default_index_s(
+    lines: tuple[str, ...], ids: list[tuple[str, list[str]]], home: Home
+) -> None:
+    assert here(explained(home, *lines))[: len(ids) or None] == ids
+
+
+def test_a_torch_that_cannot_run_is_said_beside_an_error_that_says_nothing_of_it(home: Home) -> None:
+    lines = ("CUBLAS_STATUS_NOT_INITIALIZED", "torch 2.5.1+cu124, RTX 5080, driver 580.95.05")
+
+    assert here(explained(home, *lines)) == [("CUBLAS_NOT_INITIALIZED", []), ("NO_KERNEL_IMAGE", ["NO_KERNELS"])]
+
+
+@pytest.mark.parametrize(
+    ("text", "sound"),
+    [
+        ("it is slow on my RTX 3090, torch 2.9.1+cu128, driver 580.95.05", ", and driver 580.95.05 supports its CUDA"),
+        ("it is slow on my RTX 3090, torch 2.9.1+cu128", ""),
+        ("it is slow on my RTX 5090, torch 2.5.1+cu124", None),
+        ("it is slow on my RTX 3090", None),
+    ],
+)
+def test_a_torch_of_the_text_that_runs_is_said_to_run(text: str, sound: str | None, home: Home) -> None:
+    said = [note.text for note in explained(home, text).notes if note.code == "TORCH_RUNS"]
+
+    whole = f"torch 2.9.1+cu128 has code for RTX 3090 (sm_86){sound}: another build changes nothing"
+    assert said == ([] if sound is None else [whole])
+
+
+def test_no_torch_is_advised_for_another_program(home: Home) -> None:
+    (error,) = explained(home, "cupy: CUDA driver version is insufficient for CUDA runtime version", "RTX 3090").errors
+
+    assert (error.cause.id, error.command) == ("PACKAGE_DRIVER", None)

@@ -69,7 +69,7 @@ def of_text(text: bytes) -> Mentions:
         ("driver version: 470.57\ndriver version: 535.1", Mentions(driver="470.57")),
         ("found version 11040\nCUDA Version: 12.2", Mentions(driver_cuda="11.4")),
         ("found version 9020", Mentions(driver_cuda="9.2")),
-        ("torch==2.8.0\ntorch==2.9.1", Mentions(torch="2.8.0")),
+        ("torch==2.8.0\ntorch==2.9.1", Mentions(torch="2.8.0", packages={"torch": "2.9.1"})),
         ("torch v2.6.0+rocm6.4.1 and more", Mentions(torch="2.6.0+rocm6.4.1")),
         ("2026-11-22 03:12:11 torch 2.9.1+cpu", Mentions(torch="2.9.1+cpu")),
         ("x" * (1 << 16) + " torch 2.9.1", Mentions()),
@@ -137,10 +137,11 @@ def test_what_is_said_of_the_surroundings(text: str, platform: str | None, fact:
 
 
 def test_a_line_may_come_in_pieces_and_only_the_start_is_read() -> None:
-    assert of_text(b"torch 2.9.1\n") == Mentions(torch="2.9.1")
+    here = Mentions(torch="2.9.1", packages={"torch": "2.9.1"})
+    assert of_text(b"torch 2.9.1\n") == here
     block = b"x" * ((1 << 20) - 1) + b"\n"
     assert of_text(block * 4 + b"\ntorch 2.9.1\n") == Mentions()
-    assert of_text(block * 3 + b"torch 2.9.1\n") == Mentions(torch="2.9.1")
+    assert of_text(block * 3 + b"torch 2.9.1\n") == here
 
 
 @pytest.mark.parametrize(

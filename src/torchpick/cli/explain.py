@@ -28,7 +28,8 @@ def run(args: Arguments) -> int:
     session = Session(request, report=console.waiting)
     found = explain(_chunks(args.words), session)
     if not found.errors:
-        hint = "`torchpick doctor` examines the environment itself"
+        sound = [note.text for note in found.notes if note.code == "TORCH_RUNS"]
+        hint = "; ".join([*sound, "`torchpick doctor` examines the environment itself"])
         raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
     if args.json:
         findings = [_finding(each) for each in found.errors]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from torchpick.doctor import examination, logs, mentions, signatures
@@ -13,6 +13,7 @@ from torchpick.doctor.subject import Described
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
+from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import ERROR, Finding
 from torchpick.model.machine import GivenGpu, Machine, Note
 from torchpick.model.noun import Noun
@@ -83,7 +84,8 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     facts = _facts(said, request, session)
     alone = Explanation(_explained(matches, facts, known))
     is_described = said.torch is not None and (request.gpus is not None or session.given_gpus)
-    if not any(match.signature.findings for match in matches) and not (is_described and not matches):
+    is_of_build = is_described or any(match.signature.findings for match in matches)
+    if not is_of_build or "other program" in facts:
         return alone
     asked = session.asking(request)
     # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
@@ -101,12 +103,11 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         is_of_a_build = any(_BY_TORCH & {*each.cause.findings[:1]} for each in alone.errors)
         return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN) if is_of_a_build else notes)
-    if not matches:
-        matches = tuple(_by_finding(exam, known.values(), said))
+    matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     facts |= _facts_of(exam)
     if exam.subject.torch is not None and exam.remedy is not None:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
-    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *machine.notes))
+    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *_sound(exam, said), *machine.notes))
 
 
 def _explained(
@@ -129,11 +130,26 @@ def _examined(session: Session, said: Mentions) -> Examination:
         exam = examination.examine(session, torch_alone=True)
         installed = exam.subject.torch
         is_same = installed is not None and said.torch in (installed.version, installed.release)
-        # Without a label, or the CUDA that goes with it, nothing can be said of a build.
-        if said.torch is None or is_same or not ("+" in said.torch or said.cuda):
+        if said.torch is None or is_same:
             return exam
-    packages = {**said.packages, **({} if said.torch is None else {"torch": said.torch})}
-    return examination.described(session, packages if "+" in packages.get("torch", "") or said.cuda else {}, said.cuda)
+    version = said.torch or ""
+    cuda = said.cuda
+    if cuda is None and version == said.packages.get("torch") and len(said.packages) > 1:
+        cuda = _of_default_index(session, version)
+    # Without a label, or the CUDA that goes with it, nothing can be said of a build.
+    is_build = version != "" and ("+" in version or cuda is not None)
+    if not is_build and not is_elsewhere:
+        return exam
+    return examination.described(session, {**said.packages, "torch": version} if is_build else {}, cuda or None)
+
+
+def _of_default_index(session: Session, release: str) -> str | None:
+    """The CUDA of the default index's wheel, whose version has no label; "" for a CPU build, None where not known."""
+    platform = session.machine.platform.name
+    if platform in _MACS:
+        return None
+    shelf = session.knowledge.table((platform,), DEFAULT_INDEX).of(platform)
+    return next((build.cuda or "" for build in shelf.builds(release)), None) if release in shelf.releases() else None
 
 
 def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
@@ -187,11 +203,23 @@ def _facts_of(exam: Examination) -> set[str]:
     return facts | ({"torch runs"} if torch.verdict is not None and torch.verdict.ok else set())
 
 
-def _by_finding(exam: Examination, known: Iterable[Signature], said: Mentions) -> Iterator[Match]:
-    """What is wrong with the torch that the text names, though no known error stands in it."""
-    wrong = [finding.code for finding in exam.findings if finding.severity == ERROR and finding.by_torch]
-    if said.torch is not None and isinstance(exam.subject, Described) and wrong:
-        yield from [Match(each, 0, f"torch {said.torch}") for each in known if wrong[0] in each.findings[:1]][:1]
+def _by_finding(
+    exam: Examination, known: Iterable[Signature], said: Mentions, matches: Collection[Match]
+) -> Iterator[Match]:
+    """What is wrong with the torch that the text names, though no known error in it says so."""
+    wrong = [finding.code for finding in exam.findings if finding.severity == ERROR and finding.by_torch][:1]
+    shown = {code for match in matches for code in match.signature.findings}
+    if isinstance(exam.subject, Described) and exam.subject.torch is not None and wrong and not shown & {*wrong}:
+        yield from [Match(each, 0, f"torch {said.torch}") for each in known if wrong == [*each.findings[:1]]][:1]
+
+
+def _sound(exam: Examination, said: Mentions) -> Iterator[Note]:
+    """That nothing is wrong with the torch that the text names."""
+    torch, driver = exam.subject.torch, exam.subject.machine.driver
+    if isinstance(exam.subject, Described) and torch is not None and exam.ok:
+        behind = "" if driver is None or said.driver is None else f", and driver {driver.version} supports its CUDA"
+        text = f"{torch.label} has code for {exam.subject.labels()}{behind}: another build changes nothing"
+        yield from [Note("TORCH_RUNS", text)] if torch.verdict is not None and torch.verdict.ok else []
 
 
 def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:

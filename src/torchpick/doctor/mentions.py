@@ -54,7 +54,8 @@ _JETPACK = re.compile(r"JetPack (?:SDK )?([4-7])(?:\.\d)*", re.IGNORECASE)
 _OF_JETPACK = {"4": "10.2", "5": "11.4", "6": "12.6", "7": "13.0"}
 # A line of `pip list`, `pip freeze` or collect_env: torch's family and what is built against it.
 _PACKAGE = re.compile(
-    r"^(?:\[(?:pip3?|conda)\] )?(?P<name>torch(?:vision|audio|codec|ao)|xformers|vllm|flash[_-]attn|bitsandbytes|triton"
+    r"^(?:\[(?:pip3?|conda)\] )?(?P<name>torch(?=(?:==| )[\d.]+(?: pypi_0 pypi)?$)"
+    r"|torch(?:vision|audio|codec|ao)|xformers|vllm|flash[_-]attn|bitsandbytes|triton"
     r"|numpy)(?:==| )(?P<version>\d[\w.+]{1,40})",
     re.MULTILINE | re.IGNORECASE,
 )
