@@ -24,3 +24,23 @@ def test_no_error_shows_a_secret(words: list[str], capsys: pytest.CaptureFixture
 
     assert "mirror.example" in out + err
     assert not [part for part in ("p@ss", "@ss", "TOKEN") if part in out + err]
+
+
+@pytest.mark.parametrize(
+    "mirror",
+    [
+        *("https:/me:SEC@mirror.example/whl", "//me:SEC@mirror.example", "https//me:SEC@mirror.example/whl"),
+        *("ftp://me:SEC@mirror.example", "me:SEC@mirror.example/whl", "https:\\\\me:SEC@mirror.example"),
+        *("https://me:SEC RET@mirror.example/whl", "https://me:SEC\nRET@mirror.example/whl"),
+    ],
+)
+def test_the_address_of_a_mirror_shows_no_password_however_it_is_mistyped(
+    mirror: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in ("url", "plan", "install torch", "lock torch", "env", "list", "doctor", "refresh"):
+        gpu = [] if words == "refresh" else ["--gpu", "6.1"]
+        assert main([*words.split(), *gpu, "--index-base", mirror]) == 2, words
+        said = "".join(capsys.readouterr())
+        assert "mirror.example" in said, words
+        assert "SEC" not in said, words
+        assert "RET" not in said, words

@@ -64,7 +64,8 @@ def _base(url: str) -> str:
 def _refused(url: str, why: str, hint: str) -> UsageError:
     from torchpick.model.redaction import redacted  # one file more for each `url`
 
-    return UsageError(f"`{redacted(url)}` {why}", hint=hint)
+    # On one line, as in free text a line's end is the end of a password, too.
+    return UsageError(f"`{redacted(' '.join(url.split()))}` {why}", hint=hint)
 
 
 def _has_host(rest: str) -> bool:
