@@ -10,7 +10,7 @@ from typing import Any
 from torchpick.errors import UsageError
 from torchpick.model.finding import Finding, worst_first
 from torchpick.model.machine import Machine
-from torchpick.model.pick import Pick
+from torchpick.model.pick import Pick, machines_of
 from torchpick.model.request import CHANNELS, Request
 from torchpick.model.stack import Stack
 from torchpick.session import Session
@@ -79,12 +79,12 @@ def fleet(
     found = frontier.outlook(listed, session.table_of(listed.machines), wish)
     groups = []
     for group in found.groups:
-        places = sorted({machine for machine, _ in group.members})
+        places = machines_of(group.members)
         pick = Pick(tuple(listed.machines[place] for place in places), wish, (group.verdict,), ())
         groups.append(HostGroup(pick, listed.hosts(places)))
     left = listed.left_out
     if found.unserved:
-        hosts = listed.hosts({machine for machine, _ in found.unserved})
+        hosts = listed.hosts(machines_of(found.unserved))
         left = (*left, LeftOut(hosts, "NO_BUILD", "no build runs there in these environments"))
     return Groups(groups, left)
 

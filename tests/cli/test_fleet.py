@@ -217,6 +217,44 @@ def test_who_is_left_out_is_named_and_strict_refuses(capsys: pytest.CaptureFixtu
     assert asked(capsys, file, "--strict")["exit"] == 4
 
 
+def test_the_text_says_who_is_left_out_why_and_what_to_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each remedy once, below the causes that it is for; on stderr nothing of it again."""
+    silent = machine("s1", "x", (7, 0), "580")._replace(gpus=())
+    sick = [
+        silent._replace(name=f"s{number}", trouble=Trouble("DRIVER_MISMATCH", text, hint))
+        for number, (text, hint) in enumerate([("updated", "reboot"), ("hangs", "wait"), ("old", "reboot")], start=1)
+    ]
+    idle = silent._replace(name="login", driver=None)
+    page = tmp_path / "fleet.html"
+
+    assert main(["fleet", write(tmp_path, [V100, *sick, idle])]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith(
+        "left out\n  cause  s1: updated\n         s3: old\n  try    reboot\n  cause  s2: hangs\n  try    wait\n"
+        "  cause  login: it has no GPU, and other machines do\n"
+    )
+    assert err == ""
+    assert main(["fleet", str(tmp_path / "fleet.jsonl"), "--html", str(page)]) == 0
+    assert "left out\n  cause  s1: updated\n" in page.read_text(encoding="utf-8")
+    assert "s1: updated" in capsys.readouterr().err
+
+    assert main(["fleet", write(tmp_path, sick)]) == 4
+    err = capsys.readouterr().err
+    assert "error: 3 machines did not answer\n  s1: updated; reboot\n  s2: hangs; wait\n" in err
+
+
+def test_the_fewest_environments_of_a_refusal_count_gpus_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    four = [machine(name, "B200", (10, 0), "580.95.05") for name in ("n1", "n2")]
+    four = [each._replace(gpus=tuple(each.gpus[0]._replace(index=place) for place in range(4))) for each in four]
+    file = write(tmp_path, [*four, machine("k1", "K80", (3, 7), "470.256.02")])
+
+    assert main(["--machine", file]) == 3
+    hint = capsys.readouterr().err.partition("hint: ")[2]
+    assert "torch 2.15.0+cu132 for 8 × B200 (sm_100) on n[1-2], torch 2.3.1+cu118 for K80 (sm_37) on k1" in hint
+
+
 def test_two_thousand_equal_nodes_are_little_to_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     nodes = [machine(f"n{number}", "A100", (8, 0), "580.95.05") for number in range(2000)]
     assert main(["fleet", write(tmp_path, nodes)]) == 0
@@ -414,9 +452,10 @@ def test_a_cluster_that_does_not_answer_is_said_once(
     said = []
     for words in (["slurm:"], ["slurm:", "kubernetes"], ["slurm:", write(tmp_path, [V100])]):
         status = main(["fleet", *words])
-        err = capsys.readouterr().err
-        said.append((status, err.count("`scontrol` is not on PATH"), err.count("`kubectl` is not on PATH")))
-        assert err.startswith("note: 1 machine did not answer and is left out: `sc" if status == 0 else "error: ")
+        out, err = capsys.readouterr()
+        text = out + err
+        said.append((status, text.count("`scontrol` is not on PATH"), text.count("`kubectl` is not on PATH")))
+        assert "left out\n  cause  `sc" in out if status == 0 else err.startswith("error: ")
 
     assert said == [(1, 1, 0), (1, 1, 1), (0, 1, 0)]
 

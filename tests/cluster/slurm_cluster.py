@@ -1,14 +1,17 @@
 """A real Slurm on this host: one slurmctld and a slurmd for each node, on loopback, as long as the tests need it.
 
-The nodes share nothing but the cluster's own folder: each has a mount namespace with a /tmp of its own.
+The nodes share nothing but the cluster's own folder: each has a mount namespace with a /tmp of its own, in which only
+the Python and the checkout under test are put back where they lie there.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Collection, Mapping
@@ -44,6 +47,16 @@ SlurmdTimeout=300
 GresTypes=gpu
 {nodes}
 PartitionName=all Nodes={default} Default=YES MaxTime=INFINITE State=UP
+"""
+# A slurmd whose /tmp is its own, but for these folders.
+START = """\
+set -e
+place={folder}/shown.{name}
+for path in {shown}; do mkdir -p "$place$path" && mount --bind "$path" "$place$path"; done
+mount -t tmpfs none /tmp
+for path in {shown}; do mkdir -p "$path" && mount --bind "$place$path" "$path"; done
+[ -z "{hidden}" ] || mount -t tmpfs none {hidden}
+exec slurmd -D -N {name}
 """
 NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1 State=UNKNOWN{gres}"
 
@@ -99,8 +112,8 @@ class SlurmCluster:
         self._start("slurmctld", "-D", "-c")
         for name in self.names:
             if name not in self._absent:
-                hidden = f" && mount -t tmpfs none {self.programs}" * (name in self._bare)
-                script = f"mount -t tmpfs none /tmp{hidden} && exec slurmd -D -N {name}"
+                hidden = self.programs if name in self._bare else ""
+                script = START.format(folder=self.folder, name=name, hidden=hidden, shown=shlex.join(_of_tmp()))
                 self._start("unshare", "--mount", "--propagation", "private", "sh", "-c", script)
         until = time.monotonic() + 30
         while time.monotonic() < until:
@@ -141,6 +154,11 @@ class SlurmCluster:
         path = shutil.which(words[0]) or words[0]
         self._running.append(subprocess.Popen([path, *words[1:]], env=env, stdout=log, stderr=log))
         log.close()
+
+
+def _of_tmp() -> list[str]:
+    """What nodes need of /tmp: the Python and the checkout, where they lie there."""
+    return [path for path in (sys.prefix, str(Path(__file__).parents[2])) if path.startswith("/tmp/")]
 
 
 def free_ports(count: int) -> int:

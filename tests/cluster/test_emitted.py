@@ -14,7 +14,6 @@ from tests.cli.test_nodes import A100, BASE, node
 from tests.fakes import venvs
 from torchpick.cli import main
 from torchpick.cluster.emit import job
-from torchpick.cluster.engine import Asking
 
 pytestmark = [pytest.mark.process, pytest.mark.long, pytest.mark.network]
 HOSTS = ("gpu-1", "gpu-2.cluster.example", "old-1")
@@ -66,7 +65,7 @@ def test_ansible_reads_each_group_with_its_variables(site: Path, tools: Path) ->
 
 
 def test_kubernetes_schemas_take_the_affinity_and_the_job(site: Path, tools: Path) -> None:
-    texts = [job("gpu-1", Asking(run=True, image="registry.example/app:1"), "abc", 0)]
+    texts = [job("gpu-1", "registry.example/app:1", ("torchpick", "detect"), "abc", 0)]
     for file in site.glob("affinity-*.yaml"):
         inside = "".join(f"  {line}\n" for line in file.read_text().splitlines())
         head = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\nspec:\n  containers:\n  - {name: c, image: i}\n"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
 from torchpick.cluster import emit, sources
 from torchpick.cluster.emit import SiteEnvironment
-from torchpick.cluster.engine import Asking, ClusterError
+from torchpick.cluster.engine import Engine
+from torchpick.cluster.programs import ClusterError
 from torchpick.decide import frontier, refusal
 from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite
@@ -17,7 +19,7 @@ from torchpick.errors import DetectionError, NoBuildError, TorchpickError, Usage
 from torchpick.machine import machinefiles
 from torchpick.model.fields import envelope
 from torchpick.model.fleet import Fleet
-from torchpick.model.pick import Pick
+from torchpick.model.pick import Pick, machines_of
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request, Wish
 from torchpick.session import Session
@@ -26,14 +28,19 @@ from torchpick.session import Session
 def run(args: Arguments) -> int:
     if bool(args.emit) != bool(args.out):
         raise UsageError("`--emit` and `--out` must be used together", hint="`--emit slurm --out site`")
+    if args.run != bool(args.image):
+        message = "`--run` and `--image` must be used together"
+        raise UsageError(message, hint="`torchpick fleet kubernetes --run --image IMAGE`, which has torchpick")
     many = args.max_environments
     most = None if many is None else arguments.number("--max-environments", many, 999)
-    places = [word for word in args.words if not _is_requirement(word)]
+    bounds = [word for word in args.words if word.startswith("torch") and ":" not in word and not os.path.exists(word)]
+    places = [word for word in args.words if word not in bounds]
     if not places:
         raise UsageError(
             "no machines were specified", hint="`torchpick fleet slurm`, or a file; `torchpick fleet --help`"
         )
-    session = Session(_request(args), report=console.waiting)
+    request = Request(tuple(bounds), machine=(), driver=args.driver, python=args.python, strict=args.strict)
+    session = Session(arguments.with_wish(request, args), report=console.waiting)
     wish = session.wish
     asked = _asked(args, places, session)
     fleet = machinefiles.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
@@ -44,33 +51,22 @@ def run(args: Arguments) -> int:
     return 0 if refused is None else 3
 
 
-def _is_requirement(word: str) -> bool:
-    return word.startswith("torch") and ":" not in word and not os.path.exists(word)
-
-
-def _request(args: Arguments) -> Request:
-    requirements = tuple(word for word in args.words if _is_requirement(word))
-    request = Request(requirements=requirements, machine=(), driver=args.driver, python=args.python, strict=args.strict)
-    return arguments.with_wish(request, args)
-
-
 def _asked(args: Arguments, places: list[str], session: Session) -> Fleet:
     """Every source into one fleet; a cluster that gives nothing is left out as a machine is."""
-    asking = Asking(
-        args.program, arguments.number("--timeout", args.timeout, 86_400), args.run, args.image, tuple(args.passed_on)
-    )
+    limit_s, options = arguments.number("--timeout", args.timeout, 86_400), tuple(args.passed_on)
     for where in places:
-        sources.check(where, asking)
+        sources.check(where, options, args.image)
     reader = machinefiles.Reader(session.request, session.knowledge)
     for where in places:
         try:
-            sources.read(where, reader, asking, session.environ)
+            until = time.monotonic() + limit_s
+            sources.read(where, Engine(args.program, args.image, options, reader, session.environ, until))
         except ClusterError as error:
             reader.silent(error.code, error.message, error.hint or "", "")
     try:
         return machinefiles.checked(reader.fleet(), machinefiles.names(places), strict=args.strict)
     except DetectionError as error:
-        if args.strict or not any(sources.is_engine(where) for where in places):
+        if args.strict or not any(sources.parsed(where)[0] for where in places):
             raise
         # The cluster was reached, and none of its machines answered.
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error
@@ -78,7 +74,7 @@ def _asked(args: Arguments, places: list[str], session: Session) -> Fleet:
 
 def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickError:
     """Why machines are left without an environment. UsageError for a request that no machine can answer."""
-    left = sorted({machine for machine, _ in found.unserved})
+    left = machines_of(found.unserved)
     try:
         pick = _weighed(left, found.fleet, session)
         if most is not None and not pick.ok and pick.plan and pick.unserved:
@@ -89,7 +85,7 @@ def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickErr
             raise
         return error
     if pick.ok or not pick.unserved:
-        who = shown.counted("machine", found.fleet.count_of(left))
+        who = shown.counted("machine", found.fleet.hosts(left).count)
         message = f"`--max-environments {most}` leaves no environment for {who}"
         return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
     refused = refusal.words(pick, session.knowledge.rules)
@@ -113,7 +109,8 @@ def _say(args: Arguments, found: Outlook, wish: Wish, refused: TorchpickError | 
         print(console.dated(envelope("fleet", 0 if refused is None else 3, files=written, **facts), date))
         return
     print("\n".join(written) if written else shown.text(found, environments, console.painter()))
-    console.notes(args, *found.fleet.notes, *found.notes, *shown.remarks(wish))
+    own = found.fleet.notes if written else found.fleet.own_notes  # the text names who is left out
+    console.notes(args, *own, *found.notes, *shown.remarks(wish))
     if refused is not None:
         console.error(refused)
 

@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Callable, Sequence
 
-from torchpick.cluster.engine import Asking
 from torchpick.model.fleet import Hosts, folded
 from torchpick.model.noun import Noun
 from torchpick.model.versions import grouped
@@ -123,10 +122,10 @@ def _ansible(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     return {"inventory.yml": json.dumps({"all": {"children": groups}}, indent=2) + "\n"}
 
 
-def job(node: str, asking: Asking, mark: str, number: int) -> str:
+def job(node: str, image: str, command: Sequence[str], mark: str, number: int) -> str:
     """The manifest of one node's Job."""
-    image, command = json.dumps(asking.image), json.dumps(asking.command)
-    return _JOB % {"mark": mark, "number": number, "node": json.dumps(node), "image": image, "command": command}
+    texts = {"node": node, "image": image, "command": command}
+    return _JOB % {"mark": mark, "number": number, **{name: json.dumps(text) for name, text in texts.items()}}
 
 
 def _word(text: str) -> str:

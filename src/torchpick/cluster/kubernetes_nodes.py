@@ -11,7 +11,8 @@ from io import BytesIO
 from secrets import token_hex
 
 from torchpick.cluster.emit import job
-from torchpick.cluster.engine import ClusterError, Engine, why
+from torchpick.cluster.engine import Engine
+from torchpick.cluster.programs import ClusterError, why
 from torchpick.environment import rewrite
 from torchpick.machine import kubernetes
 from torchpick.model.fields import Fields
@@ -29,10 +30,10 @@ _PODS = (
 def detect(context: str, engine: Engine) -> None:
     """The machines that the labels of the nodes describe; with `run`, what a Job on each GPU node says."""
     kubectl = ["kubectl", *([f"--context={context}"] if context else []), "--request-timeout=30s"]
-    kubectl += engine.asking.options
+    kubectl += engine.options
     listed = engine.output([*kubectl, "get", "nodes", "-o", "json"], _HINT)
-    if names := _gpu_nodes(listed) if engine.asking.run else []:
-        _run(names, kubectl, engine)
+    if engine.image and (names := _gpu_nodes(listed)):
+        _run(names, engine.image, kubectl, engine)
     else:
         engine.reader.stream(BytesIO(listed), "kubectl get nodes")
 
@@ -46,17 +47,17 @@ def _gpu_nodes(listed: bytes) -> list[str]:
     return [machine.name for machine in machines if machine.name and (machine.gpus or machine.trouble)]
 
 
-def _run(names: Sequence[str], kubectl: Sequence[str], engine: Engine) -> None:
+def _run(names: Sequence[str], image: str, kubectl: Sequence[str], engine: Engine) -> None:
     """A Job on each of these nodes; all of them are deleted afterwards, whatever happened."""
     mark = token_hex(6)
     own = f"--selector=torchpick.example/run={mark}"
-    jobs = ",".join(job(name, engine.asking, mark, number) for number, name in enumerate(names))
+    jobs = ",".join(job(name, image, engine.command, mark, number) for number, name in enumerate(names))
     try:
         with tempfile.TemporaryDirectory(prefix="torchpick-") as folder:
             file = os.path.join(folder, "jobs.json")
             rewrite.put(file, f'{{"apiVersion": "v1", "kind": "List", "items": [{jobs}]}}')
             hint = "`kubectl auth can-i create jobs` shows whether you may"
-            engine.output([*kubectl, "create", "--validate=false", "-f", file], hint, limit_s=30)
+            engine.output([*kubectl, "create", "--validate=false", "-f", file], hint)
         _collect(names, kubectl, own, engine)
     finally:
         engine.call([*kubectl, "delete", "jobs", own, "--wait=false"], limit_s=15)

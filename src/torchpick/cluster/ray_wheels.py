@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from torchpick.cluster.engine import ClusterError
-from torchpick.cluster.ray import found, last_line
+from torchpick.cluster.programs import ClusterError
+from torchpick.cluster.ray import connect, found, last_line
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
@@ -37,13 +37,7 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
     # Ray carries our code to the workers.
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     try:
-        ray.init(
-            address=address,
-            log_to_driver=False,
-            logging_level="ERROR",
-            configure_logging=False,
-            runtime_env={"py_modules": [package]},
-        )
+        connect(address, runtime_env={"py_modules": [package]})
     except Exception as error:
         raise ClusterError(f"ray: {last_line(error)}", hint=_STATUS) from error
     task = ray.remote(num_cpus=1, max_retries=2)(answer)

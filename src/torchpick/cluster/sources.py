@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from torchpick.cluster import kubernetes_nodes, ray, slurm, ssh
-from torchpick.cluster.engine import Asking, Engine
+from torchpick.cluster.engine import Engine
 from torchpick.errors import UsageError
-from torchpick.machine.machinefiles import Reader
 
 _ENGINES = {"slurm": slurm.detect, "kubernetes": kubernetes_nodes.detect, "ray": ray.detect, "ssh": ssh.detect}
 
 
-def is_engine(source: str) -> bool:
-    """Whether the source is a cluster, and no file."""
+def parsed(source: str) -> tuple[str, str]:
+    """The cluster's engine and what stands behind its colon; for a file no engine, and its name."""
     engine, _, name = source.partition(":")
-    return engine in _ENGINES and (bool(name) or not os.path.exists(source))
+    return (engine, name) if engine in _ENGINES and (name or not os.path.exists(source)) else ("", source)
 
 
-def check(source: str, asking: Asking) -> None:
-    """UsageError for a source that is not valid."""
+def check(source: str, options: Sequence[str], image: str | None) -> None:
+    """UsageError for a source that is not valid, that runs no image, or has no program to take options."""
+    engine, name = parsed(source)
     if not source:
         raise UsageError("a SOURCE is empty", hint="such as `torchpick fleet slurm`, a folder, a file, or `-`")
-    engine, _, name = source.partition(":")
-    if asking.run and (engine != "kubernetes" or not asking.image):
-        message = "`--run` starts Jobs on Kubernetes, and needs an image that has torchpick"
-        raise UsageError(message, hint="`torchpick fleet kubernetes --run --image IMAGE`")
-    if asking.options and (engine == "ray" or not is_engine(source)):
+    if image and engine != "kubernetes":
+        hint = "`torchpick fleet kubernetes --run --image IMAGE`"
+        raise UsageError(f"`--run` starts Jobs on Kubernetes, and not on `{source}`", hint=hint)
+    if options and engine in ("", "ray"):
         raise UsageError(f"`{source}` takes no options after `--`", hint="they are for srun, kubectl or ssh")
     if engine == "ssh" and not name:
         raise UsageError("`ssh` needs a file of hosts", hint="`torchpick fleet ssh:HOSTFILE`")
 
 
-def read(source: str, reader: Reader, asking: Asking, environ: Mapping[str, str]) -> None:
-    """Give the reader every machine of this source."""
-    if not is_engine(source):
-        reader.place(source)
-        return
-    engine, _, name = source.partition(":")
-    _ENGINES[engine](name, Engine(asking, reader, environ))
+def read(source: str, engine: Engine) -> None:
+    """Give the engine's reader every machine of this source."""
+    kind, name = parsed(source)
+    if kind:
+        _ENGINES[kind](name, engine)
+    else:
+        engine.reader.place(name)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import deque
 from itertools import islice
 from math import ceil
 
-from torchpick.cluster.engine import AT_ONCE, Call, Engine, why
+from torchpick.cluster.engine import AT_ONCE, Call, Engine
+from torchpick.cluster.programs import why
 from torchpick.environment.requirementfiles import text_of
 from torchpick.errors import UsageError
-from torchpick.model.fleet import expanded
+from torchpick.model.fleet import expanded, is_name
 
-# A host of a file is a word of a command line: never an option, never two words.
-_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}")
 # What a login that ended says first, before torchpick is started.
 _MARK = "torchpick-begins"
 # What a host gets at least: a login and a detection take a few seconds.
@@ -27,7 +25,7 @@ def hosts_of(file: str) -> tuple[str, ...]:
     lines = text_of(file, f"ssh:{file}").splitlines()
     listed = (host for line in lines for host in expanded(line.partition("#")[0].strip()))
     hosts = tuple(dict.fromkeys(islice(listed, _MOST_HOSTS + 1)))
-    wrong = (f"`{host}` is not a valid host" for host in hosts if not _HOST.fullmatch(host))
+    wrong = (f"`{host}` is not a valid host" for host in hosts if not is_name(host))
     many = f"more than {_MOST_HOSTS} hosts" if len(hosts) > _MOST_HOSTS else "" if hosts else "it contains no host"
     if what := next(wrong, many):
         raise UsageError(f"{file}: {what}", hint="write one host per line")
@@ -39,8 +37,8 @@ def detect(file: str, engine: Engine) -> None:
     hosts = hosts_of(file)
     # Hosts that hang must leave time for those that come after them.
     limit = max((engine.left_s - 1) / ceil(len(hosts) / AT_ONCE), _LEAST_S)
-    words = ["ssh", "-oBatchMode=yes", f"-oConnectTimeout={min(int(limit) - 1, 10)}", *engine.asking.options, "--"]
-    command = f"echo {_MARK} && {shlex.join(engine.asking.command)}"
+    words = ["ssh", "-oBatchMode=yes", f"-oConnectTimeout={min(int(limit) - 1, 10)}", *engine.options, "--"]
+    command = f"echo {_MARK} && {shlex.join(engine.command)}"
     asked: deque[Call] = deque(([host.rpartition("@")[2]], [*words, host, command]) for host in hosts)
     for (host,), ended in engine.calls(asked, limit):
         before, begun, answer = ended.answer.partition(_MARK.encode())

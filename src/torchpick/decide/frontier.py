@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations, islice
 
@@ -13,7 +14,7 @@ from torchpick.decide.several import fewest, groups, shared, unserved
 from torchpick.model.fleet import Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.pick import GpuPlace, Group, Pick
+from torchpick.model.pick import GpuPlace, Group, Pick, machines_of
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import Release, grouped, numbers, release_key, span
@@ -97,13 +98,9 @@ def _bound(fleet: Fleet, table: Table, wish: Wish) -> tuple[Note, ...]:
 
 
 def releases(listed: Iterable[Group]) -> Releases:
-    oldest: dict[int, str] = {}
-    for group in listed:
-        torch = group.verdict.build.torch
-        for machine, _ in group.members:
-            if machine not in oldest or release_key(torch) < release_key(oldest[machine]):
-                oldest[machine] = torch
-    return oldest
+    torches = [(group.verdict.build.torch, machines_of(group.members)) for group in listed]
+    torches.sort(key=lambda pair: release_key(pair[0]), reverse=True)  # the oldest stands last
+    return {machine: torch for torch, machines in torches for machine in machines}
 
 
 def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Sequence[Pin]) -> Chosen:
@@ -112,10 +109,9 @@ def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Se
         return Chosen(tuple(plan))
     candidates = columns(kinds)
     # Kinds that the same builds support count as one, with all their machines.
-    merged: dict[frozenset[Pin], int] = {}
+    merged: Counter[frozenset[Pin]] = Counter()
     for kind in kinds:
-        count = sum(weights[place] for place in {machine for machine, _ in kind.members})
-        merged[frozenset(kind.served)] = merged.get(frozenset(kind.served), 0) + count
+        merged[frozenset(kind.served)] += sum(weights[place] for place in machines_of(kind.members))
     pins = undominated(candidates)
 
     def value(chosen: Sequence[Pin]) -> tuple[int, _Gets, int, _Gets]:
@@ -162,11 +158,13 @@ def _upgrades(
     )
     answers: list[Upgrade] = []
     for branch in [branch.number for branch in table.drivers.branches]:
-        able: dict[str, list[int]] = {}
-        for version in sorted(owners, key=numbers):
-            if table.drivers.branch_number(Driver(version)) < branch:
-                places = [place for place in owners[version] if _supports(fleet.machines[place], branch, table)]
-                able |= {version: places} if places else {}
+        able = grouped(
+            (version, place)
+            for version in sorted(owners, key=numbers)
+            if table.drivers.branch_number(Driver(version)) < branch
+            for place in owners[version]
+            if _supports(fleet.machines[place], branch, table)
+        )
         for listed in [*([version] for version in able), *([[*able]] if len(able) > 1 else [])]:
             machines = list(fleet.machines)
             moved = [place for version in listed for place in able[version]]

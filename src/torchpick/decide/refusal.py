@@ -9,7 +9,7 @@ from torchpick.model.arch import Fit
 from torchpick.model.build import toolkit_order
 from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.noun import Noun
-from torchpick.model.pick import GpuPlace, Pick
+from torchpick.model.pick import GpuPlace, Pick, machines_of
 from torchpick.model.stack import Stack
 from torchpick.model.table import GfxOverride, Table
 from torchpick.model.verdict import Reason, Verdict
@@ -183,18 +183,12 @@ def _without_code(pick: Pick) -> str | None:
 
 
 def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
-    """The GPUs at these places, each name once with its count, and the hosts; of several machines they are counted."""
+    """The GPUs at these places, each name once with its count, and the hosts where there are several."""
     counts: dict[str, int] = {}
-    several = pick.fleet is not None and pick.fleet.count > 1
-    counted: set[tuple[int, str]] = set()
     for machine, gpu in members:
-        where = pick.machines[machine]
-        label = next((one.label for one in where.gpus if one.index == gpu), f"{where.platform.name} without a GPU")
-        if several and (machine, label) in counted:
-            continue
-        counted.add((machine, label))
+        label = pick.machines[machine].label_of(gpu)
         counts[label] = counts.get(label, 0) + (1 if pick.fleet is None else pick.fleet.crowds[machine].hosts.count)
-    hosts = pick.fleet.hosts({machine for machine, _ in members}).brief if several and pick.fleet is not None else ""
+    hosts = pick.fleet.hosts(machines_of(members)).brief if pick.fleet is not None and pick.fleet.count > 1 else ""
     names = [name if count == 1 else f"{count} × {name}" for name, count in counts.items()]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return " and ".join(names[:8]) + more + (f" on {hosts}" if hosts else "")

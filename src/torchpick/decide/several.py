@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.decide import cover, driver_numbers, resolve
 from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
 from torchpick.decide.remarks import changes, notes
-from torchpick.model.fleet import CountedNote, Crowd, Fleet, LeftOut
+from torchpick.model.fleet import Crowd, Fleet, LeftOut
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.request import Wish
@@ -46,14 +47,14 @@ def _idle(machine: Machine) -> bool:
 
 def completed(fleet: Fleet, table: DriverTable) -> Fleet:
     """The fleet with what is assumed of each machine; with several machines each note is given once."""
-    crowds, counts = [], {remark.note: remark.count for remark in fleet.remarks}
+    crowds, counts = [], Counter(dict(fleet.remarks))
     alone = fleet.count == 1
     for crowd in fleet.crowds:
         machine = driver_numbers.completed(crowd.machine, table)
         for note in machine.notes if not alone else ():
-            counts[note] = counts.get(note, 0) + crowd.hosts.count
+            counts[note] += crowd.hosts.count
         crowds.append(Crowd(machine if alone else machine._replace(notes=()), crowd.hosts))
-    return fleet._replace(crowds=tuple(crowds), remarks=tuple(CountedNote(*item) for item in counts.items()))
+    return fleet._replace(crowds=tuple(crowds), remarks=tuple(counts.items()))
 
 
 def groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:

@@ -73,6 +73,28 @@ def finish(started: Running, limit_s: float) -> ChildResult:
     return ChildResult(status, started.answer, started.talk)
 
 
+def finish_each(
+    begin: Callable[[], tuple[Any, Running, float] | None], at_once: int
+) -> Iterator[tuple[Any, ChildResult]]:
+    """Children as they end, so many at once; `begin` starts one more, and says how long it may take."""
+    running: dict[Running, tuple[Any, float]] = {}
+    try:
+        while True:
+            while len(running) < at_once and (begun := begin()):
+                key, started, limit_s = begun
+                running[started] = key, time.monotonic() + limit_s
+            if not running:
+                return
+            wait([*running], min(until for _, until in running.values()))
+            for started, (key, until) in [*running.items()]:
+                if started.finished or until <= time.monotonic():
+                    del running[started]
+                    yield key, finish(started, 0)
+    finally:  # also for Ctrl-C, as all of it happens in one thread
+        for started in running:
+            started.stop()
+
+
 def start(
     argv: Sequence[str],
     environ: Mapping[str, str],

@@ -20,7 +20,7 @@ from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine import compact_line, given, kubernetes
 from torchpick.machine.streams import values
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
-from torchpick.model.fleet import CountedNote, Crowd, Fleet, Hosts, LeftOut, is_name
+from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut, is_name
 from torchpick.model.machine import GivenGpu, Machine, Note, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
@@ -75,7 +75,7 @@ class Crowds:
             machine = first._replace(name=first.name or hosts.text or None) if hosts.count == 1 else key
             # With several machines each note is given once, by the fleet.
             crowds.append(Crowd(machine if alone else machine._replace(notes=()), hosts))
-        remarks = () if alone else tuple(CountedNote(note, count) for note, count in self._notes.items())
+        remarks = () if alone else tuple(self._notes.items())
         left = [LeftOut(Hosts.of(names), *cause) for cause, names in self._left.items()]
         silent = tuple(each for each in left if each.code != _UNREAD)
         unread = tuple(each for each in left if each.code == _UNREAD)
@@ -264,14 +264,15 @@ def names(places: Iterable[str]) -> str:
 
 def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
     """The fleet, if it has a usable machine."""
-    if fleet.silent and (strict or not fleet.crowds):
-        first = fleet.silent[0]
-        words = "\n".join(left.words for left in fleet.silent)
-        count = sum(left.hosts.count for left in fleet.silent)
-        message = words if count == 1 else f"{count} machines did not answer\n{words}"
-        raise DetectionError(message, hint=first.hint or HINT, code=first.code)
-    if fleet.unread and (strict or not fleet.crowds):
-        raise UsageError("\n".join(left.text for left in fleet.unread[:20]), hint=fleet.unread[0].hint or HINT)
+    left = (*fleet.silent, *fleet.unread[:20])
+    if left and (strict or not fleet.crowds):
+        hints = list(dict.fromkeys(part.hint for part in left if part.hint))
+        words = [part.words if len(hints) < 2 else f"{part.words}; {part.hint}" for part in left]
+        count = sum(part.hosts.count for part in left)
+        if fleet.silent and count > 1:
+            words.insert(0, f"{count} machines did not answer")
+        message, hint = "\n".join(words), next(iter(hints), HINT)
+        raise DetectionError(message, hint=hint, code=left[0].code) if fleet.silent else UsageError(message, hint=hint)
     if not fleet.crowds:
         raise UsageError(f"{name} contains no machine", hint=HINT)
     return fleet

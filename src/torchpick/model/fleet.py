@@ -127,25 +127,17 @@ class LeftOut(Noun):
         return {**self.hosts.to_json(), **written(self, "code", "text"), "hint": self.hint or None}
 
 
-class CountedNote(Noun):
-    """A note and how many machines carry it."""
-
-    note: Note
-    count: int  # type: ignore[assignment]  # nobody calls tuple.count on a note
-
-    @property
-    def text(self) -> str:
-        return self.note.text if self.count == 1 else f"{self.note.text} ({self.count} machines)"
-
-
 class Fleet(Noun):
-    """`silent` did not answer, `unread` are lines or files without a machine, `idle` have no GPU beside others."""
+    """`silent` did not answer, `unread` are lines or files without a machine, `idle` have no GPU beside others.
+
+    `remarks` are what the machines themselves noted, each with the number of those that did.
+    """
 
     crowds: tuple[Crowd, ...]
     silent: tuple[LeftOut, ...] = ()
     unread: tuple[LeftOut, ...] = ()
     idle: tuple[LeftOut, ...] = ()
-    remarks: tuple[CountedNote, ...] = ()
+    remarks: tuple[tuple[Note, int], ...] = ()
 
     @property
     def machines(self) -> tuple[Machine, ...]:
@@ -154,10 +146,6 @@ class Fleet(Noun):
     @property
     def count(self) -> int:  # type: ignore[override]  # nobody calls tuple.count on a fleet
         return sum(crowd.hosts.count for crowd in self.crowds)
-
-    def count_of(self, places: Iterable[int]) -> int:
-        """How many machines these are; a host that several of them name counts for each."""
-        return sum(self.crowds[place].hosts.count for place in places)
 
     def hosts(self, places: Iterable[int]) -> Hosts:
         """The hosts of these machines together; a host that several of them name is one."""
@@ -171,27 +159,32 @@ class Fleet(Noun):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What a person must know of those that are left out, and what the machines themselves noted, each once."""
-        summaries = [
-            _summary("NO_ANSWER_LEFT_OUT", "{n} machine{s} did not answer and {are} left out", self.silent),
-            _summary("UNREAD_LEFT_OUT", "{n} line{s} or file{s} could not be read and {are} left out", self.unread),
-            _summary("NO_GPU_LEFT_OUT", "{n} machine{s} without a GPU {are} left out", self.idle),
-        ]
+        """What a person must know of those that are left out, and what the machines themselves noted."""
         return (
-            *(note for note in summaries if note is not None),
-            *(Note(remark.note.code, remark.text) for remark in self.remarks),
+            *_summary("NO_ANSWER_LEFT_OUT", "{n} machine{s} did not answer and {are} left out", self.silent),
+            *_summary("UNREAD_LEFT_OUT", "{n} line{s} or file{s} could not be read and {are} left out", self.unread),
+            *_summary("NO_GPU_LEFT_OUT", "{n} machine{s} without a GPU {are} left out", self.idle),
+            *self.own_notes,
+        )
+
+    @property
+    def own_notes(self) -> tuple[Note, ...]:
+        """What the machines themselves noted, each once."""
+        return tuple(
+            note if count == 1 else Note(note.code, f"{note.text} ({count} machines)") for note, count in self.remarks
         )
 
 
-def _summary(code: str, what: str, parts: tuple[LeftOut, ...]) -> Note | None:
+def _summary(code: str, what: str, parts: tuple[LeftOut, ...]) -> Iterator[Note]:
+    """What a note says of those that are left out for one reason; nothing where there are none."""
     if not parts:
-        return None
+        return
     count = sum(part.hosts.count for part in parts)
     s, are = ("", "is") if count == 1 else ("s", "are")
     what = what.format(n=count, s=s, are=are)
-    if code == "NO_GPU_LEFT_OUT":
-        named = [part.hosts.brief for part in parts if part.hosts.names]
-        return Note(code, what + (f": {', '.join(named)}" if named else ""))
-    words = [part.words for part in parts[:MOST_NAMED]]
-    more = [f"and {len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
-    return Note(code, f"{what}: {'; '.join([*words, *more])}")
+    if code == "NO_GPU_LEFT_OUT":  # which says why already
+        words = [", ".join(part.hosts.brief for part in parts if part.hosts.names)]
+    else:
+        more = [f"and {len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
+        words = [*(part.words for part in parts[:MOST_NAMED]), *more]
+    yield Note(code, ": ".join(filter(None, [what, "; ".join(words)])))

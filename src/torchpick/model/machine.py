@@ -275,6 +275,10 @@ class Machine(Noun):
         """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
         return tuple(gpu for gpu in self.gpus if gpu.counted and gpu.vendor in CODE_VENDORS)
 
+    def label_of(self, index: int | None) -> str:
+        """The label of the GPU with this index, or that there is none."""
+        return next((gpu.label for gpu in self.gpus if gpu.index == index), f"{self.platform.name} without a GPU")
+
     def to_json(self) -> dict[str, object]:
         return {"name": self.name, **written(self)}
 

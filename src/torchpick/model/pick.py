@@ -70,6 +70,11 @@ class GpuPlace(Noun):
         return list(self)
 
 
+def machines_of(places: tuple[GpuPlace, ...]) -> list[int]:
+    """Which machines these GPUs are in, each once, in their order."""
+    return sorted({place.machine for place in places})
+
+
 class Group(Noun):
     """One environment of a plan: the GPUs it supports, and its build."""
 
@@ -189,7 +194,7 @@ def as_json(pick: Pick, command: str) -> dict[str, object]:
 
 
 def group_json(group: Group, wish: Wish, fleet: Fleet | None) -> dict[str, object]:
-    machines = sorted({machine for machine, _ in group.members})
+    machines = machines_of(group.members)
     return {
         "machines": machines,
         **({} if fleet is None else fleet.hosts(machines).to_json()),

@@ -12,10 +12,11 @@ from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.frontier import Outlook, Upgrade
 from torchpick.model import VERSION
 from torchpick.model.fleet import Fleet, Hosts
-from torchpick.model.machine import Machine, Note
-from torchpick.model.pick import GpuPlace, Group, group_json, pip_words
+from torchpick.model.machine import Note
+from torchpick.model.pick import GpuPlace, Group, group_json, machines_of, pip_words
 from torchpick.model.redaction import public
 from torchpick.model.request import Wish
+from torchpick.model.versions import grouped
 
 Paint = Callable[[str], str]
 NOT_EXACT = "There are too many combinations of builds to try each one: a better one may exist."
@@ -37,7 +38,7 @@ def environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
     """A group, as what is emitted names it."""
     build = group.verdict.build
     url = public(build.index_url(wish.index_base, wish.channel))
-    places = sorted({machine for machine, _ in group.members})
+    places = machines_of(group.members)
     return SiteEnvironment(
         name=f"torch-{build.version.replace('+', '-')}",
         version=build.version,
@@ -59,18 +60,11 @@ def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
     """`400 × V100 (sm_70), driver 580.95.05`: GPUs, or machines without one."""
     counts: Counter[str] = Counter()
     for place, index in members:
-        machine = fleet.crowds[place].machine
-        gpu = next((gpu for gpu in machine.gpus if gpu.index == index), None)
-        what = f"{machine.platform.name} without a GPU" if gpu is None else gpu.label
-        counts[what + _driver(machine)] += fleet.crowds[place].hosts.count
+        machine, hosts = fleet.crowds[place]
+        driver = machine.driver if machine.counted else None
+        assumed = " (assumed)" if driver and driver.source == "assumed" else ""
+        counts[machine.label_of(index) + (f", driver {driver.label}{assumed}" if driver else "")] += hosts.count
     return tuple(f"{number} × {what}" for what, number in counts.most_common())
-
-
-def _driver(machine: Machine) -> str:
-    driver = machine.driver
-    if driver is None or not machine.counted:
-        return ""
-    return f", driver {driver.label}{' (assumed)' * (driver.source == 'assumed')}"
 
 
 def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
@@ -81,7 +75,7 @@ def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -
         facts = _facts(environment.hosts, kinds(group.members, fleet), environment.install)
         lines += [bold(f"torch {environment.version} for {counted('machine', environment.hosts.count)}"), facts, ""]
     if found.unserved:
-        hosts = fleet.hosts({machine for machine, _ in found.unserved})
+        hosts = fleet.hosts(machines_of(found.unserved))
         facts = _facts(hosts, kinds(found.unserved, fleet), "")
         lines += [bold(f"no environment for {counted('machine', hosts.count)}"), facts, ""]
     lines += [] if found.exact else [NOT_EXACT, ""]
@@ -89,7 +83,16 @@ def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -
         lines.append(bold(f"with {counted('environment', len(groups))}, and a newer driver"))
         lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades] or ["  no torch is newer"]
         lines.append("")
+    lines += [bold("left out"), _causes(fleet), ""] if fleet.left_out else []
     return "\n".join(lines[:-1])
+
+
+def _causes(fleet: Fleet) -> str:
+    """Who is left out and why, and what to do about those causes."""
+    rows: list[tuple[str, str]] = []
+    for hint, parts in grouped((left.hint, left.words) for left in fleet.left_out).items():
+        rows += [*(("  cause", words) for words in parts), ("  try", hint)]
+    return block([row for row in rows if row[1]], None, indent=9)
 
 
 def _title(found: Outlook, groups: Sequence[SiteEnvironment]) -> str:
@@ -139,7 +142,6 @@ def as_json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
 
 
 def html(found: Outlook, environments: Sequence[SiteEnvironment]) -> str:
-    """The same text as one page, and who is left out."""
-    left_out = [f"left out: {left.hosts}: {left.text}" for left in found.fleet.left_out]
-    body = "\n".join([text(found, environments), "", *map(plain, left_out), f"torchpick {VERSION}"])
+    """The same text as one page."""
+    body = f"{text(found, environments)}\n\ntorchpick {VERSION}"
     return _PAGE.format(title=_title(found, environments), body=escape(body))
