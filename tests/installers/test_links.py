@@ -33,9 +33,8 @@ def build(**changes: object) -> Build:
     return Build(**{**facts, **changes})  # type: ignore[arg-type]
 
 
-def files(made: Build, name: str = "torch", tag: str = "cp311", version: str | None = None) -> list[str] | None:
-    found = links.wheels(made, name, version or made.version, tag, "https://host/whl/cu126")
-    return None if found is None else [wheel.file for wheel in found]
+def files(made: Build, tag: str = "cp311") -> list[str]:
+    return [wheel.file for wheel in links.wheels(made, tag, "https://host/whl/cu126")]
 
 
 @pytest.mark.parametrize(
@@ -83,16 +82,12 @@ def test_names_on_macos(torch: str, tag: str, abi: str) -> None:
     assert files(made, tag=tag) == [f"torch-{torch}-{tag.rstrip('t')}-{abi}-macosx_11_0_arm64.whl"]
 
 
-def test_the_name_of_a_companion_is_read_and_never_made() -> None:
-    assert files(build(), "torchvision", version="0.29.1+cu126") is None
-
-
 def test_a_python_without_a_wheel_has_none() -> None:
-    assert files(build(), tag="cp39") is None
+    assert files(build(), tag="cp39") == []
 
 
 def test_the_page_has_encoded_addresses_and_plain_names() -> None:
-    [wheel] = links.wheels(build(), "torch", "2.14.1+cu126", "cp311", 'https://host/a"b&c') or []
+    [wheel] = links.wheels(build(), "cp311", 'https://host/a"b&c')
 
     page = links.page([wheel._replace(sha256="0" * 64)])
 

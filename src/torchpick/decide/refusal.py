@@ -13,7 +13,7 @@ from torchpick.model.pick import GpuPlace, Pick, machines_of
 from torchpick.model.stack import Stack
 from torchpick.model.table import GfxOverride, Table
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import is_dotted, release_key
+from torchpick.model.versions import is_dotted, release_key, some_of
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -190,8 +190,7 @@ def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
         counts[label] = counts.get(label, 0) + (1 if pick.fleet is None else pick.fleet.crowds[machine].hosts.count)
     hosts = pick.fleet.hosts(machines_of(members)).brief if pick.fleet is not None and pick.fleet.count > 1 else ""
     names = [name if count == 1 else f"{count} × {name}" for name, count in counts.items()]
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return " and ".join(names[:8]) + more + (f" on {hosts}" if hosts else "")
+    return some_of(names, 8, " and ") + (f" on {hosts}" if hosts else "")
 
 
 def _of_other_vendors(pick: Pick, table: Table) -> list[str]:

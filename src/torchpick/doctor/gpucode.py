@@ -17,7 +17,7 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.verdict import NOT, PARTLY, Objection, Reason
-from torchpick.model.versions import first_three, grouped
+from torchpick.model.versions import grouped, some_of
 
 # The libraries whose number is CUDA's major (libcufft's and libcusolver's are not).
 _NUMBERED = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink)\.so\.(\d+)(?:\.\d+)?")
@@ -35,7 +35,7 @@ def without_kernels(subject: Subject) -> Iterator[Finding]:
             gpus = [support.gpu for support in failing]
             libraries = failing[0].failing
             names = [library.path.rpartition("/")[2] for library in libraries]
-            how = "holds no code" if word == NOT else f"has libraries without code ({first_three(names)})"
+            how = "holds no code" if word == NOT else f"has libraries without code ({some_of(names)})"
             by_torch = package.name in COMPANIONS or package.per_cuda
             advice = (
                 f"install a release of {package.name} that was built for this GPU (`torchpick inspect "

@@ -15,6 +15,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
 from torchpick.model.noun import Noun
+from torchpick.model.versions import some_of
 
 SYSTEM = ("/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib")
 CACHE = "/etc/ld.so.cache"
@@ -68,8 +69,7 @@ def required(demands: Sequence[Demand], *, cuda_is_found: bool) -> Iterator[Find
         # What CUDA consists of first: without it nothing loads.
         texts = [demand.text for demand in sorted(mine, key=lambda demand: not demand.name.startswith(_OF_CUDA))]
         elsewhere = cuda_is_found and all(demand.name.startswith(_OF_CUDA) for demand in mine)
-        shown = ", ".join(texts[:_MOST_SHOWN])
-        shown += f" and {len(texts) - _MOST_SHOWN} more" if len(texts) > _MOST_SHOWN else ""
+        shown = some_of(texts, _MOST_SHOWN)
         yield Finding(
             Ailment.REQUIREMENT_MISSING,
             f"{package} requires {shown}, and {'they are' if len(texts) > 1 else 'it is'} not installed",

@@ -13,7 +13,7 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.versions import first_three
+from torchpick.model.versions import some_of
 
 # Frameworks that need no torch: an environment that has one, and where nothing asks for torch, lacks none.
 _FRAMEWORKS = re.compile(
@@ -59,7 +59,7 @@ def broken(subject: Subject) -> Iterator[Finding]:
     if recorded is not None and (lost := gone(recorded)):
         yield Finding(
             Ailment.TORCH_BROKEN,
-            f"{torch.label} lacks {first_three(lost)}",
+            f"{torch.label} lacks {some_of(lost)}",
             {"folder": torch.folder, "missing": list(lost)},
             by_torch=True,
         )
@@ -132,7 +132,7 @@ def incomplete(subject: Subject) -> Iterator[Finding]:
             ours = package.name in COMPANIONS
             yield Finding(
                 Ailment.FILES_MISSING,
-                f"{package.label} lacks {first_three(paths)}",
+                f"{package.label} lacks {some_of(paths)}",
                 {"package": package.label, "missing": list(paths)},
                 cure=None if ours else remedy.put_back(here, package),
                 by_torch=ours,

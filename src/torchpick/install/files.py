@@ -48,8 +48,7 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
     check_mirror(job.own, pick.index_url, job.passed_on)
     wanted = [name for name in jobs.concerned(job) if not jobs.stays(job, name)]
     hashes = Hashes(pick, knowledge)
-    torch = _certain(job, hashes) if "torch" in wanted else None
-    found = [] if torch is None else [torch]
+    found = _certain(job, hashes) if "torch" in wanted else []
     if pages and not out_of_reach:
         with _host(pick) as host:
             try:
@@ -94,13 +93,16 @@ class _Pages:
         """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
         job = self.job
         found = [self._best(name, f"=={job.family[name]}") for name in wanted]
-        found += self._tritons(next((wheel.url for wheel in found if wheel.name == "torch"), None))
-        others = {name: version for name, version in job.pins.items() if name in family and name not in job.placed}
-        for name, version in others.items():
-            if job.target.installed.get(name, "").partition("+")[0] != version:
-                # Where the host has no build of it, it comes from the user's own index.
+        others = dict(self._tritons(next((wheel.url for wheel in found if wheel.name == "torch"), None)))
+        judged = {name: version for name, version in job.pins.items() if name in family and name not in job.placed}
+        others |= {name: f"=={version}" for name, version in judged.items()}
+        for name, specifier in others.items():
+            there = job.target.installed.get(name, "")
+            if specifier.removeprefix("==") not in (there, there.partition("+")[0]):
+                # A host that lacks it leaves it to the user's own index; of one that does not answer the installer
+                # tells.
                 with suppress(InstallerError, NetworkError):
-                    found.append(self._best(name, f"=={version}"))
+                    found.append(self._best(name, specifier))
         return found
 
     def _best(self, name: str, specifier: str) -> Wheel:
@@ -109,24 +111,15 @@ class _Pages:
         link = self.reading.best(name, specifier, self.host.links(name), links.page_of(pick, name), self.place)
         return self.hashes.checked(_wheel(link, pick.index_url))
 
-    def _tritons(self, torch: str | None) -> list[Wheel]:
-        """The triton that the build brings: several places of the user's may have it."""
+    def _tritons(self, torch: str | None) -> Mapping[str, str]:
+        """The triton that the build brings, with its specifier: several places of the user's may have it."""
         job, build = self.job, self.job.pick.build
         if not job.moves_torch or job.no_deps:
-            return []
-        wanted: Mapping[str, str] = {}
+            return {}
         if build.family in ("rocm", "xpu"):
-            wanted = {} if torch is None else self.host.tritons(torch)
-        elif version := build.libraries.get("triton"):
-            wanted = {"triton": f"=={version}" if version[:1].isdigit() else version}
-        found = []
-        for name, specifier in wanted.items():
-            if job.target.installed.get(name) == specifier.removeprefix("=="):
-                continue
-            # A host that lacks it leaves it to the user's own index; of one that does not answer the installer tells.
-            with suppress(InstallerError, NetworkError):
-                found.append(self._best(name, specifier))
-        return found
+            return {} if torch is None else self.host.tritons(torch)
+        version = build.libraries.get("triton")
+        return {"triton": f"=={version}" if version[:1].isdigit() else version} if version else {}
 
 
 def _at_home(url: str, index: str) -> str:
@@ -136,12 +129,12 @@ def _at_home(url: str, index: str) -> str:
     return url if ours or not theirs else f"{index.rstrip('/')}/{url.rpartition('/')[2]}"
 
 
-def _certain(job: Job, hashes: Hashes) -> Wheel | None:
-    """Torch's file where its name is known without a look: on the wheel host and on mirrors of its layout."""
+def _certain(job: Job, hashes: Hashes) -> list[Wheel]:
+    """Torch's one file where its name is known without a look: on the wheel host and on mirrors of its layout."""
     if job.pick.is_flat or _is_folder(job.pick):
-        return None
-    found = links.wheels(job.pick.build, "torch", job.pick.version, job.target.tag, job.pick.index_url) or ()
-    return hashes.known(found[0]) if len(found) == 1 else None
+        return []
+    found = links.wheels(job.pick.build, job.target.tag, job.pick.index_url)
+    return [*map(hashes.known, found)] if len(found) == 1 else []
 
 
 def _is_folder(pick: Pick) -> bool:
@@ -199,9 +192,8 @@ def _of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
     build = pick.build
     if pick.is_flat:
         return []
-    named = (links.wheels(build, "torch", build.version, tag, pick.index_url) or () for tag in build.pythons)
-    known = (hashes.known(wheel) for wheels in named for wheel in wheels)
-    mine = [wheel for wheel in known if wheel.sha256]
+    named = (wheel for tag in build.pythons for wheel in links.wheels(build, tag, pick.index_url))
+    mine = [wheel for wheel in map(hashes.known, named) if wheel.sha256]
     return mine if any(map(links.suits(pick), mine)) else []
 
 

@@ -28,7 +28,7 @@ from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason
-from torchpick.model.versions import first_three
+from torchpick.model.versions import some_of
 from torchpick.session import decided
 
 
@@ -107,7 +107,7 @@ class Learner:
     def _resolved(self, answer: Answer, strangers: tuple[str, ...]) -> Learnt:
         """The answer that agrees with a resolution in which it is bound."""
         if strangers:
-            names = first_three(strangers)
+            names = some_of(strangers)
             self.asking.session.report(f"asking {self.asking.installer.name} what {names} needs of torch")
         found = self._resolve(answer, [answer.pick.build])
         if found.refusal is not None:

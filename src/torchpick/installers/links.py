@@ -22,20 +22,18 @@ class Wheel(Noun):
     sha256: str | None = None
 
 
-def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> tuple[Wheel, ...] | None:
-    """The wheels of torch for a Python (`cp312`); None where their names are not known.
+def wheels(build: Build, tag: str, index_url: str) -> list[Wheel]:
+    """The wheels of torch for a Python (`cp312`), where their names are known.
 
     Torch's tags stand in the table. Those of its companions do not, and differ from release to release (torchvision
     0.21.0 is linux_x86_64 where torch 2.6.0+cu126 is manylinux_2_28_x86_64; torchvision 0.29.2 is py3-none): their
     names are read on their pages.
     """
-    if name != "torch" or not build.tags or tag not in build.pythons:
-        return None
     found = []
-    for platform in build.tags:
-        file = f"torch-{version}-{tag.rstrip('t')}-{_abi(build, tag)}-{platform}.whl"
-        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}"))
-    return tuple(found)
+    for platform in build.tags if tag in build.pythons else ():
+        file = f"torch-{build.version}-{tag.rstrip('t')}-{_abi(build, tag)}-{platform}.whl"
+        found.append(Wheel("torch", file, f"{index_url}/{file.replace('+', '%2B')}"))
+    return found
 
 
 def suits(pick: Pick) -> Callable[[Wheel], bool]:

@@ -11,6 +11,7 @@ from torchpick.machine.driver_reading import Device, DriverReading, Failure
 from torchpick.machine.kernel import KernelFacts, PciGpu
 from torchpick.model.machine import Driver, Note, Trouble
 from torchpick.model.noun import Noun
+from torchpick.model.versions import some_of
 
 _NOUVEAU = frozenset({"nouveau", "nova", "nova_core", "NovaCore"})
 # Statuses that only a machine with an NVIDIA GPU gives: no permission, lost, version mismatch, unknown error.
@@ -156,7 +157,7 @@ def dropped_by(pci: PciGpu, version: str | None, knowledge: Knowledge) -> int | 
 
 
 def addresses(gpus: Sequence[PciGpu]) -> str:
-    return ", ".join(pci.address for pci in gpus[:8]) + (f" and {len(gpus) - 8} more" if len(gpus) > 8 else "")
+    return some_of([pci.address for pci in gpus], 8)
 
 
 def count(number: int) -> str:

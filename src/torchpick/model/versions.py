@@ -225,10 +225,10 @@ def named(text: str) -> str:
     return normal(leading(text.strip()))
 
 
-def first_three(names: Sequence[str]) -> str:
+def some_of(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     """`a, b, c and 2 more`."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def parsed(text: str) -> Requirement:

@@ -16,7 +16,7 @@ from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
 from torchpick.model.table import DriverTable
 from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
-from torchpick.model.versions import first_three, numbers
+from torchpick.model.versions import numbers, some_of
 from torchpick.wheels.librarycode import Held, Library, Modules
 from torchpick.wheels.readings import Reading
 
@@ -327,7 +327,7 @@ def own(libraries: tuple[Library, ...], project: str | None) -> LoadedLibraries:
     if not left:
         return LoadedLibraries(kept)
     return LoadedLibraries(
-        kept, (f"not counted: {first_three(left)}, which choose among their modules or are meant for some GPUs only",)
+        kept, (f"not counted: {some_of(left)}, which choose among their modules or are meant for some GPUs only",)
     )
 
 
