@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from scripts.table.forms import (
     BACKEND,
     CONFIDENCE,
@@ -137,9 +139,27 @@ def _companion_files(fields: Fields) -> None:
         row.text("source")
 
 
+# A companion's version with whatever label it carries: `0.24.0+e437e35`.
+_LABELLED = re.compile(r"\d+\.\d+\.\d+(\+[a-z0-9.]+)?")
+
+
+def _seen_files(fields: Fields) -> None:
+    for row in fields.objects("seen"):
+        only(row, "platform", "files", "source")
+        one_of(row, "platform", PLATFORMS)
+        files = row.object("files")
+        only(files, "torchvision", "torchaudio")
+        for name in files.names():
+            for version in files.object(name).names():
+                holds(files, name, bool(_LABELLED.fullmatch(version)), f"has no version: {version[:60]!r}")
+                each(files.object(name), version, lambda text: bool(PYTHON.fullmatch(text)), "is no Python")
+        row.text("source")
+
+
 def companions(fields: Fields) -> None:
-    only(fields, "schema", "pairs", "files", "open", "exceptions", "unlabelled", "others", "notes")
+    only(fields, "schema", "pairs", "files", "seen", "open", "exceptions", "unlabelled", "others", "notes")
     _companion_files(fields)
+    _seen_files(fields)
     for row in fields.objects("pairs"):
         only(row, "torch", "torchvision", "torchaudio", "basis", "source")
         holds(row, "torch", is_release(row.text("torch")), "must be a release")

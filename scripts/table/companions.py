@@ -7,10 +7,12 @@ is `open`: it belongs to every later torch of the same CUDA on each index that h
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from scripts.table import forms, layout
+from torchpick.index import wheelnames
 from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, release_key
@@ -23,6 +25,7 @@ Held = dict[str, dict[str, str | None]]
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = ROOT / "evidence" / "companions.json"
+WITNESSED = ROOT / "evidence" / "files.jsonl"
 PINNED = ("torchvision", "torchaudio")
 
 
@@ -149,6 +152,15 @@ _FILES = (
     "release's Pythons on any platform, for one where no file of it was seen"
 )
 
+# Torch lies on the wheel host for them, and of its companions little does: the lock files that name torch for s390x
+# (2.8.0 to 2.13.0) name torchvision and torchaudio for every other platform and none for it; those for Windows on Arm
+# name two torchvisions, which carry a commit instead of torch's label.
+_NAMED_ALONE = ("linux-s390x", "windows-arm64")
+_NAMED = (
+    "public lock files (evidence/files.jsonl), many of which name wheels of torch for this platform: these are all the "
+    "files of its companions that they name for it"
+)
+
 _NOTES = [
     "torchaudio 2.11.1 has a release page (github pytorch/audio, 28 Oct 2026) and no file on the default index",
     "torchvision 0.29.2 also declares torch>=2.14.0; it was published with 2.15.0, after the last CUDA 12.6 wheels, so "
@@ -174,7 +186,8 @@ def built(compat: Path, evidence: Path = EVIDENCE) -> Row:
     }
     pythons = Fields(layout.read(evidence), evidence.name).object("pythons")
     known = files(pythons, Fields(layout.read(evidence), evidence.name).object("excluded"))
-    return table(releases, requires, {torch: held(release) for torch, release in releases.items()}, known)
+    named = seen(map(json.loads, WITNESSED.read_text("utf-8").splitlines()[1:]))
+    return table(releases, requires, {torch: held(release) for torch, release in releases.items()}, known, named)
 
 
 def held(release: Fields) -> Held:
@@ -197,9 +210,7 @@ def files(pythons: Fields, excluded: Fields) -> list[Row]:
         for version in versions.names():
             platforms = versions.object(version)
             found = {platform: platforms.texts(platform) for platform in platforms.names()}
-            every = sorted(
-                {tag for tags in found.values() for tag in tags}, key=lambda tag: (len(tag.rstrip("t")), tag)
-            )
+            every = sorted({tag for tags in found.values() for tag in tags}, key=_python_order)
             out = excluded.object(name).texts(version) if excluded.object(name).has(version) else ()
             rows.append({
                 "name": name, "version": version, "pythons": {"*": every, **found},
@@ -208,8 +219,39 @@ def files(pythons: Fields, excluded: Fields) -> list[Row]:
     return rows
 
 
+def seen(named: Iterable[Mapping[str, object]]) -> list[Row]:
+    """On the platforms where a companion is there only if a file of it was named: their Pythons by whole version."""
+    found: dict[str, dict[str, dict[str, set[str]]]] = {platform: {} for platform in _NAMED_ALONE}
+    for row in named:
+        wheel = wheelnames.parse(str(row["file"]))
+        if wheel is None or wheel.project not in PINNED or row["index"] not in ("whl", "whl/cpu"):
+            continue
+        if (platform := wheelnames.platform_of(wheel.platform)) in found:
+            pythons = found[platform].setdefault(wheel.project, {}).setdefault(wheel.version, set())
+            pythons.add(wheel.python + "t" * wheel.abi.endswith("t"))
+    return [
+        {
+            "platform": platform,
+            "files": {
+                name: {version: sorted(versions[version], key=_python_order) for version in sorted(versions)}
+                for name, versions in sorted(companions.items())
+            },
+            "source": _NAMED,
+        }
+        for platform, companions in found.items()
+    ]
+
+
+def _python_order(tag: str) -> tuple[int, str]:
+    return len(tag.rstrip("t")), tag
+
+
 def table(
-    releases: Iterable[str], requires: Requires, places: Mapping[str, Held], known_files: Iterable[Row] = ()
+    releases: Iterable[str],
+    requires: Requires,
+    places: Mapping[str, Held],
+    known_files: Iterable[Row] = (),
+    named: Iterable[Row] = (),
 ) -> Row:
     """The pairs, newest torch first; `places` says where each release lies."""
     pairs = [_pair(release, requires) for release in releases]
@@ -217,6 +259,7 @@ def table(
         "schema": 1,
         "pairs": sorted(pairs, key=lambda pair: release_key(str(pair["torch"])), reverse=True),
         "files": list(known_files),
+        "seen": list(named),
         "open": [
             {
                 "name": each.companion,

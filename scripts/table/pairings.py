@@ -19,6 +19,14 @@ class Pairing(Noun):
     pythons: Mapping[str, tuple[str, ...]]
 
 
+class Lying(Noun):
+    """A companion on a platform: its whole version, its Pythons if they are known, and whether those are inferred."""
+
+    version: str
+    pythons: tuple[str, ...] | None
+    inferred: bool
+
+
 class OpenCompanion(Noun):
     """One that belongs to every torch from a release on, on each index that holds it: platform → backend → CUDA."""
 
@@ -47,7 +55,30 @@ def companions(fields: Fields) -> Companions:
         changed = paired_with(row, [name for name in COMPANIONS if row.has(name)])
         exceptions[row.text("torch"), row.text("backend")] = changed
     open_ended = [_open(row) for row in fields.objects("open")]
+    lying = _lying(fields)
+
+    def paired(torch: str, backend: str, platform: str, label: str, cuda: str | None) -> Pairing:
+        base, basis = pairs.get(torch, ({}, "inferred"))
+        plain, bases = dict(base), dict.fromkeys(base, basis)
+        for one in open_ended:
+            if plain.get(one.name) is None and one.fits(torch, backend, platform, cuda):
+                plain[one.name], bases[one.name] = one.version, "inferred"
+        plain.update(exceptions.get((torch, backend), {}))
+        there = {name: lying(name, version, platform, label) for name, version in plain.items() if version is not None}
+        known = {name: lies for name, lies in there.items() if lies is not None}
+        return Pairing(
+            {name: known[name].version if name in known else None for name in plain},
+            {name: "inferred" if lies.inferred else bases.get(name, basis) for name, lies in known.items()},
+            {name: lies.pythons for name, lies in known.items() if lies.pythons is not None},
+        )
+
+    return paired
+
+
+def _lying(fields: Fields) -> Callable[[str, str, str, str], Lying | None]:
+    """Where a companion's release lies, by its name, version, platform and torch's label; None where none is known."""
     files = {(row.text("name"), row.text("version")): row.object("pythons") for row in fields.objects("files")}
+    seen = {row.text("platform"): row.object("files") for row in fields.maybe_objects("seen")}
     unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
     for place, (_, _, before) in enumerate(unlabelled):
         released(before, fields.at(f"unlabelled[{place}].before"))
@@ -58,33 +89,23 @@ def companions(fields: Fields) -> Companions:
             for where, each, before in unlabelled
         )
 
-    def paired(torch: str, backend: str, platform: str, label: str, cuda: str | None) -> Pairing:
-        base, basis = pairs.get(torch, ({}, "inferred"))
-        plain, bases = dict(base), dict.fromkeys(base, basis)
-        for one in open_ended:
-            if plain.get(one.name) is None and one.fits(torch, backend, platform, cuda):
-                plain[one.name], bases[one.name] = one.version, "inferred"
-        plain.update(exceptions.get((torch, backend), {}))
-        versions = {
-            name: version + label if version is not None and labelled(name, version, platform) else version
-            for name, version in plain.items()
-        }
-        known = {name: version for name, version in plain.items() if version is not None}
-        tags = {name: _pythons(files.get((name, version)), platform) for name, version in known.items()}
-        return Pairing(
-            versions,
-            {name: bases.get(name, basis) for name in known},
-            {name: pythons for name, pythons in tags.items() if pythons is not None},
-        )
+    def lying(name: str, version: str, platform: str, label: str) -> Lying | None:
+        if platform in seen:
+            return _seen(seen[platform], name, version)
+        full = version + label if labelled(name, version, platform) else version
+        row = files.get((name, version))
+        if row is None:
+            return Lying(full, None, inferred=False)
+        return Lying(full, row.texts(platform if row.has(platform) else "*"), inferred=not row.has(platform))
 
-    return paired
+    return lying
 
 
-def _pythons(files: Fields | None, platform: str) -> tuple[str, ...] | None:
-    """The Pythons of a companion on this platform; where no file of it was seen there, those of its release (`*`)."""
-    if files is None:
-        return None
-    return files.texts(platform if files.has(platform) else "*")
+def _seen(files: Fields, name: str, release: str) -> Lying | None:
+    """A release by the one file name that was seen of it, whose label may be another than torch's."""
+    versions = files.object(name) if files.has(name) else Fields({})
+    found = next((version for version in versions.names() if version.partition("+")[0] == release), None)
+    return None if found is None else Lying(found, versions.texts(found), inferred=False)
 
 
 def _open(row: Fields) -> OpenCompanion:

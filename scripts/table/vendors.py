@@ -47,7 +47,9 @@ def builds(fields: Fields) -> Iterator[Build]:
                 published=True,
                 yanked=False,
                 companions=versions,
-                companion_basis=dict.fromkeys(versions, "declared"),
+                companion_basis={
+                    name: "inferred" if name in indexes[row.text("index")].inferred else "declared" for name in versions
+                },
                 evidence=Evidence("declared", row.text("ref")),
                 companion_pythons={},
                 vendor=indexes[row.text("index")],
@@ -66,7 +68,7 @@ def check(fields: Fields) -> None:
     for row in fields.objects("indexes"):
         only(
             row,
-            *("name", "vendor", "url", "option", "projects", "documented", "alone"),
+            *("name", "vendor", "url", "option", "projects", "documented", "alone", "inferred"),
             "confidence",
             "source",
             "notes",
@@ -75,6 +77,12 @@ def check(fields: Fields) -> None:
         one_of(row, "option", _OPTIONS)
         each(row, "projects", lambda text: text in ("torch", *COMPANIONS), "is not of the family")
         each(row, "documented", is_arch, "is no architecture")
+        each(
+            row,
+            "inferred",
+            lambda text: text in COMPANIONS or bool(PYTHON.fullmatch(text)),
+            "is no Python or companion",
+        )
         said(row)
     names = {row.text("name") for row in fields.objects("indexes")}
     for row in fields.objects("builds"):

@@ -37,9 +37,16 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
 
 
 def test_what_was_never_built_is_not_the_gpus_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["url", "torch==9.9", "--gpu", "T4", "--driver", "580"]) == 3
+    where = ["--platform", "windows-x86_64", "--python", "3.12"]
 
-    assert capsys.readouterr().err.startswith("error: `torch==9.9` was asked for, and no known build of torch is that")
+    for request, gpu, known_for in (
+        ("torch==9.9", ["T4", "--driver", "580"], "T4 (sm_75)"),
+        # There are such builds for Windows, and none for this GPU.
+        ("torch==2.14.1", ["RX 9070 XT"], "RX 9070 XT (gfx1201)"),
+    ):
+        assert main(["url", request, "--gpu", *gpu, *where]) == 3
+        said = f"error: `{request}` was asked for, and no known build for {known_for} on windows-x86_64 is that\n"
+        assert capsys.readouterr().err.startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,8 @@ class Situation:
         return next(iter(self.coverage(package, build.cuda).failing), None)
 
     def _covered(self, package: Package, torch_cuda: str | None) -> Coverage:
-        if package.code is None:
+        # Only code for NVIDIA's GPUs is read out of a wheel.
+        if package.code is None or (package.code and self.machine.counted and not self.gpus):
             return Coverage(NOT_READ)
         code = [each for each in package.code if each.cuda is None or each.cuda == torch_cuda]
         if not code or not self.gpus:

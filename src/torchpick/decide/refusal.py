@@ -55,9 +55,9 @@ def of_stack(stack: Stack) -> Refusal:
     gpus = labels(stack.machine.counted)
     what = "no environment fits" if reasons else "nothing is known that could be planned of"
     why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
-    names = [each.name for each in stack.objections]
-    remedy = f"`torchpick list {names[0]}` says of each version why" if names else ""
-    if any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in stack.objections):
+    remedy = f"`torchpick list {stack.objections[0].name}` says of each version why" if reasons else ""
+    # A machine with AMD GPUs alone, which has no driver of NVIDIA's, runs neither.
+    if stack.machine.driver and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in stack.objections):
         remedy = "`--allow-mixed` takes two CUDA majors"
     return Refusal(why, "; ".join(stack.hints[:2]) or remedy)
 
@@ -98,7 +98,8 @@ def _why_not_asked(pick: Pick) -> str | None:
     if not asked:
         wanted = {each.text for verdict in able for each in verdict.objections if each.reason is Reason.NOT_REQUESTED}
         none = all(Reason.NOT_REQUESTED in verdict.reasons for verdict in able)
-        return _unpublished(pick, able) or (f"{wanted.pop()}, and no known build of torch is that" if none else None)
+        where = " on ".join(filter(None, (labels(pick.machine.counted), pick.machine.platform.name)))
+        return _unpublished(pick, able) or (f"{wanted.pop()}, and no known build for {where} is that" if none else None)
     best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
     text = _joined(best)
     of = " ".join(f"{name}{span}" for name, span in pick.wish.companions.items() if span)
@@ -178,8 +179,8 @@ def _without_code(pick: Pick) -> str | None:
     if not of_gpus or any(fit.fit is not Fit.NONE for verdict in of_gpus for fit in verdict.fits):
         return None
     oldest = min((verdict.build.torch for verdict in of_gpus), key=release_key)
-    what = f"no published build from torch {oldest} on has code for {labels(pick.machine.counted)}"
-    return f"{what}: only an older release, or torch built from source, runs on it"
+    what = f"no published build from torch {oldest} on is known to run on {labels(pick.machine.counted)}"
+    return f"{what}: an older release, or torch built from source, may"
 
 
 def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:

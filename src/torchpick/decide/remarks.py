@@ -14,7 +14,7 @@ from torchpick.model.versions import is_dotted, numbers, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 # The last release for Intel Macs (pytorch/pytorch#114602); its Pythons are those of the table.
 LAST_FOR_INTEL = "2.2.2"
@@ -207,11 +207,7 @@ def notes(
         remarks.append(MISCOMPILED)
     if build.published is None:
         remarks.append(Note("UNCONFIRMED", "this build is not confirmed on the index"))
-    inferred = [name for name in wish.companions if build.is_inferred(name)]
-    if inferred:
-        names = " and ".join(f"{name} {build.companions[name]}" for name in inferred)
-        text = f"{names}: its metadata does not pin torch {build.torch}; its maintainers say it works with newer ones"
-        remarks.append(Note("COMPANION_UNVERIFIED", text))
+    remarks.extend(inferred(build, wish.companions))
     return tuple(remarks)
 
 
@@ -221,6 +217,14 @@ def made(machine: Machine, table: Table, wish: Wish, chosen: Verdict | None, con
         return Pick((machine,), wish, (), considered, changes=changes(considered), table_date=table.date)
     remarks = (*notes(chosen, machine, table, wish, considered), *table.notes)
     return Pick((machine,), wish, (chosen,), considered, remarks, table_date=table.date)
+
+
+def inferred(build: Build, names: Iterable[str]) -> Iterator[Note]:
+    """Of these companions those that no metadata pairs with the build, or of which no file was seen there."""
+    for name in names:
+        if name in build.companion_pins and build.is_inferred(name):
+            text = f"that {name} {build.companions[name]} goes with torch {build.version} is inferred"
+            yield Note("COMPANION_UNVERIFIED", text)
 
 
 # pytorch/pytorch#190385 (18 September 2026): fixed in 13.2.2, by which Linux builds were made from 2.14.1 on (#198644).
@@ -248,6 +252,8 @@ def _vendor(index: VendorIndex, machine: Machine) -> Note:
     beyond = [str(gpu.arch) for gpu in machine.counted if index.documented and gpu.arch not in index.documented]
     if beyond:
         text += f"; {index.vendor} has packages for {', '.join(beyond)} there and does not list it as supported"
+    if machine.python.tag in index.inferred:
+        text += f"; that it has wheels for Python {machine.python.version} is inferred"
     return Note("VENDOR_INDEX", text)
 
 
@@ -319,7 +325,7 @@ def on_age(pick: Pick, oldest: str) -> str | None:
         return None
     unknown = _unknown_release(pick)
     if unknown is not None:
-        return f"the table from {pick.table_date} does not know torch {unknown}; {_REFRESH}"
+        return f"the table from {pick.table_date} knows no torch {unknown} for {pick.machine.platform.name}; {_REFRESH}"
     if pick.table_date < oldest:
         return f"the table of builds is from {pick.table_date}, more than {OLD_AFTER_DAYS} days old; {_REFRESH}"
     return None

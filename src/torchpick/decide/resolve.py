@@ -271,8 +271,7 @@ class BuildJudge:
             enough = self.table.drivers.at_least(driver.version, first, self.os)
         if enough:
             return []
-        has = driver.version or f"one for CUDA {self.spoken}"
-        facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": has}
+        facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": driver.label}
         return [Objection(Reason.DRIVER_TOO_OLD, facts, gpu.index)]
 
     def _library_objections(self, build: Build, gpu: Gpu) -> list[Objection]:

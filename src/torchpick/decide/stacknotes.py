@@ -9,7 +9,7 @@ from torchpick.decide.demands import PackageDemand, is_beyond
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.refusal import JETSON_PAGE, begins
 from torchpick.decide.stacksearch import Solution, StackSearch
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, TRITONS, Build
+from torchpick.model.build import DEFAULT_INDEX, TRIO, TRITONS, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import OtherIndex, Package, PackageFacts, doubles
 from torchpick.model.request import Wish
@@ -55,7 +55,7 @@ def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
         yield from _of_package(search, package, torch)
     yield from _rivals(search, chosen)
     if torch is not None:
-        yield from _companions(chosen, torch)
+        yield from remarks.inferred(torch, dict.fromkeys(demand.name for demand in chosen.demands))
     yield from _mixed(search, chosen, torch)
 
 
@@ -107,7 +107,7 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
     elif coverage.word == NOT_READ:
         text = f"which GPUs {who} was built for is not known for {search.machine.platform.name}"
         if package.code is not None:
-            text = f"only a part of {who} was read, and it names none of these GPUs"
+            text = f"what was read of {who} names none of these GPUs"
         yield Note("PACKAGE_UNREAD", text)
     elif package.code and package.cuda is None and not package.per_cuda and search.machine.platform.os == "windows":
         yield Note("PACKAGE_UNREAD", f"which CUDA {who} links is not read on Windows")
@@ -148,13 +148,6 @@ def same_module(name: str, stays: str, *, left_out: bool = False) -> Note:
     if left_out:
         end = f"so {name} is left out"
     return Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")
-
-
-def _companions(chosen: Solution, torch: Build) -> Iterator[Note]:
-    for name in dict.fromkeys(demand.name for demand in chosen.demands if demand.name in COMPANIONS):
-        if name in torch.companion_pins and torch.is_inferred(name):
-            text = f"that {name} {torch.companions[name]} goes with torch {torch.version} is inferred"
-            yield Note("COMPANION_UNVERIFIED", text)
 
 
 def _mixed(search: StackSearch, chosen: Solution, torch: Build | None) -> Iterator[Note]:

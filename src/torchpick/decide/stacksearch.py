@@ -286,7 +286,10 @@ class _Attempt:
         asks = " and ".join(dict.fromkeys(f"{each.text}{f' (by {each.by})' if each.by else ''}" for each in family))
         meeting = search.meeting(every)
         if not meeting:
-            return _constrained(f"no torch build is {asks or 'known for this platform'}")
+            beside = " with ".join(
+                ["known for this platform", *dict.fromkeys(each.name for each in every if each.name in COMPANIONS)]
+            )
+            return _constrained(f"no torch build is {asks or beside}")
         unfit = [verdict for verdict in meeting if not verdict.ok and verdict.rank.suits >= 2]
         if not unfit or any(verdict.ok for verdict in meeting):
             return _constrained(f"no torch build is left that is {asks or 'of one CUDA with the rest'}")

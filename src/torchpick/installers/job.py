@@ -115,8 +115,7 @@ def words(job: Job) -> list[str]:
 
 
 def _pinned(each: Requested, version: str) -> str:
-    extras = f"[{','.join(each.extras)}]" if each.extras else ""
-    return f"{each.name}{extras}=={version}" + (f" ; {each.marker}" if each.marker else "")
+    return f"{with_extras(each.name, each.extras)}=={version}" + (f" ; {each.marker}" if each.marker else "")
 
 
 def of_vendor(job: Job) -> list[str]:

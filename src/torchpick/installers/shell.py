@@ -53,9 +53,9 @@ def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], file
 def refusal(shell: str) -> str:
     """What stands in the place of the variables where there is nothing to set: it fails."""
     return {
-        "powershell": "throw 'torchpick found no build that runs here'",
+        "powershell": "throw 'torchpick has nothing to set here'",
         "cmd": "cmd /c exit 1",
-        "dockerfile": "RUN echo 'torchpick found no build that runs here' >&2 && false",
+        "dockerfile": "RUN echo 'torchpick has nothing to set here' >&2 && false",
     }.get(ALIKE.get(shell, shell), "false")
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from torchpick.knowledge import indexes
 from torchpick.model.build import Build, VendorIndex
-from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import Fields, ShapeError, plain
 from torchpick.model.noun import Noun
 from torchpick.model.table import Shelf
 from torchpick.model.versions import is_dotted, release_key
@@ -62,10 +62,7 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
         "refs": list(refs),
         "bases": [dict(basis) for basis in bases],
         "companion_pythons": [dict(own) for own in companion_pythons],
-        "vendors": [
-            [each.vendor, each.url, each.option, [*each.projects], [*map(str, each.documented)], each.alone]
-            for each in vendors
-        ],
+        "vendors": [plain(tuple(vendor)) for vendor in vendors],
         "builds": listed,
     }
 

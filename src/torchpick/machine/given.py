@@ -271,12 +271,10 @@ def _implied(given: tuple[GivenGpu, ...], platform: Platform | None) -> tuple[Pl
         )
     for name, gpu in bound.items():
         if platform is None:
-            text = f"{gpu} exists only on {name}, so that is assumed; `--platform` says otherwise"
+            text = f"{name} is assumed for {gpu}; `--platform` says otherwise"
             return Platform.parse(name), () if _is_here(name) else (Note("PLATFORM_ASSUMED", text),)
         if platform.name != name and not (name in _ARM and platform.name in _ARM):
-            raise UsageError(
-                f"`--platform {platform.name}`, but {gpu} exists only on {name}", hint="remove `--platform`"
-            )
+            raise UsageError(f"`--platform {platform.name}`, but no such machine has {gpu}", hint="remove `--platform`")
     return platform, ()
 
 

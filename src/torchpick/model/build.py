@@ -44,7 +44,8 @@ class VendorIndex(Noun):
     """A vendor's own index, for what the wheel host lacks.
 
     `option` hands it to pip. Of `projects` its wheels take GPU code as extras (`torch[device-gfx1201]`), `documented`
-    are those that the vendor lists; `alone` says that what they require lies there too, and nowhere else.
+    are those that the vendor lists; `alone` says that what they require lies there too, and nowhere else. `inferred`
+    are Pythons for which nobody was seen to use its wheels.
     """
 
     vendor: str
@@ -53,6 +54,7 @@ class VendorIndex(Noun):
     projects: tuple[str, ...] = ()
     documented: tuple[Arch, ...] = ()
     alone: bool = False
+    inferred: tuple[str, ...] = ()
 
 
 class Build(Noun):

@@ -114,7 +114,7 @@ class DriverTable(Noun):
         if self.carries(driver, cuda, os):
             return {}
         needs = self.floor(cuda, os) or f"for CUDA {cuda}"
-        return {"needs": needs, "has": driver.version or f"one for CUDA {driver.cuda}"}
+        return {"needs": needs, "has": driver.label}
 
     def dropped_by(self, driver: Driver, gpu: Arch) -> int | None:
         """The last branch that supports the GPU, where this driver is of a later one."""
