@@ -164,6 +164,16 @@ def test_what_launchers_put_before_a_line_is_the_host(prefix: str) -> None:
     assert kinds(prefix + line(BARE)) == [("aarch64", 1, "b" if prefix[0] == "7" else "node7")]
 
 
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("end", ["\r", "\v", "\f", "\x1c", "\x85", "\u2028"])
+def test_no_host_begins_a_line_in_anothers_name(end: str, coding: str) -> None:
+    """A launcher puts the host before what ends with a newline, whatever the host writes within it."""
+    found = read(f"bad: x{end}good: {line(PASCAL)}\nother: {line(BARE)}\n".encode(coding))
+
+    assert [crowd.hosts.text for crowd in found.crowds] == ["other"]
+    assert [left.text.partition(": ")[2][:19] for left in found.unread] == ["not JSON: bad: x" + end + "go"]
+
+
 @pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-8"])
 def test_what_windows_shells_write(coding: str) -> None:
     assert len(read(f"{line(PASCAL)}\r\n{line(BARE)}\r\n".encode(coding)).crowds) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from io import StringIO
 from typing import IO
 
 from torchpick.model.noun import Noun
@@ -78,7 +79,7 @@ def _texts(stream: IO[bytes]) -> Iterator[str]:
     first = stream.readline(MOST_BYTES)
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
-            yield from (first + stream.read(MOST_BYTES)).decode("utf-16").splitlines(keepends=True)
+            yield from StringIO((first + stream.read(MOST_BYTES)).decode("utf-16"))
         except UnicodeError:
             yield _NO_TEXT
         return
