@@ -9,7 +9,6 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
 from torchpick.cluster import emit, sources
-from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import Engine
 from torchpick.cluster.programs import ClusterError
 from torchpick.decide import frontier, refusal
@@ -115,7 +114,7 @@ def _say(args: Arguments, found: Outlook, wish: Wish, refused: TorchpickError | 
         console.error(refused)
 
 
-def _write(args: Arguments, found: Outlook, environments: tuple[SiteEnvironment, ...]) -> list[str]:
+def _write(args: Arguments, found: Outlook, environments: tuple[emit.SiteEnvironment, ...]) -> list[str]:
     """Write the page and the files of --emit; their names."""
     unnamed = sum(each.hosts.unnamed for each in environments)
     if args.emit and unnamed:

@@ -18,7 +18,6 @@ from torchpick.model.table import Table
 from torchpick.model.verdict import FAILS
 from torchpick.session import Session
 from torchpick.wheels import inplace, many
-from torchpick.wheels.many import MOST_JOBS, Answers
 from torchpick.wheels.readings import WHOLE, Reading, Readings
 from torchpick.wheels.thing import How
 
@@ -75,7 +74,7 @@ class _Results:
 
 def run(args: Arguments) -> int:
     _check(args)
-    jobs = arguments.number("--jobs", args.jobs, MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
+    jobs = arguments.number("--jobs", args.jobs, many.MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
     session = Session(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
     scene = _scene(args, session)
     if scene.unknown is not None:
@@ -101,7 +100,7 @@ def run(args: Arguments) -> int:
     return results.status
 
 
-def _answers(args: Arguments, how: How, jobs: int, stack: ExitStack) -> Answers:
+def _answers(args: Arguments, how: How, jobs: int, stack: ExitStack) -> many.Answers:
     things = args.words if args.from_ is None else [*args.words, *many.listed(args.from_, how)]
     if args.on is not None:
         from torchpick.cluster import ray_wheels

@@ -11,7 +11,6 @@ from torchpick.cli.show.text import plain
 from torchpick.errors import InstallerError
 from torchpick.install import answering, handover, verification
 from torchpick.install.asking import TargetQuestion
-from torchpick.install.handover import Learnt
 from torchpick.installers import run as runner
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command, Ended
@@ -21,7 +20,7 @@ from torchpick.model.redaction import redacted
 
 
 def start(
-    args: Arguments, question: TargetQuestion, learnt: Learnt, handed: tuple[Job, Command], *, verify: bool
+    args: Arguments, question: TargetQuestion, learnt: handover.Learnt, handed: tuple[Job, Command], *, verify: bool
 ) -> int:
     """Run it, and look at what came of it: 3 where torch is not what it was to be, or does not compute."""
     sys.stdout.flush()

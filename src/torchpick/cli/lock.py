@@ -15,7 +15,6 @@ from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
 from torchpick.install.asking import Order
 from torchpick.install.lock import making
-from torchpick.install.lock.making import Made
 from torchpick.model.fields import written
 from torchpick.session import Session
 
@@ -51,7 +50,7 @@ def _check(args: Arguments) -> None:
         raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
 
 
-def _facts(made: Made, path: str) -> dict[str, object]:
+def _facts(made: making.Made, path: str) -> dict[str, object]:
     packages = [
         {**written(each, "name", "version"), "files": [written(file, "url", "sha256") for file in each.files]}
         for each in made.packages

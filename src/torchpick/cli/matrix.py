@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text, webpage
-from torchpick.cli.show.text import plain
 from torchpick.decide import matrix
 from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
@@ -134,5 +133,5 @@ def _page(args: Arguments, session: Session) -> int:
         print(page, end="")
     else:
         rewrite.put(file, page)
-        print(plain(file))
+        print(text.plain(file))
     return 0

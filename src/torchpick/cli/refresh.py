@@ -13,7 +13,6 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
 from torchpick.index import index_places
-from torchpick.index.index_places import IndexPlaces
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
@@ -83,7 +82,7 @@ def _plans(args: Arguments) -> list[IndexToRead]:
             return False
         return not wish.torch or admitted(found.torch)
 
-    def plan(what: str, base: str, channel: str, places: tuple[IndexPlaces, ...]) -> IndexToRead:
+    def plan(what: str, base: str, channel: str, places: tuple[index_places.IndexPlaces, ...]) -> IndexToRead:
         job = RefreshJob(Path(cache_dir(os.environ)), base, channel, places, reads, is_named, console.day())
         return IndexToRead(what, job, _shipped(default_index=channel == DEFAULT_INDEX))
 

@@ -19,7 +19,6 @@ import httpx
 
 from torchpick.errors import BrokenOffError, NetworkError
 from torchpick.index import connection
-from torchpick.index.connection import Watch, WatchedBackend
 from torchpick.model import VERSION
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -116,7 +115,7 @@ class Client:
         self.sleep = sleep
         self.requests = self.bytes_read = 0
         self._environ = environ
-        self._watch = Watch()
+        self._watch = connection.Watch()
         self._pools: dict[str | None, httpcore.ConnectionPool] = {}
         self._logins: dict[str, tuple[str, str]] = {}
         self._slow: dict[str, str] = {}
@@ -230,7 +229,7 @@ class Client:
     def _pool(self, address: httpx.URL) -> httpcore.ConnectionPool:
         proxy = connection.proxy(address.scheme, address.netloc.decode("ascii"))
         if proxy not in self._pools:
-            context, backend = connection.certificates(self._environ), WatchedBackend(self._watch)
+            context, backend = connection.certificates(self._environ), connection.WatchedBackend(self._watch)
             self._pools[proxy] = connection.pool(proxy, context, backend)
         return self._pools[proxy]
 

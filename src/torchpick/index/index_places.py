@@ -13,7 +13,6 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from torchpick.environment import layout, toolsettings, world
-from torchpick.environment.toolsettings import Setting
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.model.noun import Noun
 
@@ -90,7 +89,7 @@ def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexP
     return IndexPlaces((*main, *_words(said, "extra-index-url")), links)
 
 
-def _words(said: Mapping[str, Setting], name: str) -> tuple[str, ...]:
+def _words(said: Mapping[str, toolsettings.Setting], name: str) -> tuple[str, ...]:
     return said[name].words if name in said else ()
 
 

@@ -15,7 +15,6 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
-from torchpick.index.wheelnames import WheelName
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 
@@ -44,7 +43,7 @@ class Link(Noun):
 
     file: str
     url: str
-    wheel: WheelName
+    wheel: wheelnames.WheelName
     sha256: str | None = None
     requires_python: str | None = None
     yanked: str | None = None  # the reason, which may be empty

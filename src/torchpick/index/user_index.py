@@ -17,7 +17,6 @@ from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import IntegrityError, RequirementError, TorchpickError, WheelError
 from torchpick.index import index_places, pages, wheelnames
-from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link, WheelTarget
 from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
@@ -85,7 +84,7 @@ class SeenPages:
 class UserIndex:
     """The indexes and link pages of the user as one; each page is read once. It knows no constraints."""
 
-    def __init__(self, places: IndexPlaces, client: Client, seen: SeenPages | None = None) -> None:
+    def __init__(self, places: index_places.IndexPlaces, client: Client, seen: SeenPages | None = None) -> None:
         self.places, self._client, self._seen = places, client, seen or SeenPages()
 
     def candidates(self, name: str, specifier: str, target: IndexTarget) -> list[Link]:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from torchpick.errors import UsageError
 from torchpick.install import files
 from torchpick.installers import links, own_settings, store, variables
-from torchpick.installers.own_settings import OwnSettings, SettingChanges
 from torchpick.installers.run import Command
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.machine import Note
@@ -26,7 +25,7 @@ _OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
 _OF_PROJECTS = ("sync", "lock", "add", "remove", "export", "run")
 
 
-def variables_for(session: Session, shell: str) -> tuple[Pick, SettingChanges, tuple[Note, ...]]:
+def variables_for(session: Session, shell: str) -> tuple[Pick, own_settings.SettingChanges, tuple[Note, ...]]:
     """The pick, the variables that hand it over, and what was left out of the user's own settings."""
     environ = session.environ
     pick = session.pick()
@@ -37,7 +36,7 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, SettingChanges, t
     read = files.listed(session, pick)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        return pick, variables.of(pick, _IN_IMAGE, OwnSettings(), read.files), read.notes
+        return pick, variables.of(pick, _IN_IMAGE, own_settings.OwnSettings(), read.files), read.notes
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
     own = session.own_settings(session.settings_prefix)

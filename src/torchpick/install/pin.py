@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
-from torchpick.environment.marks import PIN, ProjectSetting
 from torchpick.environment.requirements import Given
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
@@ -139,7 +138,7 @@ def _is_our_checkout(file: str) -> bool:
 def _project_change(file: str, pick: Pick, found: SettingChanges) -> FileChange:
     there = rewrite.read(file)
     page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
-    links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
+    links = marks.ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
     wanted = projectfile.pinned(pick.build.pins, uv_index(pick), links)
     return FileChange(file, there.text, marks.merged(there.text, wanted, file))
 
@@ -194,7 +193,7 @@ def _recorded(prefix: str) -> str | None:
 def _unmark(file: str) -> bool:
     """Take ours out of a file; whether there was anything of ours."""
     there = rewrite.read(file)
-    text = marks.without(there.text, PIN) if file.endswith(".toml") else marks.unpinned_conf(there.text)
+    text = marks.without(there.text, marks.PIN) if file.endswith(".toml") else marks.unpinned_conf(there.text)
     if text == there.text:
         return False
     if text.strip() or file.endswith(".toml"):

@@ -8,7 +8,6 @@ from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment.requirements import Given
 from torchpick.errors import NoBuildError
 from torchpick.install import asking
-from torchpick.install.asking import Order
 from torchpick.install.handover import Learnt
 from torchpick.install.learning import Learner
 from torchpick.model.stack import NOT_READ, PinnedPackage, Stack
@@ -25,7 +24,7 @@ def plan(session: Session, *, allow_mixed: bool) -> Stack:
     What the table lacks is learnt; ResolverError where the installer's resolver refuses.
     """
     given = Given(session.request.requirements or ("torch",))
-    order = Order(given, session.installer, allow_mixed=allow_mixed, only_planned=True)
+    order = asking.Order(given, session.installer, allow_mixed=allow_mixed, only_planned=True)
     question = asking.planned(session.bare, order)
     question.as_stack = True
     learner = Learner(question)

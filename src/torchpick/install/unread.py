@@ -20,7 +20,6 @@ from packaging.version import Version
 
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
-from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link, file_of
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
 from torchpick.knowledge.locations import cache_dir
@@ -144,7 +143,7 @@ class UnreadWheels:
         return [package_of(each.name, row) for each, row in rows if not isinstance(row, str)], lacking
 
     @cached_property
-    def _places(self) -> IndexPlaces:
+    def _places(self) -> index_places.IndexPlaces:
         return index_places.of_user(self._environ, self._python)
 
     @contextmanager

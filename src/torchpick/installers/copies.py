@@ -7,7 +7,6 @@ import os
 from torchpick.environment.requirementfiles import RequirementLine, beside
 from torchpick.environment.requirements import Requirements
 from torchpick.installers import store
-from torchpick.installers.store import StoredFile
 from torchpick.model.build import is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.redaction import redacted
@@ -15,7 +14,7 @@ from torchpick.model.redaction import redacted
 
 def without_wheel_indexes(
     asked: Requirements, place: str
-) -> tuple[Requirements, tuple[StoredFile, ...], tuple[Note, ...]]:
+) -> tuple[Requirements, tuple[store.StoredFile, ...], tuple[Note, ...]]:
     """The same, by one file of requirements and one of constraints where a file is not as an installer may read it.
 
     That is where one names a PyTorch wheel index, or lies on another computer: an installer would read it again.

@@ -12,7 +12,6 @@ import sys
 from torchpick.environment import requirements, settingsfiles, toolsettings
 from torchpick.environment.requirementfiles import located, not_below
 from torchpick.environment.requirements import Given, Requested
-from torchpick.environment.toolsettings import PIP_PLACES
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.model.build import TRIO, WHEEL_HOST, is_on_host_of, is_wheel_host
 from torchpick.model.fields import written
@@ -64,7 +63,7 @@ class OwnSettings(Noun):
 
     @property
     def pip_places(self) -> list[Setting]:
-        return [self.pip[name] for name in PIP_PLACES if name in self.pip]
+        return [self.pip[name] for name in toolsettings.PIP_PLACES if name in self.pip]
 
     def pip_words(self, name: str) -> tuple[str, ...]:
         """What an option of pip's is set to; nothing where it is not."""

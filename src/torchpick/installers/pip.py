@@ -6,7 +6,6 @@ from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings
 from torchpick.installers.job import Job
-from torchpick.installers.own_settings import SettingChanges
 from torchpick.installers.run import Command
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -68,7 +67,7 @@ class PipInstaller(Noun):
         argv += ["--pre"] if job.pick.wish.channel != "stable" else []
         return [*argv, *jobs.groups(job)]
 
-    def _changes(self, job: Job) -> SettingChanges:
+    def _changes(self, job: Job) -> own_settings.SettingChanges:
         """What to change of the user's settings.
 
         What would lead away, files of projects, and a mix of requirements with and without a hash are refused.

@@ -12,7 +12,6 @@ from types import FrameType
 from torchpick.environment import child
 from torchpick.errors import InstallerError
 from torchpick.installers import store
-from torchpick.installers.store import StoredFile
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -37,7 +36,7 @@ class Command(Noun):
     argv: tuple[str, ...]
     set: Mapping[str, str] = {}
     unset: tuple[str, ...] = ()
-    files: tuple[StoredFile, ...] = ()
+    files: tuple[store.StoredFile, ...] = ()
     notes: tuple[Note, ...] = ()
     before: Command | None = None
 

@@ -7,9 +7,7 @@ from torchpick.environment.requirementfiles import not_below
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, store, tools
 from torchpick.installers.job import Job
-from torchpick.installers.own_settings import SettingChanges
 from torchpick.installers.run import Command
-from torchpick.installers.store import StoredFile
 from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -93,7 +91,7 @@ class UvInstaller(Noun):
         variables = {**changes.set, **({} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos})}
         return Command("uv", tuple(argv), variables, changes.unset, tuple(files))
 
-    def _changes(self, job: Job) -> SettingChanges:
+    def _changes(self, job: Job) -> own_settings.SettingChanges:
         """What to change of the user's settings; what of them would contradict the answer is refused."""
         jobs.check(job, "uv")
         own_settings.check_excluded(job.own, job.named)
@@ -104,7 +102,7 @@ class UvInstaller(Noun):
             return ["--python", job.target.python]
         return ["--python-version", job.elsewhere.python.version, "--python-platform", platform_of(job.elsewhere)]
 
-    def _users(self, job: Job, files: list[StoredFile]) -> list[str]:
+    def _users(self, job: Job, files: list[store.StoredFile]) -> list[str]:
         """The user's own constraints: an option hides its variable, so what that says is said again."""
         own = not_below(job.own.environ.get("UV_CONSTRAINT", "").split(), *jobs.ours(job))
         argv = jobs.behind("-c", (*own, *job.asked.given.constraints))

@@ -11,7 +11,6 @@ import os
 from torchpick.environment.world import is_yours
 from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import indexes, locations
-from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, FAMILIES, WHEEL_HOST, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
@@ -52,7 +51,7 @@ class Knowledge:
     def folder(self) -> str:
         """Where the table is."""
         if self._folder is None:
-            self._folder = compat_dir(self.environ)
+            self._folder = locations.compat_dir(self.environ)
         return self._folder
 
     def _once(self, what: object, look: Callable[[], T]) -> T:
@@ -101,7 +100,7 @@ class Knowledge:
         shipped = self._shipped(platform, default=channel == DEFAULT_INDEX) if known else NO_BUILDS
         if base is None:
             return PlatformBuilds(shipped)
-        file = table_file(cache_dir(self.environ), base, channel, platform)
+        file = locations.table_file(locations.cache_dir(self.environ), base, channel, platform)
         try:
             stat = os.stat(file)
         except OSError:

@@ -7,7 +7,6 @@ import time
 from torchpick.environment.world import World
 from torchpick.errors import UsageError, silent
 from torchpick.machine import given, kernel
-from torchpick.machine.given import GivenFacts
 from torchpick.machine.kernel import LookOptions, Seen
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, labels
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def detect(
-    facts: GivenFacts,
+    facts: given.GivenFacts,
     *,
     knowledge: Knowledge,
     report: Report = silent,

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 from torchpick.environment import child
-from torchpick.environment.child import ChildResult
 from torchpick.errors import InstallerError
 from torchpick.knowledge import locations
 from torchpick.machine import probe
@@ -83,7 +82,7 @@ def _environ(environ: Mapping[str, str], kind: str, gpus: Sequence[Gpu]) -> dict
     return changed
 
 
-def _ending(ended: ChildResult, deadline_s: float) -> str:
+def _ending(ended: child.ChildResult, deadline_s: float) -> str:
     how = f"it did not finish within {deadline_s:.0f} s"
     if ended.status is not None:
         signalled = f"it was ended by {probe.signal_name(-ended.status)}"

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.decide import answer as answers
 from torchpick.decide import demands, matrix
-from torchpick.decide.answer import Answer, Question
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.model.build import COMPANIONS, Build, toolkit_order
@@ -44,11 +43,11 @@ class App:
         """One without a GPU, and with the oldest Python of the project."""
         return Machine(Platform.parse(HOME), python(self.project, self.table), None, ())
 
-    def answer(self, backend: str) -> Answer:
+    def answer(self, backend: str) -> answers.Answer:
         """What it gets from this backend."""
         machine = self.machine
         wish = demands.narrowed(self.wish, self.asked)._replace(backends=(backend,))
-        question = Question(wish, demands.beyond_torch(self.asked, lambda: machine))
+        question = answers.Question(wish, demands.beyond_torch(self.asked, lambda: machine))
         return answers.answer(question, (machine,), lambda _: self.table, lambda: self.packages)
 
     def exact(self, backend: str) -> Extra:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from torchpick.environment import marks, projectfile, rewrite, toml
-from torchpick.environment.marks import PIN, ProjectSetting, ProjectSettings
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers.links import check_settings, page_of, uv_index
 from torchpick.model.build import TRIO
@@ -83,7 +82,7 @@ def _with(text: str, inner: str) -> str:
 
 def _unpinned(text: str, file: str) -> str:
     inner = _toml(text, file)
-    left = marks.without(inner, PIN)
+    left = marks.without(inner, marks.PIN)
     return text if left == inner else _with(text, left)
 
 
@@ -99,11 +98,11 @@ def _requirements(inner: str) -> Iterator[str]:
             yield f"{named(text)}{requirement.specifier}"
 
 
-def _settings(session: Session, pick: Pick) -> ProjectSettings:
+def _settings(session: Session, pick: Pick) -> marks.ProjectSettings:
     check_settings(pick)
     pins = pick.build.pins
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
     linked = (name for name in pins if name == "torch" or name in session.wish.companions)
     pages = [*dict.fromkeys(page_of(pick, name) for name in linked if pick.index_url)]
-    links = ProjectSetting(("tool", "uv", "find-links"), pages) if pages else None
+    links = marks.ProjectSetting(("tool", "uv", "find-links"), pages) if pages else None
     return projectfile.pinned(pins, uv_index(pick), links)

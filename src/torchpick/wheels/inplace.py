@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from torchpick.environment import distributions, targets, world
-from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
@@ -23,7 +22,7 @@ from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import PYTHON_LIBRARIES, VERSION_FILE, WHOLE, Reading, TorchFacts, torch_facts
 
 
-def read_distribution(one: Distribution, target: str) -> Reading:
+def read_distribution(one: distributions.Distribution, target: str) -> Reading:
     """Read an installed distribution in place; its libraries are mapped, so reading all of them is cheap."""
     folder, files = Path(one.folder), distributions.files(one)
     torch = _torch(folder, files)

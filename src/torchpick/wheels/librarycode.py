@@ -13,7 +13,6 @@ from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.model.noun import Noun
 from torchpick.wheels import fatbin, sections
-from torchpick.wheels.fatbin import Container
 from torchpick.wheels.sections import DATA, EXECUTABLE, Buffer
 
 # The most different sets of architectures one library may hold; the richest measured has 41.
@@ -110,7 +109,7 @@ class _Tally:
         self.roles: dict[str, Alike] = {}
         self.broken = 0
 
-    def add(self, role: str, hits: Iterable[Container]) -> None:
+    def add(self, role: str, hits: Iterable[fatbin.Container]) -> None:
         """Those alike are counted and looked at once: a library has thousands of few kinds, one kind after another."""
         alike = self.roles.setdefault(role, {})
         for (entries, broken), run in groupby(hits):

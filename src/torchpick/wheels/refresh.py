@@ -27,7 +27,6 @@ from torchpick.model.versions import normal
 from torchpick.wheels import judging, listed, shelf, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.companion_pages import CompanionPages
-from torchpick.wheels.judging import Judge
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.listed import FailedRead, ListedBuild
 from torchpick.wheels.readings import Reading
@@ -227,7 +226,7 @@ def pins(reading: Reading) -> dict[str, str]:
 def lacks(reading: Reading) -> dict[str, list[str]]:
     """Library → the architectures that a torch's flags name and that it does not support, or hardly supports."""
     torch = reading.torch
-    judge = Judge(Arch.of_capability(0, 0), unified=torch is not None and is_unified(torch.version, torch.cuda))
+    judge = judging.Judge(Arch.of_capability(0, 0), unified=torch is not None and is_unified(torch.version, torch.cuda))
     found: dict[str, list[str]] = {}
     for one in reading.libraries:
         verdicts = [(arch, judging.of_library(one, judge._replace(gpu=arch))) for arch in reading.sass]

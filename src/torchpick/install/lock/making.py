@@ -10,14 +10,11 @@ from torchpick.index.host_pages import Host, sha256_of, shown
 from torchpick.index.listing import file_of
 from torchpick.install import answering, handover
 from torchpick.install.asking import Order
-from torchpick.install.handover import Learnt
 from torchpick.install.hashes import Hashes
 from torchpick.install.lock import ground, pylock
-from torchpick.install.lock.ground import LockQuestion
 from torchpick.install.lock.pylock import LockedPackage
 from torchpick.installers import links
 from torchpick.installers.job import Job
-from torchpick.installers.links import Wheel
 from torchpick.installers.reporting import Item, ReportedFile
 from torchpick.model.build import is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
@@ -65,7 +62,7 @@ def make(session: Session, order: Order) -> Made:
     return Made(job.pick, environment, tuple(packages), text, tuple(dict.fromkeys(notes)))
 
 
-def _job(question: LockQuestion, learnt: Learnt) -> Job:
+def _job(question: ground.LockQuestion, learnt: handover.Learnt) -> Job:
     """The answer as a job for a resolution in an empty environment, each file of torch's family with its hash."""
     job, _ = handover.handed_over(question, learnt, pages=True)
     links.check_settings(job.pick)
@@ -102,7 +99,7 @@ class LockHashes:
     def _complete(self, name: str, file: ReportedFile) -> ReportedFile:
         """The file with its hash; of what the user names on torch's index the resolver's word is that of a download."""
         pick = self.job.pick
-        wheel = Wheel(name, file_of(file.url), file.url, file.sha256)
+        wheel = links.Wheel(name, file_of(file.url), file.url, file.sha256)
         if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
             listed = self.host.links(name)
             wheel = wheel._replace(sha256=next((each.sha256 for each in listed if each.file == wheel.file), None))
