@@ -60,6 +60,18 @@ def rocm(home: Home) -> Home:
     return home.torch("2.9.1+rocm6.4", None, "gfx1100 gfx1030", hip="6.4.43482-0f2d60242")
 
 
+def amds(*targets: str) -> Make:
+    """AMD's own torch, with its kernels for these targets beside it."""
+
+    def make(home: Home) -> None:
+        kernels = 'amd-torch-device-gfx1201 == 2.14.0+rocm10.1.0 ; extra == "device-gfx1201"'
+        home.torch("2.14.0+rocm10.1.0", None, "gfx1201", hip="10.1.26371", requires=[kernels])
+        for target in targets:
+            home.add(f"amd-torch-device-{target}", "2.14.0+rocm10.1.0")
+
+    return make
+
+
 def ptx_only(home: Home) -> Home:
     return home.torch("2.14.0+cu132", "13.2", "sm_75 sm_80 compute_90")
 
@@ -475,6 +487,8 @@ CASES = (
     ),
     Case("CPU_ONLY_BUILD", cpu, cpu, gpus=("gfx1100", "gfx1100"), miss_gpus=("arc a770",)),
     Case("NO_KERNELS", ptx_only, torch, gpus=("sm_61", "sm_70", "sm_61"), driver="580.95.05", miss_gpus=("sm_70",)),
+    Case("NO_KERNELS", amds(), amds("gfx1201", "gfx12-0"), gpus=("gfx1201",)),
+    Case("NO_KERNELS", amds("gfx1100", "gfx11"), amds("gfx1201"), gpus=("gfx1201",)),
     Case("FILES_MISSING", without_of("numpy", "numpy/core.py"), without_of("scipy", "scipy/core.py")),
     Case("FILES_MISSING", without_of("triton", "triton/core.py"), without_of("triton", "triton/tests/core.py")),
     Case("FILES_MISSING", without_of("torchcodec", "torchcodec/x.so.1"), without_of("torchcodec", "torchcodec/x.txt")),

@@ -20,6 +20,9 @@ from torchpick.model.versions import is_dotted, release_key
 from torchpick.wheels import inplace, judging, readings
 
 _LIBRARY = re.compile(r"[\w.-]+\.(?:so|dll)")
+# AMD's own torch has no kernels: those for a target are a package beside it (ROCm/TheRock RELEASES.md). Others are of a
+# family, such as -gfx11, and hold what its targets share.
+_KERNELS = re.compile(r"amd-torch-device-(gfx[0-9a-f]{3,4}\b)?")
 _PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libtorch_python.dylib")
 
 
@@ -47,7 +50,7 @@ def _judged(
     backend = _backend(version, facts)
     release = version.partition("+")[0]
     row = row_of(table, machine, release, backend)
-    measured = _arches(folder, facts.cuda)
+    measured = _arches(here, folder, facts.cuda)
     torch = InstalledTorch(
         version=version if "+" in version or backend == "cpu" else f"{version}+{backend}",
         release=release,
@@ -107,8 +110,12 @@ def _release(text: str) -> str:
     return text
 
 
-def _arches(folder: str, cuda: str | None) -> tuple[Arch, ...] | None:
+def _arches(here: Environment, folder: str, cuda: str | None) -> tuple[Arch, ...] | None:
     """Torch's own list of what it was compiled for; where there is none, what its largest library registers."""
+    recorded = here.find("torch")
+    if recorded is not None and any(map(_KERNELS.match, recorded.requires)):
+        targets = (_KERNELS.match(each.name) for each in here.named("amd-torch-device-"))
+        return tuple(Arch.parse(match[1]) for match in targets if match and match[1])
     paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
     flags = next((found for path in paths if (found := inplace.compiled_flags(path)) is not None), None)
     if flags is not None or cuda is None:
