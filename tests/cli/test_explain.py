@@ -121,7 +121,7 @@ def test_an_environment_that_cannot_be_looked_at_does_not_hide_the_meaning(
     assert "was not looked at" in err
 
 
-@pytest.mark.parametrize("data", [b"", b"all is well\n", b"\0" * 1000, "кириллица".encode("cp1251")])
+@pytest.mark.parametrize("data", [b"all is well\n", b"\0" * 1000, "кириллица".encode("cp1251")])
 def test_nothing_known_is_exit_1(
     data: bytes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +138,16 @@ def test_nothing_known_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--json", "hello"]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert (answer["exit"], answer["error"]["code"]) == (1, "NOT_RECOGNISED")
+
+
+@pytest.mark.parametrize(("words", "data"), [([""], b"not read"), ([], b""), (["-"], b" \n\n"), ([], b" " * (3 << 20))])
+def test_an_empty_text_is_refused(
+    words: list[str], data: bytes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(data))
+
+    assert main(["explain", *words]) == 2
+    assert "no text was given" in capsys.readouterr().err
 
 
 def test_a_terminal_without_a_text_is_told_how(

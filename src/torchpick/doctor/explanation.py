@@ -117,7 +117,7 @@ def _explained(
     first: dict[str, Explained] = {}
     for match in matches:
         cause = match.signature.cause(facts, known)
-        findings = _findings(match.signature.findings, Finding(cause, cause.title), exam)
+        findings = _findings((*cause.findings, *match.signature.findings), Finding(cause, cause.title), exam)
         first.setdefault(findings[0].text, Explained(match, cause, findings))
     return tuple(first.values())
 

@@ -24,30 +24,38 @@ _NAME = re.compile(
     r"|(?P<with>(?:NVIDIA |GeForce |Tesla |Quadro )[\w -]{2,60}?) with CUDA capability"
     r"|GPU \d{1,3}: (?P<listed>[\w .()/+-]{3,80}?)(?: \(UUID| ?\.\.\.|$)"
     r"|Your (?P<your>[\w ./+-]{3,60}?) GPU has compute capability"
-    r"|\b(?P<plain>(?:(?:GeForce|Quadro|GRID) )?(?:GTX|RTX) ?(?:PRO |A)?\d{3,4}(?:M|MX|A|D|E)?(?: ?(?i:Ti|SUPER)){0,2}"
-    r"(?:(?: [\w-]{3,8})? Ada(?: Generation)?)?(?: ?Laptop GPU)?"
-    r"|GeForce (?:GT )?\d{3,4}(?:MX?|A)?|(?:GeForce )?MX ?\d{3}|Quadro [A-Z]{1,2}\d{3,4}M?"
-    r"|(?:Tesla|GRID) [KMPVT]\d{1,3}\w?|(?:GeForce )?(?:GTX )?(?i:TITAN) (?:Xp|X|V|RTX)|(?:DGX|RTX) Spark"
-    r"|(?:NVIDIA )?(?:A100|A800|H100|H200|H800|H20|B200|B300|GH200|GB200|GB300|GB10|(?<!#)L(?:40S?|20|4)|A10[GM]?"
-    r"|A16|A30|A40|A6000|V100|P100|T4|T400|T600|T1000)|NVIDIA (?:A2|L2)"
-    r"|(?:Radeon )?RX ?\d{3,4}(?: ?(?:XTX|XT|GRE))?|Radeon (?:PRO |VII)[\w -]{0,20}|Instinct MI\d{3}[AX]?"
-    r"|Arc [AB]\d{3}M?|(?<=Jetson )(?:AGX )?(?:Orin|Thor|Xavier))\b",
+    r"|\b(?P<plain>(?i:(?:(?:GeForce|Quadro|GRID) )?(?:GTX|RTX)[ -]?(?:PRO |A)?\d{3,4}(?:M|MX|A|D|E)?"
+    r"(?: ?(?:Ti|SUPER)){0,2}"
+    r"(?:(?: [\w-]{3,8})? Ada(?: Generation)?| Blackwell)?(?: ?Laptop(?: GPU)?)?)"
+    r"|(?i:GeForce (?:GT )?\d{3,4}(?:MX?|A)?|(?:GeForce )?MX ?\d{3}|Quadro [A-Z]{1,2}\d{3,4}M?)|GT (?:[67]\d0|1030)"
+    r"|(?i:(?:Tesla|GRID) [KMPVT]\d{1,3}\w?|(?:GeForce )?(?:GTX )?TITAN (?:Xp|X|V|RTX)|(?:DGX|RTX) Spark)"
+    r"|(?:NVIDIA )?(?:(?i:[AHV]100|A800|H200|H800|[BG]B?[123]00|GH200|L40S|K80|P100|A6000)|H20|GB10|(?<!#)L(?:40|20?|4)"
+    r"|A10[GM]?|A16|A30|A40|P40|M40|T4|T400|T600|T1000)|NVIDIA (?:A2|L2)"
+    r"|(?i:(?:Radeon )?RX[ -]?(?:Vega )?\d{2,4}(?: ?(?:XTX|XT|GRE|M|S))?|[5-9]\d{3} ?XTX?"
+    r"|Radeon (?:PRO |VII)[\w -]{0,20}|(?:Instinct )?MI\d{3}[AX]?|Strix Halo|Ryzen AI Max\+?(?: PRO)? \d{3})"
+    r"|(?:Radeon )?(?:6[68]0|7[4-8]0|8[4-9]0)M|80[456]0S"
+    r"|(?i:Arc [AB]\d{3}M?|(?<=Jetson )(?:AGX |NX )?(?:Orin|Thor|Xavier))|[2-5]0[5-9]0 ?(?i:Ti|SUPER))\b"
+    r"|\b(?i:(?:nvidia|geforce|my|an?|the|new|with) (?P<bare>[2-5]0[5-9]0(?: ?(?:Ti|SUPER)){0,2}))\b",
     re.MULTILINE,
 )
 _DRIVER = re.compile(
-    r"(?:driver(?: version)?|NVIDIA-SMI(?=[^\n]{1,30}\n))[: ]{1,4}v?(?P<version>\d{3}(?:\.\d{2,3}){0,2})\b"
-    r"(?! or |\+)",
+    r"(?:(?:drivers?(?: version)?(?: is)?|NVIDIA-SMI(?=[^\n]{1,30}\n))[:( ]{1,4}|nvidia-(?:driver-|utils-)?)v?"
+    r"(?P<version>\d{3}(?:\.\d{2,3}){0,2})\b(?! or |\+)"
+    r"|\b(?P<before>[3-6]\d{2}(?:\.\d{2,3}){0,2}) (?:nvidia |gpu |game ready |studio )?drivers?\b",
     re.IGNORECASE,
 )
 _SPOKEN = re.compile(r"found version (?P<code>\d{4,5})\b|CUDA Version: (?P<dotted>\d{1,2}\.\d)\b")
 _TORCH = re.compile(
-    r"\b(?:torch(?:==|[ =]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})|PyTorch(?: version)?(?::? ?| is ))v?"
+    r"\b(?:torch(?:==|[ =]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})"
+    r"|(?:Py)?Torch(?:[- ]version)?(?: ?[:=] ?| ?| is ))v?"
     r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w-])",
     re.IGNORECASE,
 )
 # The CUDA of torch, where the text has it beside a version without a label.
 _CUDA = re.compile(
-    r"(?:CUDA used to build PyTorch:|torch\.version\.cuda\W{1,8}|^CUDA ?:) ?v?(\d{2}\.\d)\b", re.MULTILINE
+    r"(?:(?i:CUDA used to build PyTorch:|torch\.version\.cuda\W{1,8}|\btorch\b[ a-z=:]{1,15}\d\.\d{1,2}\.\d\W{0,3}"
+    r"(?:with |for |and )?cuda) ?|^CUDA ?: ?)v?(\d{2}\.\d)\b",
+    re.MULTILINE,
 )
 # A board's driver comes with its JetPack, which people name instead.
 _JETPACK = re.compile(r"JetPack (?:SDK )?([4-7])(?:\.\d)*", re.IGNORECASE)
