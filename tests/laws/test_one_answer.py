@@ -136,6 +136,12 @@ FOUND = {
         "2.14.1+cu126",
         "",
     ),
+    "an extra that nobody asked for, in pip's report": (
+        Asked(("torchao", "transformers"), "GTX 1080 Ti", installer="pip"),
+        0,
+        "2.14.1+cu126",
+        "",
+    ),
     "a resolution that was bound": (
         Asked(("torch", "onnxruntime-gpu"), limit="torch<2.12"),
         0,

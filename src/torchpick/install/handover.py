@@ -87,16 +87,13 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
 
 
 def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[str, ...]:
-    """Torch where a package links it and none requires it: no resolver would bring it."""
+    """Torch where a package links it and none is known to require it: no resolver may bring it."""
     answer, known = learnt.answer, learnt.facts
     packages = [each for each in answer.environment.packages if each.name in known]
     taken = [row for each in packages for row in known[each.name].versions if row.version == each.version]
     needs = [need.name for row in taken for need in required(row.requires, answer.pick.machine, (), "")]
-    # Nobody has read what these need; the resolver says that it is torch or a wheel of CUDA.
-    unread = () if learnt.resolution is None else learnt.resolution.users - {*known}
-    is_brought = unread or TRIO & {*asked, *needs}
     version = answer.environment.version("torch")
-    return () if is_brought or version in (None, there) else (f"torch=={version}",)
+    return () if TRIO & {*asked, *needs} or version in (None, there) else (f"torch=={version}",)
 
 
 def handed_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
