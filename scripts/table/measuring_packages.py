@@ -1,10 +1,10 @@
 """Read what CUDA packages ask for and link, into evidence/packages.jsonl.
 
-Of each wheel METADATA and the NEEDED entries of its smaller libraries, by ranges: no wheel is fetched whole. One line
-per wheel, kept across runs. The code per library is carried over from a reading of the whole wheel where there is one
-(`--code FILE`, matched by sha256). With `--platform windows-x86_64` the wheels for Windows, every library of them.
+Of each wheel METADATA and the NEEDED entries of its smaller libraries, by ranges: no wheel is fetched whole, and one
+with larger libraries is known by what it asks for alone. `--whole` reads every library, and so which GPUs it was built
+for; of wheels for Windows that is done in any case. One line per wheel, kept across runs.
 
-usage: scripts/measure-packages [--platform NAME] [--code FILE] [--out FILE] NAME==VERSION …
+usage: scripts/measure-packages [--platform NAME] [--whole] [--out FILE] NAME==VERSION …
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from scripts.table import layout
 from scripts.table.measuring import index_url
 from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
@@ -24,7 +23,6 @@ from torchpick.index import listing, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
-from torchpick.model.fields import Fields
 from torchpick.wheels import librarycode, packaged, sections
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import Library
@@ -35,18 +33,19 @@ from torchpick.wheels.wheel import metadata_of
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
 # Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.
 # No library for Windows says what it links: only its code is read, and of all of them.
-_MOST_PACKED = {"linux-x86_64": 12 << 20, "windows-x86_64": 2 << 30}
+_WHOLE = 2 << 30
+_MOST_PACKED = {"linux-x86_64": 12 << 20, "windows-x86_64": _WHOLE}
 
 
-def read(wheel: SurveyWheel, client: Client, platform: str) -> dict[str, object]:
-    """One line of evidence."""
+def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
+    """One line of evidence; `most` bounds the packed bytes of its libraries."""
     link = wheel.link
     source = RemoteSource(link.url, client)
     archive = Archive(source)
     metadata = metadata_of(archive)
     needed: set[str] = set()
     held: list[Library] = []
-    left = _MOST_PACKED[platform]
+    left = most
     unread = 0
     for member in sorted(archive.members(), key=lambda each: each.compress_size):
         if not wheelnames.may_hold_code(member.filename):
@@ -86,33 +85,17 @@ def read(wheel: SurveyWheel, client: Client, platform: str) -> dict[str, object]
     }
 
 
-def carried(path: Path | None) -> dict[str, dict[str, object]]:
-    """sha256 → the code per library, and the CUDA libraries that it needs, as a whole wheel was read for them."""
-    found: dict[str, dict[str, object]] = {}
-    for project in Fields(layout.read(path)).objects("packages") if path is not None else ():
-        newest = project.maybe_object("newest")
-        older = project.objects("older") if project.has("older") else []
-        for row in [*([newest] if newest is not None else []), *older]:
-            if row.has("libraries"):
-                found[row.text("sha256")] = {
-                    "code": row.items("libraries"),
-                    "needed_cuda": row.items("needed_cuda") if row.has("needed_cuda") else [],
-                }
-    return found
-
-
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=_OUT)
     parser.add_argument("--platform", choices=_MOST_PACKED, default="linux-x86_64")
-    parser.add_argument("--code", type=Path, help="readings of whole wheels, to be carried over")
+    parser.add_argument("--whole", action="store_true", help="read every library, and the code of each")
     parser.add_argument("versions", nargs="+", metavar="NAME==VERSION")
     args = parser.parse_args(argv)
     known = set()
     if args.out.exists():
         rows = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
         known = {(row["project"], row["version"], platform_read(row)) for row in rows}
-    code = carried(args.code)
     index = index_url()
     with args.out.open("a", encoding="utf-8") as out, ThreadPoolExecutor(4) as pool:
         todo: dict[str, list[str]] = {}
@@ -130,13 +113,13 @@ def main(argv: list[str]) -> int:
                 else:
                     jobs.append(wheel)
         failed = 0
-        tried = functools.partial(_tried, args.platform)
+        tried = functools.partial(_tried, _WHOLE if args.whole else _MOST_PACKED[args.platform])
         for wheel, row in zip(jobs, pool.map(tried, jobs), strict=True):
             if isinstance(row, TorchpickError):
                 failed += 1
                 print(f"{wheel.link.file}: {row}", file=sys.stderr)
                 continue
-            out.write(json.dumps({**row, **code.get(str(row["sha256"]), {})}) + "\n")
+            out.write(json.dumps(row) + "\n")
             out.flush()
             print(f"{wheel.link.file}: {row['bytes_read']} bytes", file=sys.stderr)
     return 1 if failed else 0
@@ -150,9 +133,9 @@ def _page(url: str) -> tuple[Link, ...]:
     return listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
 
 
-def _tried(platform: str, wheel: SurveyWheel) -> dict[str, object] | TorchpickError:
+def _tried(most: int, wheel: SurveyWheel) -> dict[str, object] | TorchpickError:
     try:
         with Client() as client:
-            return read(wheel, client, platform)
+            return read(wheel, client, most)
     except TorchpickError as error:
         return error
