@@ -383,6 +383,63 @@ def test_companions_that_anybody_asks_for_are_pinned_with_torch(table: Table) ->
     assert torchaudio == torch.replace("torch==", "torchaudio==")
 
 
+def test_where_no_known_version_is_for_the_python_others_are_to_be_looked_for(table: Table) -> None:
+    facts = known(package("lib", "2.0", requires_python=">=3.13"), package("lib", "1.0", pythons=("cp311",)))
+
+    assert plan(table, facts, "lib").unknown == {"lib": ""}
+    assert plan(table, facts, "lib>=1").unknown == {"lib": ">=1"}
+    assert plan(table, facts, "lib==1.0").unknown == {}  # that very version is known, and is not for this Python
+    assert plan(table, facts, "lib", where=machine(python="3.13")).unknown == {}
+
+
+def test_a_version_without_an_extra_that_others_have_is_passed_over(table: Table) -> None:
+    facts = known(
+        package("lib", "2.0", 'torch; extra == "gpu"', requires_python=">=3.13"),
+        package("lib", "1.0", 'torch; extra == "old"'),
+    )
+
+    assert plan(table, facts, "lib[old]", "torch").version("lib") == "1.0"
+    assert plan(table, facts, "lib[docs]").version("lib") == "1.0"  # nobody knows of such an extra
+    without = plan(table, facts, "lib[gpu]")
+    assert [(each.versions, each.objection.text) for each in without.objections] == [
+        (("2.0",), "there is no wheel for Python 3.12: it has >=3.13"),
+        (("1.0",), "has no extra gpu"),
+    ]
+
+
+def test_versions_of_one_fault_are_named_together_from_the_oldest_to_the_newest(table: Table) -> None:
+    """In whatever order they were asked for, with one between them that has a fault of its own."""
+    dep = [package("dep", version, code=(code("sm_90"),)) for version in ("3.0", "2.0", "1.0")]
+    dep[1] = dep[1]._replace(code=(code("sm_80"),), yanked=True)
+    lib = [
+        package("lib", f"{3 - number}", f"dep=={each}", code=()) for number, each in enumerate(("1.0", "2.0", "3.0"))
+    ]
+
+    stack = plan(table, known(*lib, *dep), "lib")
+
+    spans = {f"{each.name} {each.span}": each.objection.reason.name for each in stack.objections}
+    assert spans == {"dep 1.0 to 3.0": "PACKAGE_NO_KERNELS", "dep 2.0": "YANKED"}
+
+
+def test_a_version_of_several_wheels_is_refused_for_what_the_one_for_this_python_lacks(table: Table) -> None:
+    wheels = [package("lib", "1.0", pythons=(tag,), code=(code("sm_90"),)) for tag in ("cp311", "cp312", "cp313")]
+
+    stack = plan(table, known(*wheels), "lib")
+
+    assert [(each.versions, each.objection.reason.name) for each in stack.objections] == [
+        (("1.0",), "PACKAGE_NO_KERNELS")
+    ]
+
+
+def test_a_version_of_several_wheels_is_listed_once(table: Table) -> None:
+    wheels = [package("lib", version, pythons=(tag,)) for version in ("2.0", "1.0") for tag in ("cp311", "cp312")]
+    facts = known(*wheels)
+
+    listed = [*environments.versions(machine(), table, Wish(), "lib", facts)]
+
+    assert [(each.version, stack.version("lib")) for each, stack in listed] == [("2.0", "2.0"), ("1.0", "1.0")]
+
+
 def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve packages of twelve versions, and a last one that none of them lets in."""
     monkeypatch.setattr(stacksearch, "MOST_STEPS", 300)

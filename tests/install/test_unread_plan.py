@@ -136,6 +136,17 @@ def test_the_newest_that_this_python_can_take_is_read(own: OwnIndex, capsys: pyt
     assert planned(capsys, "swift-ops", *machine)["swift-ops"] == "3.0"
 
 
+def test_where_the_table_has_no_version_for_the_python_the_index_is_asked_for_one(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = ("--platform", "linux-x86_64", "--python", "3.10", "--glibc", "2.35")
+    own.add(TinyWheel("jax", "0.6.2", "py3-none-any", requires_python=">=3.10"))
+
+    assert planned(capsys, "jax", *A100, "580.95.05", *old)["jax"] == "0.6.2"
+    assert main(["jax", *A100, "580.95.05", *old]) == 3
+    assert "hint: `torchpick plan jax` also looks for versions that the table does not know" in capsys.readouterr().err
+
+
 def test_what_pure_python_needs_is_read_beside_its_wheel(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
     own.add(TinyWheel("swift-train", "1.0", requires=("torch<2.8", "numpy")))
 

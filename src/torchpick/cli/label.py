@@ -24,7 +24,7 @@ def run(args: Arguments) -> int:
     except NoBuildError as error:
         # The general hint names `--backend`, which this command does not take.
         others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
-        told = f"add {others[0].verdict.build.backend} to `--among`" if others else error.hint
+        told = f"add {others[0].verdict.build.backend} to `--among`" if others and error.stack is None else error.hint
         raise NoBuildError(error.message, pick=error.pick, hint=told) from error
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
     if not console.tell_as_json(pick, args, label=name):

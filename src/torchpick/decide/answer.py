@@ -133,8 +133,11 @@ def saying_unjudged(given: Answer, words: Sequence[str]) -> Answer:
     """The answer to a request in these words, with a note on what of it nothing is known of."""
     if not given.unknown:
         return given
-    note = Note("NOT_JUDGED", f"{', '.join(given.unknown)} was not judged; `torchpick plan {' '.join(words)}` does")
-    return given._replace(pick=given.pick._replace(notes=(*given.pick.notes, note)))
+    asks = f"`torchpick plan {' '.join(words)}`"
+    note = Note("NOT_JUDGED", f"not judged: {', '.join(given.unknown)}; {asks} does")
+    hint = f"{asks} also looks for versions that the table does not know"
+    pick = given.pick._replace(notes=(*given.pick.notes, note))
+    return given._replace(pick=pick, stack=given.environment._replace(hints=(hint, *given.environment.hints)))
 
 
 def _beside(question: Question, wish: Wish, stays: StayingTorch) -> Question:

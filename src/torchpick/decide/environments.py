@@ -7,13 +7,13 @@ index's own torch of that release comes first, since it is what packages link.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.provided import wheel_for
 from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
-from torchpick.decide.stacksearch import Refused, Solution, StackSearch
+from torchpick.decide.stacksearch import Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.machine import Machine
@@ -22,7 +22,8 @@ from torchpick.model.redaction import redacted
 from torchpick.model.request import Wish
 from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
 from torchpick.model.table import Table, below, floor_of
-from torchpick.model.verdict import JIT, NO_CODE, RUNS, Reason, Verdict
+from torchpick.model.verdict import JIT, NO_CODE, RUNS, Objection, Reason, Verdict
+from torchpick.model.versions import grouped
 
 
 def best(
@@ -32,7 +33,7 @@ def best(
     solution = search.best(asked, allow_mixed=allow_mixed)
     if solution is not None:
         return _solved(search, asked, solution), solution
-    return _refused(search, asked, grouped(search.refused, asked)), None
+    return _refused(search, asked, _objections(search, asked)), None
 
 
 def versions(
@@ -40,35 +41,36 @@ def versions(
 ) -> Iterator[tuple[Package, Stack]]:
     """Every known version of a package, newest first, each with the environment it would be in."""
     search = StackSearch(machine, table, wish, facts)
-    for package in facts[name].versions:
-        yield package, best(search, (PackageDemand(name, f"=={package.version}"),))[0]
+    for version, (first, *_) in grouped((package.version, package) for package in facts[name].versions).items():
+        yield first, best(search, (PackageDemand(name, f"=={version}"),))[0]
 
 
-def grouped(refused: Iterable[Refused], asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
-    """The objections by package, those of neighbouring versions together with the newest one's words; named ones first.
+def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
+    """The objections by package, each once with all its versions, in the newest one's words; named packages first.
 
-    Versions without code for a GPU differ in what they were built for, and that does not matter.
+    A version of several wheels is refused for what the one for this Python lacks.
     """
-    groups: dict[str, list[list[Refused]]] = {}
-    for each in refused:
-        mine = groups.setdefault(each.name, [])
-        if mine and _alike(mine[-1][-1], each):
-            mine[-1].append(each)
-        elif not any(_alike(group[0], each) and each.version in {one.version for one in group} for group in mine):
-            mine.append([each])
-    found = [
-        PackageObjection(name, tuple(dict.fromkeys(each.version for each in group if each.version)), group[0].objection)
-        for name, mine in groups.items()
-        for group in mine
-    ]
-    order = {demand.name: place for place, demand in enumerate(asked)}
-    return tuple(sorted(found, key=lambda each: order.get(each.name, len(order))))
+    python = Reason.NO_WHEEL_FOR_PYTHON
+    judged = {(each.name, each.version) for each in search.refused if each.objection.reason is not python}
+    told = (
+        each
+        for each in search.refused
+        if each.objection.reason is not python or (each.name, each.version) not in judged
+    )
+    found = []
+    for (name, *_), group in grouped(((each.name, *_kind(each.objection)), each) for each in told).items():
+        order = [package.version for package in search.facts[name].versions] if name in search.facts else []
+        versions = dict.fromkeys(each.version for each in group if each.version)
+        newest_first = sorted(versions, key=lambda version: order.index(version) if version in order else -1)
+        found.append(PackageObjection(name, tuple(newest_first), group[0].objection))
+    named = {demand.name: place for place, demand in enumerate(asked)}
+    return tuple(sorted(found, key=lambda each: named.get(each.name, len(named))))
 
 
-def _alike(one: Refused, other: Refused) -> bool:
-    if one.objection.reason is not other.objection.reason or one.objection.gpu != other.objection.gpu:
-        return False
-    return one.objection.reason is Reason.PACKAGE_NO_KERNELS or one.objection.text == other.objection.text
+def _kind(objection: Objection) -> tuple[object, ...]:
+    """What alike objections share: it does not matter what versions without code for a GPU were built for."""
+    text = "" if objection.reason is Reason.PACKAGE_NO_KERNELS else objection.text
+    return objection.reason, objection.gpu, text
 
 
 DEFAULT_INDEX = "the default index"
@@ -84,7 +86,7 @@ def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         packages=(*packages, *family, *_added(search, chosen)),
         notes=tuple(dict.fromkeys(notes(search, chosen))),
         index_url=None if chosen.torch is None else _index_url(search, chosen.torch.build),
-        unknown=unknown(search.facts, chosen.demands),
+        unknown=unknown(search, chosen.demands),
     )
 
 
@@ -96,7 +98,7 @@ def _refused(search: StackSearch, asked: tuple[PackageDemand, ...], objections: 
         objections=objections,
         notes=tuple(unread(search, asked)),
         hints=tuple(dict.fromkeys(hints(search, asked, objections))),
-        unknown=unknown(search.facts, asked),
+        unknown=unknown(search, asked),
     )
 
 

@@ -10,7 +10,7 @@ from torchpick.decide import provided
 from torchpick.decide.demands import PackageDemand
 from torchpick.model.arch import Fit, best, listed
 from torchpick.model.build import Build
-from torchpick.model.machine import Gpu, Machine
+from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.package import LibraryCode, Package
 from torchpick.model.pythons import python_name, span
@@ -49,6 +49,12 @@ class Situation:
         """Why this version is not for this machine, whatever torch there is; the most telling reason."""
         return self._software(package) or self._driver(package) or self.kernels(package)
 
+    def is_of_python(self, package: Package) -> bool:
+        """Whether it has a wheel for this Python."""
+        python = self.machine.python
+        asks = PackageDemand("python", package.requires_python)
+        return asks.admits(f"{python.version}.0") and any(_is_tag_of(python, tag) for tag in package.pythons)
+
     def is_unread(self, package: Package) -> bool:
         """Whether nobody knows which of these GPUs it was built for."""
         return bool(self.gpus) and not package.per_cuda and self.coverage(package, None).word == NOT_READ
@@ -86,7 +92,7 @@ class Situation:
         machine = self.machine
         if not {"any", machine.platform.name} & set(package.platforms):
             return Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": machine.platform.name})
-        if not _python_fits(machine, package):
+        if not self.is_of_python(package):
             facts = {"python": python_name(machine.python.tag), "pythons": _pythons(package)}
             return Objection(Reason.NO_WHEEL_FOR_PYTHON, facts)
         glibc = machine.platform.glibc
@@ -204,18 +210,11 @@ def _name(library: LibraryCode) -> str:
     return f"{folder.partition('/')[2]}{slash}".lstrip("/") + file.partition(".")[0]
 
 
-def _python_fits(machine: Machine, package: Package) -> bool:
-    python = machine.python
-    if package.requires_python and not PackageDemand("python", package.requires_python).admits(f"{python.version}.0"):
-        return False
-    for tag in package.pythons:
-        if tag in ("any", python.tag):
-            return True
-        if tag.endswith("+") and not python.free_threaded and python.implementation == "cp":
-            first = tag.removeprefix("cp").removesuffix("+")
-            if numbers(python.version) >= (int(first[0]), int(first[1:])):
-                return True
-    return False
+def _is_tag_of(python: Python, tag: str) -> bool:
+    if not tag.endswith("+") or python.free_threaded or python.implementation != "cp":
+        return tag in ("any", python.tag)
+    first = tag.removeprefix("cp").removesuffix("+")
+    return numbers(python.version) >= (int(first[0]), int(first[1:]))
 
 
 def _pythons(package: Package) -> str:

@@ -80,11 +80,9 @@ def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Obje
         text = f"macOS {version}: it needs {oldest} or newer"
         return [Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": text})]
     apple = any(gpu.vendor == "apple" and gpu.counted for gpu in machine.gpus)
-    if not apple or wish.allow_cpu or "cpu" in wish.backends:
+    if not apple or wish.allow_cpu or "cpu" in wish.backends or idle_mac(machine, build, table) is None:
         return []
     reaches = mps_from(build, table.mps)
-    if reaches is not None and numbers(version) >= numbers(reaches):
-        return []
     needs = "it has no mps device" if reaches is None else f"its mps device needs macOS {reaches}"
     return [
         Objection(

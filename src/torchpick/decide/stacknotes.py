@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.decide import driver_numbers, remarks
 from torchpick.decide.demands import PackageDemand, is_beyond
@@ -59,29 +59,35 @@ def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     yield from _mixed(search, chosen, torch)
 
 
-def unknown(facts: Mapping[str, PackageFacts], demands: Iterable[PackageDemand]) -> dict[str, str]:
-    """The packages of which no known version meets what is asked, each with all of that."""
+def unknown(search: StackSearch, demands: Iterable[PackageDemand]) -> dict[str, str]:
+    """The packages of which no known version for this Python meets what is asked, each with all of that."""
     asked = grouped((demand.name, demand) for demand in demands)
     return {
         name: ",".join(dict.fromkeys(demand.specifier for demand in mine if demand.specifier))
         for name, mine in asked.items()
-        if _is_unknown(facts, name, mine)
+        if _is_unknown(search, name, mine)
     }
 
 
-def _is_unknown(facts: Mapping[str, PackageFacts], name: str, asked: Sequence[PackageDemand]) -> bool:
+def _is_unknown(search: StackSearch, name: str, asked: Sequence[PackageDemand]) -> bool:
     if name in TRIO or name in TRITONS or name.startswith("nvidia-"):
         return False
-    known = facts.get(name)
+    known = search.facts.get(name)
     if known is None:
         return any(not demand.by for demand in asked)
-    return known.refused is None and is_beyond((package.version for package in known.versions), asked)
+    pins = {demand.specifier for demand in asked}
+    here = (
+        package.version
+        for package in known.versions
+        if search.situation.is_of_python(package) or f"=={package.version}" in pins
+    )
+    return known.refused is None and is_beyond(here, asked)
 
 
 def unread(search: StackSearch, demands: Iterable[PackageDemand]) -> Iterator[Note]:
     """What the table does not know: nothing is approved silently."""
     demands = tuple(demands)
-    for name in unknown(search.facts, demands):
+    for name in unknown(search, demands):
         if name not in search.facts:
             text = f"{name} is not in the table: its requirements are only known on installation"
             yield Note("PACKAGE_UNREAD", text)

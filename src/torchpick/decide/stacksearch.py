@@ -217,6 +217,10 @@ class _Attempt:
         if (objection := self.search.situation.refusal(package)) is not None:
             return state, objection
         extras = tuple(e for demand in state.demands if demand.name == package.name for e in demand.extras)
+        others = self.search.facts[package.name].versions
+        for extra in extras:
+            if not package.has_extra(extra) and any(other.has_extra(extra) for other in others):
+                return state, _constrained(f"has no extra {extra}")
         demands = required(package.requires, self.search.machine, extras, package.who)
         chosen = state._replace(
             packages={**state.packages, package.name: package}, needs_torch=state.needs_torch or package.links_torch

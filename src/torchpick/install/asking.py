@@ -131,8 +131,8 @@ def _is_known(each: Requested, facts: Mapping[str, PackageFacts]) -> bool:
         return True
     if each.place or each.name not in facts:
         return False
-    lines = [line for package in facts[each.name].versions[:1] for line in package.requires]
-    return all(any(f'extra == "{extra}"' in line for line in lines) for extra in each.extras)
+    newest = facts[each.name].versions[:1]
+    return all(any(package.has_extra(extra) for package in newest) for extra in each.extras)
 
 
 def _check(each: Requested) -> None:

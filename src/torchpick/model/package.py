@@ -62,6 +62,10 @@ class Package(Noun):
         """The CUDA major that it links."""
         return None if self.cuda is None else int(self.cuda.partition(".")[0])
 
+    def has_extra(self, extra: str) -> bool:
+        """Whether one of its requirements is of this extra."""
+        return any(f'extra == "{extra}"' in line for line in self.requires)
+
     @property
     def per_cuda(self) -> bool:
         """Whether it holds one library for each CUDA and loads the one of torch's own."""
