@@ -13,7 +13,7 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.provided import wheel_for
 from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
-from torchpick.decide.stacksearch import Solution, StackSearch
+from torchpick.decide.stacksearch import Refused, Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.machine import Machine
@@ -22,7 +22,7 @@ from torchpick.model.redaction import redacted
 from torchpick.model.request import Wish
 from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
 from torchpick.model.table import Table, below, floor_of
-from torchpick.model.verdict import JIT, NO_CODE, RUNS, Objection, Reason, Verdict
+from torchpick.model.verdict import JIT, NO_CODE, RUNS, Reason, Verdict
 from torchpick.model.versions import grouped
 
 
@@ -58,7 +58,7 @@ def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[
         if each.objection.reason is not python or (each.name, each.version) not in judged
     )
     found = []
-    for (name, *_), group in grouped(((each.name, *_kind(each.objection)), each) for each in told).items():
+    for (name, *_), group in grouped((_kind(each), each) for each in told).items():
         order = [package.version for package in search.facts[name].versions] if name in search.facts else []
         versions = dict.fromkeys(each.version for each in group if each.version)
         newest_first = sorted(versions, key=lambda version: order.index(version) if version in order else -1)
@@ -67,10 +67,11 @@ def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[
     return tuple(sorted(found, key=lambda each: named.get(each.name, len(named))))
 
 
-def _kind(objection: Objection) -> tuple[object, ...]:
-    """What alike objections share: it does not matter what versions without code for a GPU were built for."""
+def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
+    """What alike refusals share: it does not matter what versions without code for a GPU were built for."""
+    objection = refused.objection
     text = "" if objection.reason is Reason.PACKAGE_NO_KERNELS else objection.text
-    return objection.reason, objection.gpu, text
+    return refused.name, objection.reason, objection.gpu, text
 
 
 DEFAULT_INDEX = "the default index"
