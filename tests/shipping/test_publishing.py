@@ -152,6 +152,17 @@ def test_every_action_is_named_by_its_commit_with_its_version_beside_it() -> Non
     assert tuple(map(int, publishing.split("."))) >= (1, 14, 2)
 
 
+def test_the_floors_of_the_dependencies_are_tried_on_every_push() -> None:
+    workflow = (WORKFLOWS / "ci.yml").read_text()
+    [job] = re.findall(r"^  oldest:\n(.*?)(?=^  [\w#])", workflow, re.MULTILINE | re.DOTALL)
+    project = (ROOT / "pyproject.toml").read_text()
+
+    assert "\n  push:\n" in workflow
+    assert "\n    if:" not in job
+    assert "- run: scripts/test --oldest\n" in job
+    assert re.findall(r'python-version: "(.*)"', job) == re.findall(r'requires-python = ">=(.*)"', project)
+
+
 @pytest.mark.skipif(shutil.which("zizmor", path=str(Path(sys.executable).parent)) is None, reason="no zizmor")
 def test_zizmor_finds_nothing_in_the_workflows() -> None:
     """Above what it calls informational; what it is told to pass over says why beside it."""

@@ -129,6 +129,24 @@ def test_offline_is_obeyed_for_the_files_that_settings_name(world: World, instal
     assert world.server.log == []
 
 
+def test_what_a_clusters_modules_and_the_user_site_hold_counts_for_pip_as_for_plain_pip(world: World) -> None:
+    python = world.environment("pip")
+    modules, user = world.folder / "modules", world.folder / "user"
+    (site,) = python.parent.parent.glob("lib/python*/site-packages")
+    own = user / site.relative_to(python.parent.parent)
+    for folder, name in ((modules, "filelock"), (own, "numpy")):
+        about = folder / f"{name}-1.2.dist-info"
+        about.mkdir(parents=True)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+    config = python.parent.parent / "pyvenv.cfg"
+    config.write_text(config.read_text().replace("packages = false", "packages = true"))
+    environ = {"PYTHONPATH": f"{world.environ['PYTHONPATH']}:{modules}", "PYTHONUSERBASE": str(user)}
+
+    world.install("torch", "torchvision", "--installer", "pip", python=python, environ=environ)
+
+    assert world.sources().keys() == {"torch", "torchvision", "triton"}, "filelock and numpy are there already"
+
+
 def test_a_cooldown_does_not_keep_the_pick_out(world: World, newest: str) -> None:
     """The wheel host's page has no dates here, which both take for too new."""
     python = world.environment(newest)
