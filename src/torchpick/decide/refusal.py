@@ -93,7 +93,9 @@ def _why_not_asked(pick: Pick) -> str | None:
     """Why the build that was asked for does not run, and where those begin or end that do; None where any would do."""
     able = [verdict for verdict in pick.considered if verdict.rank.suits >= 2]
     asked = [verdict for verdict in able if not verdict.reasons & _NARROWING]
-    if len(asked) == len(able):
+    wish = pick.wish
+    narrowed = wish.torch or wish.backends or wish.limits or any(wish.companions.values())
+    if not narrowed or len(asked) == len(able):
         return None
     if not asked:
         wanted = {each.text for verdict in able for each in verdict.objections if each.reason is Reason.NOT_REQUESTED}
@@ -102,8 +104,8 @@ def _why_not_asked(pick: Pick) -> str | None:
         return _unpublished(pick, able) or (f"{wanted.pop()}, and no known build for {where} is that" if none else None)
     best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
     text = _joined(best)
-    of = " ".join(f"{name}{span}" for name, span in pick.wish.companions.items() if span)
-    label = f"torch {best.build.version}{f' (of {of})' if of and not pick.wish.torch else ''}"
+    of = " ".join(f"{name}{span}" for name, span in wish.companions.items() if span)
+    label = f"torch {best.build.version}{f' (of {of})' if of and not wish.torch else ''}"
     why = f"{label}{' ' if best.objections[0].reason in _OF_CODE else ': '}{text}"
     running = [verdict.build for verdict in able if verdict.reasons <= _NARROWING]
     if not best.reasons & _OF_CODE or not running:
