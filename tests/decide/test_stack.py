@@ -332,6 +332,18 @@ def test_another_index_is_named_for_the_versions_that_it_has(table: Table, versi
     assert hints == (["another index has ext 2+cu12: https://own.example"] if said else [])
 
 
+def test_another_index_is_not_named_for_a_platform_that_its_wheels_are_not_for(table: Table) -> None:
+    place = OtherIndex("https://own.example", "{version}+cu12", (12,))
+    elsewhere = package("ext", "2", cuda="13", platforms=("windows-x86_64",), place="https://other.example/ext-2.whl")
+    both = (elsewhere, package("ext", "2", cuda="13", platforms=("linux-x86_64",)))
+    windows = machine(driver="553.24")._replace(platform=Platform.parse("windows-x86_64"))
+
+    stack = plan(table, {**known(), "ext": PackageFacts("ext", both, elsewhere=(place,))}, "ext", where=windows)
+
+    assert reasons(stack) >= {"PACKAGE_DRIVER_TOO_OLD"}
+    assert not [hint for hint in stack.hints if "own.example" in hint]
+
+
 def test_a_pin_moves_what_it_pins_and_a_contradiction_is_told(table: Table) -> None:
     facts = known(
         package("app", "1", "lib<2", "torch"),

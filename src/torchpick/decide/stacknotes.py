@@ -273,7 +273,7 @@ def _short(chosen: Solution, name: str) -> str:
 def _elsewhere(
     search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
-    """Other indexes that have a version that was passed over for its CUDA."""
+    """Other indexes that have a version that was passed over for its CUDA, for the platforms of its usual wheels."""
     named = {demand.name for demand in asked}
     for each in objections:
         facts = search.facts.get(each.name)
@@ -283,7 +283,10 @@ def _elsewhere(
         refused = [
             package
             for package in facts.versions
-            if package.version in each.versions and not search.situation.coverage(package, None).failing
+            if package.version in each.versions
+            and not package.place
+            and {"any", search.machine.platform.name} & {*package.platforms}
+            and not search.situation.coverage(package, None).failing
         ]
         for place in (each for each in facts.elsewhere if not each.wheels):  # the others are judged as versions
             package = next((package for package in refused if has(place, package)), None)
