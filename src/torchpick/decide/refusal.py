@@ -41,7 +41,7 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
     if own and nearest is None:
         message += f": {' and '.join(own)} have builds of their own, and none is for all of them"
     elif nearest is None:
-        message += f": PyTorch publishes no {_family(pick)} builds for {pick.machine.platform.name}"
+        message += f": none is published for such GPUs on {pick.machine.platform.name}"
     else:
         message += f"; the nearest is {nearest.build.version}: {_joined(nearest)}"
     return Refusal(message, "; ".join(_hints(pick, table)))
@@ -131,11 +131,6 @@ def _unpublished(pick: Pick, able: Sequence[Verdict]) -> str | None:
     return f"torch {release} was not published for {' or '.join(backends)} ({where}), but for {', '.join(there)}"
 
 
-def _family(pick: Pick) -> str:
-    vendors = {gpu.vendor for machine in pick.machines for gpu in machine.counted}
-    return "CUDA" if "nvidia" in vendors else "ROCm" if "amd" in vendors else "such"
-
-
 def _joined(verdict: Verdict) -> str:
     return ", and ".join(dict.fromkeys(objection.text for objection in verdict.objections))
 
@@ -149,8 +144,9 @@ def begins(specifier: str, verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def _hints(pick: Pick, table: Table | None) -> list[str]:
-    hints = [*begins(pick.wish.torch, pick.considered), *(change.text for change in pick.changes[:3])]
-    if ".dev" in pick.wish.torch and pick.wish.channel != "nightly":
+    wish = pick.wish
+    hints = [*begins(wish.torch, pick.considered), *(change.text for change in pick.changes[:3])]
+    if ".dev" in wish.torch and wish.channel != "nightly":
         hints.append("development builds are on `--channel nightly`, which `torchpick refresh --channel nightly` reads")
     others = [] if table is None else _of_other_vendors(pick, table)
     hints += others
@@ -166,7 +162,7 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
     if pick.machine.jetsons:
         hints.append(f"wheels for Jetson are made by JetPack: {JETSON_PAGE} lists NVIDIA's, older ones included")
-    if pick.wish.backends != ("cpu",) and not pick.wish.allow_cpu and pick.machine.counted:
+    if wish.backends != ("cpu",) and not wish.allow_cpu and pick.machine.counted:
         hints.append("`--allow-cpu` falls back to the cpu build")
     if not pick.changes and any(Reason.GPU_NOT_SERVED_BY_DRIVER in verdict.reasons for verdict in pick.considered):
         hints.insert(0, "no driver supports all of these GPUs: select some with `--gpu` or `--only`")

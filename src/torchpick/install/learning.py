@@ -8,7 +8,6 @@ that was read does not run. What it refuses then is the answer, in its own words
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 
 from torchpick.decide.answer import Answer, bound_as
 from torchpick.decide.demands import PackageDemand
@@ -92,13 +91,10 @@ class Learner:
         facts = self.packages.facts
         return name in facts and not self.asking.session.offline and not self._against(facts[name].versions[:1])
 
-    @cached_property
-    def _situation(self) -> Situation:
-        return Situation(self.asking.machine, self.asking.session.table)
-
     def _against(self, versions: Iterable[Package]) -> list[Package]:
         """The versions that do not run here, whatever torch there is."""
-        return [package for package in versions if self._situation.refusal(package) is not None]
+        situation = Situation(self.asking.machine, self.asking.session.table)
+        return [package for package in versions if situation.refusal(package) is not None]
 
     @property
     def _rules(self) -> Table:
