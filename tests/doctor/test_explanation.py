@@ -186,7 +186,7 @@ def test_where_no_build_runs_that_is_said_and_nothing_is_installed(home: Home) -
     (error,) = explained(home, KERNELS, request=kepler).errors
 
     assert [(finding.code, finding.cure) for finding in error.findings] == [("NO_KERNELS", None)]
-    assert "no published build from torch 1.7.0 on has code for sm_30" in (error.findings[0].advice or "")
+    assert "no published build from torch 1.7.0 on is known to run on sm_30" in (error.findings[0].advice or "")
 
 
 def test_a_refusal_for_the_driver_stands_under_the_error_of_the_text_and_beside_nothing_that_denies_it(

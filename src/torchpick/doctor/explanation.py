@@ -215,11 +215,11 @@ def _by_finding(
 
 def _sound(exam: Examination, said: Mentions) -> Iterator[Note]:
     """That nothing is wrong with the torch that the text names."""
-    torch, driver = exam.subject.torch, exam.subject.machine.driver
-    if isinstance(exam.subject, Described) and torch is not None and exam.ok:
+    subject, driver = exam.subject, exam.subject.machine.driver
+    if isinstance(subject, Described) and subject.torch is not None and subject.gpus and exam.ok:
         behind = "" if driver is None or said.driver is None else f", and driver {driver.version} supports its CUDA"
-        text = f"{torch.label} has code for {exam.subject.labels()}{behind}: another build changes nothing"
-        yield from [Note("TORCH_RUNS", text)] if torch.verdict is not None and torch.verdict.ok else []
+        text = f"{subject.torch.label} has code for {subject.labels()}{behind}: another build changes nothing"
+        yield Note("TORCH_RUNS", text)
 
 
 def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:

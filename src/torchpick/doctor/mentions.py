@@ -34,9 +34,9 @@ _NAME = re.compile(
     r"|(?i:(?:Radeon )?RX[ -]?(?:Vega )?\d{2,4}(?: ?(?:XTX|XT|GRE|M|S))?|[5-9]\d{3} ?XTX?"
     r"|Radeon (?:PRO |VII)[\w -]{0,20}|(?:Instinct )?MI\d{3}[AX]?|Strix Halo|Ryzen AI Max\+?(?: PRO)? \d{3})"
     r"|(?:Radeon )?(?:6[68]0|7[4-8]0|8[4-9]0)M|80[456]0S"
-    r"|(?i:Arc [AB]\d{3}M?|(?<=Jetson )(?:AGX |NX )?(?:Orin|Thor|Xavier))|[2-5]0[5-9]0 ?(?i:Ti|SUPER))\b"
+    r"|(?i:Arc (?:[AB]\d{3}M?|1[34]0[VT])|(?<=Jetson )(?:AGX |NX )?(?:Orin|Thor|Xavier))|[2-5]0[5-9]0 ?(?i:Ti|SUPER))\b"
     r"|\b(?i:(?:nvidia|geforce|my|an?|the|new|with) (?P<bare>[2-5]0[5-9]0(?: ?(?:Ti|SUPER)){0,2}))\b",
-    re.MULTILINE,
+    re.MULTILINE | re.ASCII,
 )
 _DRIVER = re.compile(
     r"(?:(?:drivers?(?: version)?(?: is)?|NVIDIA-SMI(?=[^\n]{1,30}\n))[:( ]{1,4}|nvidia-(?:driver-|utils-)?)v?"
@@ -46,9 +46,9 @@ _DRIVER = re.compile(
 )
 _SPOKEN = re.compile(r"found version (?P<code>\d{4,5})\b|CUDA Version: (?P<dotted>\d{1,2}\.\d)\b")
 _TORCH = re.compile(
-    r"\b(?:torch(?:==|[ =]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})"
+    r"\b(?:torch(?:==|[ =-]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})"
     r"|(?:Py)?Torch(?:[- ]version)?(?: ?[:=] ?| ?| is ))v?"
-    r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w-])",
+    r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w+-])",
     re.IGNORECASE,
 )
 # The CUDA of torch, where the text has it beside a version without a label.
@@ -71,9 +71,9 @@ _PACKAGE = re.compile(
 _SHOWN = re.compile(r"^Name: ([\w.-]{1,40})\nVersion: ([\w.+]{1,40})$", re.MULTILINE)
 # What a program, or a resolver, merely asks for is not there.
 _WANTED = re.compile(
-    r"(?:at least|minimum|requires?|needs?|only supports?|>=|newer than|or higher|because|depends on|satisf|No matching"
-    r"|distribution `|install(?:ing)? (?!support)(?:\S+ ){0,4}$|(?:replace|uninstall)\w* (?:\S+ ){0,2}$|version of "
-    r"|found for|built for:)",
+    r"(?:at least|minimum|requires?|(?<!\bi )needs?|only supports?|>=|newer than|or higher|because|depends on|satisf"
+    r"|No matching|distribution `|found for|built for:)(?!.*[.?!] )|version of (?:\S+ ){0,2}$"
+    r"|install(?:ing)? (?!support)(?:(?!for |on |with )\S+ ){0,4}$|(?:replace|uninstall)\w* (?:\S+ ){0,2}$",
     re.IGNORECASE,
 )
 # So much of a text is searched for what it says of its machine.
