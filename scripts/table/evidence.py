@@ -33,12 +33,21 @@ def main(words: Sequence[str]) -> int:
 
 
 def load(path: Path) -> dict[Key, list[Row]]:
-    """The readings by release and platform, the one with the libraries first."""
+    """The readings by release and platform, those with the libraries first, and of them the file that pip takes."""
     found: dict[Key, list[Row]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         reading = json.loads(line)
         found.setdefault((reading["torch"], reading["platform"]), []).append(reading)
-    return {key: sorted(rows, key=lambda row: not row["libraries"] and not row["pins"]) for key, rows in found.items()}
+    return {
+        key: sorted(rows, key=lambda row: (not row["libraries"] and not row["pins"], -_build_number(row["file"])))
+        for key, rows in found.items()
+    }
+
+
+def _build_number(file: str) -> int:
+    """The third of a wheel's parts where there are six: of one version pip takes the file with the highest."""
+    parts = file.split("-")
+    return int(parts[2]) if len(parts) == 6 else 0
 
 
 def apply(release: Row, readings: dict[Key, list[Row]]) -> list[str]:

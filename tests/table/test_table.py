@@ -250,6 +250,23 @@ def test_the_date_is_that_of_the_newest_evidence() -> None:
     assert json.loads((COMPAT / "index" / "rules.json").read_text("ascii"))["date"] == recorded
 
 
+def test_a_measured_row_names_the_file_that_pip_takes_of_its_python() -> None:
+    """Of one version that is the one with the highest build number: 2.10.0 has wheels `-3` for Linux."""
+    lines = map(json.loads, (ROOT / "evidence" / "torch.jsonl").read_text("utf-8").splitlines())
+    read = {(line["torch"], line["platform"], line["python"], line["file"].count("-"), line["file"]) for line in lines}
+    numbered = {(torch, platform, python): file for torch, platform, python, dashes, file in read if dashes == 5}
+    measured = [
+        (row["evidence"]["ref"].split()[0], numbered.get((torch, row["platform"], "cp312-cp312")))
+        for torch, row in ROWS
+        if row["evidence"]["kind"] == "measured"
+    ]
+
+    assert [file for file, better in measured if better is not None] == [
+        "torch-2.10.0-3-cp312-cp312-manylinux_2_28_x86_64.whl"
+    ]
+    assert [file for file, better in measured if better not in (None, file)] == []
+
+
 def test_a_pair_of_numbers_contradicts_a_branch() -> None:
     evidence = layout.read(branches.EVIDENCE)
     assert isinstance(evidence, dict)
