@@ -313,7 +313,7 @@
     for (const build of [...builds].sort((a, b) => Number(b.runs) - Number(a.runs))) {
       const kind = build.runs ? (build.jit ? "jit" : "runs") : "none";
       const tag = make("span", { className: `tag ${kind}`, textContent: build.backend });
-      const item = make("li", {}, tag, build.runs ? build.how : "does not run");
+      const item = make("li", {}, tag, build.runs ? build.how : "not picked");
       const said = build.runs ? build.notes : build.against;
       if (said.length) item.append(make("ul", {}, ...said.map((each) => make("li", { textContent: each }))));
       list.append(item);
