@@ -58,16 +58,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _run(words)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader went away (`| head`): there is nobody to report to, and the interpreter must not flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        if error.errno != ENOSPC:
+        gone = isinstance(error, BrokenPipeError)
+        if not gone and error.errno != ENOSPC:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter must not flush again
+        if gone:  # the reader went away (`| head`): there is nobody to report to
+            return 141
         print(f"error: stdout cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return status if heard else 141

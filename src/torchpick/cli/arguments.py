@@ -154,8 +154,7 @@ def close_to(word: str, known: Sequence[str], alike: float) -> list[str]:
 
 
 def _file(name: str) -> str:
-    folder = os.path.dirname(os.path.abspath(__file__))
-    return locations.read(os.path.join(folder, "help", f"{name}.txt")).decode().rstrip("\n")
+    return locations.text_of_ours("cli", "help", f"{name}.txt").rstrip("\n")
 
 
 def number(flag: str, text: str, most: int) -> int:

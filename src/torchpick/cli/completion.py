@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -27,8 +26,7 @@ def run(args: Arguments) -> int:
 
 def script(shell: str) -> str:
     """What the shell is to source."""
-    folder = os.path.dirname(os.path.abspath(__file__))
-    return locations.read(os.path.join(folder, "shells", f"completion.{shell}")).decode()
+    return locations.text_of_ours("cli", "shells", f"completion.{shell}")
 
 
 def offered(words: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torchpick.cli.arguments import Arguments
     from torchpick.cli.show.progress import Progress
-    from torchpick.errors import TorchpickError
+    from torchpick.errors import Report, TorchpickError
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
     from torchpick.model.verdict import Verdict
@@ -30,11 +30,11 @@ def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     return stream.isatty() and environ.get("TERM") != "dumb" and not environ.get("NO_COLOR")
 
 
-def session(args: Arguments, installer: str = "auto") -> Session:
-    """What a command asks, where it is seldom waited for."""
+def session(args: Arguments, installer: str = "auto", report: Report | None = None) -> Session:
+    """What a command asks; without a `report` where it is seldom waited for."""
     from torchpick.session import Session
 
-    return Session(arguments.request_of(args), report=waiting, installer=installer)
+    return Session(arguments.request_of(args), report=report or waiting, installer=installer)
 
 
 def tell(pick: Pick, args: Arguments) -> None:

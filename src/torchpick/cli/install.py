@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
@@ -15,13 +15,12 @@ from torchpick.installers import shell, store
 from torchpick.installers.run import Command
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
-from torchpick.session import Session
 
 
 def run(args: Arguments) -> int:
     order = _order(args)
     progress = console.progress(args)
-    session = Session(arguments.request_of(args), report=progress, installer=args.installer)
+    session = console.session(args, args.installer, progress)
     question = asking.look(session, order)
     resolves = f"{question.installer.name} resolves"
     with progress.during(resolves):

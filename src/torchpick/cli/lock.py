@@ -7,7 +7,7 @@ from pathlib import Path
 
 from packaging.pylock import is_valid_pylock_path
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
@@ -16,7 +16,6 @@ from torchpick.errors import UsageError
 from torchpick.install.asking import Order
 from torchpick.install.lock import making
 from torchpick.model.fields import written
-from torchpick.session import Session
 
 DEFAULT = "pylock.torch.toml"
 
@@ -27,7 +26,7 @@ def run(args: Arguments) -> int:
     order = Order(given, args.installer, no_deps=args.no_deps)
     progress = console.progress(args)
     with progress.during("lock"):
-        made = making.make(Session(arguments.request_of(args), report=progress, installer=args.installer), order)
+        made = making.make(console.session(args, args.installer, progress), order)
     path = os.path.normpath(args.output)
     rewrite.put(path, made.text)
     if args.json:

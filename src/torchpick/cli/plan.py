@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.pick import older_drivers
 from torchpick.cli.show import answer
@@ -10,14 +10,13 @@ from torchpick.cli.show.text import block
 from torchpick.decide import refusal
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import env, image, planning
-from torchpick.session import Session
 
 
 def run(args: Arguments) -> int:
     if args.dockerfile and args.json:
         raise UsageError("--dockerfile and --json are two forms of one answer", hint="use only one of them")
     progress = console.progress(args)
-    session = Session(arguments.request_of(args), report=progress)
+    session = console.session(args, report=progress)
     with progress.during("index"):
         found = planning.plan(session, allow_mixed=args.allow_mixed)
     if args.json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -10,6 +9,7 @@ from functools import cache
 from torchpick.cluster.programs import ClusterError
 from torchpick.cluster.ray import connect, found, last_line
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.knowledge.locations import PACKAGE
 from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
@@ -35,9 +35,8 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
     import ray
 
     # Ray carries our code to the workers.
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     try:
-        connect(address, runtime_env={"py_modules": [package]})
+        connect(address, runtime_env={"py_modules": [PACKAGE]})
     except Exception as error:
         raise ClusterError(f"ray: {last_line(error)}", hint=_STATUS) from error
     task = ray.remote(num_cpus=1, max_retries=2)(answer)

@@ -34,12 +34,17 @@ class Learnt(Noun):
     resolution: Resolution | None = None
     notes: tuple[Note, ...] = ()
 
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """What was resolved; nothing where the resolver was not asked."""
+        return {} if self.resolution is None else self.resolution.versions
+
 
 def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     """An answer as a job for the installer, without the addresses of files."""
     answer, session, target = learnt.answer, asking.session, asking.target
     stack, pick = answer.environment, answer.pick
-    versions = {} if learnt.resolution is None else learnt.resolution.versions
+    versions = learnt.versions
     wanted = [each.name for each in asking.wanted]
     brings = {name for name in TRIO if name in versions or stack.version(name) is not None}
     if learnt.resolution is None and answer.stack is None and not asking.order.no_deps:

@@ -43,7 +43,7 @@ def plan(session: Session, *, allow_mixed: bool) -> Stack:
 def _completed(learnt: Learnt, names: list[str]) -> Stack:
     """The environment with what else was asked for, as it was resolved, and with what was not judged."""
     stack = learnt.answer.environment
-    resolved = {} if learnt.resolution is None else learnt.resolution.versions
+    resolved = learnt.versions
     unread = {name for note in learnt.notes for name in names if f" {name} " in note.text}
     more = tuple(
         PinnedPackage(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LOADER = globals().get("__loader__")
 ARCHIVE: str | None = getattr(_LOADER, "archive", None)
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def compat_dir(environ: Mapping[str, str]) -> str:
@@ -33,8 +33,8 @@ def compat_dir(environ: Mapping[str, str]) -> str:
 
 def shipped_dir() -> str:
     """The table that came with torchpick: beside the package (a wheel), else in the checkout (an editable install)."""
-    checkout = os.path.dirname(os.path.dirname(_PACKAGE))
-    for folder in (os.path.join(_PACKAGE, "compat"), os.path.join(checkout, "compat")):
+    checkout = os.path.dirname(os.path.dirname(PACKAGE))
+    for folder in (os.path.join(PACKAGE, "compat"), os.path.join(checkout, "compat")):
         if _holds_table(folder):
             return folder
     raise TorchpickError("the compat table is missing from this installation", hint="reinstall torchpick-cli")
@@ -82,6 +82,11 @@ def _holds_table(folder: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def text_of_ours(*path: str) -> str:
+    """A text that is part of the package, by its folders and its name."""
+    return read(os.path.join(PACKAGE, *path)).decode()
 
 
 def read(path: str, most: int = -1) -> bytes:

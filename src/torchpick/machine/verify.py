@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
 from torchpick.environment import child
@@ -50,7 +49,7 @@ class Verified(Noun):
 def run(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float) -> Verified:
     """Run the kernels with this interpreter's torch; `kind` is cuda, xpu, mps or cpu, `gpus` must compute."""
     # As `-c`, since the folder of a script goes to the front of sys.path, and ours holds a pip.py.
-    script = locations.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "verify_script.py")).decode()
+    script = locations.text_of_ours("machine", "verify_script.py")
     try:
         ended = child.run([python, "-c", script, kind], _environ(environ, kind, gpus), deadline_s)
     except OSError as error:

@@ -8,7 +8,6 @@ GPU is judged twice: `home` by a driver that supports every CUDA, `abroad` by on
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
@@ -63,7 +62,7 @@ def page(known: Table, wish: Wish, names: Iterable[tuple[str, str]], start: Mapp
 
 
 def _part(name: str) -> str:
-    return locations.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "page", name)).decode()
+    return locations.text_of_ours("cli", "show", "page", name)
 
 
 def embedded(value: Mapping[str, object]) -> str:
