@@ -171,8 +171,9 @@ def _is_for_types(node: ast.AST) -> bool:
         is_alias = name != name.upper() and name[0].isupper() and _is_made_of_names(node.value)
         is_variable = isinstance(node.value, ast.Call) and _called(node.value) in _FOR_CHECKERS
         return is_alias or is_variable or name in ("TYPE_CHECKING", "__slots__")
-    is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    return is_function and any(ast.unparse(each).endswith("overload") for each in node.decorator_list)
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    return any(ast.unparse(each).endswith("overload") for each in node.decorator_list)
 
 
 def _is_type(node: ast.AST, field: str) -> bool:

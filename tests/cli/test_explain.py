@@ -184,7 +184,7 @@ def test_a_gpu_that_no_build_supports_gets_no_command(home: Home, capsys: pytest
     assert main(["explain", "--gpu", "sm_30", KERNELS]) == 0
     out = capsys.readouterr().out
 
-    assert "no published build from torch 1.7.0 on has code for sm_30" in out
+    assert "no published build from torch 1.7.0 on is known to run on sm_30" in out
     assert "torchpick install" not in out
 
 

@@ -107,8 +107,11 @@ def test_where_only_the_wheel_host_has_wheels_a_companion_is_one_whose_file_was_
 
 
 def test_a_companion_of_such_a_platform_has_its_own_label_or_is_not_there() -> None:
-    files = [{"name": "torchvision", "version": "0.29.0", "pythons": {"*": ["cp312"], "linux-x86_64": ["cp312"]}}]
-    seen = [{"platform": "windows-arm64", "files": {"torchvision": {"0.29.0+e437e35": ["cp313"]}}, "source": ""}]
+    pythons = {"*": ["cp312"], "linux-x86_64": ["cp312"]}
+    files: list[dict[str, object]] = [{"name": "torchvision", "version": "0.29.0", "pythons": pythons}]
+    seen: list[dict[str, object]] = [
+        {"platform": "windows-arm64", "files": {"torchvision": {"0.29.0+e437e35": ["cp313"]}}, "source": ""}
+    ]
     paired = pairings.companions(Fields(companions.table(["2.14.0"], REQUIRES, PLACES, files, seen)))
 
     windows = paired("2.14.0", "cpu", "windows-arm64", "+cpu", None)
