@@ -77,6 +77,9 @@ def audio(version: str) -> str:
         ({vision("0.32.0+cu126"): BOUND, vision("0.31.0+cu126"): PINNED}, "0.31.0+cu126", "metadata"),
         ({vision("0.31.0+cu126"): BOUND, vision("0.32.0+cu126"): BOUND}, "0.32.0+cu126", "inferred"),
         ({vision("0.31.0"): PINNED}, "0.31.0", "metadata"),
+        # As torchvision's wheels for Windows on Arm have it.
+        ({vision("0.31.0+e437e35"): PINNED}, "0.31.0+e437e35", "metadata"),
+        ({vision("0.31.0+e437e35"): PINNED, vision("0.31.0+cu126"): PINNED}, "0.31.0+cu126", "metadata"),
         ({vision("0.31.0+cu126"): None}, "0.31.0+cu126", "metadata"),
         ({vision("0.32.0+cu126"): "broken", vision("0.31.0+cu126"): BOUND}, "0.31.0+cu126", "inferred"),
         ({vision("0.33.0+cu130"): BOUND, vision("0.32.0+cu126"): BOUND}, "0.32.0+cu126", "inferred"),
@@ -93,6 +96,8 @@ def test_the_companion_that_pins_the_torch_or_else_the_newest_that_allows_it(
     [
         {},
         {vision("0.31.0+cu130"): PINNED},
+        {vision("0.31.0+cpu"): PINNED},
+        {vision("0.31.0+e437e35", folder="cpu"): PINNED},
         {vision("0.31.0", folder="cu130"): PINNED},
         {vision("0.31.0+cu126", platform="win_amd64"): PINNED},
         {vision("0.31.0+cu126"): "Requires-Dist: torch==2.15.0\n"},

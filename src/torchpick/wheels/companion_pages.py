@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 
+from torchpick.decide.wishes import is_backend
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.index.listing import Link
@@ -42,10 +43,7 @@ class CompanionPages:
     def paired(self, row: Build) -> Build:
         """The row with the companions that have a file for its backend and platform and are built for its torch."""
         found = {name: one for name in COMPANIONS if (one := self._best(name, row)) is not None}
-        versions = {
-            name: "".join((one.version, *_files(one, row)[0].wheel.version.partition("+")[1:]))
-            for name, one in found.items()
-        }
+        versions = {name: _files(one, row)[0].wheel.version for name, one in found.items()}
         bases = {name: _basis(one, row) for name, one in found.items()}
         pythons = {name: tags for name, one in found.items() if (tags := _pythons(one, row))}
         return row._replace(companions=versions, companion_basis=bases, companion_pythons=pythons)
@@ -99,11 +97,11 @@ def _basis(one: CompanionRelease, row: Build) -> str:
 
 
 def _files(one: CompanionRelease, row: Build) -> list[Link]:
-    """Its files for this backend and platform; some carry no local label although torch's own wheel does."""
+    """Its files for this backend and platform; some carry no label, or a commit for one, where torch's own has it."""
     here = [link for link in one.links if wheelnames.platform_of(link.wheel.platform) == row.platform]
-    labelled = [link for link in here if link.wheel.version.partition("+")[2] == row.version.partition("+")[2]]
-    plain = [link for link in here if "+" not in link.wheel.version and f"/{row.backend}/" in link.url]
-    return labelled or plain
+    labels = [(link.wheel.version.partition("+")[2], link) for link in here]
+    labelled = [link for label, link in labels if label == row.version.partition("+")[2]]
+    return labelled or [link for label, link in labels if not is_backend(label) and f"/{row.backend}/" in link.url]
 
 
 def _pythons(one: CompanionRelease, row: Build) -> tuple[str, ...]:
