@@ -14,6 +14,7 @@ import pytest
 from tests.attacks.project import COMMANDS, GPU, words_of
 from tests.process.install.conftest import GTX_1080_TI, World
 from tests.process.install.installers import NEWEST
+from torchpick import cli
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="the programs planted are shell scripts")]
 # As the command is started; `python -m torchpick` itself looks into the current folder first.
@@ -34,8 +35,9 @@ SETTINGS = {
     ".pythonrc": "open('MARK', 'a').write('rc\\n')\n",
 }
 HERE = {
-    **{name: words for name, words in COMMANDS.items() if name not in ("hosts", "refresh")},
+    **{name: words for name, words in COMMANDS.items() if name != "hosts"},
     "detect": ("detect",),
+    "completion": ("completion", "bash"),
     "bare": (),
     "ssh": ("fleet", "ssh:localhost"),
     "ray": ("fleet", "ray:"),
@@ -115,6 +117,10 @@ INSTALLING = {
     "pin": ("pin",),
     "run": ("run", "true"),
 }
+
+
+def test_every_command_is_tried() -> None:
+    assert {words[0] for words in (*HERE.values(), *INSTALLING.values()) if words} >= {*cli.COMMANDS} - {"pick"}
 
 
 @pytest.mark.parametrize("newest", NEWEST)
