@@ -124,7 +124,8 @@ def _unpublished(pick: Pick, able: Sequence[Verdict]) -> str | None:
     """That the release was never built for the label that was asked for, and for which it was."""
     release, mark, label = pick.wish.torch.removeprefix("==").partition("+")
     backends = [label] if mark else [*pick.wish.backends]
-    there = sorted({verdict.build.backend for verdict in able if verdict.build.torch == release})
+    builds = (each.build for each in able if each.build.torch == release and each.build.published is not None)
+    there = sorted({build.backend for build in builds})
     if not there or not backends or set(there) & set(backends):
         return None
     where = f"{pick.machine.platform.name} and Python {pick.machine.python.version}"
