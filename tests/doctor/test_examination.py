@@ -137,7 +137,7 @@ def test_gpus_that_no_build_supports_are_named_once(home: Home) -> None:
     found = examine(home, "sm_30", "sm_30", driver="470.1")
 
     assert found.refused is not None
-    assert "has code for sm_30: only" in found.refused
+    assert "is known to run on sm_30: an older" in found.refused
     assert "--allow-cpu" not in found.refused
     assert found.findings[0].advice == found.refused
 

@@ -333,3 +333,17 @@ def test_no_torch_is_advised_for_another_program(home: Home) -> None:
     (error,) = explained(home, "cupy: CUDA driver version is insufficient for CUDA runtime version", "RTX 3090").errors
 
     assert (error.cause.id, error.command) == ("PACKAGE_DRIVER", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "package"),
+    [
+        ("site-packages/torch_sparse/_version.so: undefined symbol: _ZN3c10", "torch_sparse"),
+        ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "flash_attn"),
+        ("mine.so: undefined symbol: _ZN3c10", "PACKAGE"),
+    ],
+)
+def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: str, home: Home) -> None:
+    (error,) = explained(home, text).errors
+
+    assert f"`torchpick plan {package}` names versions" in error.cause.cures[0]

@@ -79,7 +79,7 @@ def _lines(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
         yield "means", cause.meaning
     yield from (("causes", f"- {each}") for each in cause.causes if whole or not (one.is_here or one.command))
     # What surrounds the program may want more than the command.
-    if whole or not one.command or cause is not match.signature:
+    if whole or not one.command or cause.id != match.signature.id:
         yield from (("do", f"- {remedy}") for remedy in cause.cures)
     no_use = match.signature.no_use
     yield from (("won't help", f"- {what}: {why}") for what, why in no_use[: None if whole else 2])

@@ -37,8 +37,6 @@ _BY_TORCH = {
     "TORCH_MISSING",
 }
 _AROUND = {"wsl", "container", "image build"}
-# Drivers for CUDA before 7 are older than every build.
-_TOO_OLD = ("0.", "1.", "2.", "3.", "4.", "5.", "6.")
 
 
 class Explained(Noun):
@@ -77,10 +75,12 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
         search.feed(chunk)
         start += chunk[: max(0, mentions.MOST_TEXT - len(start))]
     said = mentions.of_text(start, session.knowledge.file("words.json", lambda fields: fields.mapping("words")))
+    package = said.facts.get("package", "PACKAGE")
+    known = {row.id: row.about(package) for row in known.values()}
     matches = search.matches() or tuple(
         Match(known[name], 0, text) for name, text in said.facts.items() if name in known
     )
-    request, notes = _with_mentions(session, said)
+    request, mentioned = _with_mentions(session, said)
     facts = _facts(said, request, session)
     alone = Explanation(_explained(matches, facts, known))
     is_described = said.torch is not None and (request.gpus is not None or session.given_gpus)
@@ -96,9 +96,9 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
         if error.exit_status == 2 and (session.request != Request() or session.given_gpus):
             raise
         found = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
-        return alone._replace(notes=(*notes, found))
+        return alone._replace(notes=(*mentioned, found))
     machine = exam.subject.machine
-    notes = (*notes, *_other_torch(said, exam))
+    notes = (*mentioned, *_other_torch(said, exam))
     if not machine.counted and not is_given:
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         is_of_a_build = any(_BY_TORCH & {*each.cause.findings[:1]} for each in alone.errors)
@@ -107,7 +107,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     facts |= _facts_of(exam)
     if exam.subject.torch is not None and exam.remedy is not None:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
-    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *_sound(exam, said), *machine.notes))
+    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *machine.notes))
 
 
 def _explained(
@@ -116,7 +116,7 @@ def _explained(
     """The first error of each cause."""
     first: dict[str, Explained] = {}
     for match in matches:
-        cause = match.signature.cause(facts, known)
+        cause = known[match.signature.cause(facts, known).id]
         findings = _findings((*cause.findings, *match.signature.findings), Finding(cause, cause.title), exam)
         first.setdefault(findings[0].text, Explained(match, cause, findings))
     return tuple(first.values())
@@ -152,7 +152,7 @@ def _of_default_index(session: Session, release: str) -> str | None:
     return next((build.cuda or "" for build in shelf.builds(release)), None) if release in shelf.releases() else None
 
 
-def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
+def _with_mentions(session: Session, said: Mentions) -> tuple[Request, list[Note]]:
     """The machine that the text names is the one it is about, unless another is given."""
     request = session.request
     notes = []
@@ -162,7 +162,7 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
         label = gpu if said.name in (None, gpu) else f"{said.name} ({gpu})"
         notes.append(Note("GPU_OF_THE_TEXT", f"the text names {label}, so that GPU is meant; `--gpu` names another"))
     if request.gpus is None and not session.given_gpus and said.platform not in _MACS:
-        return request, tuple(notes)
+        return request, notes
     platform = said.platform if request.platform is None and request.machine is None else None
     # What a text says of the system around is no more than a hint: the GPUs have to be there in such a machine.
     there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), session.knowledge))
@@ -171,14 +171,14 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
         notes.append(Note("PLATFORM_OF_THE_TEXT", f"the text is of {platform}; `--platform` names another"))
     driver = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
     if request.gpus is None or driver or "amd" in said.facts:
-        return request, tuple(notes)
+        return request, notes
     if said.driver is not None:
         request = request._replace(driver=said.driver)
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text names driver {said.driver}"))
-    elif said.driver_cuda is not None and not said.driver_cuda.startswith(_TOO_OLD):
+    elif said.driver_cuda is not None:
         request = request._replace(cuda_driver=said.driver_cuda)
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver supports CUDA {said.driver_cuda}"))
-    return request, tuple(notes)
+    return request, notes
 
 
 def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
@@ -199,8 +199,9 @@ def _facts_of(exam: Examination) -> set[str]:
     torch = exam.subject.torch
     if torch is None or not exam.subject.gpus:
         return set()
-    facts = {"cpu build"} if torch.backend == "cpu" else set()
-    return facts | ({"torch runs"} if torch.verdict is not None and torch.verdict.ok else set())
+    if torch.backend == "cpu":
+        return {"cpu build"}
+    return {"torch runs"} if torch.verdict is not None and torch.verdict.ok else set()
 
 
 def _by_finding(
@@ -213,22 +214,18 @@ def _by_finding(
         yield from [Match(each, 0, f"torch {said.torch}") for each in known if wrong == [*each.findings[:1]]][:1]
 
 
-def _sound(exam: Examination, said: Mentions) -> Iterator[Note]:
-    """That nothing is wrong with the torch that the text names."""
-    subject, driver = exam.subject, exam.subject.machine.driver
-    if isinstance(subject, Described) and subject.torch is not None and subject.gpus and exam.ok:
-        behind = "" if driver is None or said.driver is None else f", and driver {driver.version} supports its CUDA"
-        text = f"{subject.torch.label} has code for {subject.labels()}{behind}: another build changes nothing"
-        yield Note("TORCH_RUNS", text)
-
-
 def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
-    """Whether it is the torch of the text or the installed one whose findings are shown, where they differ."""
+    """Whether it is the torch of the text or the installed one whose findings are shown, and that it runs."""
     installed = exam.subject.torch
     if installed is None or said.torch is None:
         return
     if isinstance(exam.subject, Described):
         yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
+        if exam.subject.gpus and exam.ok:
+            driver = exam.subject.machine.driver
+            behind = "" if driver is None or said.driver is None else f", and driver {driver.version} supports its CUDA"
+            text = f"{installed.label} has code for {exam.subject.labels()}{behind}: another build changes nothing"
+            yield Note("TORCH_RUNS", text)
     elif said.torch not in (installed.version, installed.release):
         yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {installed.label} is installed here")
 

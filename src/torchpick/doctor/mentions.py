@@ -44,7 +44,8 @@ _DRIVER = re.compile(
     r"|\b(?P<before>[3-6]\d{2}(?:\.\d{2,3}){0,2}) (?:nvidia |gpu |game ready |studio )?drivers?\b",
     re.IGNORECASE,
 )
-_SPOKEN = re.compile(r"found version (?P<code>\d{4,5})\b|CUDA Version: (?P<dotted>\d{1,2}\.\d)\b")
+# Drivers for CUDA before 7 are older than every build: they say nothing here.
+_SPOKEN = re.compile(r"found version (?P<code>(?:[789]|1\d)\d{3})\b|CUDA Version: (?P<dotted>(?:[789]|1\d)\.\d)\b")
 _TORCH = re.compile(
     r"\b(?:torch(?:==|[ =-]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})"
     r"|(?:Py)?Torch(?:[- ]version)?(?: ?[:=] ?| ?| is ))v?"
@@ -120,14 +121,13 @@ def of_text(start: bytes, words: Mapping[str, str]) -> Mentions:
         spoken = f"{int(spoken) // 1000}.{int(spoken) % 1000 // 10}"
     if spoken is None and (jetpack := _JETPACK.search(text)):
         spoken = _OF_JETPACK[jetpack[1]]
-    cuda = _CUDA.search(text)
     return Mentions(
         capability=_said(_CAPABILITY, text),
         name=_said(_NAME, text),
         driver=_said(_DRIVER, text),
         driver_cuda=spoken,
         torch=_said(_TORCH, text),
-        cuda=None if cuda is None else cuda[1],
+        cuda=_said(_CUDA, text),
         packages={normal(found["name"]): found["version"] for found in islice(_PACKAGE.finditer(text), _MOST_MATCHES)},
         facts={name: found[0] for name, pattern in words.items() if (found := re.search("(?im)" + pattern, text))},
     )

@@ -62,6 +62,10 @@ class Signature(Noun):
         """What is behind it where these facts hold: by the first case that they meet, else the error itself."""
         return next((known[case.cause] for case in self.cases if facts >= {*case.where}), self)
 
+    def about(self, package: str) -> Signature:
+        """The same with the name of a package in what is to be done."""
+        return self._replace(cures=tuple(cure.replace("PACKAGE", package) for cure in self.cures))
+
 
 class Match(Noun):
     """Where a signature was first seen, and the line."""
