@@ -72,7 +72,8 @@ def _builds(shown: Sequence[Verdict]) -> list[tuple[str, ...]]:
 def _verdict(verdict: Verdict) -> tuple[str, str]:
     if verdict.ok:
         worst = min(verdict.fits, key=lambda each: each.fit, default=None)
-        return "runs", "" if worst is None else f"{worst.fit.word} by {worst.via}"
+        where = f" on {verdict.build.vendor.vendor}'s own index" if verdict.build.vendor else ""
+        return "runs", "" if worst is None else f"{worst.fit.word} by {worst.via}{where}"
     first, *more = verdict.objections
     return first.code, first.text + (f" (and {len(more)} more)" if more else "")
 

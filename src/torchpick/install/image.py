@@ -22,6 +22,9 @@ def dockerfile(session: Session, stack: Stack) -> str:
     if architecture is None:
         hint = "an image runs on Linux: `--platform linux-x86_64` or `--platform linux-aarch64`"
         raise UsageError(f"no image is made for {machine.platform.name}", hint=hint)
+    if machine.jetsons and any(note.code == "VENDOR_INDEX" for note in stack.notes):
+        hint = "take an image that has it, such as NVIDIA's l4t-jetpack for this release, and `torchpick url` in it"
+        raise UsageError("torch for this JetPack takes CUDA from it, which an image of Python lacks", hint=hint)
     torch = stack.version("torch")
     if torch is None:
         raise UsageError("this environment has no torch", hint="an image for it needs nothing of torchpick")

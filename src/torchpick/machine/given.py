@@ -194,7 +194,8 @@ def checked(machine: Machine, facts: GivenFacts) -> Machine:
         raise UsageError(
             f"which wheels run on {machine.jetsons[0].label} depends on its JetPack, and no driver was specified",
             hint="`--driver`: 540.4.0 for JetPack 6, 595.78 for JetPack 7.2 (`cat /proc/driver/nvidia/version`), or "
-            "`--cuda-driver 11.4` for JetPack 5; `head -1 /etc/nv_tegra_release` on the board prints R36, R39 or R35",
+            "`--cuda-driver`: 11.4 for JetPack 5, 10.2 for JetPack 4; `head -1 /etc/nv_tegra_release` on the board "
+            "prints R36, R39, R35 or R32",
         )
     return machine
 
