@@ -69,6 +69,7 @@ def of_text(text: bytes) -> Mentions:
         ("GTX 1080\u662f\u5426\u652f\u6301", Mentions(name="GTX 1080")),
         ("Ultralytics 8.3.0 torch-2.5.1+cpu CPU", Mentions(torch="2.5.1+cpu")),
         ("torch-2.5.1+cu124-cp312-cp312-win_amd64.whl", Mentions()),
+        ("pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime", Mentions(torch="2.4.0", cuda="12.4")),
         ("6700XT on Fedora", Mentions(name="6700XT")),
         ("my torch version is 1.11.0, cuda 10.2", Mentions(torch="1.11.0", cuda="10.2")),
         ("Nvidia driver version: 572.16\nCUDA used to build PyTorch: 12.4", Mentions(driver="572.16", cuda="12.4")),

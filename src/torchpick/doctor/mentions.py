@@ -49,13 +49,13 @@ _SPOKEN = re.compile(r"found version (?P<code>(?:[789]|1\d)\d{3})\b|CUDA Version
 _TORCH = re.compile(
     r"\b(?:torch(?:==|[ =-]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})"
     r"|(?:Py)?Torch(?:[- ]version)?(?: ?[:=] ?| ?| is ))v?"
-    r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w+-])",
+    r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w+]|-(?!cuda))",
     re.IGNORECASE,
 )
 # The CUDA of torch, where the text has it beside a version without a label.
 _CUDA = re.compile(
     r"(?:(?i:CUDA used to build PyTorch:|torch\.version\.cuda\W{1,8}|\btorch\b[ a-z=:]{1,15}\d\.\d{1,2}\.\d\W{0,3}"
-    r"(?:with |for |and )?cuda) ?|^CUDA ?: ?)v?(\d{2}\.\d)\b",
+    r"(?:with |for |and )?cuda|torch[: ]v?\d\.\d{1,2}\.\d-cuda) ?|^CUDA ?: ?)v?(\d{2}\.\d)\b",
     re.MULTILINE,
 )
 # A board's driver comes with its JetPack, which people name instead.
