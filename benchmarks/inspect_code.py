@@ -2,7 +2,7 @@
 
     python benchmarks/inspect_code.py [--library libtorch_cuda.so] [--others]
 
-The aims: a library of 0.5 GB at least 30 times faster than cuobjdump, as whole processes on a warm page cache, with
+The aims: a library of 0.5 GB in a thirtieth of the processor time that cuobjdump takes, as whole processes, with
 the same architectures, under 200 MB where cuobjdump takes 5.7 GB; a torch wheel on an index by its flags within 1.5 %
 of its bytes, by a sample of its fat binaries within 5 %, both in at most 8 requests; a whole wheel in bounded memory.
 Without --library the library is taken out of the torch 2.15.0 wheel of the package index (0.36 GB are fetched). With
@@ -101,7 +101,7 @@ def local(torchpick: str, cuobjdump: str, library: Path, rounds: int) -> None:
     }
     same = set(mine["sass"]) | set(mine["ptx"]) == told
     print(f"{'the same architectures':<44}{'yes' if same else f'no: {sorted(told)}'}")
-    times = interleaved.medians({"torchpick inspect": ours, "cuobjdump": theirs}, rounds)
+    times = interleaved.medians({"torchpick inspect": ours, "cuobjdump": theirs}, rounds, processor=True)
     print(f"{f'{library.name}, {library.stat().st_size / 1e6:.0f} MB: cuobjdump takes':<44}", end="")
     print(f"{times['cuobjdump'] / times['torchpick inspect']:6.1f} x as long")
     for name, line in (("torchpick inspect", ours), ("cuobjdump", theirs)):

@@ -2,8 +2,9 @@
 
     python benchmarks/many_wheels.py [ray:ADDRESS]
 
-With ADDRESS run it by the Python of a Ray cluster of two processors (`ray start --head --num-cpus=2`). What Ray takes
-to begin, which is a run for one wheel, is not counted: the rest at most a fifth more than `--jobs 2` takes for it.
+With ADDRESS run it by the Python of a Ray cluster of two processors (`ray start --head --num-cpus=2`; on loopback alone
+with `--node-ip-address=127.0.0.1`, and RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 for both). What Ray takes to begin, which is
+a run for one wheel, is not counted: the rest at most a fifth more than `--jobs 2` takes for it.
 
 The index is on loopback and answers after 30 ms, as one on the web does. The aims: `--jobs 2` at least 1.8 times as
 fast as `--jobs 1`, and a second run that reads no wheel. A run that fails ends the benchmark.

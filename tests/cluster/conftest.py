@@ -17,6 +17,9 @@ import pytest
 from tests import usersettings
 from tests.fakes import venvs
 
+# Without the second Ray takes 127.0.0.1 for the machine's own address (services.py, resolve_ip_for_localhost), and its
+# head would run the tasks of whoever reaches that.
+RAY_ENVIRON = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 # What torchpick needs where Ray runs its tasks.
 _PACKAGES = ("ray", "httpx", "packaging")
 
@@ -50,7 +53,7 @@ def ray_cluster(ray_python: str) -> Iterator[RayCluster]:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     ray = str(Path(ray_python).parent / "ray")
-    env = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    env = {**os.environ, **RAY_ENVIRON}
     words = ["--head", "--node-ip-address=127.0.0.1", f"--port={address.partition(':')[2]}", "--num-cpus=2"]
     # It stays in the foreground, so that only this cluster ends here: `ray stop` ends every one of the computer.
     head = subprocess.Popen(

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
 import torchpick
-from tests.cluster.conftest import RayCluster
+from tests.cluster.conftest import RAY_ENVIRON, RayCluster
 
 pytestmark = [pytest.mark.process, pytest.mark.long, pytest.mark.network]
 SOURCE = str(Path(torchpick.__file__).parents[1])
 
 
 def ask(python: str, *words: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "PYTHONPATH": SOURCE, "RAY_USAGE_STATS_ENABLED": "0"}
+    env = {**os.environ, "PYTHONPATH": SOURCE, **RAY_ENVIRON}
     argv = [python, "-m", "torchpick", "fleet", *words, "--python", "3.12", "--json"]
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=150, check=False)
+
+
+def test_the_cluster_listens_on_loopback_alone(ray_cluster: RayCluster) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent; the system says by which of its addresses it would be
+        except OSError:
+            pytest.skip("this computer has no address but loopback")
+        own = probe.getsockname()[0]
+    port = int(ray_cluster.address.rpartition(":")[2])
+
+    with socket.create_connection(("127.0.0.1", port), timeout=10), pytest.raises(OSError, match="refused"):
+        socket.create_connection((own, port), timeout=10)
 
 
 def test_a_task_on_each_node(ray_cluster: RayCluster, tmp_path: Path) -> None:

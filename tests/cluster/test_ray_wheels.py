@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.conftest import RayCluster
+from tests.cluster.conftest import RAY_ENVIRON, RayCluster
 from tests.fakes.loopback import Loopback
 from tests.test_inspect_many import HERE, SOURCE, index, rows
 from tests.wheels.indexed import asked
@@ -29,7 +29,7 @@ def without_cost(file: str) -> list[dict[str, Any]]:
 @pytest.mark.network
 def test_a_cluster_reads_each_wheel_once_too(index: Loopback, ray_cluster: RayCluster) -> None:
     words = ["inspect", "--from", "names.txt", *HERE]
-    env = {**os.environ, "PYTHONPATH": SOURCE, "RAY_USAGE_STATS_ENABLED": "0"}
+    env = {**os.environ, "PYTHONPATH": SOURCE, **RAY_ENVIRON}
     on_cluster = ["--on", f"ray:{ray_cluster.address}", "--jobs", "2", "--out", "there"]
 
     remote = [ray_cluster.python, "-m", "torchpick", *words, *on_cluster]
