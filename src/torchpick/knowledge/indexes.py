@@ -5,7 +5,7 @@ What is shipped is trusted: `scripts/check-compat` and a test hold it against it
 
 from __future__ import annotations
 
-from torchpick.model.arch import Arch
+from torchpick.model.arch import Arch, parsed
 from torchpick.model.build import Build, Evidence, TwinWheel, VendorIndex
 from torchpick.model.table import (
     AmdRules,
@@ -19,7 +19,7 @@ from torchpick.model.table import (
     RocblasGap,
     Table,
 )
-from torchpick.model.versions import grouped, numbers, remembered
+from torchpick.model.versions import grouped, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +31,9 @@ if TYPE_CHECKING:
 
     Row = Mapping[str, Any]
 
-_arch = remembered(Arch.parse)  # a file names some thirty, again and again
-
 
 def arches_of(texts: Iterable[str]) -> tuple[Arch, ...]:
-    return tuple(map(_arch, texts))
+    return tuple(map(parsed, texts))
 
 
 def index_shelf(index: Mapping[str, Any]) -> dict[str, Read]:
@@ -101,7 +99,7 @@ def rules(index: Row) -> Table:
         mps=tuple(MpsFloor(row["from"], row["macos"]) for row in index["mps"]),
         date=index["date"],
         excluded=index["excluded"],
-        kinds=tuple(Kind(_arch(arch), name, tuple(sold), tuple(on)) for arch, name, sold, on in index["kinds"]),
+        kinds=tuple(Kind(parsed(arch), name, tuple(sold), tuple(on)) for arch, name, sold, on in index["kinds"]),
     )
 
 

@@ -7,7 +7,7 @@ The rules and their sources: NVIDIA's compatibility guides per generation, and P
 from __future__ import annotations
 
 from torchpick.model.noun import Noun, Scale
-from torchpick.model.versions import is_dotted
+from torchpick.model.versions import is_dotted, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ class Arch(Noun):
     def capability(self) -> tuple[int, int]:
         """The compute capability; 10.1, which 10.0 does not run on, is the old name of 11.0 (sm_101 before CUDA 13)."""
         return (11, 0) if (self.major, self.minor) == (10, 1) else (self.major, self.minor)
+
+
+# A table, and a fleet, names some thirty, again and again.
+parsed = remembered(Arch.parse)
 
 
 def fit(code: Arch, gpu: Arch, *, unified: bool = False) -> Fit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.model.arch import ARM_ONLY, TEGRA, Arch
+from torchpick.model.arch import ARM_ONLY, TEGRA, Arch, parsed
 from torchpick.model.fields import MOST_LINE, Fields, html, read, written
 from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
@@ -89,7 +89,7 @@ def _device(fields: Fields, vendor: str) -> Arch | None:
     if text is None:
         return None
     try:
-        arch = Arch.parse(text)
+        arch = parsed(text)
     except ValueError as error:
         raise fields.fail("arch", str(error)) from error
     wanted = {"nvidia": "sm", "amd": "gfx"}.get(vendor)

@@ -67,6 +67,7 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
+@remembered
 def is_dotted(text: str) -> bool:
     """Whether the text is plain numbers between dots, at most six of at most nine digits."""
     parts = text.split(".")
