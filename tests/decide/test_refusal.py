@@ -83,3 +83,16 @@ def test_why_what_was_asked_for_does_not_run_comes_first(
     first = capsys.readouterr().err.splitlines()[0]
     assert first.startswith("error: torch 2.")
     assert said in first
+
+
+@pytest.mark.parametrize("backend", [[], ["--backend", "cu126"]])
+def test_a_torch_that_is_published_is_not_what_is_missing_where_its_companion_is(
+    backend: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = ["--gpu", "T4", "--driver", "580", "--platform", "linux-x86_64", "--python", "3.12"]
+
+    assert main(["url", "torch==2.6.0", "torchvision>=0.30", *backend, *machine]) == 3
+
+    said = " ".join(capsys.readouterr().err.split())
+    assert "the nearest is 2.6.0+cu126: lacks a companion: its torchvision is 0.21.0+cu126, and" in said
+    assert "not published" not in said

@@ -1,0 +1,249 @@
+"""Which version of a package is for a machine, and which goes with a torch: each rule on a package made for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.decide.test_stack import PLATFORM, code, machine, package, table
+from torchpick.decide import packagefit, provided
+from torchpick.decide.demands import PackageDemand
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build
+from torchpick.model.machine import Gpu, Machine, Python
+from torchpick.model.package import LibraryCode
+from torchpick.model.table import Table
+
+__all__ = ["table"]  # the fixture
+OLD = machine(driver="470.82")
+FREE = machine()._replace(python=Python("3.13", free_threaded=True))
+NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
+
+
+@pytest.mark.parametrize(
+    ("facts", "where", "said"),
+    [
+        ({}, machine(), None),
+        ({"platforms": (PLATFORM,)}, machine(), None),
+        ({"platforms": ("windows-x86_64",)}, machine(), f"NO_WHEEL_FOR_PLATFORM: there is no wheel for {PLATFORM}"),
+        ({"requires_python": ">=3.9"}, machine(), None),
+        ({"requires_python": ">=3.12.0,<3.12.1"}, machine(), None),
+        ({"requires_python": ">=3.13"}, machine(), "for Python 3.12: it has >=3.13"),
+        ({"pythons": ("cp312",)}, machine(), None),
+        ({"pythons": ("cp312", "cp313")}, FREE, "for Python 3.13t: it has 3.12 to 3.13"),
+        ({"pythons": ("cp313t",)}, FREE, None),
+        ({"pythons": ("cp39", "cp310", "cp311")}, machine(), "for Python 3.12: it has 3.9 to 3.11"),
+        ({"pythons": ("cp312+",)}, machine(), None),
+        ({"pythons": ("cp38+",)}, machine(python="3.14"), None),
+        ({"pythons": ("cp38+",)}, FREE, "for Python 3.13t: it has Python 3.8 and later"),
+        ({"pythons": ("cp38+",)}, machine()._replace(python=Python("3.11", implementation="pp")), "3.8 and later"),
+        (
+            {"pythons": ("cp310", "cp313+"), "requires_python": ">=3.10"},
+            machine(),
+            "for Python 3.12: it has 3.10, Python 3.13 and later, >=3.10",
+        ),
+        ({"glibc": "2.35"}, machine(), None),
+        ({"glibc": "2.4"}, machine(glibc="2.17"), None),
+        ({"glibc": "2.39"}, machine(), "GLIBC_TOO_OLD: needs glibc 2.39, this platform has 2.35"),
+        ({"yanked": True}, machine(), "YANKED: it was withdrawn"),
+        # of the libraries of a CUDA that the driver does not carry one is named, the runtime where it is among them
+        ({"cuda": "12", "needs": ("libnccl.so.2", "libcublas.so.12")}, OLD, f"needs libcublas.so.12, {NO_12}"),
+        (
+            {"cuda": "12", "needs": ("libcublas.so.12", "libcudart.so.12", "libcudart.so.13")},
+            OLD,
+            f"PACKAGE_DRIVER_TOO_OLD: needs libcudart.so.12, {NO_12}",
+        ),
+        ({"cuda": "12"}, OLD, f"needs CUDA 12, {NO_12}"),
+        ({"cuda": "12"}, OLD._replace(driver=None), None),
+        ({"cuda": "12", "code": ()}, OLD._replace(gpus=()), None),
+        ({"cuda": "11"}, OLD, None),
+        ({"cuda": "12", "code": (code("sm_80", cuda="12.8"),)}, OLD, None),  # one for each CUDA: torch's counts
+        ({"code": (code("sm_80"), code("sm_75", main=False))}, machine(), None),
+        ({"code": (code("sm_90"),)}, machine(), "PACKAGE_NO_KERNELS: holds no code for sm_86: lib was built for sm_90"),
+        ({"code": (code("sm_90", cuda="12.8"),)}, machine(), None),
+    ],
+)
+def test_a_version_is_refused_for_the_first_thing_that_the_machine_lacks(
+    facts: dict[str, object], where: Machine, said: str | None, table: Table
+) -> None:
+    objection = Situation(where, table).refusal(package("ext", "1", **facts))
+    text = None if objection is None else f"{objection.reason.name}: {objection.text}"
+
+    assert text is None if said is None else str(text).endswith(said)
+
+
+def build(table: Table, version: str) -> Build:
+    return next(each for each in table.of(PLATFORM) if each.version == version)
+
+
+@pytest.mark.parametrize(
+    ("facts", "torch", "level", "said"),
+    [
+        ({"links_torch": True, "cuda": "12"}, "2.10.0+cu128", ONE_MAJOR, None),
+        ({"links_torch": True, "cuda": "12"}, "2.10.0+cu130", ADDED_WHEEL, "links CUDA 12, and torch 2.10.0+cu130"),
+        ({"links_torch": True, "cuda": "12"}, "2.10.0+cu130", MIXED, None),
+        (
+            {"links_torch": True, "cuda": "12"},
+            "2.10.0+cpu",
+            ONE_MAJOR,
+            "links CUDA 12, and torch 2.10.0+cpu has no CUDA",
+        ),
+        ({"links_torch": True}, "2.10.0+cu130", ONE_MAJOR, None),
+        ({"cuda": "12"}, "2.10.0+cu130", ONE_MAJOR, None),
+        ({"place": "https://own.example", "cuda": "12.8"}, "2.10.0+cu128", MIXED, None),
+        ({"place": "https://own.example", "cuda": "12.8"}, "2.10.0+cu126", MIXED, "was built for CUDA 12.8, and torch"),
+        ({"place": "https://own.example", "cuda": "12"}, "2.10.0+cu126", ONE_MAJOR, None),
+        ({"cuda": "12.8"}, "2.10.0+cu126", ONE_MAJOR, None),
+        ({"code": (code("sm_80", cuda="12.8"), code("sm_80", cuda="13.0"))}, "2.10.0+cu130", ONE_MAJOR, None),
+        (
+            {"code": (code("sm_80", cuda="13.0"), code("sm_80", cuda="12.8"))},
+            "2.10.0+cu126",
+            MIXED,
+            "has libraries for CUDA 12.8, 13.0, and torch 2.10.0+cu126 is for CUDA 12.6",
+        ),
+        (
+            {"code": (code("sm_90", cuda="12.8"), code("sm_80", cuda="13.0"))},
+            "2.10.0+cu128",
+            MIXED,
+            "holds no code for sm_86: lib was built for sm_90",
+        ),
+        ({"cuda": "12", "needs": ("libcublas.so.12", "libcuda.so.1")}, "2.10.0+cu128", ONE_MAJOR, None),
+        (
+            {"cuda": "12", "needs": ("libcublas.so.12", "libcufft.so.11", "libnccl.so.2")},
+            "2.10.0+cu130",
+            OWN_WHEELS,
+            "needs libcublas.so.12, libcufft.so.11 of CUDA 12, and torch 2.10.0+cu130 is for CUDA 13.0",
+        ),
+        ({"cuda": "12", "needs": ("libcublas.so.12",)}, "2.10.0+cu130", ADDED_WHEEL, None),
+        ({"needs": ("libcublas.so.12",)}, "2.10.0+cu130", ONE_MAJOR, None),
+        (
+            {"cuda": "12", "needs": ("libcublas.so.12",)},
+            None,
+            ONE_MAJOR,
+            "needs libcublas.so.12 of CUDA 12, and nothing in this environment provides it",
+        ),
+    ],
+)
+def test_a_version_goes_with_a_torch_of_its_cuda(
+    facts: dict[str, object], torch: str | None, level: int, said: str | None, table: Table
+) -> None:
+    beside = None if torch is None else build(table, torch)
+    objection = Situation(machine(), table).mismatch(package("ext", "1", **facts), beside, (), level)
+
+    assert (None if objection is None else objection.text[: len(said or "")]) == said
+
+
+def test_what_a_package_brings_counts_from_the_level_that_allows_it(table: Table) -> None:
+    own = (PackageDemand("nvidia-cublas-cu12"),)
+    loads = package("ext", "1", cuda="12", needs=("libcublas.so.12", "libcufft.so.11"), preloads=True)
+    cu130 = build(table, "2.10.0+cu130")
+    here = Situation(machine(), table)
+
+    assert here.missing(loads, cu130, own, ONE_MAJOR) == loads.needs
+    assert here.missing(loads, cu130, own, OWN_WHEELS) == ("libcufft.so.11",)
+    assert here.missing(loads._replace(preloads=False), cu130, own, MIXED) == loads.needs
+    assert here.missing(loads._replace(preloads=False), None, own, ONE_MAJOR) == ("libcufft.so.11",)
+    assert Situation(machine()._replace(gpus=()), table).missing(loads, None, (), ONE_MAJOR) == ()
+
+
+HOPPER, TURING = machine("sm_90"), machine("sm_75")
+PYTHON = "none of its libraries holds code for sm_90, so it falls back to Python"
+WIDE = code("sm_75", "sm_80", "sm_90", path="pkg/sub/main.so")
+
+
+@pytest.mark.parametrize(
+    ("where", "libraries", "word", "partial"),
+    [
+        (HOPPER, None, "not read", ()),
+        (HOPPER, (), "no GPU code", ()),
+        (HOPPER, (WIDE,), "runs", ()),
+        (HOPPER, (code("compute_80"),), "runs by JIT", ()),
+        (machine()._replace(gpus=()), (WIDE,), "runs", ()),
+        # a library beside the main ones that supports all generations but one lacks it; one for a single one does not
+        (HOPPER, (WIDE, code("sm_75", "sm_80", main=False, path="pkg/x.so")), "partly", ("x holds no code for sm_90",)),
+        (HOPPER, (WIDE, code("sm_75", main=False, path="pkg/x.so")), "runs", ()),
+        (TURING, (WIDE, code("sm_80", "sm_90", main=False, path="x.so")), "partly", ("x holds no code for sm_75",)),
+        (TURING, (WIDE, code("compute_80", main=False, path="x.so")), "partly", ("x holds no code for sm_75",)),
+        (TURING, (WIDE, code("compute_75", main=False, path="x.so")), "runs", ()),
+        (HOPPER, (code("sm_90"), code("sm_80", main=False, path="x.so")), "runs", ()),
+        # without a main library it goes on in Python where none of them has code
+        (HOPPER, (code("sm_80", main=False),), "partly", (PYTHON,)),
+        (HOPPER, (code("sm_80", main=False), code("sm_90", main=False)), "runs", ()),
+    ],
+)  # fmt: skip
+def test_how_code_supports_a_gpu_is_said_in_one_word(
+    where: Machine, libraries: tuple[LibraryCode, ...] | None, word: str, partial: tuple[str, ...], table: Table
+) -> None:
+    coverage = Situation(where, table).coverage(package("ext", "1", code=libraries), None)
+
+    assert (coverage.word, coverage.partial, coverage.failing) == (word, partial, ())
+
+
+def test_each_gpu_that_a_main_library_lacks_is_named_with_its_place(table: Table) -> None:
+    two = machine()._replace(gpus=tuple(Gpu(n, "nvidia", None, Arch.parse(f"sm_{n}0")) for n in (8, 9)))
+    narrow = package("ext", "1", code=(code("sm_80", path="pkg/sub/one.abi3.so"), code("sm_90", path="two.so")))
+
+    failing = Situation(two, table).coverage(narrow, None).failing
+
+    assert [(each.gpu, each.text) for each in failing] == [
+        (8, "holds no code for sm_80: two was built for sm_90"),
+        (9, "holds no code for sm_90: sub/one was built for sm_80"),
+    ]
+
+
+def test_a_library_that_was_not_read_whole_speaks_against_no_gpu(table: Table) -> None:
+    part = package("ext", "1", code=(code("sm_90")._replace(whole=False),))
+    here = Situation(machine(), table)
+
+    assert here.refusal(part) is None
+    assert here.coverage(part, None) == packagefit.Coverage("not read")
+    assert here.is_unread(part)
+    assert not here.is_unread(package("ext", "1"))
+    assert not Situation(machine()._replace(gpus=()), table).is_unread(part)
+
+
+# The libraries in NVIDIA's wheels for each CUDA, and the wheels whose names are not theirs.
+HOLD = {
+    11: "cudart.11.0 cublas.11 cublasLt.11 cufft.10 curand.10 cusolver.11 cusparse.11 nvrtc.11.2 nccl.2 cupti.11.8",
+    12: "cudart.12 cublas.12 cublasLt.12 cufft.11 curand.10 cusolver.11 cusparse.12 nvrtc.12 nccl.2 cupti.12 "
+    "nvJitLink.12",
+    13: "cudart.13 cublas.13 cublasLt.13 cufft.12 curand.10 cusolver.12 cusparse.12 nvrtc.13 nccl.2 cupti.13 "
+    "nvJitLink.13",
+}
+WHEEL = {
+    "cudart": "cuda-runtime",
+    "cublasLt": "cublas",
+    "nvrtc": "cuda-nvrtc",
+    "nvJitLink": "nvjitlink",
+    "cupti": "cuda-cupti",
+}
+
+
+@pytest.mark.parametrize("major", HOLD)
+def test_torch_provides_the_libraries_of_its_cuda_and_a_wheel_of_nvidia_its_own(major: int, table: Table) -> None:
+    names = {
+        f"lib{stem}.so.{number}": WHEEL.get(stem, stem)
+        for stem, number in (word.split(".", 1) for word in HOLD[major].split())
+    }
+    torch = build(table, "2.10.0+cu128")._replace(
+        backend=f"cu{major}0", cuda=f"{major}.0", libraries={"cudnn": "9.1.0"}
+    )
+
+    assert provided.by_torch(torch) == {*names, "libcudnn.so.9"}
+    assert provided.by_torch(torch._replace(libraries={})) == {*names}
+    assert provided.by_requirements((PackageDemand("cuda-toolkit"),), major) == {*names}
+    for library, wheel in {**names, "libcudnn.so.9": "cudnn"}.items():
+        suffix = f"-cu{major}" if major < 13 or wheel in ("nccl", "cudnn") else ""
+        brings = provided.wheel_for(library, major)
+        assert brings == f"nvidia-{wheel}{suffix}"
+        assert library in provided.by_requirements((PackageDemand(brings), PackageDemand("numpy")), None)
+
+
+def test_what_is_no_library_of_cuda_has_no_wheel(table: Table) -> None:
+    assert provided.wheel_for("libfoo.so.12", 12) is None
+    assert provided.by_torch(build(table, "2.10.0+cpu")) == frozenset()
+    assert provided.by_requirements((PackageDemand("cuda-toolkit"),), None) == frozenset()
+    assert provided.by_requirements((PackageDemand("nvidia-cublas-cu12"),), 12) == {
+        "libcublas.so.12",
+        "libcublasLt.so.12",
+    }
