@@ -143,6 +143,22 @@ def test_an_upgrade_names_the_drivers_that_change_and_a_gain_once(
     ]
 
 
+def test_what_is_no_gpu_of_nvidia_keeps_no_driver_from_an_upgrade(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # The number of AMD's is that of Blackwell Ultra, which a driver of 525 does not support; 470 is the last for a K80.
+    a100, k80 = machine("a1", "A100", (8, 0), "450.80.02"), machine("k1", "K80", (3, 7), "450.80.02")
+    beside = a100._replace(gpus=(*a100.gpus, Gpu(1, "amd", "RX 6800", Arch.parse("gfx1030"))))
+    unknown = a100._replace(gpus=(*a100.gpus, Gpu(1, "nvidia", "one that nobody knows", None)))
+
+    def moved(*machines: Machine) -> list[tuple[str, str]]:
+        answer = asked(capsys, write(tmp_path, [*machines]), "--max-environments", "2", "--upgrades")
+        return [(each["to"], each["hosts"]) for each in answer["upgrades"]]  # type: ignore[attr-defined]
+
+    assert moved(beside, k80) == [("525", "a1"), ("580", "a1")]
+    assert moved(unknown, k80) == moved(beside, k80)
+
+
 def test_a_gpu_that_nothing_serves_is_exit_3_and_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     old = machine("old", "K80", (3, 7), "470.256.02")._replace(python=Python("3.13"))
 

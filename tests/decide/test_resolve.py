@@ -283,3 +283,28 @@ def test_where_nothing_runs_the_smallest_changes_are_named() -> None:
     assert not pick.ok
     assert [(change.code, change.verdict.build.torch) for change in pick.changes] == [("NO_WHEEL_FOR_PYTHON", "2.9.1")]
     assert "Python 3.12" in pick.changes[0].text
+
+
+def test_what_is_never_picked_says_why_and_comes_newest_first() -> None:
+    there = [
+        build("2.9.0")._replace(platform="macos-arm64"),
+        build("2.10.0"),
+        build("2.10.0", "default"),
+        build("2.10.0")._replace(platform="linux-aarch64"),
+        build("2.10.0")._replace(platform="macos-arm64"),
+        build("2.10.0", "cu130")._replace(platform="linux-aarch64"),
+    ]
+
+    found = resolve.never_picked(there, ["windows-x86_64", "linux-x86_64"])
+
+    assert [(each.build.torch, each.build.backend, each.build.platform) for each in found] == [
+        ("2.10.0", "cu130", "linux-aarch64"),
+        ("2.10.0", "cu128", "macos-arm64"),
+        ("2.10.0", "cu128", "linux-aarch64"),
+        ("2.10.0", "default", "linux-x86_64"),
+        ("2.9.0", "cu128", "macos-arm64"),
+    ]
+    text = "there is no wheel for linux-x86_64/windows-x86_64"
+    assert {each.objections[0].text for each in found if each.build.backend != "default"} == {text}
+    assert [each.reasons for each in found if each.build.backend == "default"] == [{Reason.BACKEND_NOT_ALLOWED}]
+    assert not any(each.ok or each.rank.suits for each in found)

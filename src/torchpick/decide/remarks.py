@@ -40,7 +40,7 @@ def counts_for_xpu(machine: Machine) -> bool:
 
 def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
     """RocBLAS is part of every matrix product, so a target that it dropped is an objection, like cuDNN's floor."""
-    if gpu.arch is None or gpu.arch.kind != "gfx" or build.family != "rocm" or gpu.arch not in (build.arches or ()):
+    if gpu.arch is None or build.family != "rocm" or gpu.arch not in (build.arches or ()):
         return []
     rocm = build.backend[4:]
     if not any(gpu.arch in gap.lacks and gap.covers(rocm) for gap in table.amd.gaps):

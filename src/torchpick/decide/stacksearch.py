@@ -294,7 +294,7 @@ class _Attempt:
                 ["known for this platform", *dict.fromkeys(each.name for each in every if each.name in COMPANIONS)]
             )
             return _constrained(f"no torch build is {asks or beside}")
-        unfit = [verdict for verdict in meeting if not verdict.ok and verdict.rank.suits >= 2]
+        unfit = [verdict for verdict in meeting if verdict.rank.suits >= 2]
         if not unfit or any(verdict.ok for verdict in meeting):
             return _constrained(f"no torch build is left that is {asks or 'of one CUDA with the rest'}")
         nearest = min(unfit, key=lambda verdict: len(verdict.reasons))
