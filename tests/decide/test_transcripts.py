@@ -1,8 +1,8 @@
 """What questions of every kind are answered, word for word: `transcripts.json` has the commands and what they print.
 
 The questions were chosen out of many so that together they take each way that the judgement, the search and the words
-for them can take. Where an answer was changed on purpose, TORCHPICK_TEST_RENEW=1 writes the new one into the file, to be
-read in the diff; a new question needs no more than its `argv`, and its `limits` where a file of constraints binds it.
+for them can take. Where an answer was changed on purpose, TORCHPICK_TEST_RENEW=1 writes the new one into the file, to
+be read in the diff; a new question needs no more than its `argv`, and its `limits` where a file of constraints binds it.
 """
 
 from __future__ import annotations
