@@ -73,6 +73,10 @@ def test_what_was_never_built_is_not_the_gpus_fault(capsys: pytest.CaptureFixtur
         (["--backend", "cu128", "--gpu", "RTX 5090", "--driver", "535"], "cu128: driver 535 does not support RTX 5090"),
         (["torch==2.14.1+cu128", "--gpu", "RTX 3090", "--driver", "580"], "torch 2.14.1 was not published for cu128 ("),
         (["torch==2.15.0+cu128", "--gpu", "RTX 3090", "--driver", "580"], "), but for cu132"),  # cu130 is not confirmed
+        (
+            ["torch==2.14.1", "--backend", "cu128", "--gpu", "RTX 3090", "--driver", "580"],
+            "torch 2.14.1 was not published for cu128 (linux-x86_64 and Python 3.12), but for cu126, cu130, cu132",
+        ),
     ],
 )
 def test_why_what_was_asked_for_does_not_run_comes_first(
@@ -96,3 +100,19 @@ def test_a_torch_that_is_published_is_not_what_is_missing_where_its_companion_is
     said = " ".join(capsys.readouterr().err.split())
     assert "the nearest is 2.6.0+cu126: lacks a companion: its torchvision is 0.21.0+cu126, and" in said
     assert "not published" not in said
+
+
+def test_gpus_of_a_kind_are_counted_once_for_each_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def hosts(prefix: str, arch: str, driver: str, count: int) -> list[dict[str, object]]:
+        gpus = [{"arch": arch, "index": place} for place in range(2)]
+        facts = {**LINUX, "driver": {"version": driver}, "gpus": gpus}
+        return [{**facts, "name": f"{prefix}{number}"} for number in range(1, count + 1)]
+
+    fleet = tmp_path / "fleet.jsonl"
+    machines = [*hosts("p", "sm_120", "580.95.05", 1), *hosts("k", "sm_35", "470.256.02", 3)]
+    fleet.write_text("".join(json.dumps(each) + "\n" for each in machines))
+
+    assert main(["url", "--machine", str(fleet)]) == 3
+
+    said = capsys.readouterr().err
+    assert "torch 2.15.0+cu132 for sm_120 on p1; nothing runs on 3 × sm_35 on k[1-3];" in said

@@ -2,7 +2,8 @@
 
 The questions were chosen out of many so that together they take each way that the judgement, the search and the words
 for them can take. Where an answer was changed on purpose, TORCHPICK_TEST_RENEW=1 writes the new one into the file, to
-be read in the diff; a new question needs no more than its `argv`, and its `limits` where a file of constraints binds it.
+be read in the diff. A new question needs no more than its `argv`, and its `limits` where a file of constraints binds
+it.
 """
 
 from __future__ import annotations
@@ -46,5 +47,5 @@ def answered(
         monkeypatch.setenv("PIP_CONSTRAINT", "limits.txt")
     status = main(shlex.split(str(case["argv"])))
     out, err = capsys.readouterr()
-    asked = {name: case[name] for name in ("argv", "limits") if name in case}
+    asked = {name: value for name, value in case.items() if name in ("argv", "limits")}
     return {**asked, "exit": status, "out": out.splitlines(), "err": err.splitlines()}
