@@ -102,7 +102,7 @@ def test_a_torch_that_is_published_is_not_what_is_missing_where_its_companion_is
     assert "not published" not in said
 
 
-def test_gpus_of_a_kind_are_counted_once_for_each_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gpus_of_a_kind_are_counted_over_all_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def hosts(prefix: str, arch: str, driver: str, count: int) -> list[dict[str, object]]:
         gpus = [{"arch": arch, "index": place} for place in range(2)]
         facts = {**LINUX, "driver": {"version": driver}, "gpus": gpus}
@@ -115,4 +115,4 @@ def test_gpus_of_a_kind_are_counted_once_for_each_machine(tmp_path: Path, capsys
     assert main(["url", "--machine", str(fleet)]) == 3
 
     said = capsys.readouterr().err
-    assert "torch 2.15.0+cu132 for sm_120 on p1; nothing runs on 3 × sm_35 on k[1-3];" in said
+    assert "torch 2.15.0+cu132 for 2 × sm_120 on p1; nothing runs on 6 × sm_35 on k[1-3];" in said
