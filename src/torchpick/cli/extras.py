@@ -13,7 +13,7 @@ from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.build import TRIO
-from torchpick.model.fields import envelope
+from torchpick.model.fields import envelope, written
 from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
@@ -121,14 +121,9 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
     facts = {
         "for": kind,
         "extras": [
-            {
-                "name": each.name,
-                "requirements": list(each.requirements),
-                "backend": each.backend or None,
-                "serves": list(each.comment),
-            }
+            {**written(each, "name", "requirements"), "backend": each.backend or None, "serves": each.comment}
             for each in plan.extras
         ],
         "indexes": [{"name": each.name, "url": redacted(each.url)} for each in plan.indexes],
     }
-    return {**envelope("extras"), **facts}
+    return envelope("extras", **facts)

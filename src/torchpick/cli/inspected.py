@@ -31,8 +31,7 @@ def facts(reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, obj
         "verdict": _word(overall),
         "gpus": [_verdict(verdict) for verdict in verdicts],
         "libraries": [_library(library) for library in reading.libraries],
-        "compilers": reading.compilers,
-        "notes": reading.notes,
+        **written(reading, "compilers", "notes"),
     }
 
 

@@ -12,7 +12,7 @@ from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
-from torchpick.model.fields import envelope
+from torchpick.model.fields import envelope, written
 from torchpick.model.machine import Machine
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
@@ -102,10 +102,8 @@ def _legend(rows: Sequence[Row], known: Table) -> list[tuple[str, str, str, str]
 def _json(machine: Machine, row: Row, known: Table) -> dict[str, object]:
     kind = known.kind_of(row.gpu.arch)
     return {
-        "platform": machine.platform,
-        "python": machine.python,
-        "driver": row.driver,
-        "gpu": row.gpu,
+        **written(machine, "platform", "python"),
+        **written(row, "driver", "gpu"),
         "generation": None if kind is None else kind.generation,
         "examples": () if kind is None else kind.examples,
         "newest": None if row.newest is None else row.newest.build.version,

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 
 from torchpick.cluster import programs
-from torchpick.cluster.programs import ClusterError
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
 from torchpick.environment.processes import Running
@@ -55,7 +54,7 @@ class Engine(Noun):
         """The answer of a program; ClusterError with its own words where it fails."""
         ended = self.call(words)
         if ended.status != 0:
-            raise ClusterError(f"{words[0]}: {programs.why(ended)}", hint=hint)
+            raise programs.ClusterError(f"{words[0]}: {programs.why(ended)}", hint=hint)
         return ended.answer
 
     def calls(self, waiting: deque[Call], limit_s: float) -> Iterator[tuple[Hosts, ChildResult]]:

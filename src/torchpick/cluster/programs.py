@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 from torchpick.environment import child
-from torchpick.environment.child import ChildResult
 from torchpick.environment.processes import Running
 from torchpick.environment.world import which
 from torchpick.errors import TorchpickError
@@ -37,7 +36,7 @@ def started(words: Sequence[str], environ: Mapping[str, str]) -> Running:
         raise ClusterError(message, hint="is it installed completely?") from error
 
 
-def why(ended: ChildResult) -> str:
+def why(ended: child.ChildResult) -> str:
     """The last error message, or how it ended."""
     if ended.status is None:
         return "it did not answer in time"

@@ -86,7 +86,7 @@ def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         asked=tuple(demand.text for demand in asked if not demand.by),
         packages=(*packages, *family, *_added(search, chosen)),
         notes=tuple(dict.fromkeys(notes(search, chosen))),
-        index_url=None if chosen.torch is None else _index_url(search, chosen.torch.build),
+        index_url=None if chosen.build is None else _index_url(search, chosen.build),
         unknown=unknown(search, chosen.demands),
     )
 
@@ -104,7 +104,7 @@ def _refused(search: StackSearch, asked: tuple[PackageDemand, ...], objections: 
 
 
 def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> PinnedPackage:
-    torch = None if chosen.torch is None else chosen.torch.build
+    torch = chosen.build
     cuda = None if package.major is None else str(package.major)
     if package.per_cuda and torch is not None:
         cuda = _major(torch)

@@ -49,7 +49,7 @@ def _abi(torch: Build) -> str:
 
 def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     """Every note of an answer."""
-    torch = None if chosen.torch is None else chosen.torch.build
+    torch = chosen.build
     yield from _of_torch(search, chosen)
     for package in chosen.packages.values():
         yield from _of_package(search, package, torch)

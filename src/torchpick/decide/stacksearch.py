@@ -8,7 +8,7 @@ from contextlib import suppress
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, concerns, is_beyond, meets, required
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
-from torchpick.model.build import COMPANIONS, TRIO, TRITONS
+from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
@@ -28,6 +28,11 @@ class Solution(Noun):
     torch: Verdict | None
     demands: tuple[PackageDemand, ...]
     level: int
+
+    @property
+    def build(self) -> Build | None:
+        """The torch build; None in an environment without torch."""
+        return None if self.torch is None else self.torch.build
 
 
 class Refused(Noun):
@@ -104,10 +109,9 @@ class StackSearch:
 
     def lacking(self, chosen: Solution) -> Iterator[tuple[Package, str]]:
         """The libraries that nothing in an answer provides, each with the package that needs it."""
-        build = None if chosen.torch is None else chosen.torch.build
         for package in chosen.packages.values():
             own = tuple(each for each in chosen.demands if each.by == package.who)
-            for library in self.situation.missing(package, build, own, OWN_WHEELS):
+            for library in self.situation.missing(package, chosen.build, own, OWN_WHEELS):
                 yield package, library
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 from torchpick.decide.packagefit import OWN_WHEELS, Situation
 from torchpick.doctor import binaries, depends, remedy
-from torchpick.doctor.binaries import NVIDIA
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
@@ -129,7 +128,7 @@ def row_of(installed: Distribution, known: Mapping[str, PackageFacts]) -> Packag
 def runtimes(subject: Subject) -> Iterator[Finding]:
     """Two CUDA majors of one NVIDIA library that wrote the same file; side by side they are harmless."""
     here, torch = subject.environment, subject.torch
-    groups = grouped((_stem(package), package) for package in here.named(NVIDIA))
+    groups = grouped((_stem(package), package) for package in here.named(binaries.NVIDIA))
     for first, *others in groups.values():
         for second in others:
             shared = distributions.overwritten(first, second)

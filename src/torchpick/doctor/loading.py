@@ -8,10 +8,8 @@ from functools import cached_property
 
 from torchpick.doctor import binaries, depends, gpucode
 from torchpick.doctor.binaries import NVIDIA
-from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions, world
-from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
 from torchpick.model.noun import Noun
@@ -36,7 +34,7 @@ class Absent(Noun):
 class LoaderFolders:
     """The folders of the loader beyond the environment; its cache is read at the first question."""
 
-    def __init__(self, environment: Environment, shell: Shell) -> None:
+    def __init__(self, environment: distributions.Environment, shell: Shell) -> None:
         named = shell.variables.get("LD_LIBRARY_PATH", "").split(":")
         own = [os.path.join(environment.prefix, *folder) for folder in (("lib",), ("targets", "x86_64-linux", "lib"))]
         folders = [folder for folder in (*named, *own, *SYSTEM) if folder]
@@ -62,7 +60,7 @@ def lacking(subject: Subject) -> Iterator[Finding]:
     yield from nowhere(absent, said | (gpucode.mixed(subject) if absent else set()))
 
 
-def required(demands: Sequence[Demand], *, cuda_is_found: bool) -> Iterator[Finding]:
+def required(demands: Sequence[depends.Demand], *, cuda_is_found: bool) -> Iterator[Finding]:
     """What is required and not installed, by package; `cuda_is_found`: an image may bring CUDA by other means."""
     for package in dict.fromkeys(demand.by.label for demand in demands):
         mine = [demand for demand in demands if demand.by.label == package]

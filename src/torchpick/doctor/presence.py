@@ -10,7 +10,6 @@ from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
-from torchpick.environment.distributions import Distribution
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.versions import some_of
@@ -139,7 +138,7 @@ def incomplete(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def gone(package: Distribution) -> tuple[str, ...]:
+def gone(package: distributions.Distribution) -> tuple[str, ...]:
     """Recorded code that is not there: whole folders are looked at, and one that is gone is named with a slash."""
     if any(fault.startswith("RECORD") for fault in package.faults):
         return ()

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from torchpick.doctor import binaries, torchfiles
-from torchpick.doctor.binaries import InspectedPackages
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import shellvariables
 from torchpick.environment.distributions import Environment
@@ -76,7 +75,7 @@ class Subject:
         return Judge.of(nothing, self.machine.driver, self.table.drivers, unified=unified)
 
     @cached_property
-    def inspected(self) -> InspectedPackages:
+    def inspected(self) -> binaries.InspectedPackages:
         """The packages with GPU code of their own."""
         cuda = None if self.torch is None else self.torch.cuda
         return binaries.packages(self.environment, self.nvidia, self.judge, cuda)
