@@ -54,6 +54,8 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
             try:
                 found = _Pages(job, platform, host, hashes).files(wanted, knowledge.family)
             except NetworkError as error:
+                if pick.build.vendor is not None:
+                    raise  # no mirror stands for a vendor's index
                 hint = "`--index-base URL` names a mirror, `--backend default` takes the torch of your own index"
                 raise type(error)(error.message, hint=f"{error.hint}; {hint}") from error
     hashed = {wheel.name for wheel in found if wheel.sha256}

@@ -85,6 +85,16 @@ def test_what_no_setting_can_say_is_refused(world: World, newest: str) -> None:
         assert "torchpick install torch" in done.stderr
 
 
+def test_no_mirror_is_advised_where_a_vendor_s_index_does_not_answer(world: World, tmp_path: Path) -> None:
+    world.server.sites[NVIDIA] = lambda _: Answer(status=503)
+    machine = ("--gpu", "N1X", "--driver", "616.92", "--platform", "windows-arm64", "--python", "3.13")
+
+    done = world.torchpick("lock", "torch", *machine, "-o", str(tmp_path / "pylock.toml"), status=1)
+
+    assert f"https://{NVIDIA}/nvtorch_oot/torch/" in done.stderr
+    assert "--index-base" not in done.stderr
+
+
 def test_a_lock_has_the_vendor_s_files_and_else_the_user_s(world: World, tmp_path: Path) -> None:
     torch = TinyWheel("torch", "2.14.0+cu134", "cp313-cp313-win_arm64", ("filelock",))
     world.server.sites[NVIDIA] = VendorIndex("/nvtorch_oot/", torch, TinyWheel("filelock", "9999.0"))
