@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the bounds are Linux's"),
 ]
+FORK = pytest.mark.fork
 SOURCE = str(Path(child.__file__).parents[2])
 # A process of one thread, in which a fork is safe.
 PARENT = """\
@@ -94,8 +95,10 @@ def test_it_dies_with_its_parent_though_it_blocks_every_signal(start: str) -> No
     assert is_gone(pid)
 
 
-@pytest.mark.parametrize("act", ["", "segv", "exit", "hang"])
-@pytest.mark.parametrize("forked", [pytest.param(True, marks=pytest.mark.fork), False])
+@pytest.mark.parametrize(
+    ("act", "forked"),
+    [*((act, False) for act in ("", "segv", "exit")), *(pytest.param(act, True, marks=FORK) for act in ("", "hang"))],
+)
 def test_nothing_that_a_driver_library_starts_outlives_the_detection(
     computer: Computer, look: Look, act: str, forked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
