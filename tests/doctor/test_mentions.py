@@ -69,6 +69,8 @@ def of_text(text: bytes) -> Mentions:
         ("GTX 1080\u662f\u5426\u652f\u6301", Mentions(name="GTX 1080")),
         ("Ultralytics 8.3.0 torch-2.5.1+cpu CPU", Mentions(torch="2.5.1+cpu")),
         ("torch-2.5.1+cu124-cp312-cp312-win_amd64.whl", Mentions()),
+        ("2.1.2+cpu in a freshly installed Fooocus", Mentions(torch="2.1.2+cpu")),
+        ("pip install torchaudio==2.5.1+cu124", Mentions()),
         ("pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime", Mentions(torch="2.4.0", cuda="12.4")),
         ("6700XT on Fedora", Mentions(name="6700XT")),
         ("my torch version is 1.11.0, cuda 10.2", Mentions(torch="1.11.0", cuda="10.2")),

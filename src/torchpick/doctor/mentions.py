@@ -49,7 +49,8 @@ _SPOKEN = re.compile(r"found version (?P<code>(?:[789]|1\d)\d{3})\b|CUDA Version
 _TORCH = re.compile(
     r"\b(?:torch(?:==|[ =-]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})"
     r"|(?:Py)?Torch(?:[- ]version)?(?: ?[:=] ?| ?| is ))v?"
-    r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w+]|-(?!cuda))",
+    r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w+]|-(?!cuda))"
+    r"|(?<![\w.=+-])(?P<labelled>[12]\.\d{1,2}\.\d\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))(?![\w+-])",
     re.IGNORECASE,
 )
 # The CUDA of torch, where the text has it beside a version without a label.
