@@ -122,6 +122,15 @@ def test_what_the_page_lists_no_longer_is_not_offered_there(index: Index, capsys
     assert not {"2.14.1+cu126", "2.99.0+cu126"} & {row["version"] for row in answer["considered"]}
 
 
+def test_what_the_page_lists_for_another_platform_is_not_offered_here(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index.add("2.14.1+cu126", "sm_50 sm_60", platform="win_amd64")
+    refreshed(capsys, "--platform", "all")
+
+    assert "2.14.1+cu126" not in {row["version"] for row in picked(capsys)["considered"]}
+
+
 def test_from_a_server_without_ranges_a_small_wheel_is_downloaded_and_a_large_one_not_read(
     index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -237,3 +237,19 @@ def test_a_page_is_one_file_with_its_data_in_it_and_without_releases_there_is_no
         assert release in page.replace(page[page.index('"gpus"') :], "")
     with pytest.raises(UsageError, match="no release is within what was asked for"):
         webpage.page(table, Wish(torch=">99"), NAMES, {})
+
+
+@pytest.mark.parametrize("reason", [Reason.DRIVER_TOO_OLD, Reason.PACKAGE_DRIVER_TOO_OLD])
+def test_the_words_for_an_old_driver_hold_for_each_that_is_too_old(reason: Reason) -> None:
+    facts = {"library": "libcudart.so.13", "cuda": "13.0", "needs": "580", "has": "470.82"}
+
+    text = webpage.words_of(Objection(reason, facts))
+
+    assert text == Objection(reason, {**facts, "has": "an older one"}).text
+    assert text.endswith("CUDA 13.0 needs driver 580 or newer; this one is an older one")
+
+
+def test_words_without_a_driver_are_those_of_the_objection() -> None:
+    objection = Objection(Reason.UNCONFIRMED, {"why": "it is new"})
+
+    assert webpage.words_of(objection) == objection.text
