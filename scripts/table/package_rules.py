@@ -76,8 +76,10 @@ _CODEC = (
     (">=0.3,<0.6", "torch==2.7.*"),
 )
 _JAX = ("libcudart.so.{}", "libcublas.so.{}", "libcudnn.so.9")
+# A page's name is no proof that there is one: none was seen for torch 2.14 and 2.15.
 _PYG = OtherIndex(
-    "https://data.pyg.org/whl/torch-{release}+{cu}.html", "{version}+ptXYcuNNN, one page per torch and CUDA"
+    "https://data.pyg.org/whl",
+    "{version}+ptXYcuNNN, on the page of torch's release and CUDA where there is one, such as torch-2.13.0+cu130.html",
 )
 
 # What the setup.py of mamba-ssm and that of causal-conv1d compile for.
@@ -277,7 +279,10 @@ RULES: dict[str, Rule] = {
         links_torch=True,
         sources=(Source("2.2.0", (), ("torch",), "its source archive"),),
         places=(
-            OtherIndex("https://download.openmmlab.com/mmcv/dist/{cu}/torch{torch}/index.html", "mmcv with its ops"),
+            OtherIndex(
+                "https://download.openmmlab.com/mmcv/dist",
+                "with its ops, in cuNNN/torchX.Y/index.html; the newest that is known is cu121/torch2.4",
+            ),
         ),
         source_only="the default index has its source alone, which builds no mmcv._ext without MMCV_WITH_OPS=1",
     ),
