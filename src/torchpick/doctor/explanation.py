@@ -224,7 +224,7 @@ def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
         if exam.subject.gpus and exam.ok:
             driver = exam.subject.machine.driver
             behind = "" if driver is None or said.driver is None else f", and driver {driver.version} supports its CUDA"
-            text = f"{installed.label} has code for {exam.subject.labels()}{behind}: another build changes nothing"
+            text = f"{installed.label} has code for {exam.subject.labels()}{behind}: there the build is not at fault"
             yield Note("TORCH_RUNS", text)
     elif said.torch not in (installed.version, installed.release):
         yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {installed.label} is installed here")
