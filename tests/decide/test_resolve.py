@@ -308,3 +308,11 @@ def test_what_is_never_picked_says_why_and_comes_newest_first() -> None:
     assert {each.objections[0].text for each in found if each.build.backend != "default"} == {text}
     assert [each.reasons for each in found if each.build.backend == "default"] == [{Reason.BACKEND_NOT_ALLOWED}]
     assert not any(each.ok or each.rank.suits for each in found)
+
+
+def test_a_gpu_below_the_floor_of_nccl_is_named_with_it() -> None:
+    pick = answer(machine("sm_75", "sm_50"), build(arches="sm_50 sm_75", nccl="2.28.9"))
+
+    assert [note.text for note in pick.notes if note.code == "PARTIAL_LIBRARY"] == [
+        "NCCL 2.28.9 in it supports sm_60 and newer: sm_50 cannot be used together with other GPUs"
+    ]
