@@ -347,3 +347,38 @@ def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: st
     (error,) = explained(home, text).errors
 
     assert f"`torchpick plan {package}` names versions" in error.cause.cures[0]
+
+
+@pytest.mark.parametrize(
+    ("platform", "cause"),
+    [
+        ("linux-x86_64", "PIP_NO_VERSION"),
+        ("macos-arm64", "MAC_HAS_NO_CUDA_BUILD"),
+        ("macos-x86_64", "INTEL_MAC"),
+    ],
+)
+def test_the_platform_that_is_given_counts_and_not_that_of_the_text(platform: str, cause: str, home: Home) -> None:
+    text = "on my intel mac: ERROR: Could not find a version that satisfies the requirement torch"
+
+    assert [error.cause.id for error in explained(home, text, request=Request(platform=platform)).errors] == [cause]
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "causes"),
+    [
+        ("2.9.1+cpu", None, ["CPU_BUILD", "CPU_BUILD", "CPU_BUILD"]),
+        ("2.9.1+cu126", "12.6", ["NOT_COMPILED_WITH_CUDA", "NO_DEVICE", "CUDA_NOT_AVAILABLE"]),
+    ],
+)
+def test_a_cpu_build_is_the_cause_where_it_is_the_one_that_is_installed(
+    version: str, cuda: str | None, causes: list[str], home: Home
+) -> None:
+    home.torch(version, cuda, *([CU126] if cuda else []))
+    texts = (
+        "AssertionError: Torch not compiled with CUDA enabled",
+        "RuntimeError: No CUDA GPUs are available",
+        "torch.cuda.is_available() returns False",
+    )
+    given = Request(gpus=("T4",), driver="580.95.05")
+
+    assert [explained(home, text, request=given).errors[0].cause.id for text in texts] == causes

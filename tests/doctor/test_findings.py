@@ -356,6 +356,11 @@ CASES = (
         lambda home: home.torch("2.0.1+cu117", "11.7", "sm_80").companion("torchvision", "0.15.2+cu118"),
         lambda home: home.torch("2.1.0+cu118", "11.8", "sm_80").companion("torchvision", "0.16.0+cu117"),
     ),
+    Case(
+        "COMPANION_OTHER_CUDA",
+        lambda home: home.torch("2.9.1", "12.8", "sm_80").companion("torchvision", "0.24.1+cpu"),
+        lambda home: home.torch("2.9.1", "12.8", "sm_80").companion("torchvision", "0.24.1+cu128"),
+    ),
     Case("REQUIREMENT_UNMET", requiring("<2.9"), requiring(">=2.9,<3")),
     Case(
         "REQUIREMENT_UNMET", requiring("<2.9", marker='; extra != "dev"'), requiring("<2.9", marker='; extra == "dev"')
