@@ -158,6 +158,17 @@ def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
     assert fleet(f"{compact_line.line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
 
 
+def test_what_is_said_of_a_silent_gpu_is_cut_between_words() -> None:
+    """A hint is to be followed: half a word of it is none."""
+    hint = "restart the container, or " + "or ".join(f"give it by `--gpu sm_{number}`, " for number in range(80, 90))
+    silent = PASCAL._replace(gpus=(), trouble=Trouble("DRIVER_SILENT", "x" * 900, hint))
+    [left] = fleet(f"{compact_line.line(silent)}\n{line(BARE)}").silent
+
+    assert left.hint.endswith(" ...")
+    assert hint.startswith(f"{left.hint[:-4]} ")
+    assert 0 < len(left.text) < 200
+
+
 @pytest.mark.parametrize("prefix", ["node7: ", "node7:", "7: "])
 def test_what_launchers_put_before_a_line_is_the_host(prefix: str) -> None:
     assert kinds(prefix + line(BARE._replace(name=None))) == [("aarch64", 1, "task7" if prefix[0] == "7" else "node7")]

@@ -45,7 +45,8 @@ def machine(found: Machine, *, named: bool = True) -> dict[str, object]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
+    """The text, or as many of its words as there is room for."""
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 4].rsplit(' ', 1)[0]} ..."
 
 
 def _present(facts: Platform | Python | Driver | Gpu) -> dict[str, object]:
