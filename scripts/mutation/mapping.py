@@ -30,7 +30,13 @@ _TESTS = {
         "tests/doctor",
     ],
     "cluster": ["tests/cluster", "tests/cli/test_fleet.py", "tests/cli/test_nodes.py", "tests/cli/test_machines.py"],
-    "projects": ["tests/projects", "tests/cli/test_extras.py"],
+    "projects": [
+        "tests/projects",
+        "tests/cli/test_extras.py",
+        "tests/install/test_pin.py",
+        "tests/process/install/test_pin_script.py",
+        "tests/process/test_extras_with_tools.py",
+    ],
 }
 
 

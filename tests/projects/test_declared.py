@@ -1,0 +1,42 @@
+"""What a project's file says for its extras: the lines, and for an app uv's settings beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchpick.environment.marks import ArrayEntry
+from torchpick.projects.declared import Extra, Index, Plan, wanted
+
+CU126 = Extra("cu126", ("torch==2.14.1",), ("short", " ".join(letter * 45 for letter in "xyz")), "cu126")
+CPU = Extra("cpu", ("torch>=2.5",), ())
+PAGES = (Index("pytorch-cu126", "https://host.example/cu126"),)
+
+
+def plain(plan: Plan) -> dict[str, object]:
+    return {".".join(each.path): each.value for each in wanted(plan).settings}
+
+
+@pytest.mark.parametrize(("groups", "home"), [(False, "project.optional-dependencies"), (True, "dependency-groups")])
+def test_a_library_s_extras_are_named_with_what_they_are_for(groups: bool, home: str) -> None:
+    settings = wanted(Plan((CU126, CPU), groups))
+
+    assert plain(Plan((CU126, CPU), groups)) == {f"{home}.cu126": ["torch==2.14.1"], f"{home}.cpu": ["torch>=2.5"]}
+    assert [each.comment for each in settings.settings] == [("short", "x" * 45 + " " + "y" * 45, "  " + "z" * 45), ()]
+    assert (settings.entries, settings.binding) == ((), frozenset())
+
+
+@pytest.mark.parametrize(("groups", "kind"), [(False, "extra"), (True, "group")])
+def test_an_app_s_extras_have_their_sources_and_exclude_each_other(groups: bool, kind: str) -> None:
+    sources = {"torch": (("pytorch-cu126", "cu126"),)}
+    plan = Plan((CU126, CPU), groups, PAGES, sources, ("flash-attn",))
+    found = wanted(plan)
+
+    assert {name: value for name, value in plain(plan).items() if name.startswith("tool")} == {
+        "tool.uv.sources.torch": [{"index": "pytorch-cu126", kind: "cu126"}],
+        "tool.uv.extra-build-dependencies.flash-attn": [{"requirement": "torch", "match-runtime": True}],
+        "tool.uv.conflicts": [[{kind: "cu126"}, {kind: "cpu"}]],
+    }
+    entry = {"name": "pytorch-cu126", "url": "https://host.example/cu126", "explicit": True}
+    assert found.entries == (ArrayEntry(("tool", "uv", "index"), entry),)
+    assert found.binding == {"torch"}
+    assert "tool.uv.conflicts" not in plain(plan._replace(extras=(CU126,)))
