@@ -442,7 +442,8 @@ def test_an_empty_name_is_refused_with_its_flag(
 @pytest.mark.parametrize(
     "words",
     [[], ["torch<2.9"], ["x.json", "--emit", "slurm"], ["x.json", "--out", "d"], ["ssh:"], ["slurm", "--run"],
-     ["kubernetes", "--run"], ["x.json", "--", "--gres=gpu"], ["x.json", "--max-environments", "0"]],
+     ["kubernetes", "--run"], ["kubernetes", "--image", "i"], ["slurm", "--run", "--image", "i"],
+     ["x.json", "--", "--gres=gpu"], ["x.json", "--max-environments", "0"]],
 )  # fmt: skip
 def test_what_cannot_be_meant(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", *words]) == 2
