@@ -37,12 +37,13 @@ class Runner:
 
 
 def made_ready(runner: Runner) -> None:
-    """What CONTRIBUTING asks for before the tag: the changelog's section, and where the project lives."""
+    """What CONTRIBUTING asks for before the first tag: the changelog's section, and what the texts then say."""
     changelog = runner.work / "CHANGELOG.md"
     heading = f"## [Unreleased]\n\n## [{version_in(ROOT)}] - 2026-11-30"
     changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading))
-    [addresses] = [each for each in documents.blocks(CONTRIBUTING) if "com/OWNER/torchpick" in each.text]
-    assert runner.bash(addresses.text).returncode == 0
+    [published] = [each for each in documents.blocks(CONTRIBUTING) if "OWNER/torchpick" in each.text]
+    said = runner.bash(published.text)
+    assert said.returncode == 0, said.stderr
     assert runner.bash("git commit -qam Release").returncode == 0
 
 
