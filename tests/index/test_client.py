@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import certifi
+import httpx
 import pytest
 
 from tests.fakes.loopback import Answer, Asked, Authority, Loopback
@@ -18,7 +19,7 @@ from tests.index.conftest import QUICK
 from tests.index.server import Host
 from torchpick.errors import NetworkError
 from torchpick.index import connection
-from torchpick.index.client import Client, Limits, TooSlowError
+from torchpick.index.client import Client, Limits, Reply, TooSlowError
 
 
 @pytest.mark.parametrize(
@@ -233,3 +234,34 @@ def test_a_proxy_is_used_and_left_out_as_the_environment_says(
     with Client(sleep=lambda _: None) as client, pytest.raises(NetworkError, match="cannot reach the server"):
         client.get("http://mirror.example/x")
     assert len(tunnel.log) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (401, "put the credentials in netrc or the URL"),
+        (407, "put the credentials in netrc or the URL"),
+        (403, "check the address: the wheel host answers 403 for files it does not have"),
+        (404, "check the address: the wheel host answers 403 for files it does not have"),
+        (410, "check the address: the wheel host answers 403 for files it does not have"),
+        (429, "the server limits requests: wait a while"),
+        (500, "check the connection and try again"),
+    ],
+)
+def test_what_a_server_refuses_with_says_what_to_do(status: int, hint: str) -> None:
+    error = Reply("https://host.example/x", status, httpx.Headers(), iter(()), lambda: None).refusal("x.whl")
+
+    assert (error.message, error.hint) == (f"x.whl: the server answered {status}", hint)
+
+
+def test_what_was_read_is_counted() -> None:
+    body = bytes(200_000)
+    with rude(once(HEAD + b"Content-Length: 200000\r\n\r\n" + body)) as url, Client(QUICK) as client:
+        assert client.get(url).body == body
+        assert (client.requests, client.bytes_read) == (1, len(body))
+
+
+def test_the_end_of_what_was_inflated_is_not_lost() -> None:
+    body = b"page" * 300_000  # its last bytes wait in the inflater when all of the answer was read
+    with rude(once(packed(body, 1))) as url, Client(QUICK._replace(page=1 << 22)) as client:
+        assert client.get(url).body == body
