@@ -160,6 +160,13 @@ def test_a_line_may_come_in_pieces_and_only_the_start_is_read() -> None:
     assert of_text(block * 3 + b"torch 2.9.1\n") == here
 
 
+def test_anybody_s_words_are_looked_for_at_both_ends_of_a_long_text() -> None:
+    block, words = b"all is well\n" * 20000, b"PyTorch can't see my graphics card\n"
+
+    for text, facts in ((words + block, 1), (block + words, 1), (block + words + block, 0), (words, 1)):
+        assert len(of_text(text).facts) == facts
+
+
 @pytest.mark.parametrize(
     "text", ["GPU 0: ", "compute capability ", "Found GPU0 ", "NVIDIA ", "[2026-11-22 03:12:11] ", " "]
 )

@@ -80,6 +80,8 @@ _WANTED = re.compile(
 )
 # So much of a text is searched for what it says of its machine.
 MOST_TEXT = 4 << 20
+# And so much of its start and of its end for anybody's words, which posts have and long logs have not.
+_MOST_WORDS = 1 << 16
 _LONGEST_LINE = 1 << 16
 _MOST_MATCHES = 50
 _MOST_BEFORE = 200
@@ -122,6 +124,7 @@ def of_text(start: bytes, words: Mapping[str, str]) -> Mentions:
         spoken = f"{int(spoken) // 1000}.{int(spoken) % 1000 // 10}"
     if spoken is None and (jetpack := _JETPACK.search(text)):
         spoken = _OF_JETPACK[jetpack[1]]
+    ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
     return Mentions(
         capability=_said(_CAPABILITY, text),
         name=_said(_NAME, text),
@@ -130,7 +133,7 @@ def of_text(start: bytes, words: Mapping[str, str]) -> Mentions:
         torch=_said(_TORCH, text),
         cuda=_said(_CUDA, text),
         packages={normal(found["name"]): found["version"] for found in islice(_PACKAGE.finditer(text), _MOST_MATCHES)},
-        facts={name: found[0] for name, pattern in words.items() if (found := re.search("(?im)" + pattern, text))},
+        facts={name: found[0] for name, pattern in words.items() if (found := re.search("(?im)" + pattern, ends))},
     )
 
 
