@@ -261,7 +261,7 @@ def test_what_was_read_is_counted() -> None:
         assert (client.requests, client.bytes_read) == (1, len(body))
 
 
-def test_the_end_of_what_was_inflated_is_not_lost() -> None:
-    body = b"page" * 300_000  # its last bytes wait in the inflater when all of the answer was read
+def test_what_is_inflated_in_pieces_is_whole() -> None:
+    body = b"page" * 300_000
     with rude(once(packed(body, 1))) as url, Client(QUICK._replace(page=1 << 22)) as client:
         assert client.get(url).body == body

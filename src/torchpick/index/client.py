@@ -310,7 +310,6 @@ def _gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
             while data and not inflater.eof:
                 yield inflater.decompress(data, _CHUNK)
                 data = inflater.unconsumed_tail
-        yield inflater.flush()
     except zlib.error as error:
         raise NetworkError(f"{name}: what the server sent is not gzip", hint=_HINT) from error
     if not inflater.eof:
