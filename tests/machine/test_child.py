@@ -39,6 +39,44 @@ def started(argv: list[str], *, windows: bool, line: bool = False) -> Running:
     )
 
 
+def test_several_at_once_each_until_its_own_deadline() -> None:
+    """One that hangs is stopped alone, what is added meanwhile is begun too, and never are there more at once."""
+    asked = [("hangs", "exec sleep 600", 0.5), ("quick", "echo answer", PATIENCE_S), ("later", "echo more", PATIENCE_S)]
+    beginning: list[str] = []
+    most = 0
+
+    def begin() -> tuple[str, Running, float] | None:
+        nonlocal most
+        if not asked:
+            return None
+        name, script, limit_s = asked.pop(0)
+        beginning.append(name)
+        most = max(most, len(beginning) - len(ended))
+        return name, child.start(["/bin/sh", "-c", script], os.environ), limit_s
+
+    ended: dict[str, tuple[int | None, bytes]] = {}
+    for name, result in child.finish_each(begin, 2):
+        ended[name] = result.status, result.answer
+        if name == "later":
+            asked.append(("added", "exit 3", PATIENCE_S))
+
+    assert ended == {"hangs": (None, b""), "quick": (0, b"answer\n"), "later": (0, b"more\n"), "added": (3, b"")}
+    assert (beginning, most) == (["hangs", "quick", "later", "added"], 2)
+
+
+def test_those_still_running_end_with_who_waits_for_them(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    asked = [f"echo $$ > {file}; exec sleep 600", f"until [ -s {file} ]; do sleep 0.05; done"]
+    results = child.finish_each(
+        lambda: (None, child.start(["/bin/sh", "-c", asked.pop(0)], os.environ), PATIENCE_S) if asked else None, 2
+    )
+    next(results)
+    results.close()  # type: ignore[attr-defined]  # a generator, as Ctrl-C ends it
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(file.read_text()), 0)
+
+
 @pytest.mark.parametrize("windows", [False, True])
 class TestProgram:
     def test_its_streams_are_kept_apart(self, windows: bool) -> None:
