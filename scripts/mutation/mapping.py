@@ -20,7 +20,7 @@ _TESTS = {
     "cli": ["tests/cli", "tests/test_cases.py"],
     "knowledge": ["tests/knowledge", "tests/test_cases.py"],
     "environment": ["tests/environment", "tests/installers", "tests/install", "tests/doctor"],
-    "machine": ["tests/machine", "tests/cli", "tests/test_cases.py"],
+    "machine": ["tests/machine", "tests/cluster", "tests/cli", "tests/test_cases.py"],
     "index": ["tests/index", "tests/wheels", "tests/install"],
     "wheels": [
         "tests/wheels",
