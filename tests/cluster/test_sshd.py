@@ -33,14 +33,14 @@ SERVER = """\
 ListenAddress 127.0.0.1
 HostKey {folder}/host
 AuthorizedKeysFile {folder}/id.pub
-PidFile none
+PidFile {folder}/pid
 UsePAM no
 StrictModes no
 MaxStartups 200
 Match LocalPort {ok}
   ForceCommand env - PATH={folder}/bin:/usr/bin:/bin /bin/sh -c "$SSH_ORIGINAL_COMMAND"
 Match LocalPort {hangs}
-  ForceCommand sleep 600
+  ForceCommand {folder}/bin/hang
 Match LocalPort {stuck}
   ForceCommand env - STUCK=1 PATH={folder}/bin:/usr/bin:/bin /bin/sh -c "$SSH_ORIGINAL_COMMAND"
 """
@@ -55,9 +55,14 @@ Host *
   UserKnownHostsFile /dev/null
   LogLevel ERROR
 """
+# As long as there is the server: a login that its client left would go on.
+HANG = """\
+#!/bin/sh
+while kill -0 "$(cat {folder}/pid)" 2>/dev/null; do sleep 1; done
+"""
 PROGRAM = """\
 #!/bin/sh
-[ -z "$STUCK" ] || exec sleep 600
+[ -z "$STUCK" ] || exec {folder}/bin/hang
 export PYTHONPATH={source} TORCHPICK_GPU=v100 TORCHPICK_DRIVER=580.95.05
 exec {python} -m torchpick "$@"
 """
@@ -92,8 +97,9 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     each = "\n".join(f"Host {kind}*\n  Port {port}" for kind, port in ports.items())
     (folder / "client").write_text(CLIENT.format(folder=folder, hosts=each))
     (folder / "bin").mkdir()
-    (folder / "bin" / "tp").write_text(PROGRAM.format(source=SOURCE, python=sys.executable))
-    (folder / "bin" / "tp").chmod(0o755)
+    for name, text in (("tp", PROGRAM), ("hang", HANG)):
+        (folder / "bin" / name).write_text(text.format(folder=folder, source=SOURCE, python=sys.executable))
+        (folder / "bin" / name).chmod(0o755)
     Path("/run/sshd").mkdir(exist_ok=True)
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen([str(SSHD), "-D", "-e", "-f", folder / "server"], stdout=log, stderr=log)
