@@ -112,3 +112,11 @@ def test_nodes(tmp_path: Path) -> None:
         put(tmp_path, f"dev/{name}", "")
     found = kernel.read(world(tmp_path))
     assert found.nodes == ("nvidia0", "nvidia17")
+
+
+@pytest.mark.parametrize("node", ["nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu"])
+def test_a_tegra_s_own_gpu_is_seen_by_its_nodes(node: str, tmp_path: Path) -> None:
+    for name in (node, f"{node}-x", "nvhost-as", "nvmap"):
+        put(tmp_path, f"dev/{name}", "")
+
+    assert kernel.read(world(tmp_path)).nodes == (node,)
