@@ -233,6 +233,7 @@ def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *,
     of_it = "so that one is judged" if "+" in version else "and torch 2.9.1+cu128 is installed here"
     text = f"the text names torch {version}, {of_it}"
     assert notes(found) == ([("TORCH_OF_THE_TEXT", text)] if is_other else [])
+    assert found.errors[0].is_here == (version != "2.9.1+cu126")
 
 
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -597,6 +597,12 @@ def test_machine_code_of_an_older_gpu_is_no_alarm(
     assert [str(fit.via) for fit in found.subject.torch.verdict.fits] == [via]
 
 
+def test_a_label_is_no_part_of_a_companion_s_release(home: Home) -> None:
+    torch(home).companion("torchvision", "0.24+cu128")
+
+    assert codes(examine(home, "sm_86")) == []
+
+
 def test_orin_is_still_refused_before_the_unification(home: Home) -> None:
     home.torch("2.13.0+cu130", "13.0", "sm_80 sm_90 sm_110 sm_120")
 
