@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/mutate",
         description="Change the code in small ways and see whether the tests notice. Without --module: the lines that "
-        "differ from where the branch began.",
+        "differ from where the branch began. What nobody can notice is left out: scripts/mutation/equivalent.json.",
     )
     parser.add_argument(
         "--module", action="append", type=Path, default=[], metavar="PATH", help="all of this module, or of this folder"
