@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from torchpick.cli import console, main
@@ -44,3 +47,20 @@ def test_the_address_of_a_mirror_shows_no_password_however_it_is_mistyped(
         assert "mirror.example" in said, words
         assert "SEC" not in said, words
         assert "RET" not in said, words
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder that somebody is in")
+@pytest.mark.parametrize("words", ["url", "plan torch", "doctor", "install torch", "inspect torch"])
+def test_a_folder_that_was_removed_meanwhile_is_said(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+
+    assert main(words.split()) == 1
+
+    out, err = capsys.readouterr()
+    assert out == ("--no-index torch==0+no.build.runs.here\n" if words == "url" else "")
+    assert err.endswith("error: the current folder does not exist any more\n\nhint: `cd` to one that does\n")

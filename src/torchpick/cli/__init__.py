@@ -121,9 +121,13 @@ def _run(words: Sequence[str]) -> int:
         return console.failed(error, command, words, _guard(module, words))
     except BrokenPipeError:
         raise
-    except Exception:
+    except Exception as error:
+        guard = _guard(module, words)
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd(): no file of that name
+            gone = TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
+            return console.failed(gone, command, words, guard)
         # A bug of ours: it is shown as it is, but never leaves an empty line where a shell expects an answer.
-        if guard := _guard(module, words):
+        if guard:
             print(guard, flush=True)
         raise
 
