@@ -150,6 +150,14 @@ def test_an_empty_text_is_refused(
     assert "no text was given" in capsys.readouterr().err
 
 
+def test_an_empty_file_is_refused_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "build.log"
+    log.write_bytes(b"\n")
+
+    assert main(["explain", str(log)]) == 2
+    assert "no text was given" in capsys.readouterr().err
+
+
 def test_a_terminal_without_a_text_is_told_how(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

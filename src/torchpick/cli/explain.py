@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from torchpick.cli import arguments, console, doctor
 from torchpick.cli.arguments import Arguments
@@ -48,25 +48,27 @@ def run(args: Arguments) -> int:
 
 
 def _chunks(words: list[str]) -> Iterator[bytes]:
+    """The text; UsageError at its end where there was none."""
+    is_blank = True
+    for chunk in _given(words):
+        is_blank = is_blank and not chunk.strip()
+        yield chunk
+    if is_blank:
+        hint = '`torchpick explain "TEXT"`, or pipe a log into it: `… 2>&1 | torchpick explain`'
+        raise UsageError("no text was given to explain", hint=hint)
+
+
+def _given(words: list[str]) -> Iterator[bytes]:
     if len(words) == 1 and (_PATH.fullmatch(words[0]) or os.path.isfile(words[0])):
         try:
             with opened(words[0], pipes=True) as file:
                 yield from iter(lambda: file.read(_CHUNK), b"")
         except OSError as error:
             raise UsageError(f"cannot read {words[0]}: {error.strerror}", hint="check the path") from error
-        return
-    chunks: Iterable[bytes] = ()
-    if words and words != ["-"]:
-        chunks = (" ".join(words).encode("utf-8", "surrogateescape"),)
+    elif words and words != ["-"]:
+        yield " ".join(words).encode("utf-8", "surrogateescape")
     elif sys.stdin is not None and not sys.stdin.isatty():
-        chunks = iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
-    is_blank = True
-    for chunk in chunks:
-        is_blank = is_blank and not chunk.strip()
-        yield chunk
-    if is_blank:
-        hint = '`torchpick explain "TEXT"`, or pipe a log into it: `… 2>&1 | torchpick explain`'
-        raise UsageError("no text was given to explain", hint=hint)
+        yield from iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
 
 
 def _lines(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:

@@ -31,11 +31,13 @@ _NAME = re.compile(
     r"|(?i:(?:Tesla|GRID) [KMPVT]\d{1,3}\w?|(?:GeForce )?(?:GTX )?TITAN (?:Xp|X|V|RTX)|(?:DGX|RTX) Spark)"
     r"|(?:NVIDIA )?(?:(?i:[AHV]100|A800|H200|H800|[BG]B?[123]00|GH200|L40S|K80|P100|A6000)|H20|GB10|(?<!#)L(?:40|20?|4)"
     r"|A10[GM]?|A16|A30|A40|P40|M40|T4|T400|T600|T1000)|NVIDIA (?:A2|L2)"
-    r"|(?i:(?:Radeon )?RX[ -]?(?:Vega )?\d{2,4}(?: ?(?:XTX|XT|GRE|M|S))?|[5-9]\d{3} ?XTX?"
+    r"|(?i:(?:Radeon )?RX[ -]?(?:Vega \d\d|\d{3,4})(?: ?(?:XTX|XT|GRE|M|S))?|[5-9]\d{3} ?XTX?"
     r"|Radeon (?:PRO |VII)[\w -]{0,20}|(?:Instinct )?MI\d{3}[AX]?|Strix Halo|Ryzen AI Max\+?(?: PRO)? \d{3})"
-    r"|(?:Radeon )?(?:6[68]0|7[4-8]0|8[4-9]0)M|80[456]0S"
+    r"|(?i:Radeon )(?:6[68]0|7[4-8]0|8[4-9]0)M|80[456]0S"
     r"|(?i:Arc (?:[AB]\d{3}M?|1[34]0[VT])|(?<=Jetson )(?:AGX |NX )?(?:Orin|Thor|Xavier))|[2-5]0[5-9]0 ?(?i:Ti|SUPER))\b"
-    r"|\b(?i:(?:nvidia|geforce|my|an?|the|new|with) (?P<bare>[2-5]0[5-9]0(?: ?(?:Ti|SUPER)){0,2}))\b",
+    r"|\b(?i:(?:nvidia|geforce|amd|my|an?|the|new|with) "
+    r"(?P<bare>[2-5]0[5-9]0(?: ?(?:Ti|SUPER)){0,2}|(?:6[68]0|7[4-8]0|8[4-9]0)M)\b"
+    r"(?![ -](?:param|model|token|image|sample|step|UNet)))",
     re.MULTILINE | re.ASCII,
 )
 _DRIVER = re.compile(
