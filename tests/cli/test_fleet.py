@@ -258,6 +258,13 @@ def test_the_text_says_who_is_left_out_why_and_what_to_do(capsys: pytest.Capture
     err = capsys.readouterr().err
     assert "error: 3 machines did not answer\n  s1: updated; reboot\n  s2: hangs; wait\n" in err
 
+    with (tmp_path / "fleet.jsonl").open("a") as file:
+        file.write("\nno machine\n")
+    assert main(["fleet", file.name]) == 4
+    err = capsys.readouterr().err
+    assert err.startswith("error: 3 machines did not answer\n")
+    assert "line 4: not JSON: no machine\n" in err
+
 
 def test_the_fewest_environments_of_a_refusal_count_gpus_too(
     capsys: pytest.CaptureFixture[str], tmp_path: Path

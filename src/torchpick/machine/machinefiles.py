@@ -267,9 +267,9 @@ def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
     left = (*fleet.silent, *fleet.unread[:20])
     if left and (strict or not fleet.crowds):
         hints = list(dict.fromkeys(part.hint for part in left if part.hint))
-        words = [part.words if len(hints) < 2 else f"{part.words}; {part.hint}" for part in left]
-        count = sum(part.hosts.count for part in left)
-        if fleet.silent and count > 1:
+        words = [f"{part.words}; {part.hint}" if part.hint and len(hints) > 1 else part.words for part in left]
+        count = sum(part.hosts.count for part in fleet.silent)
+        if count > 1:
             words.insert(0, f"{count} machines did not answer")
         message, hint = "\n".join(words), next(iter(hints), HINT)
         raise DetectionError(message, hint=hint, code=left[0].code) if fleet.silent else UsageError(message, hint=hint)
