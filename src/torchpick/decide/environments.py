@@ -52,13 +52,13 @@ def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[
     """
     python = Reason.NO_WHEEL_FOR_PYTHON
     judged = {(each.name, each.version) for each in search.refused if each.objection.reason is not python}
-    told = (
+    refused = (
         each
         for each in search.refused
         if each.objection.reason is not python or (each.name, each.version) not in judged
     )
     found = []
-    for (name, *_), group in grouped((_kind(each), each) for each in told).items():
+    for (name, *_), group in grouped((_kind(each), each) for each in refused).items():
         order = [package.version for package in search.facts[name].versions] if name in search.facts else []
         versions = dict.fromkeys(each.version for each in group if each.version)
         newest_first = sorted(versions, key=lambda version: order.index(version) if version in order else -1)

@@ -45,7 +45,7 @@ class VendorIndex(Noun):
 
     `option` hands it to pip. Of `projects` its wheels take GPU code as extras (`torch[device-gfx1201]`), `documented`
     are those that the vendor lists; `alone` says that what they require lies there too, and nowhere else. `inferred`
-    are Pythons for which nobody was seen to use its wheels.
+    are the Pythons and companions of which nobody was seen to use its wheels.
     """
 
     vendor: str
