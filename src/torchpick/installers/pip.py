@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings
@@ -37,7 +40,7 @@ class PipInstaller(Noun):
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
         """The vendor's index alone; a blank hides what pip.conf names besides."""
         argv = (*self.argv, "install", "--index-url", job.pick.index_url, *job.passed_on, *family)
-        return Command("pip", argv, {"PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " "})
+        return Command("pip", argv, {"PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " ", **_imports(job.own.environ)})
 
     def resolver(self, job: Job) -> Command:
         """A dry run over the user's own words: it weighs, and installs nothing."""
@@ -85,4 +88,12 @@ class PipInstaller(Noun):
             hint = "give it one, or `--installer uv`, which checks the hashes that there are"
             message = f"{bare.source} has no hash, and pip takes none without beside those that have one"
             raise UsageError(message, hint=hint)
-        return own_settings.for_pip(job.own, *jobs.ours(job))
+        changes = own_settings.for_pip(job.own, *jobs.ours(job))
+        return changes._replace(set={**changes.set, **_imports(job.own.environ)})
+
+
+def _imports(environ: Mapping[str, str]) -> dict[str, str]:
+    """PYTHONPATH without its empty and relative entries: by these pip would import modules of the current folder."""
+    paths = environ.get("PYTHONPATH", "")
+    absolute = os.pathsep.join(filter(os.path.isabs, paths.split(os.pathsep)))
+    return {} if absolute == paths else {"PYTHONPATH": absolute}
