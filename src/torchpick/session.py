@@ -80,8 +80,6 @@ class Session:
             self._known[key] = look()
         return self._known[key]  # type: ignore[return-value]  # kept under the name of what looked it up
 
-    # The request.
-
     @property
     def wish(self) -> Wish:
         """What the request and everything that binds it want of torch and its companions."""
@@ -259,21 +257,23 @@ class Session:
         question = question or self.question
         fleet = self.fleet if machines is None and self.request.machine is not None else None
         machines = fleet.machines if fleet is not None else self.machines if machines is None else machines
-        first = one_of(machines) if question.wanted else machines[0]
         table = self.table_of(machines, wish=question.wish)
         self.knowledge.check_backends(question.wish, table)
 
         def tables(wish: Wish) -> Table:
             return table if wish.backends == question.wish.backends else self.table_of(machines, wish=wish)
 
-        known = packages or (lambda: self._packages(first))
+        known = packages or (lambda: self._packages(one_of(machines)))
         given = answers.answer(question, machines, tables, known, everything=everything)
         if given.stack is not None:
             given = answers.with_family(given, given.stack, self.knowledge.family)
         if fleet is not None:
             return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
-        # Whoever brings packages learns what is lacking.
-        return given if packages else answers.saying_unjudged(given, self.request.requirements)
+        if packages or not given.unknown:  # whoever brings packages learns what is lacking
+            return given
+        from torchpick.installers import shell
+
+        return answers.saying_unjudged(given, shell.line(["torchpick", "plan", *self.request.requirements]))
 
     def _packages(self, machine: Machine) -> Mapping[str, PackageFacts]:
         from torchpick.knowledge.packages import KnownPackages

@@ -129,13 +129,10 @@ def with_family(given: Answer, stack: Stack, family: Sequence[str]) -> Answer:
     return given._replace(pick=pick._replace(wish=pick.wish._replace(others=(*found,))))
 
 
-def saying_unjudged(given: Answer, words: Sequence[str]) -> Answer:
-    """The answer to a request in these words, with a note on what of it nothing is known of."""
-    if not given.unknown:
-        return given
-    asks = f"`torchpick plan {' '.join(words)}`"
-    note = Note("NOT_JUDGED", f"not judged: {', '.join(given.unknown)}; {asks} does")
-    hint = f"{asks} also looks for versions that the table does not know"
+def saying_unjudged(given: Answer, command: str) -> Answer:
+    """The answer with a note on what of it nothing is known of, and the command that learns it."""
+    note = Note("NOT_JUDGED", f"not judged: {', '.join(given.unknown)}; `{command}` does")
+    hint = f"`{command}` also looks for versions that the table does not know"
     pick = given.pick._replace(notes=(*given.pick.notes, note))
     return given._replace(pick=pick, stack=given.environment._replace(hints=(hint, *given.environment.hints)))
 
