@@ -92,15 +92,13 @@ def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Obje
 
 
 def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
-    """That this release does not reach the GPU on this macOS, where both are known."""
+    """That this release does not reach the GPU on this macOS, where that is known."""
     reaches = mps_from(build, table.mps)
     version = machine.platform.macos
     if version is None or machine.platform.os != "macos" or (reaches and numbers(version) >= numbers(reaches)):
         return None
-    return Note(
-        "NO_GPU_FOUND",
-        f"the GPU is not used: torch {build.torch} needs macOS {reaches or '—'} or newer for it, this is {version}",
-    )
+    why = f"needs macOS {reaches} or newer for it, this is {version}" if reaches else "has no mps device"
+    return Note("NO_GPU_FOUND", f"the GPU is not used: torch {build.torch} {why}")
 
 
 # What fails where a library of torch holds no code for the GPU. Of libtorch_cuda_linalg only MAGMA's kernels are its
