@@ -174,7 +174,7 @@ def test_anybody_s_words_are_looked_for_at_both_ends_of_a_long_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["GPU 0: ", "compute capability ", "Found GPU0 ", "NVIDIA ", "[2026-11-22 03:12:11] ", " "]
+    "text", ["GPU 0: ", "compute capability ", "Found GPU0 ", "NVIDIA ", "[2026-11-22 03:12:11] ", " ", "torch=="]
 )
 def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
     def seconds(count: int) -> float:
