@@ -21,6 +21,9 @@ WORDS = json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_te
 IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
 
 
+TWO = Mentions(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
+
+
 def of_text(text: bytes) -> Mentions:
     return mentions.of_text(text, WORDS)
 
@@ -107,6 +110,18 @@ def of_text(text: bytes) -> Mentions:
             Mentions(driver="565.57", torch="2.5.1+cu124"),
         ),
         ("to install torch 2.5.1", Mentions()),
+        ("stuck with the latest standard driver, 472.84", Mentions(driver="472.84")),
+        ("the drivers at 535.54 and", Mentions(driver="535.54")),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.133.07  Release Build",
+            Mentions(driver="570.133.07"),
+        ),
+        ("Intel(R) Arc(TM) B580 Graphics", Mentions(name="Arc(TM) B580")),
+        ("torch 2.4.1+cu121, torchvision 0.24.0+cu126.", TWO),
+        ("torch 2.4.1+cu121\n>>> torchvision.__version__\n'0.24.0+cu126'", TWO),
+        ("pip install torchvision 0.24.0", Mentions()),
+        ("it needs torchaudio 2.5.1, or newer", Mentions()),
+        ("take torchvision 0.24 or torchvision==0.24.0 then", Mentions()),
     ],
 )  # fmt: skip
 def test_what_a_line_says(text: str, said: Mentions) -> None:
@@ -203,10 +218,52 @@ def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
         ("MPS client failed to connect to the MPS control daemon", set()),
         ("torch.backends.mps.is_built()", {"macos"}),
         ("torch", set()),
+        ("docker run -it app\nDockerfile:\nRUN pip install torch", {"container"}),
+        ("docker run -it app\n#9 12.3 ERROR: No matching distribution", {"container", "image build"}),
+        ("docker build .\n => ERROR [2/3] RUN pip install numpy", {"container", "image build"}),
+        ("FROM python:3.12-alpine", {"musl"}),
+        ("musllinux_1_2_x86_64", {"musl"}),
+        ("--index-url https://download.pytorch.org/whl/cu114", {"no such index"}),
+        ("download.pytorch.org/whl/cu12 and whl/cu12.4", {"no such index"}),
+        ("pip install torch==2.1.0+cu120", {"no such index"}),
+        ("download.pytorch.org/whl/cu118", set()),
+        ("torch==2.10.0.dev20250918+cu130", {"nightly"}),
+        ("from versions: 2.16.0.dev20261001+cu130", set()),
+        ("Jetson Nano, JetPack 4.6", {"jetson", "aarch64", "jetpack 4"}),
+        ("L4T R32.7.1", {"jetson", "jetpack 4"}),
+        ("a Jetson Orin with JetPack 6", {"jetson", "aarch64"}),
+        ("Python 3.14.0\ntorch (2.7.1)", {"other python"}),
+        ("torch==2.9.1 for cp39", {"other python"}),
+        ("python3.13 and torch==2.4.1", {"other python"}),
+        ("Python 3.12\ntorch==2.4.1", set()),
+        ("Python 3.1.4 torch==2.4.1", set()),
+        ("your environment does not support the identified abi tags", {"other python"}),
     ],
 )
 def test_what_surrounds_an_error_is_a_fact(text: str, facts: set[str]) -> None:
     assert set(of_text(text.encode()).facts) == facts
+
+
+def test_no_index_of_the_table_is_said_not_to_exist() -> None:
+    shelf = Session(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64"))
+    backends = {build.backend for builds in shelf.builds.values() for build in builds}
+
+    assert {"cu92", "cu118", "cu132", "cpu"} <= backends
+    for backend in backends:
+        assert not of_text(f"https://download.pytorch.org/whl/{backend}".encode()).facts.get("no such index"), backend
+
+
+@pytest.mark.parametrize("python", [f"3.{minor}" for minor in range(7, 15)])
+def test_a_release_without_a_wheel_for_a_python_is_known_by_both(python: str) -> None:
+    shelves = Session(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64")).builds.values()
+    pythons: dict[str, set[str]] = {}
+    for build in (build for shelf in shelves for build in shelf):
+        pythons.setdefault(build.torch, set()).update(build.pythons)
+
+    assert len(pythons) > 30
+    for torch, tags in pythons.items():
+        is_other = "other python" in of_text(f"torch=={torch}\nPython {python}.1".encode()).facts
+        assert is_other == (f"cp{python.replace('.', '')}" not in tags), (torch, sorted(tags))
 
 
 def test_each_cause_that_is_known_by_words_has_texts_here() -> None:

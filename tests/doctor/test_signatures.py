@@ -69,6 +69,19 @@ def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
             assert sentence, signature.id
 
 
+def test_the_cause_of_a_cause_is_found_and_none_leads_back_to_itself() -> None:
+    def ends(name: str, seen: tuple[str, ...] = ()) -> None:
+        assert name not in seen, seen
+        for case in KNOWN[name].cases:
+            ends(case.cause, (*seen, name))
+
+    for name in KNOWN:
+        ends(name)
+    assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"jetson"}, KNOWN).id == "JETSON_BUILD"
+    assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"jetson", "jetpack 4"}, KNOWN).id == "JETSON_4"
+    assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"amd", "rocm build", "wsl"}, KNOWN).id == "AMD_ON_WSL"
+
+
 def test_folklore_about_the_famous_one_is_named() -> None:
     famous = KNOWN["NO_KERNEL_IMAGE"]
     folklore = " ".join(what for what, _ in famous.no_use)

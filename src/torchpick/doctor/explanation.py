@@ -12,6 +12,7 @@ from torchpick.doctor.signatures import Match, Signature
 from torchpick.doctor.subject import Described
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.installers import shell
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import ERROR, Finding
@@ -75,37 +76,37 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
         search.feed(chunk)
         start += chunk[: max(0, mentions.MOST_TEXT - len(start))]
     said = mentions.of_text(start, session.knowledge.file("words.json", lambda fields: fields.mapping("words")))
-    package = said.facts.get("package", "PACKAGE")
-    known = {row.id: row.about(package) for row in known.values()}
     matches = search.matches() or tuple(
         Match(known[name], 0, text) for name, text in said.facts.items() if name in known
     )
     request, mentioned = _with_mentions(session, said)
+    flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags)
+    known = {row.id: row.about(said.facts.get("package"), flags) for row in known.values()}
     facts = _facts(said, request, session)
     alone = Explanation(_explained(matches, facts, known))
-    is_described = said.torch is not None and (request.gpus is not None or session.given_gpus)
+    is_described = said.torch and (request.gpus is not None or session.given_gpus)
     is_of_build = is_described or any(match.signature.findings for match in matches)
-    if not is_of_build or "other program" in facts:
+    if "other program" in facts or not is_of_build:
         return alone
     asked = session.asking(request)
-    # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
-    is_given = request != Request() or asked.given_gpus
     try:
         exam = _examined(asked, said)
     except TorchpickError as error:
+        # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
         if error.exit_status == 2 and (session.request != Request() or session.given_gpus):
             raise
-        found = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
-        return alone._replace(notes=(*mentioned, found))
+        text = f"this environment was not looked at: {error.message}"
+        return alone._replace(notes=(*mentioned, Note("NOT_EXAMINED", text)))
     machine = exam.subject.machine
     notes = (*mentioned, *_other_torch(said, exam))
-    if not machine.counted and not is_given:
+    is_judged = isinstance(exam.subject, Described) and exam.findings
+    if not (is_judged or machine.counted or asked.given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         is_of_a_build = any(_BY_TORCH & {*each.cause.findings[:1]} for each in alone.errors)
         return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN) if is_of_a_build else notes)
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     facts |= _facts_of(exam)
-    if exam.subject.torch is not None and exam.remedy is not None:
+    if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
     return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *machine.notes))
 
@@ -137,7 +138,7 @@ def _examined(session: Session, said: Mentions) -> Examination:
     if cuda is None and version == said.packages.get("torch") and len(said.packages) > 1:
         cuda = _of_default_index(session, version)
     # Without a label, or the CUDA that goes with it, nothing can be said of a build.
-    is_build = version != "" and ("+" in version or cuda is not None)
+    is_build = version and ("+" in version or cuda is not None)
     if not is_build and not is_elsewhere:
         return exam
     return examination.described(session, {**said.packages, "torch": version} if is_build else {}, cuda or None)
@@ -157,7 +158,7 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, list[Note
     request = session.request
     notes = []
     gpu = next((name for name in (said.capability, said.name) if name and _known([name], session.knowledge)), None)
-    if not session.given_gpus and gpu is not None:
+    if gpu and not session.given_gpus:
         request = request._replace(gpus=(gpu,))
         label = gpu if said.name in (None, gpu) else f"{said.name} ({gpu})"
         notes.append(Note("GPU_OF_THE_TEXT", f"the text names {label}, so that GPU is meant; `--gpu` names another"))
@@ -172,13 +173,15 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, list[Note
     driver = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
     if request.gpus is None or driver or "amd" in said.facts:
         return request, notes
-    if said.driver is not None:
+    if said.driver:
         request = request._replace(driver=said.driver)
-        notes.append(Note("DRIVER_OF_THE_TEXT", f"the text names driver {said.driver}"))
-    elif said.driver_cuda is not None:
+        text = f"names driver {said.driver}"
+    elif said.driver_cuda:
         request = request._replace(cuda_driver=said.driver_cuda)
-        notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver supports CUDA {said.driver_cuda}"))
-    return request, notes
+        text = f"says that the driver supports CUDA {said.driver_cuda}"
+    else:
+        return request, notes
+    return request, [*notes, Note("DRIVER_OF_THE_TEXT", f"the text {text}")]
 
 
 def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
@@ -186,9 +189,7 @@ def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
     facts = set(said.facts)
     if request.platform is not None:
         os, _, cpu = request.platform.partition("-")
-        facts = (facts - _SYSTEMS) | {os, cpu} | ({"intel"} if request.platform == "macos-x86_64" else set())
-    if any(not gpu.strip() or gpu.strip().lower() == "none" for gpu in request.gpus or ()):
-        return facts
+        facts = (facts - _SYSTEMS) | {os, cpu}
     vendors = {gpu.vendor for gpu in _known(request.gpus or (), session.knowledge)}
     facts |= vendors | ({"macos"} if "apple" in vendors else set())
     return facts - {"amd"} if "nvidia" in vendors and "amd" not in vendors else facts
@@ -221,7 +222,7 @@ def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
         return
     if isinstance(exam.subject, Described):
         yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
-        if exam.subject.gpus and exam.ok:
+        if exam.ok and "torch runs" in _facts_of(exam):
             driver = exam.subject.machine.driver
             behind = "" if driver is None or said.driver is None else f", and driver {driver.version} supports its CUDA"
             text = f"{installed.label} has code for {exam.subject.labels()}{behind}: there the build is not at fault"
@@ -245,9 +246,9 @@ def _findings(wanted: tuple[str, ...], alone: Finding, exam: Examination | None)
         return (alone,)
     # That torch is missing is no answer to why it cannot be had.
     found = [finding for finding in exam.findings if finding.code in wanted and finding.code != "TORCH_MISSING"]
-    if _BY_TORCH & {*wanted[:1]} and not any(finding.advice for finding in found):
-        if exam.refused is not None:
+    if wanted and not any(finding.advice for finding in found):
+        if exam.refused:
             return (*found, alone._replace(advice=exam.refused))
-        absent = exam.subject.torch is None and not found
+        absent = _BY_TORCH & {wanted[0]} and exam.subject.torch is None and not found
         found += [alone._replace(cure=each.cure, brings=each.brings) for each in exam.findings if absent and each.cure]
     return (*found,) or (alone,)

@@ -34,14 +34,16 @@ _NAME = re.compile(
     r"|(?i:(?:Radeon )?RX[ -]?(?:Vega \d\d|\d{3,4})(?: ?(?:XTX|XT|GRE|M|S))?|[5-9]\d{3} ?XTX?"
     r"|Radeon (?:PRO |VII)[\w -]{0,20}|(?:Instinct )?MI\d{3}[AX]?|Strix Halo|Ryzen AI Max\+?(?: PRO)? \d{3})"
     r"|(?i:Radeon )(?:6[68]0|7[4-8]0|8[4-9]0)M|80[456]0S"
-    r"|(?i:Arc (?:[AB]\d{3}M?|1[34]0[VT])|(?<=Jetson )(?:AGX |NX )?(?:Orin|Thor|Xavier))|[2-5]0[5-9]0 ?(?i:Ti|SUPER))\b"
+    r"|(?i:Arc(?:\(TM\))? (?:[AB]\d{3}M?|1[34]0[VT])"
+    r"|(?<=Jetson )(?:AGX |NX )?(?:Orin|Thor|Xavier))|[2-5]0[5-9]0 ?(?i:Ti|SUPER))\b"
     r"|\b(?i:(?:nvidia|geforce|amd|my|an?|the|new|with) "
     r"(?P<bare>[2-5]0[5-9]0(?: ?(?:Ti|SUPER)){0,2}|(?:6[68]0|7[4-8]0|8[4-9]0)M)\b"
     r"(?![ -](?:param|model|token|image|sample|step|UNet)))",
     re.MULTILINE | re.ASCII,
 )
 _DRIVER = re.compile(
-    r"(?:(?:drivers?(?: version)?(?: is)?|NVIDIA-SMI(?=[^\n]{1,30}\n))[:( ]{1,4}|nvidia-(?:driver-|utils-)?)v?"
+    r"(?:(?:drivers?(?: version)?(?: is| at)?|NVIDIA-SMI(?=[^\n]{1,30}\n))[:(, ]{1,4}|nvidia-(?:driver-|utils-)?"
+    r"|NVRM version:.{1,60}Module(?: for \w{1,9})? {1,4})v?"
     r"(?P<version>\d{3}(?:\.\d{2,3}){0,2})\b(?! or |\+)"
     r"|\b(?P<before>[3-6]\d{2}(?:\.\d{2,3}){0,2}) (?:nvidia |gpu |game ready |studio )?drivers?\b",
     re.IGNORECASE,
@@ -64,11 +66,14 @@ _CUDA = re.compile(
 # A board's driver comes with its JetPack, which people name instead.
 _JETPACK = re.compile(r"JetPack (?:SDK )?([4-7])(?:\.\d)*", re.IGNORECASE)
 _OF_JETPACK = {"4": "10.2", "5": "11.4", "6": "12.6", "7": "13.0"}
-# A line of `pip list`, `pip freeze` or collect_env: torch's family and what is built against it.
+# A line of `pip list`, `pip freeze` or collect_env: torch's family and what is built against it; torchvision and
+# torchaudio in a sentence too, with a whole version.
 _PACKAGE = re.compile(
-    r"^(?:\[(?:pip3?|conda)\] )?(?P<name>torch(?=(?:==| )[\d.]+(?: pypi_0 pypi)?$)"
+    r"(?:^(?:\[(?:pip3?|conda)\] )?|(?<![\w./-])(?<!install )(?<!needs )(?<!requires )(?<!require )"
+    r"(?=torch(?:vision|audio)(?:\.__version__)?(?: version)?(?:[:=]| is)?[\s'\"]{1,4}\d\.\d{1,2}\.\d))"
+    r"(?P<name>torch(?=(?:==| )[\d.]+(?: pypi_0 pypi)?$)"
     r"|torch(?:vision|audio|codec|ao)|xformers|vllm|flash[_-]attn|bitsandbytes|triton"
-    r"|numpy)(?:==| )(?P<version>\d[\w.+]{1,40})",
+    r"|numpy)(?:==|(?:\.__version__)?(?: version)?(?:[:=]| is)?[\s'\"]{1,4})(?P<version>\d[\w.+]{0,40}\w)",
     re.MULTILINE | re.IGNORECASE,
 )
 # `pip show`: a name and its version in two lines.
@@ -111,9 +116,9 @@ class Mentions(Noun):
         arm = "aarch64" in self.facts
         if "macos" in self.facts:
             return "macos-x86_64" if "intel" in self.facts else "macos-arm64"
-        if "windows" in self.facts and "wsl" not in self.facts:
+        if "windows" in self.facts:
             return "windows-arm64" if arm else "windows-x86_64"
-        return "linux-aarch64" if arm else "linux-x86_64" if "linux" in self.facts or "wsl" in self.facts else None
+        return "linux-aarch64" if arm else "linux-x86_64" if "linux" in self.facts else None
 
 
 def of_text(start: bytes, words: Mapping[str, str]) -> Mentions:
@@ -122,9 +127,9 @@ def of_text(start: bytes, words: Mapping[str, str]) -> Mentions:
     text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
     text = _SHOWN.sub(r"\1 \2", text)
     spoken = _said(_SPOKEN, text)
-    if spoken is not None and spoken.isdigit():
+    if spoken and spoken.isdigit():
         spoken = f"{int(spoken) // 1000}.{int(spoken) % 1000 // 10}"
-    if spoken is None and (jetpack := _JETPACK.search(text)):
+    if not spoken and (jetpack := _JETPACK.search(text)):
         spoken = _OF_JETPACK[jetpack[1]]
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
     return Mentions(

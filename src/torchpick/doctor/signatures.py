@@ -19,6 +19,8 @@ _BEFORE, _BEHIND = 2048, 4096
 # And so many lines.
 _SPAN = 2
 _MOST_SHOWN = 300
+# What a fix says of a machine that is not known.
+_MACHINE = "--gpu NAME --driver VERSION"
 
 
 class Case(Noun):
@@ -60,11 +62,13 @@ class Signature(Noun):
 
     def cause(self, facts: set[str], known: Mapping[str, Signature]) -> Signature:
         """What is behind it where these facts hold: by the first case that they meet, else the error itself."""
-        return next((known[case.cause] for case in self.cases if facts >= {*case.where}), self)
+        found = (known[case.cause].cause(facts, known) for case in self.cases if facts >= {*case.where})
+        return next(found, self)
 
-    def about(self, package: str) -> Signature:
-        """The same with the name of a package in what is to be done."""
-        return self._replace(cures=tuple(cure.replace("PACKAGE", package) for cure in self.cures))
+    def about(self, package: str | None, machine: str) -> Signature:
+        """The same with a package's name and a machine's flags in what is to be done, where they are known."""
+        cures = (cure.replace("PACKAGE", package or "PACKAGE") for cure in self.cures)
+        return self._replace(cures=tuple(cure.replace(_MACHINE, machine or _MACHINE) for cure in cures))
 
 
 class Match(Noun):
