@@ -236,6 +236,27 @@ def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *,
     assert found.errors[0].is_here == (version != "2.9.1+cu126")
 
 
+def test_the_installed_torch_is_looked_at_where_a_text_names_its_release_and_cuda(home: Home) -> None:
+    home.torch()
+    found = explained(home, "torch 2.9.1, cuda 12.8", KERNELS, request=Request(gpus=("sm_61",), driver="580.1"))
+
+    assert notes(found) == []
+    assert found.errors[0].is_here
+
+
+def test_what_is_to_be_typed_on_the_machine_itself_names_no_platform(home: Home) -> None:
+    given = {"platform": "linux-x86_64", "glibc": "2.35", "python": "3.12"}
+    found = explained(
+        home, "torch==2.9.1+cu130", KERNELS, request=Request(gpus=("sm_61",), driver="580.95.05", **given)
+    )
+
+    command = found.errors[0].command
+    assert command is not None
+    assert command.startswith("torchpick install torch==")
+    assert command.endswith("--gpu sm_61 --driver 580.95.05")
+    assert "--platform" not in command
+
+
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are looked for in all of it."""
     monkeypatch.setattr(mentions, "MOST_TEXT", 100)
