@@ -245,10 +245,8 @@ def test_the_installed_torch_is_looked_at_where_a_text_names_its_release_and_cud
 
 
 def test_what_is_to_be_typed_on_the_machine_itself_names_no_platform(home: Home) -> None:
-    given = {"platform": "linux-x86_64", "glibc": "2.35", "python": "3.12"}
-    found = explained(
-        home, "torch==2.9.1+cu130", KERNELS, request=Request(gpus=("sm_61",), driver="580.95.05", **given)
-    )
+    given = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", glibc="2.35", python="3.12")
+    found = explained(home, "torch==2.9.1+cu130", KERNELS, request=given)
 
     command = found.errors[0].command
     assert command is not None
