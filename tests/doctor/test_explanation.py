@@ -255,6 +255,23 @@ def test_what_is_to_be_typed_on_the_machine_itself_names_no_platform(home: Home)
     assert "--platform" not in command
 
 
+@pytest.mark.parametrize(("gpu", "cause"), [("sm_120", "CUDA_NOT_AVAILABLE"), ("sm_86", "GPU_NOT_PASSED_IN")])
+def test_a_container_is_not_to_blame_where_the_torch_in_it_cannot_run(gpu: str, cause: str, home: Home) -> None:
+    home.torch("2.9.1+cu126", "12.6", CU126)
+    given = Request(gpus=(gpu,), driver="580.95.05")
+    found = explained(home, "docker run --rm app", "torch.cuda.is_available() False", request=given)
+
+    assert [each.cause.id for each in found.errors] == [cause]
+
+
+def test_the_package_and_the_machine_of_a_text_stand_in_what_is_to_be_done() -> None:
+    cures = ("`torchpick plan PACKAGE --gpu NAME --driver VERSION`",)
+    row = Signature("ONE", "T", (), "M", (), cures, (), (), (), install=False, follows=())
+
+    assert row.about("vllm", "--gpu sm_61").cures == ("`torchpick plan vllm --gpu sm_61`",)
+    assert row.about(None, "").cures == row.cures
+
+
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are looked for in all of it."""
     monkeypatch.setattr(mentions, "MOST_TEXT", 100)
