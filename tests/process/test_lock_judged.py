@@ -118,11 +118,11 @@ def test_what_cannot_be_read_is_said_with_the_reason(world: World) -> None:
 
 
 def test_a_torch_of_the_default_index_that_is_another_file_is_refused(world: World) -> None:
-    own_index(world).add(TinyWheel("torch", "2.10.0", tag("3.12"), ("filelock",)))
-    words = ("torch==2.10.0", "--backend", "default", *H100, *LINUX, "3.12")
+    own_index(world).add(TinyWheel("torch", "2.8.0", tag("3.12"), ("filelock",)))
+    words = ("torch==2.8.0", "--backend", "default", *H100, *LINUX, "3.12")
 
     done = world.lock(*words, status=1)
 
-    assert "torch-2.10.0-cp312-cp312-manylinux_2_28_x86_64.whl: its page says sha256 " in done.stderr
-    assert "the wheel that was read had 78" in done.stderr
+    assert "torch-2.8.0-cp312-cp312-manylinux_2_28_x86_64.whl: its page says sha256 " in done.stderr
+    assert "the wheel that was read had b2aca093" in done.stderr
     assert not (world.folder / "pylock.torch.toml").exists()
