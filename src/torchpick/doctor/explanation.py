@@ -126,8 +126,8 @@ def _explained(
 def _examined(session: Session, said: Mentions) -> Examination:
     """The environment that the text is of: the one that is here, unless the text or the request is of another."""
     request = session.request
-    is_elsewhere = request.platform is not None or version_of(request.python) is not None
-    if not is_elsewhere:
+    exam = None
+    if request.platform is None and version_of(request.python) is None:
         exam = examination.examine(session, torch_alone=True)
         installed = exam.subject.torch
         is_same = installed is not None and said.torch in (installed.version, installed.release)
@@ -139,7 +139,7 @@ def _examined(session: Session, said: Mentions) -> Examination:
         cuda = _of_default_index(session, version)
     # Without a label, or the CUDA that goes with it, nothing can be said of a build.
     is_build = version and ("+" in version or cuda is not None)
-    if not is_build and not is_elsewhere:
+    if not is_build and exam is not None:
         return exam
     return examination.described(session, {**said.packages, "torch": version} if is_build else {}, cuda or None)
 
