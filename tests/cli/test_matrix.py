@@ -87,8 +87,43 @@ def test_gpus_that_fare_alike_stand_in_one_column(capsys: pytest.CaptureFixture[
     assert [line.split() for line in out.splitlines()[3:5]] == [["2.6.0", "cu126", "-"], ["2.5.1", "cu124", "-"]]
 
 
-def test_nothing_to_show_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, *TOLD, "torch>=9")[1].endswith("no release is within what was asked for\n")
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([*TOLD, "torch>=9"], "`torch>=9` was asked for, and no known build"),
+        ([*TOLD, "--gpu", "Quadro 4000"], "holds no code for Quadro 4000 (sm_20)"),
+        (["--platform", "windows-arm64", "--python", "3.11"], "hint: with Python 3.13: torch 2.14.0+cu134"),
+    ],
+)
+def test_nothing_to_show_says_why_and_what_would_have_to_change(
+    capsys: pytest.CaptureFixture[str], words: list[str], why: str
+) -> None:
+    status, out, err = run(capsys, *words)
+
+    assert (status, out) == (3, "")
+    assert why in err
+
+
+@pytest.mark.parametrize(
+    ("words", "newest"),
+    [
+        (["--platform", "macos-arm64"], [["torch", "Apple silicon"], ["2.15.0", "cpu"]]),
+        (["--platform", "macos-arm64", "--gpu", "M2 Max"], [["torch", "Apple M2 Max"], ["2.15.0", "cpu"]]),
+        (["--platform", "linux-x86_64", "--gpu", "Arc A770"], [["torch", "Arc A770"], ["2.14.1", "xpu"]]),
+    ],
+)
+def test_a_gpu_that_needs_no_code_in_the_wheel_has_a_column_too(
+    capsys: pytest.CaptureFixture[str], words: list[str], newest: list[list[str]]
+) -> None:
+    status, out, _ = run(capsys, *words, "--python", "3.12")
+
+    assert status == 0
+    assert [re.split(r" {2,}", line) for line in out.splitlines()[2:4]] == newest
+    assert "None" not in out
+
+
+def test_an_intel_mac_has_no_gpu_to_show(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--platform", "macos-x86_64")[:2] == (0, "no build uses a GPU on macos-x86_64\n")
 
 
 def test_the_page_is_one_file_of_bounded_size_that_loads_nothing(

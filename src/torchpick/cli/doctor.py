@@ -48,8 +48,8 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
         how = "measured" if torch.measured else "declared"
         arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
         lines.append(("torch", f"{torch.label}{arches}"))
-    lines += [("machine", line) for line in answer.found(subject.machine)[:-1]]
-    lines.append(("machine", answer.found(subject.machine)[-1].rpartition(", Python")[0]))
+    *gpus, place = answer.found(subject.machine)
+    lines += [("machine", line) for line in (*gpus, place.rpartition(", Python")[0])]
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines.append(("result", _count(exam.findings)))
     return lines

@@ -18,7 +18,7 @@ from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.table import Table
 from torchpick.model.verdict import Verdict
-from torchpick.session import Session
+from torchpick.session import Session, decided
 
 
 def run(args: Arguments) -> int:
@@ -31,14 +31,18 @@ def run(args: Arguments) -> int:
     if args.json:
         print(console.dated(envelope("matrix", rows=[_json(machine, row, known) for row in rows]), known.date))
         return 0
-    bold = console.painter()
-    glibc = machine.platform.glibc
-    heading = f"{machine.platform.name}, {python_name(machine.python.tag)}{f', glibc {glibc}' if glibc else ''}"
-    print(bold(heading) + "\n")
-    if not matrix.releases_of(rows):
-        print("no release is within what was asked for")
+    platform = machine.platform
+    if not rows:
+        print(f"no build uses a GPU on {platform.name}")
         return 0
-    print(text.headed(_matrix(rows), None, bold), "", *text.lines(_legend(rows, known), console.width()), sep="\n")
+    releases = _matrix(rows)
+    if len(releases) == 1:  # why that is, is said of the newest GPU
+        newest = machine._replace(gpus=(rows[-1].gpu,), driver=rows[-1].driver)
+        decided(session.answer(machines=(newest,)), session.knowledge.rules)
+    bold = console.painter()
+    glibc = f", glibc {platform.glibc}" if platform.glibc else ""
+    print(bold(f"{platform.name}, {python_name(machine.python.tag)}{glibc}\n"))
+    print(text.headed(releases, None, bold), "", *text.lines(_legend(rows, known), console.width()), sep="\n")
     return 0
 
 
@@ -46,6 +50,8 @@ def _machine(session: Session) -> Machine:
     """The machine whose GPUs are asked about, or one with every kind of GPU."""
     if session.request.machine is None:
         asked = session if session.given_gpus else session.asking(session.request._replace(gpus=("none",)))
+        if asked.machine.platform.os == "macos":  # whose GPU is its own
+            return session.machine
         return _open(asked.machine, session.knowledge.rules)
     machine, *others = session.machines
     if others:
@@ -55,7 +61,7 @@ def _machine(session: Session) -> Machine:
 
 def _open(machine: Machine, known: Table) -> Machine:
     """Without a driver that was only assumed for all the GPUs together, and with every kind of GPU where none is."""
-    driver = machine.driver if machine.driver is not None and machine.driver.source != "assumed" else None
+    driver = None if machine.driver is None or machine.driver.source == "assumed" else machine.driver
     gpus = machine.gpus or matrix.gpus_of(kind for kind in known.nvidia if kind.found_on(machine.platform.name))
     return machine._replace(driver=driver, gpus=gpus)
 
@@ -85,7 +91,7 @@ def _word(best: Verdict | None) -> str:
 
 
 def _name(row: Row) -> str:
-    return row.gpu.name or str(row.gpu.arch or row.gpu.label)
+    return row.gpu.name or row.gpu.label
 
 
 def _legend(rows: Sequence[Row], known: Table) -> list[tuple[str, str, str, str]]:
@@ -95,7 +101,7 @@ def _legend(rows: Sequence[Row], known: Table) -> list[tuple[str, str, str, str]
         kind, driver = known.kind_of(row.gpu.arch), row.driver
         used = "" if driver is None else f"{'newest ' if driver.source == 'assumed' else ''}driver {driver.label}"
         generation, examples = ("", "") if kind is None else (kind.generation, ", ".join(kind.examples))
-        lines.append((_name(row), generation, used, str(row.gpu.arch) if row.gpu.name else examples))
+        lines.append((_name(row), generation, used, str(row.gpu.arch or "") if row.gpu.name else examples))
     return lines
 
 
@@ -104,9 +110,9 @@ def _json(machine: Machine, row: Row, known: Table) -> dict[str, object]:
     return {
         **written(machine, "platform", "python"),
         **written(row, "driver", "gpu"),
-        "generation": None if kind is None else kind.generation,
+        "generation": kind and kind.generation,
         "examples": () if kind is None else kind.examples,
-        "newest": None if row.newest is None else row.newest.build.version,
+        "newest": row.newest and row.newest.build.version,
         "releases": [
             {"torch": cell.torch, "best": cell.best and cell.best.build.backend, "builds": cell.verdicts}
             for cell in row.cells
@@ -115,7 +121,7 @@ def _json(machine: Machine, row: Row, known: Table) -> dict[str, object]:
 
 
 def _page(args: Arguments, session: Session) -> int:
-    file = args.html or "-"
+    file = args.html
     about = "gpu driver cuda_driver machine glibc macos gpus only trust_pci json"
     for flag in about.split():
         if getattr(args, flag):
@@ -125,8 +131,7 @@ def _page(args: Arguments, session: Session) -> int:
     machine = session.asking(session.request._replace(gpus=("none",))).machine
     system = machine.platform.name if machine.platform.name in webpage.PLATFORMS else "linux-x86_64"
     names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
-    start = {"system": system, "python": python_name(machine.python.tag)}
-    page = webpage.page(known, wish, names, start)
+    page = webpage.page(known, wish, names, {"system": system, "python": python_name(machine.python.tag)})
     if file == "-":
         print(page, end="")
     else:
