@@ -14,8 +14,8 @@ _WITH_TOOLS = ["tests/process/install", "tests/process/test_lock_with_tools.py"]
 _TESTS = {
     "install": ["tests/install", "tests/installers", "tests/cli", "tests/test_cases.py", *_WITH_TOOLS],
     "installers": ["tests/installers", *_WITH_TOOLS],
-    "doctor": ["tests/doctor", "tests/cli/test_doctor.py"],
-    "decide": ["tests/decide", "tests/laws", "tests/test_cases.py"],
+    "doctor": ["tests/doctor", "tests/cli/test_doctor.py", "tests/cli/test_explain.py"],
+    "decide": ["tests/decide", "tests/laws", "tests/cli", "tests/test_cases.py"],
     "model": ["tests/model", "tests/laws", "tests/test_cases.py"],
     "cli": ["tests/cli", "tests/test_cases.py"],
     "knowledge": ["tests/knowledge", "tests/test_cases.py"],

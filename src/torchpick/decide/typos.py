@@ -15,10 +15,10 @@ _LONG = 8
 # Near to one of them, and a package that many mean.
 _REAL = ("faiss-cpu", "whisper")
 _BACKEND = re.compile(r"cu\d{2,3}|cpu|rocm\d[\d.]*|xpu")
-_CUDA = re.compile(r"cuda(?:[-_]?\d[\d.]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-(?:cuda|drivers?(?:-\d+)?)|nvcc")
+_CUDA = re.compile(r"cuda(?:-?\d[\d-]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-(?:cuda|drivers?(?:-\d+)?)|nvcc")
 _VERSION = re.compile(r"(?:(torch\w*)[-@])?v?(\d+(?:\.\d+)+)", re.IGNORECASE)
 _GPU = re.compile(
-    r"(?:(?:rtx|gtx)-?)?\d{3,4}(?:-?(?:ti|super))?|[rg]tx|geforce|radeon|[abhlv]\d{2,3}s?|t4|p100|k80", re.IGNORECASE
+    r"(?:(?:rtx|gtx)-?)?\d{3,4}(?:-?(?:ti|super))?|[rg]tx|geforce|radeon|[abhlv]\d{2,3}s?|[lt]4|p100|k80", re.IGNORECASE
 )
 
 

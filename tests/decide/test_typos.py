@@ -6,6 +6,7 @@ import pytest
 
 from torchpick.cli import main
 from torchpick.decide import typos
+from torchpick.errors import UsageError
 from torchpick.knowledge.packages import KnownPackages
 
 GPU = ["--gpu", "RTX 4090", "--driver", "580.95.05", "--python", "3.12", "--offline"]
@@ -93,3 +94,81 @@ def test_what_is_obvious_is_taken(short: list[str], whole: list[str], capsys: py
     taken = capsys.readouterr().out
     assert main(["url", *gpu, *whole]) == 0
     assert capsys.readouterr().out == taken
+
+
+OWN_CUDA = "torch brings its own CUDA; `--backend cu126` names one"
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "what", "hint"),
+    [
+        ("install", "requirements.txt env/dev-requirements.txt", "a file, not a package", "`torchpick install -r {}`"),
+        ("lock", "requirements.txt", "a file, not a package", "`torchpick lock -r {}`"),
+        ("plan", "requirements.txt", "a file, not a package", "`torchpick install --dry-run -r {}`"),
+        ("plan", "pyproject.toml uv.lock a.yml b/a.yaml", "a file, not a package", "requirements files go after `-r`"),
+        ("plan", "cu126 cpu xpu rocm7.2", "a backend, not a package to install", "`torchpick plan torch --backend {}`"),
+        (
+            "plan",
+            "cuda cuda12 cuda-12 cuda12.6 cuda_12.6 cuda-12.6 cudatoolkit cuda-toolkit cudatoolkit==11.8 cudnn nvcc "
+            "nvidia-cuda nvidia-driver nvidia-drivers-580 nvidia-driver-550",
+            "CUDA itself, or its driver, not a package to install",
+            OWN_CUDA,
+        ),
+        (
+            "plan",
+            "3090 970 RTX-4090 gtx1080ti 1080-Ti 4070-super 4070super rtx GTX geforce Radeon A100 a30 b200 h20 L40s L4 "
+            "v100 T4 p100 K80",
+            "a GPU, not a package to install",
+            "`--gpu {}`, once for each GPU; a name with blanks in quotes",
+        ),
+        ("plan", "2.9.1 v2.9.1 V2.9.1", "a version, not a package", "did you mean `torch==2.9.1`?"),
+        ("plan", "torch-2.9.1 torch@2.9.1 torch-v2.9.1", "a version, not a package", "did you mean `torch==2.9.1`?"),
+        ("plan", "torchvision-0.24.0", "a version, not a package", "did you mean `torchvision==0.24.0`?"),
+        ("plan", "pytorch pytroch Torch_GPU", "not a package of PyTorch's", "did you mean `torch`?"),
+        ("plan", "pytorch-cuda[x]>=2", "not a package of PyTorch's", "did you mean `torch[x]>=2`?"),
+    ],
+)  # fmt: skip
+def test_what_is_something_else_than_a_package_is_said_to_be_that(
+    command: str, words: str, what: str, hint: str
+) -> None:
+    for word in words.split():
+        with pytest.raises(UsageError) as caught:
+            typos.refuse(["numpy", word], command, ["flash-attn"])
+
+        assert (str(caught.value), caught.value.hint) == (f"`{word}` is {what}", hint.format(word))
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "meant"),
+    [
+        ("tranformers==4.50", "tranformers", "transformers==4.50"),  # a letter is missing
+        ("acelerate[torch]", "acelerate", "accelerate[torch]"),
+        ("vllmm", "", ""),  # an end may be on purpose
+        ("sglaang", "sglaang", "sglang"),  # too much
+        ("vlmm", "vlmm", "vllm"),  # another
+        ("sglnag", "sglnag", "sglang"),  # in another place
+        ("tritn", "tritn", "triton"),
+        ("flash-atn", "flash-atn", "flash-attn"),  # the table's own names, where they are long
+        ("wisperx", "wisperx", "whisperx"),
+        ("jxa", "", ""),
+        ("lvlm", "", ""),  # the first letter is right
+        ("vl1m", "", ""),  # a number may be on purpose
+        ("sglxnx", "", ""),  # two letters
+        ("whisper", "", ""),
+        ("faiss-cpu", "", ""),
+        *((word, "", "") for word in ("cud", "cu1", "cu1268", "rocm", "90", "39000", "a1", "a1000", "t", "a.cfg")),
+    ],
+)
+def test_one_letter_off_is_a_typo_where_no_package_is_meant(word: str, name: str, meant: str) -> None:
+    known = ["flash-attn", "whisperx", "jax", "faiss-gpu", "deepspeed"]
+    if not meant:
+        typos.refuse([word], "plan", known)
+        return
+
+    with pytest.raises(UsageError) as caught:
+        typos.refuse([word], "plan", known)
+
+    close = meant.partition("=")[0].partition("[")[0]
+    really = f"A package really called `{name}` goes into a requirements file, after `-r`"
+    assert str(caught.value) == f"`{word}` is one letter off `{close}`"
+    assert caught.value.hint == f"did you mean `{meant}`? {really}"
