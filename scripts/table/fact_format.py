@@ -18,9 +18,13 @@ from scripts.table.forms import (
     only,
     said,
 )
-from torchpick.doctor import signatures
+from torchpick.doctor import mentions, signatures
 from torchpick.model.fields import Fields
 from torchpick.model.finding import Ailment
+
+# What is no repetition in a regular expression, whatever signs it has: an escaped sign, and a class of signs.
+_WITHOUT_MEANING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 
 
 def drivers(fields: Fields) -> None:
@@ -113,13 +117,34 @@ def errors(fields: Fields) -> None:
 
 
 def words(fields: Fields) -> None:
-    only(fields, "schema", "words")
-    row = fields.object("words")
-    for name in row.names():
-        try:
-            re.compile(row.text(name))
-        except re.error as error:
-            raise row.fail(name, f"is not a regular expression: {error}") from error
+    only(fields, "schema", "rewritten", "mentions", "words")
+    read = mentions.read(fields)
+    for form, other in read.rewritten.items():
+        holds(fields, "rewritten", _is_bounded(form), "repeats without a bound: `{0,40}` in place of `*`")
+        _compiled(fields, "rewritten", form, other)
+    for section, expressions in (("mentions", read.kept), ("words", read.facts)):
+        row = fields.object(section)
+        for name, expression in expressions.items():
+            each(row, name, _is_bounded, "repeats without a bound: `{0,40}` in place of `*`")
+            _compiled(row, name, expression)
+
+
+def _compiled(row: Fields, name: str, expression: str, other: str = "") -> None:
+    try:
+        re.sub(expression, other, "")
+    except re.error as error:
+        raise row.fail(name, f"is not a regular expression: {error}") from error
+
+
+def _is_bounded(expression: str) -> bool:
+    """Whether nothing is repeated without end, which takes longer than the text is long.
+
+    All of a text may be looked through from its start, where that is tried once.
+    """
+    if expression.startswith(r"\A"):
+        expression = expression.replace(r"[\s\S]*", "")
+    bare = _WITHOUT_MEANING.sub("x", expression)
+    return _UNBOUNDED.search(bare) is None
 
 
 def _is_telling(pattern: str) -> bool:

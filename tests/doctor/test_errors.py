@@ -22,7 +22,7 @@ from torchpick.session import Session
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "errors.jsonl").read_text("utf-8").splitlines()]
 COMPAT = Path(__file__).parents[2] / "compat" / "errors.json"
 KNOWN = signatures.read(Fields(json.loads(COMPAT.read_text("utf-8"))))
-WORDS = json.loads((COMPAT.parent / "words.json").read_text("utf-8"))["words"]
+WORDS = mentions.read(Fields(json.loads((COMPAT.parent / "words.json").read_text("utf-8"))))
 
 
 def named(text: str) -> list[str]:

@@ -14,10 +14,11 @@ import pytest
 from torchpick.doctor import mentions
 from torchpick.doctor.mentions import Mentions
 from torchpick.errors import UsageError
+from torchpick.model.fields import Fields
 from torchpick.model.request import Request
 from torchpick.session import Session
 
-WORDS = json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))["words"]
+WORDS = mentions.read(Fields(json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))))
 IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
 
 
@@ -267,7 +268,7 @@ def test_a_release_without_a_wheel_for_a_python_is_known_by_both(python: str) ->
 
 
 def test_each_cause_that_is_known_by_words_has_texts_here() -> None:
-    assert sorted(IN_WORDS["says"]) == sorted(name for name in WORDS if name.isupper())
+    assert sorted(IN_WORDS["says"]) == sorted(name for name in WORDS.facts if name.isupper())
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in IN_WORDS["says"].items() for text in texts])

@@ -215,7 +215,7 @@ def resolved(data: bytes) -> None:
 
 
 def log(data: bytes) -> None:
-    mentions.of_text(data, KNOWLEDGE.file("words.json", lambda fields: fields.mapping("words")))
+    mentions.of_text(data, KNOWLEDGE.file("words.json", mentions.read))
 
 
 KNOWLEDGE = Knowledge({})

@@ -142,6 +142,39 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
+    ("expression", "bounded"),
+    [
+        (r"torch\S{0,40} (?:is )?missing", True),
+        (r"a \* b", True),
+        (r"torch[*+]2", True),
+        (r"\A(?![\s\S]*torch)[\s\S]*?cuda", True),
+        (r"cuda[\s\S]*torch", False),
+        (r"torch\S* is", False),
+        (r"torch\w+", False),
+        (r"(?:a |b )*c", False),
+        (r"x{2,}", False),
+        (r"[^]]+", False),
+    ],
+)
+@pytest.mark.parametrize("section", ["mentions", "words"])
+def test_an_expression_may_repeat_nothing_without_end(
+    tmp_path: Path, section: str, expression: str, *, bounded: bool
+) -> None:
+    content = json.loads((COMPAT / "words.json").read_bytes())
+    name = next(reversed(content[section]))
+    content[section][name].append(expression)
+
+    if bounded:
+        path = tmp_path / "words.json"
+        path.write_text(json.dumps(content), "utf-8")
+        checking.check_file(path, "words.json")
+    else:
+        fault = fault_of(tmp_path, "words.json", json.dumps(content).encode())
+        assert fault.path == f"{section}.{name}[{len(content[section][name]) - 1}]"
+        assert "repeats without a bound" in fault.message
+
+
+@pytest.mark.parametrize(
     ("text", "day"),
     [
         *((text, False) for text in ("", "2026-13-01", "2026-1-01", "20261122", "2026-11-2x", "2026-11-00")),

@@ -80,8 +80,8 @@ def _lines(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
     if whole and one.is_here:
         yield "means", cause.meaning
     yield from (("causes", f"- {each}") for each in cause.causes if whole or not (one.is_here or one.command))
-    # What surrounds the program may want more than the command.
-    if whole or not one.command or cause.id != match.signature.id:
+    # What surrounds the program may want more than the command, as may a torch that nobody named.
+    if whole or not (one.is_here and one.command) or cause.id != match.signature.id:
         yield from (("do", f"- {remedy}") for remedy in cause.cures)
     no_use = match.signature.no_use
     yield from (("won't help", f"- {what}: {why}") for what, why in no_use[: None if whole else 2])
@@ -96,6 +96,5 @@ def _finding(one: Explained) -> dict[str, object]:
         "seen": {"cause": one.cause.id, "line": match.line, "text": match.text, **finding.seen},
         "cure": one.command,
         **written(one.cause, "causes", "cures"),
-        "no_use": [{"what": what, "why": why} for what, why in match.signature.no_use],
-        "links": match.signature.links,
+        **written(match.signature, "no_use", "links"),
     }

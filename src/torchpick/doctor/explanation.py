@@ -75,7 +75,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     for chunk in logs.decoded(chunks):
         search.feed(chunk)
         start += chunk[: max(0, mentions.MOST_TEXT - len(start))]
-    said = mentions.of_text(start, session.knowledge.file("words.json", lambda fields: fields.mapping("words")))
+    said = mentions.of_text(start, session.knowledge.file("words.json", mentions.read))
     matches = search.matches() or tuple(
         Match(known[name], 0, text) for name, text in said.facts.items() if name in known
     )

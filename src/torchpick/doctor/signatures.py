@@ -30,6 +30,13 @@ class Case(Noun):
     cause: str
 
 
+class Vain(Noun):
+    """What people try, and why it won't help."""
+
+    what: str
+    why: str
+
+
 class Signature(Noun):
     """One cause of trouble and the texts it is known by; compat/README.md says what the fields mean."""
 
@@ -39,7 +46,7 @@ class Signature(Noun):
     meaning: str
     causes: tuple[str, ...]
     cures: tuple[str, ...]
-    no_use: tuple[tuple[str, str], ...]
+    no_use: tuple[Vain, ...]
     findings: tuple[str, ...]
     links: tuple[str, ...]
     install: bool
@@ -83,8 +90,8 @@ def read(fields: Fields) -> dict[str, Signature]:
     """compat/errors.json by the ids; ShapeError where it is not of its form."""
     found = {}
     for row in fields.objects("signatures"):
-        no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
-        cases = tuple(noun_of(Case, case, most=None) for case in row.objects("cases")) if row.has("cases") else ()
+        no_use = tuple(noun_of(Vain, each, most=None) for each in row.objects("no_use"))
+        cases = tuple(noun_of(Case, case, most=None) for case in row.maybe_objects("cases"))
         one = noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
         found[one.id] = one
     return found
