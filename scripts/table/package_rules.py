@@ -86,7 +86,7 @@ _PYG = OtherIndex(
 _STATE_SPACES = ("sm_75", "sm_80", "sm_87", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 _OWN_RELEASES = (
     "the default index has its source alone: install torch first, then a wheel of its releases by URL, or build it "
-    "with `--no-build-isolation` and nvcc of torch's CUDA"
+    "with `--no-build-isolation` and the compiler of torch's CUDA or ROCm"
 )
 
 
@@ -222,7 +222,7 @@ RULES: dict[str, Rule] = {
             ),
         ),
         source_only="the default index has its source alone: install torch first, then a wheel of its releases by "
-        "URL, or build it with `--no-build-isolation` and the nvcc of torch's CUDA, for hours",
+        "URL, or build it with `--no-build-isolation` and the compiler of torch's CUDA or ROCm, for hours",
         advice="flash-attn 2 is built for sm_80, sm_90, sm_100 and sm_120; torch's own scaled_dot_product_attention, "
         "or xformers, runs on older GPUs",
     ),

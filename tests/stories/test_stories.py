@@ -191,7 +191,7 @@ def test_18_torch_of_the_toolkit_first_then_what_is_built_beside_it() -> None:
 
     assert stack.version("torch") == "2.14.1+cu130"
     assert "mamba_ssm" in noted(stack, "PACKAGE_UNREAD")
-    assert "nvcc of torch's CUDA" in noted(stack, "PACKAGE_UNREAD")
+    assert "compiler of torch's CUDA" in noted(stack, "PACKAGE_UNREAD")
 
 
 def test_19_torch_follows_the_pin_of_xformers_and_stays_a_cuda_build() -> None:

@@ -127,7 +127,7 @@ def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution
     start = "you asked for it" if named else f"{by[0].by} asks for {by[0].text}" if by else "it is needed"
     over = (each for each in search.refused if each.name == package.name and each.version != package.version)
     passed = next(over, None)
-    return start if passed is None else f"{start}; {passed.version} {passed.objection.text}"
+    return start if passed is None else f"{start}; not {passed.version}: {passed.objection.text}"
 
 
 def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[PinnedPackage]:

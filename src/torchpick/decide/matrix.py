@@ -52,7 +52,7 @@ def rows(machine: Machine, table: Table, wish: Wish) -> tuple[Row, ...]:
         judged = verdicts(machine._replace(driver=driver, gpus=gpus), table, wish)
         for gpu in gpus:
             by_gpu[gpu.index] = Row(gpu, driver, cells(judged[gpu.index]))
-    return tuple(by_gpu[gpu.index] for gpu in machine.gpus if gpu.counted)
+    return tuple(by_gpu[gpu.index] for gpu in machine.used)
 
 
 def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verdict, ...]]:
@@ -64,7 +64,7 @@ def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verd
         gpu.index: tuple(
             sorted((verdict.alone(gpu.index) for verdict in judged), key=lambda verdict: verdict.rank, reverse=True)
         )
-        for gpu in machine.gpus
+        for gpu in machine.used
     }
 
 
@@ -89,7 +89,7 @@ def newest_patches(releases: Iterable[str]) -> tuple[str, ...]:
 def _by_driver(machine: Machine, table: Table) -> list[tuple[Driver | None, tuple[Gpu, ...]]]:
     """The GPUs in groups of one vendor that one driver supports; AMD's need none."""
     groups: dict[tuple[str, Driver | None], list[Gpu]] = {}
-    for gpu in (each for each in machine.gpus if each.counted):
+    for gpu in machine.used:
         driver = machine.driver if gpu.vendor == "nvidia" else None
         if gpu.vendor == "nvidia" and driver is None and gpu.arch is not None:
             driver = table.drivers.assumed(table.drivers.assumed_for((gpu.arch,)))

@@ -52,7 +52,7 @@ def of_stack(stack: Stack) -> Refusal:
     reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections]
     more = len(reasons) - _MOST_REASONS
     lines = [*reasons[:_MOST_REASONS], *([f"and {more} more reasons; `--json` has all"] if more > 0 else [])]
-    gpus = labels(stack.machine.counted)
+    gpus = labels(stack.machine.used)
     what = "no environment fits" if reasons else "nothing is known that could be planned of"
     why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
     remedy = f"`torchpick list {stack.objections[0].name}` says of each version why" if reasons else ""
@@ -67,7 +67,7 @@ def _where(pick: Pick) -> str:
     if count > 1:
         return f"on all {count} machines"
     machine = pick.machine
-    gpus = labels(machine.counted)
+    gpus = labels(machine.used)
     return f"for {gpus} with {_facts(machine)}" if gpus else f"with {_facts(machine)}"
 
 
@@ -100,7 +100,7 @@ def _why_not_asked(pick: Pick) -> str | None:
     if not asked:
         wanted = {each.text for verdict in able for each in verdict.objections if each.reason is Reason.NOT_REQUESTED}
         none = all(Reason.NOT_REQUESTED in verdict.reasons for verdict in able)
-        where = " on ".join(filter(None, (labels(pick.machine.counted), pick.machine.platform.name)))
+        where = " on ".join(filter(None, (labels(pick.machine.used), pick.machine.platform.name)))
         return _unpublished(pick, able) or (f"{wanted.pop()}, and no known build for {where} is that" if none else None)
     best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
     text = _joined(best)
@@ -163,7 +163,8 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
     if pick.machine.jetsons:
         hints.append(f"wheels for Jetson are made by JetPack: {JETSON_PAGE} lists NVIDIA's, older ones included")
-    if wish.backends != ("cpu",) and not wish.allow_cpu and pick.machine.counted:
+    used = pick.machine.used and pick.machine.platform.os != "macos"
+    if wish.backends != ("cpu",) and not wish.allow_cpu and used:
         hints.append("`--allow-cpu` falls back to the cpu build")
     if not pick.changes and any(Reason.GPU_NOT_SERVED_BY_DRIVER in verdict.reasons for verdict in pick.considered):
         hints.insert(0, "no driver supports all of these GPUs: select some with `--gpu` or `--only`")

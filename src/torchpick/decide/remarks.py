@@ -34,7 +34,7 @@ def self_contained(build: Build) -> bool:
 
 def counts_for_xpu(machine: Machine) -> bool:
     """Whether an Intel GPU that the XPU builds support is the only one that counts here."""
-    intel = any(gpu.counted and gpu.vendor == "intel" for gpu in machine.gpus)
+    intel = any(gpu.vendor == "intel" for gpu in machine.used)
     return intel and machine.platform.name in XPU_PLATFORMS
 
 
@@ -79,7 +79,7 @@ def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Obje
     if oldest is not None and numbers(version) < numbers(oldest):
         text = f"macOS {version}: it needs {oldest} or newer"
         return [Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": text})]
-    apple = any(gpu.vendor == "apple" and gpu.counted for gpu in machine.gpus)
+    apple = any(gpu.vendor == "apple" for gpu in machine.used)
     if not apple or wish.allow_cpu or "cpu" in wish.backends or idle_mac(machine, build, table) is None:
         return []
     reaches = mps_from(build, table.mps)

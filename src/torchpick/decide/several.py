@@ -42,7 +42,7 @@ def gpu_fleet(fleet: Fleet, wish: Wish) -> Fleet:
 
 def _idle(machine: Machine) -> bool:
     """Without a GPU, also of those for which a wheel need hold no code (a Mac's, Intel's)."""
-    return not any(gpu.counted for gpu in machine.gpus) and machine.platform.os != "macos"
+    return not machine.used and machine.platform.os != "macos"
 
 
 def completed(fleet: Fleet, table: DriverTable) -> Fleet:

@@ -188,7 +188,7 @@ def hints(
     known = (search.facts[each.name] for each in asked if each.name in search.facts)
     yield from (f"{facts.name} {facts.refused}" for facts in known if facts.refused is not None and facts.versions)
     yield from _with_a_newer_driver(search, asked, objections)
-    if not search.machine.counted and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in objections):
+    if not search.machine.used and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in objections):
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
     if search.machine.jetsons:
         yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"

@@ -61,7 +61,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
 
         notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
     notes += [
-        Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken: {each.why.partition('; ')[2]}") for each in moved
+        Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken, {each.why.partition('; ')[2]}") for each in moved
     ]
     asked, made, left_out = copies.without_wheel_indexes(asking.asked, session.store)
     ours = (*learnt.notes, *store.notes(cache_dir(session.environ), session.store))

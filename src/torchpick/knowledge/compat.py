@@ -167,7 +167,7 @@ class Knowledge:
         for backend in unknown:
             if backend not in elsewhere or len(unknown) == len(wish.backends):
                 names = ", ".join(sorted(known, key=backend_order))
-                hint = f"there are {names}; run `torchpick refresh` to read the live index"
+                hint = f"known there: {names}; run `torchpick refresh` to read the live index"
                 raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}", hint=hint)
 
     def pci_capability(self, device: int) -> Arch | None:

@@ -24,7 +24,7 @@ _COMPUTE_WITH = {"cuda": ("nvidia", "amd"), "xpu": ("intel",)}
 
 def work(family: str, machine: Machine) -> tuple[str, tuple[Gpu, ...]]:
     """The kind of device that a build of this family computes on, and the GPUs of a machine that have to."""
-    counted = [gpu for gpu in machine.gpus if gpu.counted]
+    counted = machine.used
     kind = _KINDS.get(family, "mps" if any(gpu.vendor == "apple" for gpu in counted) else "cpu")
     return kind, tuple(gpu for gpu in counted if gpu.vendor in _COMPUTE_WITH.get(kind, ()))
 

@@ -271,9 +271,14 @@ class Machine(Noun):
         return tuple(gpu for gpu in self.counted if gpu.arch is not None and gpu.arch.capability in TEGRA)
 
     @property
+    def used(self) -> tuple[Gpu, ...]:
+        """The GPUs that count, of whatever vendor."""
+        return tuple(gpu for gpu in self.gpus if gpu.counted)
+
+    @property
     def counted(self) -> tuple[Gpu, ...]:
         """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
-        return tuple(gpu for gpu in self.gpus if gpu.counted and gpu.vendor in CODE_VENDORS)
+        return tuple(gpu for gpu in self.used if gpu.vendor in CODE_VENDORS)
 
     def label_of(self, index: int | None) -> str:
         """The label of the GPU with this index, or that there is none."""
