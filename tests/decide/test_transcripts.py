@@ -2,8 +2,8 @@
 
 The questions were chosen out of many so that together they take each way that the judgement, the search and the words
 for them can take. Where an answer was changed on purpose, TORCHPICK_TEST_RENEW=1 writes the new one into the file, to
-be read in the diff. A new question needs no more than its `argv`, and its `limits` where a file of constraints binds
-it.
+be read in the diff. A new question needs its `argv`, its `limits` where a file of constraints binds it, and
+its `machines`, the rows of `fleet.jsonl`, where it is about several.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import json
 import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torchpick.cli import main
 
 FILE = Path(__file__).with_name("transcripts.json")
+ASKED = ("argv", "limits", "machines")
 RENEW = bool(os.environ.get("TORCHPICK_TEST_RENEW"))
 
 
@@ -38,14 +40,16 @@ def test_questions_of_every_kind_are_answered_as_they_were(
 
 
 def answered(
-    case: dict[str, object], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    case: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, object]:
     """The case with what its command prints."""
     monkeypatch.delenv("PIP_CONSTRAINT", raising=False)
     if limits := case.get("limits"):
         Path("limits.txt").write_text(str(limits), encoding="utf-8")
         monkeypatch.setenv("PIP_CONSTRAINT", "limits.txt")
+    if machines := case.get("machines"):
+        Path("fleet.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in machines), encoding="utf-8")
     status = main(shlex.split(str(case["argv"])))
     out, err = capsys.readouterr()
-    asked = {name: value for name, value in case.items() if name in ("argv", "limits")}
+    asked = {name: value for name, value in case.items() if name in ASKED}
     return {**asked, "exit": status, "out": out.splitlines(), "err": err.splitlines()}

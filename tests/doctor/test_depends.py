@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.doctor.homes import Home, examine, linking
+from tests.wheels import making
 from torchpick.doctor import depends, gpucode, presence
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
@@ -187,3 +188,68 @@ def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installe
 
     assert troubles("580.95.05") == []
     assert troubles("570.124.06") == ["PACKAGE_DRIVER_TOO_OLD"]
+
+
+@pytest.mark.parametrize(
+    ("torch", "numpy", "too_new"),
+    [
+        ("2.2.2+cu121", "2.0.0", True), ("2.2.2+cu121", "2.4.1", True), ("2.2.2+cu121", "1.26.4", False),
+        ("1.13.1+cu117", "2.0.0", True), ("2.3.0+cu121", "2.0.0", False), ("2.9.1+cu128", "2.0.0", False),
+        ("2.2.2+cu121", "20.0", False), ("2.0.0a0+git1", "2.0.0", False),
+    ],
+)  # fmt: skip
+def test_numpy_2_goes_with_torch_from_2_3_on(torch: str, numpy: str, too_new: bool, home: Home) -> None:
+    home.torch(torch, "12.1").add("numpy", numpy)
+
+    found = [each for each in examine(home, "sm_86").findings if each.code == "NUMPY_TOO_NEW"]
+
+    assert [each.seen for each in found] == ([{"numpy": numpy, "torch": torch}] if too_new else [])
+    assert [(each.by_torch, each.needs) for each in found] == ([(True, "numpy<2")] if too_new else [])
+
+
+def test_where_torch_cannot_be_read_its_record_is_held_against_what_is_required(home: Home) -> None:
+    home.add("torch", "2.9.1")
+    home.add("linked", "1.0", {"linked/_C.so": linking(["libc10.so"])}, requires=["torch==2.8.0"])
+
+    (found,) = (each for each in examine(home, "sm_86").findings if each.code == "REQUIREMENT_UNMET")
+
+    assert found.seen == {"package": "linked 1.0", "requires": "torch==2.8.0", "has": "torch 2.9.1"}
+
+
+def test_of_what_links_torch_the_libraries_that_torch_lacks_are_no_matter(home: Home) -> None:
+    """An installer has put something there, and the loader is asked for it elsewhere."""
+    home.torch().add("kern", "1.0", {"kern/_C.so": linking(["libc10.so", "libnvrtc.so.12", "libnvJitLink.so.12"])})
+    home.add("lone", "1.0", {"lone/_C.so": linking(["libcudart.so.12", "libcublas.so.12"])})
+
+    assert [each for each in examine(home, "sm_86").findings if each.code == "CUDA_MAJOR_MIXED"] == []
+
+
+def test_what_links_torch_is_not_held_against_one_that_is_not_there(home: Home) -> None:
+    home.add("kern", "1.0", {"kern/_C.so": linking(["libc10.so", "libcudart.so.12"])}, requires=["torch"])
+
+    assert [each.code for each in examine(home, "sm_86", driver="580.95.05").findings] == ["TORCH_MISSING"]
+
+
+@pytest.mark.parametrize("name", ["libtorch_python.so", "torch_python.dll", "libtorch_python.dylib"])
+def test_torchs_own_list_is_read_on_each_system(name: str, home: Home) -> None:
+    home.torch(flags="sm_80 sm_90")
+    lib = home.site / "torch" / "lib"
+    (lib / "libtorch_python.so").rename(lib / name)
+    (lib / "libtorch_cuda.so").unlink()
+
+    (found,) = (each for each in examine(home, "sm_61", driver="580.1").findings if each.code == "NO_KERNELS")
+
+    assert (found.seen["arches"], found.seen["evidence"]) == (["sm_80", "sm_90"], "measured")
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("libtorch_cuda.so", True), ("torch_cuda.dll", True), ("libtorch_cuda.so.bak", False), ("libtorch.txt", False)],
+)  # fmt: skip
+def test_of_torchs_files_libraries_alone_hold_code(name: str, counts: bool, home: Home) -> None:
+    home.torch(flags=None).write(f"torch/lib/{name}", making.library(making.module("sm_90")))
+
+    found = examine(home, "sm_61", driver="580.1").subject.torch
+
+    assert found is not None
+    assert found.measured is counts

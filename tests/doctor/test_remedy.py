@@ -386,3 +386,51 @@ def test_a_constraint_that_nothing_runs_within_is_said(home: Home, tmp_path: Pat
 
     assert found.remedy is None
     assert "torch>=2.15 in PIP_CONSTRAINT" in str(found.findings[0].advice)
+
+
+@pytest.mark.process
+def test_a_broken_torch_beside_a_numpy_that_is_too_new_takes_both(home: Home) -> None:
+    """Without their dependencies nothing else would be touched, numpy neither."""
+    home.torch("2.2.2+cu121", "12.1", named="2.2.2+cu121").add("numpy", "2.0.0")
+    (home.site / "torch" / "lib" / "libtorch_cpu.so").unlink()
+
+    found = examine(home, "sm_86", driver="580.1")
+
+    assert found.remedy is not None
+    words = " ".join(found.remedy.command)
+    assert words.startswith("torchpick install torch==2.2.2 'numpy<2' ".replace("'", ""))
+    assert words.endswith("-- --force-reinstall")
+    assert "--no-deps" not in words
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [
+        ({"platform": "linux-x86_64", "glibc": "2.35"}, ""),
+        ({"glibc": "2.35"}, " --glibc 2.35"),
+    ],
+)
+def test_a_command_for_the_machine_itself_names_no_other(given: dict[str, str], flags: str, home: Home) -> None:
+    home.torch()
+    request = Request(gpus=("sm_61",), driver="580.1", python=home.python, **given)  # type: ignore[arg-type]
+
+    found = examination.examine(Session(request, {"HOME": str(home.root)}), str(home.root))
+
+    assert found.remedy is not None
+    words = " ".join(found.remedy.command).replace(home.python, "HERE")
+    at = words.index(" --gpu")
+    assert words[:at] == "torchpick install torch==2.9.1"
+    assert words[at:] == f" --gpu sm_61 --driver 580.1{flags} --python HERE"
+
+
+@pytest.mark.process
+def test_a_command_for_a_mac_names_no_macos(home: Home) -> None:
+    home.torch("2.9.1", None, None).companion("torchvision", "0.22.0", codes="")
+    request = Request(platform="macos-arm64", macos="14.0", gpus=("M2",), python=home.python)
+
+    found = examination.examine(Session(request, {"HOME": str(home.root)}), str(home.root))
+
+    assert found.remedy is not None
+    words = " ".join(found.remedy.command).replace(home.python, "HERE")
+    assert words == "torchpick install torch==2.9.1 torchvision --gpu M2 --python HERE --backend cpu"

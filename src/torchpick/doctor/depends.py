@@ -176,14 +176,14 @@ def is_for_another(name: str, version: str, backend: str) -> bool:
 def _kind(label: str) -> str:
     """`cu128` and `cu126` → `cu12`: torchvision refuses another CUDA major, and loads within one."""
     head = label.split(".")[0]
-    return head[:-1] if family_of(head) == "cuda" and head[2:].isdigit() and len(head) > 4 else head
+    return head[:-1] if family_of(head) == "cuda" else head
 
 
 def numpy(subject: Subject) -> Iterator[Finding]:
     torch, package = subject.torch, subject.environment.find("numpy")
     if torch is None or package is None or not is_dotted(torch.release) or not package.version.startswith("2."):
         return
-    if numbers(torch.release)[:2] < _NUMPY_2:
+    if numbers(torch.release) < _NUMPY_2:
         yield Finding(
             Ailment.NUMPY_TOO_NEW,
             f"numpy {package.version} is installed beside {torch.label}, and torch supports NumPy 2 from 2.3 on",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from torchpick.decide.packagefit import OWN_WHEELS, Situation
+from torchpick.decide.packagefit import ADDED_WHEEL, Situation
 from torchpick.doctor import binaries, depends, remedy
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
@@ -93,8 +93,8 @@ def _objections(subject: Subject) -> Iterator[tuple[Distribution, Objection]]:
         if package is None or package.major is None:
             continue
         objection: Objection | None = None
-        if build is not None and (package.links_torch or package.per_cuda):
-            objection = situation.mismatch(package._replace(needs=()), build, (), OWN_WHEELS)
+        if package.links_torch or package.per_cuda:
+            objection = situation.mismatch(package, build, (), ADDED_WHEEL)
         objection = objection or situation.refusal(package._replace(code=()))
         if objection is not None:
             yield installed, objection
