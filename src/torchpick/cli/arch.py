@@ -45,7 +45,7 @@ def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
     hint = "specify it: `torchpick arch --gpu sm_86`"
     if trouble is not None:
         return TorchpickError(f"there is no GPU to compile for: {trouble.text}", hint=f"{trouble.hint}; or {hint}")
-    return UsageError("there is no GPU to compile for", hint=hint)
+    return UsageError("there is no NVIDIA or AMD GPU to compile for", hint=hint)
 
 
 def _amd(args: Arguments, gpus: tuple[Arch, ...]) -> str:

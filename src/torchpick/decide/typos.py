@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from torchpick.errors import UsageError
 from torchpick.model.versions import leading, normal
 
+# Programs that are run from their own folder and have no package on the index.
+_APPS = ("comfyui", "fooocus", "stable-diffusion-webui")
 _TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
 # Beside the packages of the table, whose short names are too near to other people's.
 OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers", "triton", "accelerate")
@@ -28,8 +30,11 @@ def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
     for word in words:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
+        reader = command if command in ("install", "lock") else "install --dry-run"
+        if name in _APPS:
+            hint = f"in its folder: `torchpick {reader} -r requirements.txt`"
+            raise UsageError(f"`{word}` is a program, not a package", hint=hint)
         if re.fullmatch(r"[\w./\\-]+\.(?:txt|toml|lock|ya?ml)", word):
-            reader = command if command in ("install", "lock") else "install --dry-run"
             hint = f"`torchpick {reader} -r {word}`" if word.endswith(".txt") else "requirements files go after `-r`"
             raise UsageError(f"`{word}` is a file, not a package", hint=hint)
         if _BACKEND.fullmatch(word):
@@ -44,17 +49,14 @@ def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
             raise UsageError(f"`{word}` is a version, not a package", hint=hint)
         if name in _TORCH:
             raise UsageError(f"`{word}` is not a package of PyTorch's", hint=f"did you mean `torch{rest}`?")
-        for meant in () if name in _REAL else names:
-            if _is_typo(name, meant):
-                really = f"A package really called `{name}` goes into a requirements file, after `-r`"
-                raise UsageError(
-                    f"`{word}` is one letter off `{meant}`", hint=f"did you mean `{meant}{rest}`? {really}"
-                )
+        if meant := next((each for each in names if _is_typo(name, each)), None):
+            really = f"A package really called `{name}` goes into a requirements file, after `-r`"
+            raise UsageError(f"`{word}` is one letter off `{meant}`", hint=f"did you mean `{meant}{rest}`? {really}")
 
 
 def _is_typo(name: str, meant: str) -> bool:
     """Whether a letter is missing, too much, another or in another place; a number or an end may be on purpose."""
-    if name[:1] != meant[0] or name.startswith(meant) or re.search(r"\d", name):
+    if name in _REAL or name[:1] != meant[0] or name.startswith(meant) or re.search(r"\d", name):
         return False
     return not _shorter(name).isdisjoint(_shorter(meant))
 
