@@ -182,6 +182,7 @@ def test_cudas_libraries_are_said_with_its_missing_wheels(
         ("torchvision", "0.24.1+local", "cu128", False),
         ("torchvision", "0.24.1", "cu128", False),
         ("torchvision", "0.15.2+cu117", "cu118", True),
+        ("torchvision", "0.15.2+cu118", "cu118", False),
         ("torchvision", "0.16.0+cu117", "cu118", False),
         ("torchvision", "0.9.1+cu92", "cu111", True),
         ("torchvision", "1.2+cu126", "cu128", False),
@@ -316,6 +317,12 @@ def test_of_a_package_that_no_gpu_loads_what_it_was_built_for_is_said() -> None:
     partly = package._replace(name="torchaudio", support=(GpuSupport(0, PARTLY),))
     finding = only(gpucode.without_kernels(subject("one", inspected=InspectedPackages((partly,)))))
     assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_PARTLY", None, True)
+    for companion in (package._replace(name="torchaudio"), package._replace(per_cuda=True)):
+        finding = only(gpucode.without_kernels(subject("one", "two", "one", inspected=InspectedPackages((companion,)))))
+        assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_NO_KERNELS", None, True)
+    lone = package._replace(support=(GpuSupport(0, PARTLY),))
+    finding = only(gpucode.without_kernels(subject("one", inspected=InspectedPackages((lone,)))))
+    assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_PARTLY", None, False)
 
 
 @pytest.mark.parametrize(

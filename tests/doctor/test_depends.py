@@ -149,6 +149,16 @@ def test_the_cuda_of_a_package_is_that_of_its_libraries(needed: tuple[str, ...],
 
 
 @pytest.mark.parametrize(
+    ("names", "cuda"),
+    [(("_C_cuda130.so",), ["13"]), (("_C_cuda130.so", "_D_cuda126.so"), []), (("_C_cuda130.so", "_D.so"), ["13"])],
+)
+def test_of_several_libraries_one_per_cuda_none_is_asked(names: tuple[str, ...], cuda: list[str], home: Home) -> None:
+    home.torch().add("kern", "1.0", {f"kern/{name}": linking(["libcudart.so.13"]) for name in names})
+
+    assert [each.seen["cuda"] for each in examine(home, "sm_86", driver="570.124.06").findings] == cuda
+
+
+@pytest.mark.parametrize(
     ("name", "cuda"),
     [("lib-cuda13x", "13"), ("lib-cuda13-plugin", "13"), ("lib-cu13", "13"), ("lib-cu12", None), ("lib-cu130", None),
      ("libcu13", None), ("nvidia-x-cu13", None), ("cuda-x-cu13", None), ("triton-cu13", None),

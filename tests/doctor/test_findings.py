@@ -361,6 +361,17 @@ CASES = (
         lambda home: home.torch("2.9.1", "12.8", "sm_80").companion("torchvision", "0.24.1+cpu"),
         lambda home: home.torch("2.9.1", "12.8", "sm_80").companion("torchvision", "0.24.1+cu128"),
     ),
+    Case(
+        "COMPANION_OTHER_CUDA",
+        with_companion("0.9.1+cu130", name="torchcodec"),
+        with_companion("0.9.1+cu126", name="torchcodec"),
+    ),
+    # That a torchaudio goes with a torch of which its maintainers say nothing is inferred.
+    Case(
+        "COMPANION_MISMATCH",
+        lambda home: home.torch("2.8.0+cu128").companion("torchaudio", "2.7.0+cu128", codes=""),
+        lambda home: home.torch("2.15.0+cu130", "13.0").companion("torchaudio", "2.7.0+cu130", codes=""),
+    ),
     Case("REQUIREMENT_UNMET", requiring("<2.9"), requiring(">=2.9,<3")),
     Case(
         "REQUIREMENT_UNMET", requiring("<2.9", marker='; extra != "dev"'), requiring("<2.9", marker='; extra == "dev"')

@@ -132,8 +132,9 @@ def _companions(subject: Subject, said: set[str]) -> Iterator[Finding]:
     for package in filter(None, map(here.find, LABELLED)):
         version = binaries.version(package.folder, package.name) or package.version
         # Only what a companion's own metadata or its maintainers say; an inferred pair is no ground for a finding.
-        known = row is not None and row.companion_basis.get(package.name) in ("metadata", "declared")
-        expected = row.companions.get(package.name) if row is not None and known else None
+        expected = None
+        if row is not None and row.companion_basis.get(package.name) in ("metadata", "declared"):
+            expected = row.companions[package.name]
         ours = package.name in COMPANIONS
         label = f"{package.name} {version}"
         if package.name not in said and expected is not None and _series(version) != _series(expected):

@@ -154,8 +154,7 @@ def _machine(session: Session, here: Environment) -> Machine:
     python = Python(here.version, here.implementation, here.free_threaded, here.executable, here.source)
     request = session.request
     if request.machine is None:
-        version = f"{here.version}{'t' if here.free_threaded else ''}"
-        return session.asking(request._replace(python=version)).machine._replace(python=python)
+        return session.asking(request._replace(python=here.version)).machine._replace(python=python)
     fleet = session.asking(request._replace(python=None)).fleet
     if fleet.count > 1:
         hint = "give `--machine` a file with one machine"

@@ -93,7 +93,7 @@ def _objections(subject: Subject) -> Iterator[tuple[Distribution, Objection]]:
         if package is None or package.major is None:
             continue
         objection: Objection | None = None
-        if package.links_torch or package.per_cuda:
+        if package.links_torch:
             objection = situation.mismatch(package, build, (), ADDED_WHEEL)
         objection = objection or situation.refusal(package._replace(code=()))
         if objection is not None:
