@@ -20,7 +20,7 @@ from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
 from torchpick.projects import published
 from torchpick.projects.declared import Extra
-from torchpick.projects.served import default_table, generations, python_of
+from torchpick.projects.served import default_table, generations, python_of, served
 
 RULES = compat.Knowledge(os.environ).rules
 BUILDS = compat.Knowledge(os.environ).every_build
@@ -152,3 +152,29 @@ def test_where_a_kind_of_gpu_is_missing_between_every_one_is_named() -> None:
     assert said("sm_86", "sm_75", "sm_90") == "Turing, Ampere, Hopper (sm_75, sm_86, sm_90)"
     assert said("sm_75", "sm_80") == "Turing, Ampere (sm_75, sm_80)"
     assert said() == "no GPU"
+
+
+OLD, NEW = "sm_50 sm_52 sm_60 sm_61 sm_70 ", " sm_100 sm_103 sm_107 sm_120"
+
+
+@pytest.mark.parametrize(
+    ("platform", "torch", "backend", "arches", "driver"),
+    [
+        ("linux-x86_64", "2.7.1", "cu118", f"{OLD}sm_75 sm_80 sm_86 sm_89 sm_90", "450.80.02"),
+        ("linux-x86_64", "2.7.1", "cu128", f"sm_75 sm_80 sm_86 sm_89 sm_90{NEW}", "525.60.13"),
+        ("linux-x86_64", "2.15.0", "cu132", f"sm_75 sm_80 sm_86 sm_89 sm_90{NEW}", "580"),
+        ("linux-aarch64", "2.9.1", "cu128", f"sm_80 sm_86 sm_89 sm_90{NEW} sm_121", "525.60.13"),
+        ("windows-x86_64", "2.6.0", "cu124", f"{OLD}sm_75 sm_80 sm_86 sm_89 sm_90", "527.41"),
+        ("linux-x86_64", "2.7.1", "cpu", "", None),
+        ("linux-x86_64", "2.7.1", "rocm6.3", "", None),
+    ],
+)
+def test_whom_a_build_supports_whatever_else_there_is(
+    platform: str, torch: str, backend: str, arches: str, driver: str | None
+) -> None:
+    table = compat.Knowledge(os.environ).table([platform])
+    [build] = [each for each in table.of(platform) if (each.torch, each.backend) == (torch, backend)]
+    found = served(build, table)
+
+    assert (found.build, " ".join(str(kind.arch) for kind in found.kinds), found.driver) == (build, arches, driver)
+    assert served(build._replace(pythons=()), table) == (build._replace(pythons=()), (), None)

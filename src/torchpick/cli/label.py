@@ -45,7 +45,7 @@ def _chosen(session: Session) -> Pick:
         if gpu:
             why, hint = "there is a GPU, but cpu is the only name in `--among`", "`--allow-cpu` allows it"
         raise NoBuildError(why, pick=session.answer().pick._replace(verdicts=()), hint=hint)
-    return session.asking(request._replace(backends=tuple(fit))).pick()
+    return session.asking(request._replace(backends=tuple(fit), allow_cpu="cpu" in fit)).pick()
 
 
 def _names(text: str) -> dict[str, str]:

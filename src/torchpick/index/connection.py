@@ -79,6 +79,8 @@ def pool(proxy: str | None, context: ssl.SSLContext, backend: httpcore.NetworkBa
         return httpcore.ConnectionPool(ssl_context=context, max_connections=4, network_backend=backend)
     try:
         address = httpx.URL(proxy)
+        if address.scheme not in ("http", "https", "socks5", "socks5h"):
+            raise ValueError(address.scheme)  # noqa: TRY301 # as what cannot be parsed
         kind = httpcore.SOCKSProxy if address.scheme.startswith("socks5") else httpcore.HTTPProxy
         login = (address.username, address.password) if address.userinfo else None
         plain = str(address.copy_with(userinfo=b""))

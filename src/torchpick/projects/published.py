@@ -14,7 +14,7 @@ from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_order
 from torchpick.model.table import Kind, Table
-from torchpick.model.versions import admits, is_dotted, major_minor, numbers, release_key
+from torchpick.model.versions import admits, major_minor, numbers, release_key
 from torchpick.projects.declared import Extra
 from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
 
@@ -80,7 +80,7 @@ class Shop:
 
     def _requirement(self, cap: str) -> str:
         bounds = [each.replace(" ", "") for each in self.project.torch.split(",") if each.strip()]
-        kept = [each for each in bounds if not (cap and _above(each, cap))]
+        kept = [each for each in bounds if not (cap and each.startswith("<"))]  # a cap lies below a release within them
         return "torch" + ",".join([*kept, *([f"<{cap}"] if cap else [])])
 
     def cap_after(self, build: Build) -> str:
@@ -93,12 +93,6 @@ class Shop:
         first = newer[0]
         minor = major_minor(first)
         return minor if release_key(minor) > release_key(build.torch) else first
-
-
-def _above(bound: str, cap: str) -> bool:
-    """Whether this upper bound says less than the cap."""
-    version = bound.lstrip("<=")
-    return bound.startswith("<") and is_dotted(version) and release_key(version) >= release_key(cap)
 
 
 def _admits(specifier: str) -> Admits:

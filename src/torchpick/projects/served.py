@@ -52,7 +52,7 @@ def served(build: Build, table: Table) -> BuildAudience:
     kinds = tuple(kind for kind in table.nvidia if kind.found_on(build.platform))
     machine = Machine(platform, python_of(build.pythons[-1]), None, matrix.gpus_of(kinds))
     one = table._replace(builds={build.platform: Shelf.of([build])})
-    rows = matrix.rows(machine, one, Wish(backends=(build.backend,)))
+    rows = matrix.rows(machine, one, Wish())
     good = tuple(kind for kind, row in zip(kinds, rows, strict=True) if _runs(row))
     floor = table.drivers.floor(build.cuda, platform.os) if build.cuda is not None else None
     return BuildAudience(build, good, floor)

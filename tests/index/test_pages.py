@@ -1,0 +1,183 @@
+"""Pages of an index: what is asked of a server, what a page says of its wheels, and pages that are folders."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.rude import once, rude
+from tests.index.server import Host
+from torchpick.errors import NetworkError, UsageError, WheelError, WheelLayoutError
+from torchpick.index import listing, pages
+from torchpick.index.client import Client
+
+DIGEST = "86107f52ff49e63a75c9d345374cac30140e053a12ffa728d676fee836e69022"
+FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
+BASE = "https://wheels.example/whl/torch/"
+
+
+@pytest.mark.parametrize(
+    ("said", "metadata"),
+    [
+        ({}, None),
+        ({"core-metadata": None}, None),
+        ({"core-metadata": False}, None),
+        ({"core-metadata": ""}, None),
+        ({"core-metadata": "false"}, None),
+        ({"core-metadata": True}, ""),
+        ({"core-metadata": "true"}, ""),
+        ({"core-metadata": f"sha256={DIGEST.upper()}"}, DIGEST),
+        ({"core-metadata": {"sha256": DIGEST}}, DIGEST),
+        ({"core-metadata": {"sha256": DIGEST[1:]}}, ""),
+        ({"core-metadata": {"md5": "00"}}, ""),
+        ({"dist-info-metadata": True}, ""),
+        ({"core-metadata": False, "dist-info-metadata": True}, None),
+    ],
+)
+def test_what_a_page_in_json_says_of_a_wheels_metadata(said: dict[str, object], metadata: str | None) -> None:
+    page = json.dumps({"files": [{"filename": FILE, "url": FILE, **said}]}).encode()
+
+    assert [link.metadata for link in listing.parse(page, BASE, "application/json")] == [metadata]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "metadata"),
+    [
+        ("", None),
+        ("data-core-metadata", ""),
+        ("data-core-metadata=true", ""),
+        ("data-core-metadata=false", None),
+        (f"data-core-metadata=sha256={DIGEST}", DIGEST),
+        (f"data-dist-info-metadata=sha256={DIGEST}", DIGEST),
+        (f"data-dist-info-metadata=sha256={DIGEST} data-core-metadata=false", None),
+    ],
+)
+def test_what_a_page_in_html_says_of_a_wheels_metadata(attributes: str, metadata: str | None) -> None:
+    page = f"<a href={FILE} {attributes}>x</a>".encode()
+
+    assert [link.metadata for link in listing.parse(page, BASE)] == [metadata]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "is_json"),
+    [("", True), ("application/vnd.pypi.simple.v1+JSON", True), ("text/plain", True), ("Text/HTML", False)],
+)
+def test_a_page_is_json_where_it_is_called_so_or_looks_so(content_type: str, is_json: bool) -> None:
+    page = json.dumps({"files": [{"filename": FILE, "url": "x"}]}).encode()
+
+    assert len(listing.parse(page, BASE, content_type)) == is_json
+
+
+def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
+    url = f"{FILE}#sha256={DIGEST.upper()}"
+    entry = {"filename": FILE, "url": url}
+    own = {**entry, "hashes": {"sha256": "a" * 64}}
+    page = json.dumps({"files": [entry, own, {**entry, "yanked": "bad"}, {**entry, "yanked": False}]}).encode()
+    links = listing.parse(page, BASE, "application/json")
+
+    assert [link.with_hash for link in links[:2]] == [
+        f"{BASE}{FILE}#sha256={DIGEST}",
+        f"{BASE}{FILE}#sha256={'a' * 64}",
+    ]
+    assert [link.yanked for link in links] == [None, None, "bad", None]
+    assert listing.parse(f"<a href={FILE}>".encode(), BASE)[0].with_hash == BASE + FILE
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        (b"{", "the page is not JSON: "),
+        (b"[]", "the page lists no files"),
+        (b'{"files": {}}', "the page lists no files"),
+    ],
+)
+def test_what_is_no_page_is_said_with_its_address(page: bytes, message: str) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + page
+    with rude(once(answer)) as url, Client() as client, pytest.raises(WheelLayoutError) as caught:
+        pages.fetch(url.replace("//", "//me:secret@"), client)
+
+    assert caught.value.message.startswith(f"{url.replace('//', '//me:****@')}: {message}")
+    assert caught.value.hint == "check that the address is an index of Python packages"
+
+
+def test_the_first_base_and_the_first_of_two_attributes_count() -> None:
+    page = b"<base href=/a/><base href=/b/><a href=torch-1.0-py3-none-any.whl href=torch-2.0-py3-none-any.whl>"
+
+    assert [link.url for link in listing.parse(page, BASE)] == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
+
+
+def test_what_is_asked_of_a_server(client: Client) -> None:
+    asked: list[bytes] = []
+    body = f"<a href={FILE}>x</a>".encode()
+
+    def manner(connection: object) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))  # type: ignore[attr-defined]
+
+    with rude(manner, asked) as url:
+        links = pages.fetch(url, client)
+        client.get(f"{url}#part", {"x-own": "1"})
+        client.open(url).close()
+
+    assert [link.url for link in links or ()] == [url + FILE]
+    accept = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
+    page, other, file = (head.decode().lower().split("\r\n") for head in asked)
+    assert page[0] == other[0] == "get /simple/x/ http/1.1"
+    assert {f"accept: {accept}", "accept-encoding: gzip", f"host: {url.split('/')[2]}"} <= set(page)
+    assert any(line.startswith("user-agent: torchpick/") for line in page)
+    assert {"x-own: 1", "accept-encoding: gzip"} <= set(other)
+    assert "accept-encoding: identity" in file
+
+
+def test_a_page_that_is_not_there_has_no_links(host: Host, client: Client, tmp_path: Path) -> None:
+    assert pages.fetch(f"{host.url}/none/", client) is None
+    assert pages.fetch((tmp_path / "none").as_uri(), client) is None
+    with pytest.raises(NetworkError, match="answered 403"):
+        pages.content(f"{host.url}/none/", client)
+
+
+@pytest.mark.parametrize("name", ["b%2B c/", "b%2B c", "b%2B c/index.html"])
+def test_a_page_in_a_folder(client: Client, tmp_path: Path, name: str) -> None:
+    """Its index.html is the page; without one its wheels are."""
+    folder = tmp_path / "b+ c"
+    folder.mkdir()
+    url = f"{tmp_path.as_uri()}/{name.replace(' ', '%20')}"
+    (folder / "torch-2.0+cu118-py3-none-any.whl").touch()
+    (folder / "torch-1.0-py3-none-any.whl").touch()
+    (folder / "torch-1.0.tar.gz").touch()
+    place = f"{tmp_path.as_uri()}/b%2B%20c/"
+    if not name.endswith("html"):
+        assert [link.url for link in pages.fetch(url, client) or ()] == [
+            f"{place}torch-1.0-py3-none-any.whl",
+            f"{place}torch-2.0%2Bcu118-py3-none-any.whl",
+        ]
+    (folder / "index.html").write_text("<a href=sub/torch-3.0-py3-none-any.whl>x</a>")
+
+    assert [link.url for link in pages.fetch(url, client) or ()] == [f"{place}sub/torch-3.0-py3-none-any.whl"]
+    assert pages.content(f"{place}index.html", client).startswith(b"<a href=sub")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders on Windows")
+def test_a_page_that_is_no_file_is_said(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(NetworkError, match=r"pipe: cannot be read: .+") as caught:
+        pages.folder((tmp_path / "pipe").as_uri())
+    assert caught.value.hint == "check `--index-base`"
+    with pytest.raises(WheelError, match="cannot read"):
+        pages.folder((tmp_path / ("x" * 300)).as_uri())
+
+
+def test_a_file_of_requirements_elsewhere_is_read_where_the_network_may_be_used(host: Host) -> None:
+    host.files["/r.txt"] = b"torch\n"
+
+    assert pages.fetcher({}, offline=False)(f"{host.url}/r.txt") == b"torch\n"
+    url = f"{host.url.replace('//', '//me:secret@')}/r.txt"
+    with pytest.raises(
+        UsageError, match=r"//me:\*\*\*\*@.*is not on this computer, and `--offline` is given"
+    ) as caught:
+        pages.fetcher({}, offline=True)(url)
+    assert caught.value.hint == "download it"
+    assert len(host.seen) == 1

@@ -1,0 +1,421 @@
+"""What is said where a server, a file or an index does not give what was asked of it: the message and the hint."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpcore
+import pytest
+
+from tests.fakes.loopback import Answer, Authority, Loopback
+from tests.fakes.rude import HEAD, once, packed, rude
+from tests.fakes.tinywheel import TinyWheel
+from tests.index.server import Host
+from torchpick.errors import (
+    BrokenOffError,
+    IntegrityError,
+    NetworkError,
+    RangesUnsupportedError,
+    RequirementError,
+    TorchpickError,
+    WheelError,
+)
+from torchpick.index import connection, user_index
+from torchpick.index.client import Client, Limits
+from torchpick.index.host_pages import sha256_of
+from torchpick.index.index_places import IndexPlaces
+from torchpick.index.listing import WheelTarget
+from torchpick.index.listing import parse as links_of
+from torchpick.index.ranges import CHUNK, FileSource, RemoteSource
+from torchpick.index.user_index import IndexTarget, UserIndex
+from torchpick.model.machine import Platform
+
+AGAIN = "check the connection and try again"
+FOUND = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "
+
+
+@pytest.mark.parametrize(
+    ("answer", "message", "hint"),
+    [
+        (packed(b"x", 2), "the server compresses with `gzip, gzip`, which was not requested", AGAIN),
+        (HEAD + b"Content-Encoding: " + b"z" * 50 + b"\r\n\r\nx",
+         f"the server compresses with `{'z' * 40}`, which was not requested", AGAIN),
+        (packed(bytes(3 << 20), 1), "the page is larger than 2 MiB",
+         "check that the address is an index of Python packages"),
+        (HEAD + b"Content-Encoding: gzip\r\n\r\nnonsense", "what the server sent is not gzip", AGAIN),
+        (HEAD + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b"x" * 99)[:-7],
+         "the server stopped in the middle", AGAIN),
+        (FOUND + b"file:///etc/passwd\r\n\r\n", "the server redirects to something that is not a web address", AGAIN),
+        (FOUND + b"/simple/x/\r\n\r\n", "the server redirects in a circle", "check the address"),
+        (b"HTTP/1.1 451 No\r\nContent-Length: 0\r\n\r\n", "the server answered 451", AGAIN),
+        (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "the server answered 401",
+         "put the credentials in netrc or the URL"),
+    ],
+)  # fmt: skip
+def test_what_a_page_is_refused_for(answer: bytes, message: str, hint: str) -> None:
+    limits = Limits(page=2 << 20, pauses=())
+    with rude(once(answer)) as url, Client(limits) as client, pytest.raises(NetworkError) as caught:
+        client.get(f"{url}#fragment", absent=True)
+
+    assert (caught.value.message, caught.value.hint) == (f"{url}: {message}", hint)
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_a_page_may_be_absent_where_that_is_allowed(status: int) -> None:
+    answer = f"HTTP/1.1 {status} No\r\nContent-Length: 2\r\n\r\nno".encode()
+    with rude(once(answer)) as url, Client() as client:
+        found = client.get(url, absent=True)
+
+        assert (found.url, found.status, found.body) == (url, status, b"")
+        with pytest.raises(NetworkError, match=f"answered {status}"):
+            client.get(url)
+
+
+def test_a_web_address_is_one_of_the_web() -> None:
+    with Client() as client:
+        for url, hint in (("http://x:y/", "check its spelling"), ("ftp://x/", "only http and https are supported")):
+            with pytest.raises(NetworkError) as caught:
+                client.get(url)
+            assert (caught.value.message, caught.value.hint) == (f"{url} is not a valid web address", hint)
+
+
+@pytest.mark.parametrize(("steps", "arrives"), [(0, True), (10, True), (11, False)])
+def test_ten_redirects_are_followed(steps: int, arrives: bool) -> None:
+    def site(path: str) -> Answer:
+        left = int(path[1:])
+        return Answer(302, b"", {"Location": str(left - 1)}) if left else Answer(200, b"page")
+
+    with Loopback({"127.0.0.1": site}).running() as server, Client() as client:
+        if arrives:
+            assert client.get(f"{server.url}/{steps}").url == f"{server.url}/0"
+        else:
+            with pytest.raises(NetworkError, match="in a circle"):
+                client.get(f"{server.url}/{steps}")
+    assert len(server.log) == min(steps, 10) + 1
+
+
+def test_a_command_ends_within_a_minute_and_reads_no_more_than_a_page() -> None:
+    limits = Limits()
+
+    assert max(limits.connect, limits.silence, limits.grace, sum(limits.pauses)) < limits.total < 60
+    assert (limits.slowest, limits.page, limits.redirects) == (4096, 16 << 20, 10)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.make(tmp_path_factory.mktemp("ca"), ("localhost",))
+
+
+@pytest.fixture
+def https(authority: Authority) -> Iterator[str]:
+    """A server that speaks TLS, without a proxy before it."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                with (
+                    suppress(ssl.SSLError),
+                    authority.tls.wrap_socket(listener.accept()[0], server_side=True) as inside,
+                ):
+                    inside.recv(65536)
+                    inside.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\npage")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"https://localhost:{listener.getsockname()[1]}/"
+    with suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join()
+
+
+def test_the_certificates_of_the_settings_are_trusted_and_no_others(https: str, authority: Authority) -> None:
+    with Client(environ={"SSL_CERT_FILE": str(authority.certificate)}) as client:
+        assert client.get(https).body == b"page"
+    with Client(environ={}) as client, pytest.raises(NetworkError) as caught:
+        client.get(https)
+    assert caught.value.message.startswith(f"{https}: cannot reach the server (")
+    assert caught.value.hint == "specify the certificates to trust: `export SSL_CERT_FILE=/path/to/ca.pem`"
+
+
+def test_pips_own_certificates_count_unless_a_variable_names_others(authority: Authority, tmp_path: Path) -> None:
+    conf, name = tmp_path / "pip.conf", authority.certificate.name
+    conf.write_text(f"[global]\ncert = ~/{name}\n")
+    (tmp_path / name).write_bytes(authority.certificate.read_bytes())
+    environ = {"PIP_CONFIG_FILE": str(conf)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(tmp_path))
+        patch.setenv("USERPROFILE", str(tmp_path))
+        assert len(connection.certificates(environ).get_ca_certs()) == 1
+    conf.write_text(f"[global]\ncert = {tmp_path / 'none.pem'}\n")
+    with pytest.raises(NetworkError, match=r"pip's `cert`: cannot read the certificates in .*none\.pem: ") as caught:
+        connection.certificates(environ)
+    assert caught.value.hint == "set it to a file of certificates in PEM format, or unset pip's `cert`"
+    assert connection.certificates({**environ, "PIP_CERT": str(authority.certificate)}).get_ca_certs()
+    assert connection.certificates({"SSL_CERT_FILE": str(tmp_path)}).get_ca_certs() == []  # a folder of them
+    conf.write_text("[global\n")
+    assert len(connection.certificates(environ).get_ca_certs()) > 50
+
+
+@pytest.mark.parametrize(
+    ("variables", "proxies"),
+    [
+        ({}, (None, None)),
+        ({"http_proxy": "p.example:8080"}, ("http://p.example:8080", None)),
+        ({"https_proxy": "https://p.example"}, (None, "https://p.example")),
+        ({"all_proxy": "socks5://p.example", "https_proxy": "http://q.example"}, ("socks5://p.example", "http://q.example")),
+        ({"all_proxy": "p.example", "no_proxy": "host.example"}, (None, None)),
+    ],
+)  # fmt: skip
+def test_the_proxy_of_a_server(
+    variables: dict[str, str], proxies: tuple[str | None, str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert tuple(connection.proxy(scheme, "host.example") for scheme in ("http", "https")) == proxies
+
+
+def test_a_proxy_that_cannot_be_used_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "gopher://me:secret@p.example")
+    with Client() as client, pytest.raises(NetworkError) as caught:
+        client.get("http://host.example/")
+
+    assert caught.value.message == "the proxy gopher://me:****@p.example cannot be used"
+    assert caught.value.hint == "check http_proxy, https_proxy and all_proxy; a SOCKS proxy needs `pip install socksio`"
+
+
+class Recorded(httpcore.NetworkStream):
+    """A connection that writes down what it is given to do, and for how long at most."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[object, ...]] = []
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.done.append(("read", max_bytes, timeout))
+        return b"bytes"
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self.done.append(("write", buffer, timeout))
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        assert ssl_context.check_hostname
+        self.done.append(("tls", server_hostname, timeout))
+        return self
+
+    def get_extra_info(self, info: str) -> object:
+        return f"its {info}"
+
+    def close(self) -> None:
+        self.done.append(("close",))
+
+
+def test_a_step_of_a_connection_takes_no_longer_than_the_request_has_left() -> None:
+    inner, watch = Recorded(), connection.Watch()
+    stream = connection.WatchedStream(inner, watch)
+    assert (watch.left(5.0), watch.left(None)) == (5.0, float("inf"))
+    watch.until(time.monotonic() + 100)
+
+    assert stream.read(7, 5.0) == b"bytes"
+    stream.write(b"x", 6.0)
+    secure = stream.start_tls(ssl.create_default_context(), "host.example", 7.0)
+    assert stream.get_extra_info("socket") == "its socket"
+    stream.close()
+
+    assert isinstance(secure, connection.WatchedStream)
+    assert inner.done == [("read", 7, 5.0), ("write", b"x", 6.0), ("tls", "host.example", 7.0), ("close",)]
+    secure.read(7)
+    assert 90 < float(str(inner.done[-1][2])) <= 100
+    watch.until(time.monotonic())
+    for step in (lambda: stream.read(7), lambda: secure.write(b"x"), lambda: watch.left(9.0)):
+        with pytest.raises(httpcore.ReadTimeout, match="the deadline has passed"):
+            step()
+
+
+NO_RANGES = "its ranges cannot be used: download the file and inspect that"
+
+
+@pytest.mark.parametrize(
+    ("mood", "kind", "message", "hint"),
+    [
+        ("wrong range", RangesUnsupportedError,
+         "{}: asked for bytes 1000-2123, the server sent 1003-2126",
+         "its ranges cannot be trusted: download the file and inspect that"),
+        ("gzip", RangesUnsupportedError, "the server of {} compresses what it sends", NO_RANGES),
+        ("changed", IntegrityError, "{} changed while it was read", "run the command again"),
+        ("416", IntegrityError, "{} changed while it was read", "run the command again"),
+        ("no ranges", IntegrityError, "{} changed while it was read", "run the command again"),
+        ("404", NetworkError, "{}: the server answered 404",
+         "check the address: the wheel host answers 403 for files it does not have"),
+        ("hang up", BrokenOffError, "{}: Server disconnected without sending a response.", AGAIN),
+    ],
+)  # fmt: skip
+def test_what_a_range_is_refused_for(
+    host: Host, client: Client, mood: str, kind: type[TorchpickError], message: str, hint: str
+) -> None:
+    host.files["/file.whl"], host.tags["/file.whl"] = bytes(200_000), '"one"'
+    url = f"{host.url}/file.whl"
+    source = RemoteSource(f"{url.replace('//', '//me:secret@')}#sha256=00", client)
+    host.mood, host.after = mood, 1
+    with pytest.raises(kind) as caught:
+        source.read(1000, 100)
+
+    shown = url.replace("//", "//me:****@")
+    assert (type(caught.value), caught.value.message, caught.value.hint) == (kind, message.format(shown), hint)
+    with pytest.raises(IntegrityError) as caught:
+        source.read(199_990, 11)
+    assert (caught.value.message, caught.value.hint) == (f"{shown} has no bytes at 199990", "the file is damaged")
+    with pytest.raises(IntegrityError):
+        source.read(-1, 5)
+
+
+def test_a_range_is_asked_for_with_a_little_beyond_and_never_past_the_end(host: Host, client: Client) -> None:
+    host.files["/file.whl"] = bytes(1_000_000)
+    source = RemoteSource(f"{host.url}/file.whl", client)
+    tail = 1_000_000 - (112 << 10)
+
+    source.read(100, 50)
+    source.read(200, 100)  # in what came with it
+    source.expect([(2000, 3000), (3500, 4000), (500_000, 600_000), (590_000, 595_000)], 500)
+    source.read(2000, 1000)
+    source.read(500_000, 10)
+    source.read(tail - 100, 100)
+    source.read(tail - 100, 200)
+    source.close()
+
+    assert [seen.range for seen in host.seen[1:]] == [
+        "bytes=100-1173", "bytes=2000-5023", "bytes=500000-601023",
+        f"bytes={tail - 100}-{tail + 1023}", f"bytes={tail - 100}-{tail + 1023}",
+    ]  # fmt: skip
+    assert source.requests == 6
+
+
+def test_a_file_of_this_computer_is_read_by_ranges_too(tmp_path: Path) -> None:
+    path, data = tmp_path / "file.whl", os.urandom(2 * CHUNK + 10)
+    path.write_bytes(data)
+    news: list[object] = []
+    source = FileSource(path, news.append)
+
+    chunks = list(source.stream(5, 2 * CHUNK))
+    assert b"".join(chunks) == data[5 : 2 * CHUNK + 5]
+    assert [len(chunk) for chunk in chunks] == news == [CHUNK, CHUNK]
+    assert (source.size, source.bytes_read, source.requests) == (len(data), 2 * CHUNK, 0)
+    assert list(source.stream(5, 0)) == []
+    with pytest.raises(IntegrityError) as caught:
+        source.read(len(data) - 4, 10)
+    assert caught.value.message == f"{path} ends 6 bytes early"
+    assert caught.value.hint == "the file is cut off: download it again"
+    source.close()
+    with pytest.raises(WheelError, match=r"cannot read .*none\.whl: No such file") as missing:
+        FileSource(tmp_path / "none.whl")
+    assert missing.value.hint == "check the path and its permissions"
+
+
+def test_the_hash_of_a_file(tmp_path: Path) -> None:
+    data = os.urandom(3 << 20)
+    (tmp_path / "a b.whl").write_bytes(data)
+
+    assert sha256_of((tmp_path / "a b.whl").as_uri()) == hashlib.sha256(data).hexdigest()
+    with pytest.raises(WheelError, match=r"none\.whl: cannot be read: No such file") as caught:
+        sha256_of((tmp_path / "none.whl").as_uri())
+    assert caught.value.hint == "check the path"
+
+
+TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+
+
+def test_the_metadata_beside_a_wheel(host: Host, client: Client) -> None:
+    host.files["/pkg-1.0-py3-none-any.whl.metadata"] = b"Name: pkg\n"
+    digest = hashlib.sha256(b"Name: pkg\n").hexdigest()
+    index = UserIndex(IndexPlaces(()), client)
+
+    def read(attributes: str, base: str = f"{host.url}/") -> str | None:
+        [link] = links_of(f"<a href=pkg-1.0-py3-none-any.whl {attributes}>x</a>".encode(), base)
+        return index.metadata(link)
+
+    assert read("data-core-metadata") == read(f"data-core-metadata=sha256={digest}") == "Name: pkg\n"
+    assert (read(""), read("data-core-metadata", f"{host.url}/none/")) == (None, None)
+    assert read("data-core-metadata", "file:///srv/") is None
+    with pytest.raises(IntegrityError, match="the hash of its metadata does not match the index") as caught:
+        read(f"data-core-metadata=sha256={'0' * 64}")
+    assert caught.value.hint == "try again"
+
+
+def test_a_python_of_an_unknown_patch_level_is_taken_for_a_late_one() -> None:
+    assert TARGET.full_version == "3.12.99"
+    assert TARGET._replace(version="3.12.4").full_version == "3.12.4"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "message", "hint"),
+    [
+        ("pkg==", "`pkg==` is neither a file nor a valid requirement",
+         "write it as `name`, `name==1.2.3` or `name>=1.2`"),
+        ("pkg @ https://me:secret@x.example/p.whl",
+         "`pkg @ https://me:****@x.example/p.whl` has an address or a condition, which inspect does not support",
+         "write it as `name`, `name==1.2.3` or `name>=1.2`"),
+        ("pkg ; python_version > '3'",
+         "`pkg ; python_version > '3'` has an address or a condition, which inspect does not support",
+         "write it as `name`, `name==1.2.3` or `name>=1.2`"),
+    ],
+)  # fmt: skip
+def test_what_is_no_requirement_of_an_index(requirement: str, message: str, hint: str) -> None:
+    with pytest.raises(RequirementError) as caught:
+        user_index.check(requirement)
+
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "wanted", "message", "hint"),
+    [
+        ("other>1", WheelTarget("3.12", "linux-s390x", "2.28"), "`other>1`: other is not on {}",
+         "that is from pip's settings; `PIP_INDEX_URL=URL` specifies another index"),
+        ("pkg>7", WheelTarget("3.12", "linux-s390x", "2.28"),
+         "`pkg>7`: {} has no wheel of it for Python 3.12 on linux-s390x with glibc 2.28, but 6.0, 5.0, 4.0, 3.0, 2.0",
+         "request another version, `pkg==VERSION`; `--python`, `--platform` and `--glibc` another machine"),
+        ("pkg>7", WheelTarget("3.14t", "windows-x86_64"),
+         "`pkg>7`: {} has no wheel of it for Python 3.14t on windows-x86_64, but 6.0, 5.0, 4.0, 3.0, 2.0",
+         "request another version, `pkg==VERSION`; `--python`, `--platform` and `--glibc` another machine"),
+        ("empty", WheelTarget("3.12", "windows-x86_64"),
+         "`empty`: {} has no wheel of it for Python 3.12 on windows-x86_64, but no wheel at all",
+         "request another version, `empty==VERSION`; `--python`, `--platform` and `--glibc` another machine"),
+    ],
+)  # fmt: skip
+def test_what_the_index_has_in_place_of_what_was_asked(
+    requirement: str, wanted: WheelTarget, message: str, hint: str, tmp_path: Path
+) -> None:
+    for version in range(1, 7):
+        wheel = TinyWheel("pkg", f"{version}.0")
+        (tmp_path / "pkg").mkdir(exist_ok=True)
+        (tmp_path / "pkg" / wheel.filename).write_bytes(wheel.content)
+    (tmp_path / "empty").mkdir()
+    environ = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": tmp_path.as_uri(), "PIP_FIND_LINKS": "https://[x"}
+    environ = {name: value for name, value in environ.items() if name != "PIP_FIND_LINKS"}
+    with pytest.raises(WheelError) as caught:
+        user_index.locate(requirement, wanted, environ)
+
+    assert (caught.value.message, caught.value.hint) == (message.format(tmp_path.as_uri()), hint)
+    assert caught.value.code == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("specifier", "version"), [("", "1.0"), ("==2.*", None), ("==2.0", "2.0"), ("===2.0", "2.0"), (">=1", "1.0")]
+)
+def test_a_yanked_wheel_is_taken_where_it_is_named_exactly(specifier: str, version: str | None) -> None:
+    page = b"<a href=pkg-1.0-py3-none-any.whl>x</a><a href=pkg-2.0-py3-none-any.whl data-yanked>x</a>"
+    found = user_index.fitting(links_of(page, "https://host.example/"), specifier, TARGET)
+
+    assert [link.wheel.version for link in found[:1]] == ([] if version is None else [version])
