@@ -6,12 +6,13 @@ import pytest
 
 from tests.decide.test_stack import machine
 from torchpick.decide import answer as answers
-from torchpick.decide.answer import Question, StayingTorch
+from torchpick.decide.answer import Answer, Question, StayingTorch
 from torchpick.decide.demands import PackageDemand
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import DEFAULT_INDEX
-from torchpick.model.request import Wish
+from torchpick.model.machine import Note
+from torchpick.model.request import Limit, Wish
 
 PLATFORM = "linux-x86_64"
 DEFAULT = Wish(backends=(DEFAULT_INDEX,))
@@ -28,15 +29,87 @@ DEFAULT = Wish(backends=(DEFAULT_INDEX,))
     ],
 )
 def test_the_installed_torch_stays_where_it_runs(stays: StayingTorch, taken: str, wanted: tuple[str, ...]) -> None:
-    knowledge = Knowledge({})
     question = Question(Wish(), tuple(map(PackageDemand, (*wanted, "torch") if wanted else ())), stays)
 
-    found = answers.answer(
+    found = answered(question)
+
+    assert found.pick.version == taken
+    assert found.question == question
+
+
+def answered(question: Question) -> Answer:
+    knowledge = Knowledge({})
+    return answers.answer(
         question,
         (machine(),),
         lambda wish: knowledge.table((PLATFORM,), default_index=DEFAULT_INDEX in wish.backends),
         lambda: KnownPackages({}, PLATFORM),
     )
 
-    assert found.pick.version == taken
-    assert found.question == question
+
+def limits(*texts: str) -> tuple[Limit, ...]:
+    return tuple(Limit(*text.split(" "), f"limits.txt line {line}") for line, text in enumerate(texts, 1))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "texts", "bound", "without"),
+    [
+        ((), ("torch <2.9", "numpy <2", "torch <3"), "torch<2.9 in limits.txt line 1", "torch 2.15.0+cu132"),
+        (("torchvision",), ("torchvision <0.24",), "torchvision<0.24 in limits.txt line 1", "torch 2.15.0+cu132"),
+        (("vllm",), ("vllm <0.12",), "vllm<0.12 in limits.txt line 1", "torch 2.14.0+cu130"),
+        (("ctranslate2",), ("ctranslate2 <4.6",), "ctranslate2<4.6 in limits.txt line 1", "ctranslate2 4.8.5"),
+        (
+            ("vllm", "torchvision"),
+            ("torch <2.9", "vllm <0.12", "torchvision <0.24", "torchaudio <2.8"),
+            "torch<2.9 in limits.txt line 1 and vllm<0.12 in limits.txt line 2 and "
+            "torchvision<0.24 in limits.txt line 3",
+            "torch 2.14.0+cu130",
+        ),
+        ((), ("torch <3", "numpy <2"), None, None),
+    ],
+)  # fmt: skip
+def test_what_limits_changed_is_said_with_their_places(
+    wanted: tuple[str, ...], texts: tuple[str, ...], bound: str | None, without: str | None
+) -> None:
+    demands = tuple(map(PackageDemand, wanted))
+    companions = dict.fromkeys((name for name in wanted if name == "torchvision"), "")
+    beyond = demands if {*wanted} - {"torchvision"} else ()
+
+    found = answered(Question(Wish(companions=companions, limits=limits(*texts)), beyond))
+
+    said = [note.text for note in found.pick.notes if note.code == "CONSTRAINED"]
+    assert said == ([] if bound is None else [f"bound by {bound}; without that it would be {without}"])
+    assert said == [note.text for note in found.environment.notes if note.code == "CONSTRAINED"] or not beyond
+    assert " and ".join(limit.text for limit in found.bound_by[:3]) == (bound or "")
+
+
+@pytest.mark.parametrize("wanted", [(), ("vllm",)])
+def test_an_answer_that_takes_versions_of_a_former_one_is_bound_as_that_was(wanted: tuple[str, ...]) -> None:
+    demands = tuple(map(PackageDemand, wanted))
+    former = answered(Question(Wish(limits=limits("torch <2.9")), demands))
+    other = Note("OTHER", "something else")
+    former = former._replace(pick=former.pick._replace(notes=(other, *former.pick.notes)))
+    again = answered(Question(Wish(torch="<2.9"), (*demands, PackageDemand("torch", "<2.9")) if wanted else ()))
+
+    found = answers.bound_as(former, again)
+
+    bound = next(note for note in former.pick.notes if note.code == "CONSTRAINED")
+    assert former.bound_by == found.bound_by == limits("torch <2.9")
+    assert found.pick.notes == (*again.pick.notes, bound)
+    assert found.environment.notes == ((*again.environment.notes, bound) if wanted else ())
+    assert answers.bound_as(again, former) == former
+
+
+def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:
+    given = answered(Question(Wish(), (PackageDemand("vllm"), PackageDemand("nobodys"))))
+
+    found = answers.saying_unjudged(given, "torchpick plan vllm nobodys")
+
+    note = Note("NOT_JUDGED", "not judged: nobodys; `torchpick plan vllm nobodys` does")
+    assert found.pick.notes == (*given.pick.notes, note)
+    hint = "`torchpick plan vllm nobodys` also looks for versions that the table does not know"
+    assert found.environment.hints == (hint, *given.environment.hints)
+    assert (given.unknown, answered(Question(Wish())).unknown) == ({"nobodys": ""}, {})
+    assert given.taken == {"torch": given.pick.version, **given.judged}
+    assert given.judged.keys() >= {"vllm"}
+    assert given.judged.keys().isdisjoint({"torch", "torchvision", "torchaudio", "nobodys"})

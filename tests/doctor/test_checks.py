@@ -518,6 +518,8 @@ def test_a_library_with_part_of_its_code_is_told_where_the_rest_runs(monkeypatch
     assert str(finding.advice).startswith("LU of large matrices")
     assert list(gpusupport.partial(subject())) == []
     assert asked == [["one"]]
+    partial = partial._replace(name="libtorch_of_nobody.so")
+    assert only(gpusupport.partial(there)).advice is None
 
 
 @pytest.mark.parametrize(

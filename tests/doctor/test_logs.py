@@ -53,6 +53,7 @@ def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -
     [
         ([b"plain", b" \xff\xfe text"], [b"plain", b" \xff\xfe text"]),
         ([b"plain", codecs.BOM_UTF16_LE], [b"plain", codecs.BOM_UTF16_LE]),
+        ([b"plain", b"", codecs.BOM_UTF16_LE], [b"plain", b"", codecs.BOM_UTF16_LE]),
         ([b"", codecs.BOM_UTF16_LE + "ä".encode("utf-16-le")], [b"", "ä".encode()]),
         ([codecs.BOM_UTF16_BE + "ä".encode("utf-16-be")], ["ä".encode()]),
         ([codecs.BOM_UTF16_LE + b"a", b"\0b\0"], [b"", b"ab"]),

@@ -145,8 +145,8 @@ def runtimes(subject: Subject) -> Iterator[Finding]:
 
 
 def _stem(package: Distribution) -> str:
-    stem, mark, digits = package.name.rpartition("-cu")
-    return stem if mark and digits.isdigit() else package.name
+    stem, _, digits = package.name.rpartition("-cu")
+    return stem if digits.isdigit() else package.name
 
 
 def _major(package: Distribution) -> str:

@@ -54,7 +54,7 @@ def lacking(subject: Subject) -> Iterator[Finding]:
     """Packages that torch or a companion requires, and libraries that the loader finds nowhere: each said once."""
     absent = absent_libraries(subject)
     demands = depends.missing(subject)
-    yield from required(demands, cuda_is_found=bool(demands) and _cuda_is_found(subject, absent))
+    yield from required(demands, cuda_is_found=_cuda_is_found(subject, absent))
     # These are said with the package that should have brought them, or with the CUDA that does not belong.
     said = {demand.by.label for demand in demands if demand.name.startswith(_OF_CUDA)}
     yield from nowhere(absent, said | (gpucode.mixed(subject) if absent else set()))
