@@ -265,11 +265,12 @@ def test_a_container_is_not_to_blame_where_the_torch_in_it_cannot_run(gpu: str, 
 
 
 def test_the_package_and_the_machine_of_a_text_stand_in_what_is_to_be_done() -> None:
-    cures = ("`torchpick plan PACKAGE --gpu NAME --driver VERSION`",)
+    cures = ("`torchpick plan torch==X.Y.Z PACKAGE --gpu NAME --driver VERSION`",)
     row = Signature("ONE", "T", (), "M", (), cures, (), (), (), install=False, follows=())
 
-    assert row.about("vllm", "--gpu sm_61").cures == ("`torchpick plan vllm --gpu sm_61`",)
-    assert row.about(None, "").cures == row.cures
+    named = {"PACKAGE": "vllm", "torch==X.Y.Z": "torch==2.9.1", "--gpu NAME --driver VERSION": "--gpu sm_61"}
+    assert row.about(named).cures == ("`torchpick plan torch==2.9.1 vllm --gpu sm_61`",)
+    assert row.about(dict.fromkeys(named)).cures == row.cures
 
 
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,7 +384,7 @@ def test_no_torch_is_advised_for_another_program(home: Home) -> None:
 def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: str, home: Home) -> None:
     (error,) = explained(home, text).errors
 
-    assert f"`torchpick plan {package}` names versions" in error.cause.cures[0]
+    assert f"`torchpick plan torch {package} --gpu NAME --driver VERSION` names versions" in error.cause.cures[0]
 
 
 @pytest.mark.parametrize(

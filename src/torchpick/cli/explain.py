@@ -37,8 +37,12 @@ def run(args: Arguments) -> int:
         print(console.dated(answer, session.knowledge.rules.date))
         return 0
     bold, width = console.painter(), console.width()
-    # What is wrong here comes first, then what has to do with an install at all, else the order of the text.
-    errors = sorted(found.errors, key=lambda one: (not one.is_here, not one.cause.install))
+    # What is wrong here comes first, then what has to do with an install at all and follows from nothing else.
+    causes = {each.match.signature.id for each in found.errors}
+    errors = sorted(
+        found.errors,
+        key=lambda one: (not one.is_here, not one.cause.install or not causes.isdisjoint(one.match.signature.follows)),
+    )
     shown = errors if args.more else errors[:1]
     print("\n\n".join(block(_lines(each, whole=args.more), width, bold) for each in shown))
     also = [each.cause.id for each in errors[len(shown) :]]

@@ -81,7 +81,9 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     )
     request, mentioned = _with_mentions(session, said)
     flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags)
-    known = {row.id: row.about(said.facts.get("package"), flags) for row in known.values()}
+    torch = "torch" if said.torch is None else f"torch=={said.torch.partition('+')[0]}"
+    named = {"PACKAGE": said.facts.get("package"), "torch==X.Y.Z": torch, "--gpu NAME --driver VERSION": flags}
+    known = {row.id: row.about(named) for row in known.values()}
     facts = _facts(said, request, session)
     alone = Explanation(_explained(matches, facts, known))
     is_described = said.torch and (request.gpus is not None or session.given_gpus)

@@ -84,8 +84,8 @@ def nowhere(absent: Sequence[Absent], said: set[str]) -> Iterator[Finding]:
     of_torch = {each.library for each in absent if each.wanted_by.startswith("torch ")}
     for package in dict.fromkeys(each.wanted_by for each in absent):
         mine = package.startswith("torch ")
-        libraries = [each.library for each in absent if each.wanted_by == package]
-        libraries = [library for library in libraries if mine or library not in of_torch]
+        wanted = (each.library for each in absent if each.wanted_by == package)
+        libraries = [library for library in wanted if mine or library not in of_torch]
         linking = [library for library in libraries if binaries.is_of_torch(library)]
         libraries = linking if package in said else libraries
         if not libraries:
@@ -140,9 +140,13 @@ def _opened(subject: Subject, elsewhere: LoaderFolders) -> Iterator[Absent]:
     """The libraries that a package opens by name (its own metadata does not say so) and that are nowhere."""
     here = subject.environment
     rows = ((package, gpucode.row_of(package, subject.known)) for package in here.named(""))
-    opened = [(package, library) for package, row in rows if row is not None for library in row.needs]
-    nowhere = [(package, library) for package, library in opened if not library.startswith("libcuda.so")]
-    nowhere = [(package, library) for package, library in nowhere if not elsewhere.has(library)]
+    nowhere = [
+        (package, library)
+        for package, row in rows
+        if row is not None
+        for library in row.needs
+        if not library.startswith("libcuda.so") and not elsewhere.has(library)
+    ]
     if nowhere:
         held = {path.rpartition("/")[2] for package in here.named("") for path in distributions.libraries(package)}
         yield from (Absent(library, package.label) for package, library in nowhere if library not in held)

@@ -44,18 +44,17 @@ def missing(subject: Subject) -> Iterator[Finding]:
 
 def broken(subject: Subject) -> Iterator[Finding]:
     """Installed by its metadata, and not there; or there without some of its files."""
-    here, torch = subject.environment, subject.torch
-    recorded = here.find("torch")
-    if torch is None and recorded is not None:
+    torch, recorded = subject.torch, subject.environment.find("torch")
+    if recorded is None:
+        return
+    if torch is None:
         yield Finding(
             Ailment.TORCH_BROKEN,
             f"{recorded.label} is recorded as installed, and torch/version.py is not there",
             {"folder": recorded.folder, "version": recorded.version},
             by_torch=True,
         )
-    if torch is None:
-        return
-    if recorded is not None and (lost := gone(recorded)):
+    elif lost := gone(recorded):
         yield Finding(
             Ailment.TORCH_BROKEN,
             f"{torch.label} lacks {some_of(lost)}",

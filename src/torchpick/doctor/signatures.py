@@ -19,8 +19,6 @@ _BEFORE, _BEHIND = 2048, 4096
 # And so many lines.
 _SPAN = 2
 _MOST_SHOWN = 300
-# What a fix says of a machine that is not known.
-_MACHINE = "--gpu NAME --driver VERSION"
 
 
 class Case(Noun):
@@ -72,10 +70,12 @@ class Signature(Noun):
         found = (known[case.cause].cause(facts, known) for case in self.cases if facts >= {*case.where})
         return next(found, self)
 
-    def about(self, package: str | None, machine: str) -> Signature:
-        """The same with a package's name and a machine's flags in what is to be done, where they are known."""
-        cures = (cure.replace("PACKAGE", package or "PACKAGE") for cure in self.cures)
-        return self._replace(cures=tuple(cure.replace(_MACHINE, machine or _MACHINE) for cure in cures))
+    def about(self, named: Mapping[str, str | None]) -> Signature:
+        """The same with what is known of the text (a package, its torch, a machine's flags) in what is to be done."""
+        cures = self.cures
+        for name, known in named.items():
+            cures = tuple(cure.replace(name, known or name) for cure in cures)
+        return self._replace(cures=cures)
 
 
 class Match(Noun):
