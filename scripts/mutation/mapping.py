@@ -18,7 +18,7 @@ _TESTS = {
     "decide": ["tests/decide", "tests/laws", "tests/cli", "tests/test_cases.py"],
     "model": ["tests/model", "tests/laws", "tests/test_cases.py"],
     "cli": ["tests/cli", "tests/show", "tests/test_cases.py"],
-    "knowledge": ["tests/knowledge", "tests/test_cases.py"],
+    "knowledge": ["tests/knowledge", "tests/test_cases.py", "tests/test_refresh.py", "tests/test_damage.py"],
     "environment": ["tests/environment", "tests/installers", "tests/install", "tests/doctor"],
     "machine": ["tests/machine", "tests/cluster", "tests/cli", "tests/test_cases.py"],
     "index": ["tests/index", "tests/wheels", "tests/install"],

@@ -1,0 +1,284 @@
+"""The rules are those of the readable files, the cache lies over what was shipped, and each has its own place."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchpick.errors import CompatError, TorchpickError
+from torchpick.knowledge import indexes, locations, pairings
+from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.gpuindex import Names, PciIds
+from torchpick.knowledge.locations import base_key, cache_dir, compat_dir, table_file
+from torchpick.model.arch import Arch
+from torchpick.model.build import WHEEL_HOST, Build
+from torchpick.model.fields import Fields
+from torchpick.model.machine import Platform
+
+LINUX = "linux-x86_64"
+
+
+def file(name: str) -> Any:
+    return json.loads((Path(os.environ["TORCHPICK_COMPAT_DIR"]) / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def per_os(row: dict[str, str]) -> dict[str, str]:
+    return {os: row[os] for os in ("linux", "windows") if row.get(os)}
+
+
+def pair(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+def test_the_rules_of_drivers_are_those_of_the_file() -> None:
+    drivers, found = file("drivers"), Knowledge(os.environ).rules.drivers
+
+    assert found.toolkits == {row["cuda"]: per_os(row) for row in file("index/rules")["toolkits"]}
+    assert found.majors == {row["cuda_major"]: per_os(row) for row in drivers["majors"]}
+    assert sorted(found.branches) == sorted(
+        (row["branch"], row["cuda"], row["windows_last"]) for row in drivers["branches"]
+    )
+    assert [branch.number for branch in found.branches] == sorted(branch.number for branch in found.branches)
+    listed = {pair(each): row["branch"] for row in drivers["last_branch"] for each in row["capabilities"]}
+    assert found.last_branch == listed
+    first = {pair(each): per_os(row) for row in drivers["first_driver"] for each in row["capabilities"]}
+    assert found.first_driver == first
+    assert found.unified_tegra == drivers["unified_tegra"]["linux"]
+    assert [cuda for cuda, _ in found.generations] == sorted((cuda for cuda, _ in found.generations), key=pair)
+    assert dict(found.generations)["11.8"] == {3, 5, 6, 7, 8, 9}
+
+
+def test_the_rules_of_amds_gpus_are_those_of_the_file() -> None:
+    amd, found = file("amd"), Knowledge(os.environ).rules.amd
+
+    assert [(gap.since, gap.before, [*map(str, gap.lacks)]) for gap in found.gaps] == [
+        (row["from"], row["before"], row["lacks"]) for row in amd["rocblas"]
+    ]
+    assert [([*map(str, each.targets)], each.version, each.works, each.why) for each in found.overrides] == [
+        (row["targets"], row["as"], row["works"], row["why"]) for row in amd["overrides"]
+    ]
+
+
+def test_the_kinds_of_gpu_are_those_of_the_file() -> None:
+    table = Knowledge(os.environ).rules
+    known = {str(kind.arch): (kind.generation, kind.examples, kind.platforms) for kind in table.kinds}
+
+    assert known["sm_61"] == ("Pascal", ("GeForce GTX 1080 Ti", "Tesla P40"), ())
+    assert known["sm_87"][0] == "Ampere"
+    assert known["sm_87"][2] == ("linux-aarch64",)
+    assert len(known) == len(table.kinds) > 20
+    assert table.date == "2026-11-22"
+    assert "torchvision 0.29.2" in table.excluded["3.14.1"]
+
+
+def test_the_floors_of_triton_that_are_sure() -> None:
+    rows = [{"from": "2.0", "floor": "7.0", "confidence": "high"}, {"from": "3.0", "floor": "8.0", "confidence": "low"}]
+
+    assert indexes.triton_floors(Fields({"triton": rows})) == [("2.0", (7, 0))]
+
+
+def test_the_first_remedy_of_a_cause() -> None:
+    causes = [{"id": "a", "cures": ["do this", "or that"]}, {"id": "b", "cures": []}]
+
+    assert indexes.first_remedies(Fields({"signatures": causes})) == {"a": "do this"}
+
+
+def test_a_name_belongs_to_products_of_its_line_alone() -> None:
+    names = Names.from_json(
+        Fields(
+            {
+                "capabilities": ["6.1", "7.5"],
+                "full": {"geforcex": "6.1", "quadroy": "7.5 ?"},
+                "core": {"x": "g6.1 w7.5", "z": "g6.1 d6.1"},
+                "products": ["GeForce X", "Quadro Y"],
+                "product_capabilities": ["6.1", "7.5 ?"],
+                "sold_most": {"x": "6.1"},
+                "mig": {},
+                "arm_only": ["arm"],
+            }
+        )
+    )
+
+    assert names.products == (("GeForce X", "6.1"), ("Quadro Y", "7.5 ?"))
+    assert {name: names.capabilities_of(name) for name in ("geforcex", "quadrox", "gtsx", "x", "teslax", "rtxz")} == {
+        "geforcex": {"6.1"}, "quadrox": {"7.5"}, "gtsx": {"6.1"}, "x": {"6.1", "7.5"}, "teslax": set(), "rtxz": {"6.1"},
+    }  # fmt: skip
+    assert names.written("Quadro Y") is None
+    z = names.written("NVIDIA Z-arm")
+    assert z is None
+    found = names.written("GTX Z")
+    assert found is not None
+    assert (found.name, str(found.arch), found.platform) == ("GTX Z", "sm_61", None)
+
+
+def test_a_device_id_that_is_listed_answers_before_the_range_that_it_is_in() -> None:
+    ids = PciIds.from_json(
+        Fields(
+            {
+                "pci_ranges": [[0x1000, 0x10FF, "6.1"], [0x1100, 0x11FF, "7.5"]],
+                "pci_devices": {"1001": "5.2", "1002": None, "2000": "8.0"},
+            }
+        )
+    )
+    found = {device: ids.arch(device) for device in (0x1000, 0x10FF, 0x1100, 0x1001, 0x1002, 0x2000, 0x2001, 0xFFF)}
+
+    assert [None if arch is None else str(arch) for arch in found.values()] == [
+        "sm_61", "sm_61", "sm_75", "sm_52", None, "sm_80", None, None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("environ", "platform", "expected"),
+    [
+        ({"TORCHPICK_CACHE_DIR": "there"}, "linux", "{here}/there"),
+        ({}, "linux", "{home}/.cache/torchpick"),
+        ({"XDG_CACHE_HOME": "relative"}, "linux", "{home}/.cache/torchpick"),
+        ({"XDG_CACHE_HOME": "/x", "LOCALAPPDATA": "/local"}, "darwin", "{home}/Library/Caches/torchpick"),
+        ({"XDG_CACHE_HOME": "/x"}, "win32", "{home}/AppData/Local/torchpick/Cache"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="the separator of paths is another")
+def test_the_cache_is_where_the_platform_keeps_caches(
+    environ: dict[str, str], platform: str, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    assert cache_dir(environ, platform) == expected.format(here=tmp_path, home=tmp_path / "home")
+
+
+def test_each_index_has_its_own_rows_in_the_cache() -> None:
+    mirror = base_key("https://mirror.example/whl")
+
+    assert base_key(f"{WHEEL_HOST}/") == base_key(WHEEL_HOST) == ""
+    assert mirror == base_key("https://mirror.example/whl/") != base_key("https://other.example/whl")
+    assert (len(mirror), mirror[-1]) == (17, "-")
+    path = os.path.join("c", "table", f"{mirror}nightly-{LINUX}.json")
+    assert table_file("c", "https://mirror.example/whl", "nightly", LINUX) == path
+
+
+def test_the_folder_of_the_table_is_the_one_that_is_named(tmp_path: Path) -> None:
+    assert compat_dir({"TORCHPICK_COMPAT_DIR": str(tmp_path)}) == str(tmp_path)
+    assert compat_dir({"TORCHPICK_COMPAT_DIR": ""}) == locations.shipped_dir()
+    with pytest.raises(CompatError) as caught:
+        compat_dir({"TORCHPICK_COMPAT_DIR": str(tmp_path / "none")})
+    assert caught.value.hint == "unset TORCHPICK_COMPAT_DIR, or point it at a folder of compat files"
+    (tmp_path / "a").write_bytes(b"12345")
+    assert (locations.read(str(tmp_path / "a")), locations.read(str(tmp_path / "a"), 3)) == (b"12345", b"123")
+
+
+OWN = "https://own.example/simple"
+
+
+def found(folder: Path, index: dict[str, Any], channel: str = "stable") -> dict[str, Build]:
+    """The builds where a refresh left this of the wheel host, or of the user's own index."""
+    base = OWN if channel == "default" else WHEEL_HOST
+    path = Path(table_file(str(folder), base, channel, LINUX))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(index))
+    knowledge = Knowledge({**os.environ, "TORCHPICK_CACHE_DIR": str(folder)})
+    table = knowledge.table([LINUX], default_index=channel == "default", user_base=OWN)
+    assert table.date == max(index.get("date") or "", "2026-11-22")
+    return {build.version: build for build in table.of(LINUX)}
+
+
+def test_what_was_measured_lies_over_what_was_declared_and_never_under_it(tmp_path: Path) -> None:
+    def glibc(name: str, channel: str, kind: str) -> tuple[str, str | None]:
+        index = file(f"index/{name}")
+        row = index["builds"][0]
+        changed = [*row[:7], "2.99", *row[8:15], kind, *row[16:]]
+        builds = found(tmp_path, {**index, "builds": [changed], "date": "2027-01-01"}, channel)
+        return row[15], builds[row[2]].glibc
+
+    assert glibc(LINUX, "stable", "declared") == glibc(LINUX, "stable", "measured") == ("declared", "2.99")
+    assert glibc(f"default-{LINUX}", "default", "measured") == ("measured", "2.99")
+    assert glibc(f"default-{LINUX}", "default", "declared") == ("measured", "2.28")
+
+
+def test_what_the_server_no_longer_lists_is_left_out_but_for_what_it_never_listed(tmp_path: Path) -> None:
+    index = file(f"index/{LINUX}")
+    every = found(tmp_path, {**index, "builds": []})
+    listed = found(tmp_path, {**index, "builds": [], "listed": ["2.14.1+cu126 cu126", "2.14.1+cu130 cpu"]})
+    own = {version for version, build in every.items() if build.vendor is not None or not build.published}
+
+    assert own
+    assert set(listed) == own | {"2.14.1+cu126"}
+
+
+def test_a_channel_of_which_nothing_is_known_is_refreshed_first() -> None:
+    with pytest.raises(TorchpickError) as caught:
+        Knowledge(os.environ).table([LINUX], "nightly")
+
+    assert (caught.value.message, caught.value.hint) == (
+        "nothing is known of the nightly channel yet",
+        "run `torchpick refresh --channel nightly`",
+    )
+
+
+def test_the_default_indexs_own_wheels_are_there_where_they_are_asked_for() -> None:
+    knowledge = Knowledge(os.environ)
+    without, whole = knowledge.table([LINUX]), knowledge.table([LINUX], default_index=True)
+    backends = [{build.backend for build in table.of(LINUX)} for table in (without, whole)]
+
+    assert backends[1] - backends[0] == {"default"}
+    assert {build.backend for build in knowledge.shipped(default_index=True)} == {"default"}
+    assert len(knowledge.every_build) == sum(
+        len(knowledge.shipped(default_index=each)) for each in (False, True)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "supported"),
+    [("gfx1100", True), ("gfx90a", True), ("gfx1103", True), ("gfx600", False), ("gfx9999", False), ("sm_90", False)],
+)
+def test_whether_any_build_was_made_for_a_target_of_amd(target: str, supported: bool) -> None:
+    assert Knowledge(os.environ).supports_amd(Arch.parse(target)) == supported
+
+
+def test_the_hashes_that_locks_agree_on_are_those_of_a_backend_and_of_all() -> None:
+    files, knowledge = file("files")["files"], Knowledge(os.environ)
+    backend = next(name for name in files if name)
+
+    assert knowledge.witnessed(backend) == {**files.get("", {}), **files[backend]}
+    assert knowledge.witnessed("none") == files.get("", {})
+
+
+def test_the_companions_of_a_build_are_its_own_and_the_newest_others_that_fit_it() -> None:
+    rows = [
+        {"name": "torchao", "version": version, "torch": torch, "cuda_major": major, "basis": basis}
+        for version, torch, major, basis in (
+            ("0.9", ">=2.5", None, "old"), ("0.10", ">=2.5", 12, "new"), ("0.11", ">=2.6", 13, "newer"),
+            ("0.12", ">=2.9", None, "newest"),
+        )
+    ] + [{"name": "torchvision", "version": "9.9", "torch": ">=2", "cuda_major": None, "basis": "x"}]  # fmt: skip
+    known = pairings.others(Fields({"others": rows}))
+    builds = {build.version: build for build in Knowledge(os.environ).table([LINUX]).of(LINUX)}
+
+    def beside(version: str) -> dict[str, tuple[object, ...]]:
+        one = pairings.beside(builds[version], known)
+        assert one.build == builds[version]
+        return {name: tuple(each) for name, each in one.companions.items()}
+
+    assert [one.version for one in known] == ["9.9", "0.12", "0.11", "0.10", "0.9"]
+    cuda = beside("2.7.1+cu126")
+    assert cuda["torchvision"] == (builds["2.7.1+cu126"].companions["torchvision"], "metadata")
+    assert cuda["torchao"] == ("0.10", "new")
+    assert beside("2.7.1+cpu")["torchao"] == ("0.9", "old")
+    assert beside("2.10.0+cu130")["torchao"] == ("0.12", "newest")
+    assert "torchao" not in beside("2.7.1+rocm6.3")
+    without = builds["2.7.1+cu126"]._replace(
+        companions={"torchvision": None, "torchaudio": "2.7.1"}, companion_basis={}
+    )
+    assert {name: tuple(each) for name, each in pairings.beside(without, ()).companions.items()} == {
+        "torchaudio": ("2.7.1", "inferred")
+    }
+    shown = pairings.beside(without, ()).to_json()
+    assert shown["companions"] == {"torchaudio": {"version": "2.7.1", "basis": "inferred"}}
+    assert (shown["version"], shown["backend"]) == ("2.7.1+cu126", "cu126")
+    assert Platform.parse(str(shown["platform"])).name == LINUX
