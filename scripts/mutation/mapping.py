@@ -17,7 +17,7 @@ _TESTS = {
     "doctor": ["tests/doctor", "tests/cli/test_doctor.py", "tests/cli/test_explain.py"],
     "decide": ["tests/decide", "tests/laws", "tests/cli", "tests/test_cases.py"],
     "model": ["tests/model", "tests/laws", "tests/test_cases.py"],
-    "cli": ["tests/cli", "tests/show", "tests/test_cases.py"],
+    "cli": ["tests/cli", "tests/show", "tests/test_cases.py", "tests/test_inspect.py", "tests/test_refresh.py"],
     "knowledge": ["tests/knowledge", "tests/test_cases.py", "tests/test_refresh.py", "tests/test_damage.py"],
     "environment": ["tests/environment", "tests/installers", "tests/install", "tests/doctor"],
     "machine": ["tests/machine", "tests/cluster", "tests/cli", "tests/test_cases.py"],

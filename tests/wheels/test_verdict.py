@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from tests.transcripts import RENEW
 from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import is_unified
 from torchpick.model.finding import Ailment
 from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import Judge, findings, of_package, of_reading
+from torchpick.wheels.judging import Judge, ReadingVerdict, findings, of_package, of_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -220,3 +224,79 @@ def test_architectures_come_by_their_numbers_and_plain_before_their_letters() ->
     for turned in (arches, arches[::-1], arches[5:] + arches[:5] + arches):
         assert librarycode.in_order(turned) == tuple(arches)
     assert librarycode.union([tuple(arches[6:]), tuple(arches[:8])]) == tuple(arches)
+
+
+VERDICTS = Path(__file__).with_name("verdicts.json")
+PER_CUDA = tuple(
+    of((1, codes), path=f"b/libbits_cuda{cuda}.so")
+    for cuda, codes in (
+        ("118", "sm_50 sm_80"),
+        ("126", "sm_60 sm_75"),
+        ("128", "sm_75 sm_120"),
+        ("132", "sm_75 compute_120"),
+    )
+)
+SELF_LOADED = librarycode.of_buffer(
+    making.elf({".nv_fatbin": making.module("sm_52", size=872), ".ldata": making.module("sm_60", "sm_80") * 3}),
+    "libf.so",
+)
+COPY = of((1, "sm_50"), path="a.libs/libnvjpeg.so.12")
+READINGS = {
+    "linalg": reading(LINALG),
+    "nccl": reading(NCCL),
+    "cudnn": reading(CUDNN_RUNTIME),
+    "cudnn 8.7": reading(CUDNN_8_7),
+    "engines": reading(ENGINES),
+    "late ptx": reading(LATE_PTX),
+    "xformers": reading(XFORMERS),
+    "one module": reading(of((1, "sm_80 compute_80"))),
+    "two libraries": reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80"), path="b.so")),
+    "for one generation": reading(of((3, "sm_75 sm_80 sm_90"), path="v/_C.so"), of((9, "sm_90a"), path="v/_flash.so")),
+    "only for one generation": reading(of((9, "sm_90a"), path="v/_flash.so"), of((2, "sm_80"), path="v/_D.so")),
+    "a library per CUDA": reading(*PER_CUDA),
+    "loaded by itself": reading(SELF_LOADED),
+    "a copy beside its own": reading(of((3, "sm_80 sm_90"), path="a/_C.so"), COPY),
+    "copies alone": reading(COPY)._replace(name="audio"),
+    "a sample": reading(LINALG._replace(complete=False), of((3, "sm_80"), path="b.so"))._replace(complete=False),
+    "a compiler": reading(compilers=("triton/ptxas",)),
+    "nothing": reading(),
+    "nothing so far": reading()._replace(complete=False),
+    "torch": reading(
+        LINALG, of((9, "sm_50"), path="libtorch_cuda.so"), flags="sm_75 sm_80 sm_90 compute_90", cuda="12.8"
+    ),
+    "an AMD torch": reading(flags="gfx90a gfx1100"),
+}
+JUDGES = {
+    **{gpu: Judge(Arch.parse(gpu)) for gpu in ("sm_52", "sm_61", "sm_75", "sm_89", "sm_90", "sm_121", "gfx1100")},
+    "sm_100 behind CUDA 12.6": Judge(Arch.parse("sm_100"), "12.6"),
+    "sm_120 behind CUDA 13.2": Judge(Arch.parse("sm_120"), "13.2"),
+    "a Jetson": Judge(Arch.parse("sm_87")),
+    "a Jetson of the unified stack": Judge(Arch.parse("sm_87"), "13.2", unified=True),
+    "refused by its driver": Judge(Arch.parse("sm_80"), "12.8", refusal="it needs driver 580"),
+}
+
+
+def in_words(found: Reading, verdict: ReadingVerdict) -> dict[str, object]:
+    said = next((finding.text for finding in findings(found, [verdict])), None)
+    libraries = {each.path: [each.word, each.text] for each in verdict.libraries}
+    words = {"word": verdict.word, "fit": verdict.fit.name, "via": verdict.via and str(verdict.via)}
+    more = {"libraries": libraries, "notes": [*verdict.notes], "said": said}
+    return {**words, **{name: value for name, value in more.items() if value}}
+
+
+def test_each_kind_of_reading_is_judged_for_each_kind_of_gpu_as_it_was() -> None:
+    """`verdicts.json` has the verdicts; TORCHPICK_TEST_RENEW=1 writes those that were changed on purpose."""
+    cudas: dict[str, str | None] = {"": None, ", torch for CUDA 12.9": "12.9", ", torch for CUDA 11.7": "11.7"}
+    now = {
+        f"{name}: {gpu}{more}": in_words(found, of_reading(found, judge, cuda))
+        for name, found in READINGS.items()
+        for gpu, judge in JUDGES.items()
+        for more, cuda in (cudas if name == "a library per CUDA" else {"": None}).items()
+    }
+    if RENEW:
+        rows = [f" {json.dumps(name)}: {json.dumps(verdict)}" for name, verdict in now.items()]
+        VERDICTS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+    known = json.loads(VERDICTS.read_text(encoding="utf-8"))
+    assert set(now) == set(known)
+    for name, verdict in now.items():
+        assert verdict == known[name], name
