@@ -66,9 +66,8 @@ def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
         user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
         return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
     given = environ.get("XDG_CONFIG_HOME", "")
-    base = (
-        given if os.path.isabs(given) else os.path.join(home, ".config")
-    )  # as its specification has it; pip takes any
+    # An absolute path alone, as its specification has it; pip takes any.
+    base = given if os.path.isabs(given) else os.path.join(home, ".config")
     folders = [each for each in environ.get("XDG_CONFIG_DIRS", "").split(":") if each] or ["/etc/xdg"]
     shared = [path for path in (os.path.join(each, "uv", "uv.toml") for each in folders) if os.path.isfile(path)]
     return [os.path.join(base, "uv", "uv.toml"), *(shared[:1] or [f"{ETC}/uv/uv.toml"])]

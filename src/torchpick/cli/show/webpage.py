@@ -135,9 +135,8 @@ class _Sheet:
             build.torch,
             build.backend,
             build.cuda,
-            self.texts[
-                f"pip install {pip_line(build._replace(extras=('device-ARCH',)), self.wish)}"
-            ],  # page.js knows the GPU
+            # page.js knows the GPU.
+            self.texts[f"pip install {pip_line(build._replace(extras=('device-ARCH',)), self.wish)}"],
             self.texts[build.glibc or ""],
             self.texts[f"measured, read out of {ref}" if kind == "measured" else "declared by build scripts and lists"],
             build.vendor is not None,
