@@ -48,7 +48,8 @@ def answered(question: Question) -> Answer:
 
 
 def limits(*texts: str) -> tuple[Limit, ...]:
-    return tuple(Limit(*text.split(" "), f"limits.txt line {line}") for line, text in enumerate(texts, 1))
+    rows = enumerate(map(str.split, texts), 1)
+    return tuple(Limit(name, specifier, f"limits.txt line {line}") for line, (name, specifier) in rows)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def subject(
     """With these GPUs, and with what else would be read of the environment."""
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
-    found = Subject(Session(Request(gpus=("none",)), {}), here, machine)
+    found = Subject(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
     vars(found).update({"torch": None, "shell": Shell(), "inspected": InspectedPackages(), "known": {}, **more})
     return found
 

@@ -21,7 +21,8 @@ MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 
 
 def read(home: Home, machine: Machine = MACHINE, **known: PackageFacts) -> Subject:
-    subject = Subject(Session(Request(gpus=("none",)), {}), distributions.read(home.python, {}), machine)
+    here = distributions.read(home.python, {})
+    subject = Subject(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
     subject.known = known
     return subject
 
@@ -262,4 +263,5 @@ def test_of_torchs_files_libraries_alone_hold_code(name: str, counts: bool, home
     found = examine(home, "sm_61", driver="580.1").subject.torch
 
     assert found is not None
-    assert found.measured is counts
+    assert found.verdict is not None
+    assert (found.measured, found.verdict.build.evidence.kind) == (counts, "measured" if counts else "declared")

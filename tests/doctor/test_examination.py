@@ -186,3 +186,14 @@ def test_a_program_is_meant_before_a_folder_of_its_name_here(tmp_path: Path, mon
     (tmp_path / "env" / "pyvenv.cfg").write_text("home = /gone\n")
     with pytest.raises(TorchpickError, match=re.escape(f"the interpreter of {tmp_path / 'env'} is gone")):
         distributions.read("env", {"PATH": ""})
+
+
+def test_of_a_text_no_more_than_torch_and_what_goes_with_it_is_judged() -> None:
+    """Whether a package that it names would run is not known from its version alone."""
+    request = Request(gpus=("T4",), driver="535.183.01", platform="linux-x86_64", python="3.12")
+    packages = {"torch": "2.2.2+cu121", "numpy": "2.1.0", "torchvision": "0.19.0+cu118", "cupy-cuda13x": "14.2.0"}
+
+    found = examination.described(Session(request, {}), packages, None)
+
+    assert codes(found) == ["COMPANION_MISMATCH", "COMPANION_OTHER_CUDA", "NUMPY_TOO_NEW"]
+    assert found.subject.environment.prefix == "the machine of the text"

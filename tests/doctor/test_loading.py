@@ -27,7 +27,8 @@ NOWHERE = "libcudart.so.99"
 
 def subject(home: Home, *packages: str, shell: Shell | None = None) -> Subject:
     here = distributions.read(home.python, {})
-    found = Subject(Session(Request(), {}), here, Machine(Platform("linux", "x86_64"), Python("3.12")))
+    machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
+    found = Subject(Session(Request(), {}), here, machine, torch_alone=False)
     inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
     vars(found).update(shell=shell or Shell(), inspected=InspectedPackages(inspected))
     return found

@@ -434,3 +434,16 @@ def test_a_command_for_a_mac_names_no_macos(home: Home) -> None:
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")
     assert words == "torchpick install torch==2.9.1 torchvision --gpu M2 --python HERE --backend cpu"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("recorded", "again"), [("0.24.1+cu128", True), ("0.24.1", False), ("0.24.1+cu126", False)])
+def test_what_is_recorded_as_the_very_build_is_installed_by_force(recorded: str, again: bool, home: Home) -> None:
+    """An installer is content with a companion that says to be there already."""
+    home.torch(named="2.9.1").add("torchvision", recorded)
+    (home.site / "torch" / "lib" / "libtorch_cpu.so").unlink()
+
+    found = examine(home, "sm_86", driver="580.1")
+
+    assert found.remedy is not None
+    assert ("--force-reinstall" in found.remedy.command) is again

@@ -15,7 +15,7 @@ from scripts.table import fact_format
 from torchpick.doctor import logs, signatures
 from torchpick.doctor.signatures import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.finding import Ailment
+from torchpick.model.finding import Ailment, Finding
 
 FILE = Path(__file__).parents[2] / "compat" / "errors.json"
 KNOWN = signatures.read(Fields(json.loads(FILE.read_text("utf-8"))))
@@ -80,6 +80,27 @@ def test_the_cause_of_a_cause_is_found_and_none_leads_back_to_itself() -> None:
     assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"jetson"}, KNOWN).id == "JETSON_BUILD"
     assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"jetson", "jetpack 4"}, KNOWN).id == "JETSON_4"
     assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"amd", "rocm build", "wsl"}, KNOWN).id == "AMD_ON_WSL"
+
+
+def test_a_known_error_is_shown_as_a_finding_is() -> None:
+    stranger = next(one for one in KNOWN.values() if not one.install)
+    for one, name, severity in (
+        (KNOWN["NO_KERNEL_IMAGE"], "NO_KERNELS", "error"),
+        (stranger, stranger.id, "note"),
+    ):
+        assert Finding(one, one.title).to_json() | {"text": ""} == {
+            "code": name, "severity": severity, "text": "", "why": one.meaning, "seen": {}, "cure": None,
+            "advice": None,
+        }  # fmt: skip
+
+
+def test_what_is_known_of_the_package_and_the_machine_stands_in_what_is_to_be_done() -> None:
+    one = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=("install PACKAGE --gpu NAME --driver VERSION", "PACKAGE"))
+
+    assert one.about(None, "").cures == one.cures
+    assert one.about("vllm", "").cures == ("install vllm --gpu NAME --driver VERSION", "vllm")
+    assert one.about(None, "--gpu t4").cures == ("install PACKAGE --gpu t4", "PACKAGE")
+    assert one.about("vllm", "--gpu t4").cures == ("install vllm --gpu t4", "vllm")
 
 
 def test_folklore_about_the_famous_one_is_named() -> None:
@@ -287,3 +308,17 @@ def test_a_pattern_needs_a_text_of_six_letters() -> None:
     del row["follows"]
     with pytest.raises(ShapeError, match="is missing"):
         signatures.read(Fields({"signatures": [row]}))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("the start\n1\nan end of many words", 3), ("the start\n1\n2\nan end of many words", None),
+        ("a start of many words\n1\nthe end", 1), ("a start of many words\n1\n2\nthe end", None),
+        ("a start of\nmany words\n1\nthe end", 1), ("a start of\nmany words\n1\n2\nthe end", None),
+        ("the start\n1\n2\nan end of many words\n3\nthe start\nan end of many words", 7),
+    ],
+)  # fmt: skip
+def test_a_pattern_spans_two_lines_before_and_behind_its_longest_words(text: str, line: int | None) -> None:
+    for size in (1, 7, 1000):
+        assert place(text, "the start*an end of many words", "a start of many words*the end", size=size) == line

@@ -168,7 +168,7 @@ class Search:
                 shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
                 self._found[name] = Match(self._wanted[name], number, shown)
         self._patterns = [pattern for pattern in self._patterns if pattern[1] not in self._found]
-        self._last = [line for line in lines[-_SPAN:] if len(line[1]) <= _BEHIND]
+        self._last = [line for line in lines[-1 - 2 * _SPAN :] if len(line[1]) <= _BEHIND]
 
 
 def _first(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> int | None:

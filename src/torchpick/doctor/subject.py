@@ -26,9 +26,7 @@ class Subject:
     `torch_alone`: no more than torch is looked at.
     """
 
-    def __init__(
-        self, session: Session, environment: Environment, machine: Machine, *, torch_alone: bool = False
-    ) -> None:
+    def __init__(self, session: Session, environment: Environment, machine: Machine, *, torch_alone: bool) -> None:
         self.session = session
         self.environment = environment
         self.machine = machine

@@ -50,7 +50,7 @@ def _judged(
     backend = _backend(version, facts)
     release = version.partition("+")[0]
     row = row_of(table, machine, release, backend)
-    measured = _arches(here, folder, facts.cuda)
+    measured = _arches(here, folder)
     torch = InstalledTorch(
         version=version if "+" in version or backend == "cpu" else f"{version}+{backend}",
         release=release,
@@ -110,7 +110,7 @@ def _release(text: str) -> str:
     return text
 
 
-def _arches(here: Environment, folder: str, cuda: str | None) -> tuple[Arch, ...] | None:
+def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
     """Torch's own list of what it was compiled for; where there is none, what its largest library registers."""
     recorded = here.find("torch")
     if recorded is not None and any(map(_KERNELS.match, recorded.requires)):
@@ -118,7 +118,7 @@ def _arches(here: Environment, folder: str, cuda: str | None) -> tuple[Arch, ...
         return tuple(Arch.parse(match[1]) for match in targets if match and match[1])
     paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
     flags = next((found for path in paths if (found := inplace.compiled_flags(path)) is not None), None)
-    if flags is not None or cuda is None:
+    if flags is not None:
         return flags
     for path, name in libraries(folder):
         if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
