@@ -53,5 +53,5 @@ def test_each_kind_of_reading_is_shown_as_it_was() -> None:
     if RENEW:
         FILE.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     known = json.loads(FILE.read_text(encoding="utf-8"))
-    for name, pages in now.items():
-        assert pages == known[name], name
+    for name, shown in now.items():
+        assert shown == known[name], name
