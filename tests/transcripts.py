@@ -55,8 +55,7 @@ def answered(case: Case, folder: Path, capsys: pytest.CaptureFixture[str], monke
         Path(name).write_text(text, encoding="utf-8", newline="")
     for name, value in dict(case.get("env", {})).items():  # type: ignore[call-overload]
         monkeypatch.setenv(name, value)
-    if "stdin" in case:
-        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(str(case["stdin"]).encode())))
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(str(case.get("stdin", "")).encode())))
     status = main(shlex.split(str(case["argv"])))
     out, err = capsys.readouterr()
     found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
