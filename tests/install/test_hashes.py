@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -183,8 +184,8 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
             raise NetworkError("no such host", hint="")
         return ()
 
-    def start(hours: float) -> tuple[set[str], int]:
-        now[0] += hours * 3600
+    def start(seconds: int) -> tuple[set[str], int]:
+        now[0] += seconds
         asked.clear()
         session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
         return set(files.listed(session, session.pick()).files), len(asked)
@@ -195,8 +196,41 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
     pins = set(Session(A100, {}).pick().build.pins)
     named, reads = (pins, len(pins)) if is_there else (set(), 1)  # the first that fails speaks for its host
 
-    for hours, expected in ((0, reads), (0.9, 0), (23.2 if is_there else 0.2, reads), (0.9, 0)):
-        assert start(hours) == (named, expected)
+    believed_s = 86400 if is_there else 3600
+    for seconds, expected in ((0, reads), (believed_s - 1, 0), (1, reads), (believed_s - 1, 0)):
+        assert start(seconds) == (named, expected)
+
+
+@pytest.mark.parametrize(
+    ("base", "link", "place"),
+    [
+        ("https://mirror.example/whl", "https://download-r2.pytorch.org/whl/", "https://mirror.example/whl/cu126/"),
+        ("https://mirror.example/whl", "https://files.example/whl/", "https://files.example/whl/"),
+        ("https://mirror.example/whl", "https://notpytorch.org/whl/", "https://notpytorch.org/whl/"),
+        ("https://download.pytorch.org/whl", "https://download-r2.pytorch.org/whl/", "https://download-r2.pytorch.org/whl/"),
+    ],
+)  # fmt: skip
+def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
+    base: str, link: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+        name = url.rstrip("/").rpartition("/")[2]
+        version = session.pick().build.pins[name].replace("+", "%2B")
+        href = f"{link}{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
+        return listing.parse(f'<a href="{href}">x</a>'.encode(), url)
+
+    monkeypatch.setattr(pages, "fetch", fetch)
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    request = A100._replace(requirements=("torch==2.9.1+cu126",), driver="580.95.05", index_base=base)
+    session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+
+    found = files.listed(session, session.pick())
+
+    assert {wheel.url.rpartition("/")[0] + "/" for wheels in found.files.values() for wheel in wheels} == {place}
+    records = [path for path in tmp_path.rglob("*") if path.name.startswith("record-")]
+    assert len(records) == len(found.files)
+    if os.name != "nt":
+        assert {path.stat().st_mode & 0o077 for path in records} == {0}  # an address may hold a password
 
 
 @pytest.mark.parametrize(("seen", "named"), [(True, {"torch"}), (False, set[str]())])

@@ -28,11 +28,17 @@ def installer(request: pytest.FixtureRequest) -> str:
 
 
 def asked(
-    path: str, installer: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    path: str | None,
+    installer: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    planned: bool = False,
 ) -> dict[str, object]:
     compat = folder / "compat"
     shutil.copytree(frozen(), compat)
-    wheel = ["2.0", "linux-x86_64", "torch==2.13.*", "cu130", TAG, path]
+    wheel = ["2.0", "linux-x86_64", "torch==2.13.*", "cu130", TAG, *([path] if path else [])]
     place = {"url": PAGE, "text": "its own releases", "wheels": [wheel]}
     row = {"schema": 1, "name": "attn", "source_only": "it is to be built", "versions": [], "elsewhere": [place]}
     (compat / "packages" / "attn.json").write_text(json.dumps(row))
@@ -50,6 +56,8 @@ def asked(
         "2.35",
     ]
     more = ["--python", "$TARGET/bin/python", "--installer", installer, "--dry-run", "--json"]
+    if planned:
+        argv, more = ["plan", *argv[1:]], ["--python", f"{sys.version_info[0]}.{sys.version_info[1]}"]
     return done([*argv, *more], begun(case, folder, monkeypatch), folder, capsys, monkeypatch)
 
 
@@ -70,4 +78,21 @@ def test_without_a_hash_the_line_is_shown_that_installs_it(
     error = found["json"]["error"]  # type: ignore[index]
     assert (found["exit"], error["code"]) == (1, "BUILT_FROM_SOURCE")
     assert error["hint"] == f"`torchpick install torch==2.13.0+cu130 'attn @ {REAL}'`; no hash of that file is known"
-    assert REAL not in error["text"]
+    assert error["text"] == f"attn 2.0 for torch 2.13.0+cu130 is on no index of yours: {PAGE} has it"
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        (FILE, f"`torchpick install torch==2.13.0+cu130 'attn @ {REAL}'`; no hash of that file is known"),
+        (None, "`torchpick install torch==2.13.0+cu130`, then `torchpick install` with the URL of its wheel"),
+    ],
+)
+def test_a_plan_notes_how_it_would_be_installed(
+    path: str | None, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(path, "pip", tmp_path, capsys, monkeypatch, planned=True)
+
+    said = " ".join(" ".join(map(str.strip, found["stderr"])).split())  # type: ignore[call-overload]
+    assert found["exit"] == 0
+    assert f"note: attn: {hint}" in said
