@@ -97,10 +97,13 @@ def test_a_known_error_is_shown_as_a_finding_is() -> None:
 def test_what_is_known_of_the_package_and_the_machine_stands_in_what_is_to_be_done() -> None:
     one = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=("install PACKAGE --gpu NAME --driver VERSION", "PACKAGE"))
 
-    assert one.about(None, "").cures == one.cures
-    assert one.about("vllm", "").cures == ("install vllm --gpu NAME --driver VERSION", "vllm")
-    assert one.about(None, "--gpu t4").cures == ("install PACKAGE --gpu t4", "PACKAGE")
-    assert one.about("vllm", "--gpu t4").cures == ("install vllm --gpu t4", "vllm")
+    def cures(package: str | None, machine: str) -> tuple[str, ...]:
+        return one.about({"PACKAGE": package, "--gpu NAME --driver VERSION": machine}).cures
+
+    assert cures(None, "") == one.cures
+    assert cures("vllm", "") == ("install vllm --gpu NAME --driver VERSION", "vllm")
+    assert cures(None, "--gpu t4") == ("install PACKAGE --gpu t4", "PACKAGE")
+    assert cures("vllm", "--gpu t4") == ("install vllm --gpu t4", "vllm")
 
 
 def test_folklore_about_the_famous_one_is_named() -> None:
