@@ -1,0 +1,136 @@
+"""What the kernel's facts and the readings of the driver's libraries amount to: `judged.json` has it for each case.
+
+TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be read in the diff.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.transcripts import RENEW
+from torchpick.environment.world import World
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import nvidia
+from torchpick.machine.driver_reading import Device, DriverReading, Failure
+from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
+from torchpick.model.fields import plain
+from torchpick.model.noun import Noun
+
+FILE = Path(__file__).with_name("judged.json")
+PASCAL, AMPERE = PciGpu("0000:01:00.0", 0x10DE, 0x1B06, "nvidia"), PciGpu("0000:03:00.0", 0x10DE, 0x2204, "nvidia")
+UNKNOWN = PciGpu("0000:04:00.0", 0x10DE, 0xFFFF, "nvidia")
+FACTS = KernelFacts("580.95.05", module=True, pci=(PASCAL, AMPERE), nodes=("nvidia0", "nvidia1"))
+JETSON = KernelFacts("540.4.0", module=True, tegra="Orin", jetson_cuda="12.6")
+OLD, NEW = (
+    Device("GTX 1080 Ti", (6, 1), "GPU-aa11", PASCAL.address), Device("RTX 3090", (8, 6), "GPU-bb22", AMPERE.address)
+)  # fmt: skip
+TWIN = OLD._replace(uuid="GPU-aa33", pci=AMPERE.address)
+NVML = DriverReading("nvml", "580.95.05", "13.0", (OLD, NEW))
+CUDA = DriverReading("cuda", None, "13.0", (NEW._replace(pci=None), OLD._replace(uuid=None)), libcuda="580.95.05")
+STRANGE = CUDA._replace(devices=(Device("X", (9, 0)), Device("Y", (9, 0))))
+COMPAT = CUDA._replace(cuda="13.2", libcuda="595.1")
+REFUSED = Failure("refused", "cuInit says: 803", 803)
+
+
+class Case(Noun):
+    facts: KernelFacts
+    readings: tuple[DriverReading, ...] = ()
+    environ: Mapping[str, str] = {}
+    trust_pci: bool = False
+
+
+def shows(value: str, *readings: DriverReading, **more: str) -> Case:
+    return Case(FACTS, readings or (NVML,), {"CUDA_VISIBLE_DEVICES": value, **more})
+
+
+CASES = {
+    "NVML answers": Case(FACTS, (NVML,)),
+    "libcuda alone answers": Case(FACTS, (DriverReading("nvml", failure=Failure("absent", "none")), CUDA)),
+    "NVML failed before libcuda answered": Case(FACTS, (DriverReading("nvml", failure=Failure("hangs", "slow")), CUDA)),
+    "NVML does not know what libcuda does": Case(
+        FACTS,
+        (NVML._replace(cuda=None, devices=(OLD._replace(capability=None, name=None), Device(None, None,
+         "GPU-bb22"))), CUDA),
+    ),
+    "nobody knows the capability of one": Case(FACTS, (NVML._replace(devices=(OLD, NEW._replace(capability=None))),)),
+    "nor its name": Case(FACTS, (NVML._replace(devices=(OLD, Device(pci=AMPERE.address))),)),
+    "nor anything": Case(FACTS, (NVML._replace(devices=(OLD, Device())),)),
+    "the kernel alone knows the version": Case(FACTS, (NVML._replace(driver=None, cuda=None),)),
+    "one GPU is lost": Case(FACTS, (NVML._replace(devices=(OLD, Device(error=15))),)),
+    "nothing of NVIDIA": Case(KernelFacts(), (DriverReading("nvml", failure=Failure("refused", "no driver", 9)),)),
+    "a GPU without a driver": Case(KernelFacts(pci=(PASCAL,))),
+    "its PCI id is trusted": Case(KernelFacts(pci=(PASCAL, AMPERE)), trust_pci=True),
+    "its PCI id is not known": Case(KernelFacts(pci=(PASCAL, UNKNOWN)), trust_pci=True),
+    "no PCI id is there": Case(KernelFacts(nodes=("nvidia0",)), trust_pci=True),
+    "a forward-compatible libcuda": Case(FACTS, (NVML._replace(cuda="13.2", libcuda="595.1"), COMPAT)),
+    "it fails": Case(FACTS, (NVML._replace(cuda="13.2", libcuda="595.1"), DriverReading("cuda", failure=REFUSED))),
+    "it was not asked": Case(FACTS, (NVML._replace(cuda="13.2", libcuda="595.1"),)),
+    "the driver's own libcuda in other digits": Case(FACTS, (NVML._replace(libcuda="580.95.5"),)),
+    "a Jetson": Case(JETSON, (NVML._replace(driver="540.4.0", cuda="12.6", devices=(Device("Orin", (8, 7)),)),)),
+    "a Jetson whose driver speaks no CUDA": Case(
+        JETSON, (NVML._replace(driver="540.4.0", cuda=None, devices=(Device("Orin", (8, 7)),)),)
+    ),
+    "a Jetson of the unified stack": Case(
+        JETSON._replace(version="595.78"), (NVML._replace(driver="595.78", devices=(Device("Thor", (11, 0)),)),)
+    ),
+    "a Jetson that does not answer": Case(JETSON),
+    "a Jetson with a card": Case(JETSON._replace(pci=(AMPERE,)), (NVML._replace(driver="540.4.0", devices=(NEW,)),)),
+    "WSL2": Case(KernelFacts(wsl=True, wsl_driver=True), (NVML._replace(driver="576.02", libcuda="570.1"),)),
+    "WSL2 without an answer": Case(KernelFacts(wsl=True, wsl_driver=True)),
+    "a GPU of a virtual machine": Case(FACTS._replace(pci=(PASCAL, AMPERE._replace(bound="vfio-pci"))),
+                                       (NVML._replace(devices=(OLD,)),)),
+    "shows none": shows(""),
+    "shows all": shows("0,1"),
+    "shows the first of those that are not alike": shows("0"),
+    "shows the first as libcuda counts": shows("0", NVML, CUDA),
+    "shows the second as libcuda counts": shows("1", NVML, CUDA),
+    "shows the first by its address": shows("0", CUDA_DEVICE_ORDER="PCI_BUS_ID"),
+    "shows the first of two alike": shows("0", NVML._replace(devices=(OLD, TWIN))),
+    "shows one by its UUID": shows("GPU-bb"),
+    "shows two by their UUIDs": shows(" GPU-bb22 , GPU-aa"),
+    "shows one by a UUID that two have": shows("GPU-aa", NVML._replace(devices=(OLD, TWIN))),
+    "shows one twice": shows("GPU-aa,GPU-aa"),
+    "shows a UUID and a number": shows("GPU-aa,1"),
+    "shows instances": shows("MIG-aa"),
+    "shows numbers up to one that is none": shows("0,x,1", NVML, CUDA),
+    "shows a number like strtoul": shows(" +1gpu", NVML, CUDA),
+    "shows a number that no GPU has": shows("7,0"),
+    "shows what libcuda cannot match": shows("0", NVML, STRANGE),
+}  # fmt: skip
+
+
+def test_each_case_is_judged_as_it_was() -> None:
+    now = {}
+    for name, case in CASES.items():
+        world = World("/nowhere", case.environ, "/", "linux")
+        how = LookOptions(world, 0.0, Knowledge({}), trust_pci=case.trust_pci)
+        now[name] = json.loads(json.dumps(plain(nvidia.judge(case.facts, case.readings, how))))
+    if RENEW:
+        rows = [f" {json.dumps(name)}: {json.dumps(seen)}" for name, seen in now.items()]
+        FILE.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+    known = json.loads(FILE.read_text(encoding="utf-8"))
+    assert set(now) == set(known)
+    for name, seen in now.items():
+        assert seen == known[name], name
+
+
+def test_what_is_asked_until_no_further_source_could_add_anything() -> None:
+    silent = DriverReading("nvml", failure=Failure("absent", "none"))
+    unknowing = NVML._replace(devices=(OLD._replace(capability=None),))
+    answers = {
+        "nothing yet": ([], False, False),
+        "nobody answers": ([silent], False, False),
+        "a capability is missing": ([unknowing], False, False),
+        "all is known": ([NVML], False, True),
+        "but the order": ([NVML], True, False),
+        "the order too": ([NVML, CUDA], True, True),
+        "no CUDA version": ([NVML._replace(cuda=None)], False, False),
+        "a libcuda that may not work": ([NVML._replace(libcuda="595.1")], False, False),
+        "it was asked": ([NVML._replace(libcuda="595.1"), DriverReading("cuda", failure=REFUSED)], False, True),
+    }
+
+    assert {
+        name: nvidia.enough(readings, FACTS, exact_order=order) for name, (readings, order, _) in answers.items()
+    } == {name: enough for name, (_, _, enough) in answers.items()}
