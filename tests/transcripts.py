@@ -12,6 +12,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -64,3 +65,19 @@ def answered(case: Case, folder: Path, capsys: pytest.CaptureFixture[str], monke
     asked = {name: value for name, value in case.items() if name in _ASKED}
     answer: Case = {**asked, "exit": status, "out": out.splitlines(), "err": err.splitlines()}
     return {**answer, "wrote": wrote} if wrote else answer
+
+
+def hold(file: Path, now: Mapping[str, object]) -> None:
+    """Each of these answers is the one in the file, which has one a line; TORCHPICK_TEST_RENEW=1 writes them anew."""
+    told = {name: json.loads(json.dumps(answer)) for name, answer in now.items()}
+    if RENEW:
+        rows = [f" {_json(name)}: {_json(answer)}" for name, answer in told.items()]
+        file.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+    known = json.loads(file.read_text(encoding="utf-8"))
+    assert list(told) == list(known)
+    for name, answer in told.items():
+        assert answer == known[name], name
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

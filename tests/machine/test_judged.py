@@ -5,11 +5,10 @@ TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.transcripts import RENEW
+from tests.transcripts import hold
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import nvidia
@@ -106,14 +105,8 @@ def test_each_case_is_judged_as_it_was() -> None:
     for name, case in CASES.items():
         world = World("/nowhere", case.environ, "/", "linux")
         how = LookOptions(world, 0.0, Knowledge({}), trust_pci=case.trust_pci)
-        now[name] = json.loads(json.dumps(plain(nvidia.judge(case.facts, case.readings, how))))
-    if RENEW:
-        rows = [f" {json.dumps(name)}: {json.dumps(seen)}" for name, seen in now.items()]
-        FILE.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
-    known = json.loads(FILE.read_text(encoding="utf-8"))
-    assert set(now) == set(known)
-    for name, seen in now.items():
-        assert seen == known[name], name
+        now[name] = plain(nvidia.judge(case.facts, case.readings, how))
+    hold(FILE, now)
 
 
 def test_what_is_asked_until_no_further_source_could_add_anything() -> None:

@@ -5,10 +5,9 @@ TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be r
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from tests.transcripts import RENEW
+from tests.transcripts import hold
 from tests.wheels.test_verdict import JUDGES, READINGS
 from torchpick.cli import inspected
 from torchpick.model.fields import plain
@@ -46,12 +45,8 @@ def test_each_kind_of_reading_is_shown_as_it_was() -> None:
         pages: dict[str, object] = {
             "page": inspected.page(reading, verdicts, None).splitlines(),
             "narrow": inspected.page(reading, verdicts[:2], 50, lambda line: f"*{line}*").splitlines(),
-            "json": json.loads(json.dumps(plain(inspected.facts(reading, verdicts[:3])))),
+            "json": plain(inspected.facts(reading, verdicts[:3])),
             "verdict without a GPU": inspected.facts(reading, [])["verdict"],
         }
         now[name] = pages
-    if RENEW:
-        FILE.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    known = json.loads(FILE.read_text(encoding="utf-8"))
-    for name, shown in now.items():
-        assert shown == known[name], name
+    hold(FILE, now)

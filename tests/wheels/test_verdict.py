@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.transcripts import RENEW
+from tests.transcripts import hold
 from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import is_unified
@@ -293,10 +292,4 @@ def test_each_kind_of_reading_is_judged_for_each_kind_of_gpu_as_it_was() -> None
         for gpu, judge in JUDGES.items()
         for more, cuda in (cudas if name == "a library per CUDA" else {"": None}).items()
     }
-    if RENEW:
-        rows = [f" {json.dumps(name)}: {json.dumps(verdict)}" for name, verdict in now.items()]
-        VERDICTS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
-    known = json.loads(VERDICTS.read_text(encoding="utf-8"))
-    assert set(now) == set(known)
-    for name, verdict in now.items():
-        assert verdict == known[name], name
+    hold(VERDICTS, now)
