@@ -1,0 +1,272 @@
+"""What is seen of whole computers, folders that stand for them, and which of their GPUs count: `seen.json` has it.
+
+TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be read in the diff.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.transcripts import hold
+from torchpick.environment.world import World
+from torchpick.errors import UsageError
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import computer, kernel, non_nvidia
+from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
+from torchpick.model.arch import Arch
+from torchpick.model.fields import plain
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.noun import Noun
+
+FILE = Path(__file__).with_name("seen.json")
+LINUX = Platform("linux", "x86_64", "2.36", "glibc")
+KFD = "/sys/class/kfd/kfd/topology/nodes"
+
+
+def bus(address: str, vendor: str, device: str, bound: str = "", kind: str = "0x030000") -> dict[str, str]:
+    folder = f"/sys/bus/pci/devices/{address}"
+    files = {f"{folder}/class": f"{kind}\n", f"{folder}/vendor": f"{vendor}\n", f"{folder}/device": f"{device}\n"}
+    return files | ({f"{folder}/driver": f"-> {bound}"} if bound else {})
+
+
+def node(number: int, text: str, name: str = "") -> dict[str, str]:
+    files = {f"{KFD}/{number}/properties": text, "/dev/kfd": ""}
+    return files | ({f"{KFD}/{number}/name": name} if name else {})
+
+
+PROCESSOR = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\n"
+NAVI = "simd_count 192\ngfx_target_version 110000\nlocation_id 768\ndomain 2\nunique_id 4660\nodd line here\n"
+RAPHAEL = "cpu_cores_count 16\nsimd_count 4\ngfx_target_version 100306\nlocation_id 2561\n"
+STRIX = "cpu_cores_count 16\nsimd_count 40\ngfx_target_version 110501\nlocation_id 70000\n"
+PASCAL = bus("0000:01:00.0", "0x10de", "0x1b06")
+RADEON = bus("0002:03:00.0", "0x1002", "0x744c", "amdgpu")
+ARC = bus("0000:04:00.0", "0x8086", "0xe20b", "xe")
+UHD = bus("0000:00:02.0", "0x8086", "0x9bc5", "i915")
+
+
+class Case(Noun):
+    files: Mapping[str, str] = {}
+    environ: Mapping[str, str] = {}
+    platform: Platform = LINUX
+    trust_pci: bool = False
+
+
+CASES = {
+    "nothing": Case(),
+    "sound, a bridge, and what says nothing": Case(
+        bus("0000:01:00.1", "0x10de", "0x10ef", kind="0x040300")
+        | bus("0000:02:00.0", "0x10de", "", kind="0x030200")
+        | bus("0000:03:00.0", "10de", "0x1b06") | bus("0000:05:00.0", "0x10de", "0x1b06", kind="0x123456789")
+    ),
+    "a GPU without its driver": Case(PASCAL),
+    "its PCI id is trusted": Case(PASCAL, trust_pci=True),
+    "another driver holds it": Case(bus("0000:01:00.0", "0x10de", "0x1b06", "nouveau")),
+    "a virtual machine has it": Case(bus("0000:01:00.0", "0x10de", "0x1b06", "vfio-pci")),
+    "a container sees it": Case(PASCAL | {"/.dockerenv": ""}),
+    "a pod sees it": Case(PASCAL, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}),
+    "a container of another kind": Case(PASCAL, {"container": "lxc"}),
+    "nodes without a library": Case(
+        PASCAL | {"/dev/nvidia0": "", "/dev/nvidiactl": "", "/sys/module/nvidia/version": "580.95.05\n"}
+    ),
+    "a module without a version": Case(PASCAL | {"/sys/module/nvidia/refcnt": "1"}),
+    "WSL2": Case({
+        "/dev/dxg": "", "/usr/lib/wsl/lib/libdxcore.so": "", "/proc/sys/kernel/osrelease": "5.15-Microsoft-WSL2\n",
+    }),
+    "a container under WSL2": Case({"/.dockerenv": "", "/proc/sys/kernel/osrelease": "5.15.microsoft-WSL2\n"}),
+    "a Jetson": Case({
+        "/proc/device-tree/compatible": "nvidia,p3701\0nvidia,tegra234\0",
+        "/proc/device-tree/model": "NVIDIA Jetson AGX Orin\0",
+        "/etc/nv_tegra_release": "# R36 (release), REVISION: 4.0, GCID: 1\n", "/dev/nvhost-gpu": "",
+    }, platform=Platform("linux", "aarch64")),
+    "a Radeon": Case(node(0, PROCESSOR) | node(1, NAVI, "ip discovery\n") | RADEON),
+    "a Radeon that has no id here": Case(node(0, PROCESSOR) | node(1, NAVI, "navi31\n")),
+    "a Radeon beside a Ryzen's": Case(node(0, PROCESSOR) | node(1, NAVI) | node(2, RAPHAEL)),
+    "a Ryzen's alone": Case(node(0, PROCESSOR) | node(1, RAPHAEL)),
+    "a Ryzen's that builds support": Case(node(0, PROCESSOR) | node(1, STRIX)),
+    "a Radeon called another": Case(node(0, NAVI) | node(1, RAPHAEL), {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}),
+    "a Radeon called nonsense": Case(node(0, NAVI), {"HSA_OVERRIDE_GFX_VERSION": "10.3"}),
+    "a Radeon in a container without it": Case(
+        {name: text for name, text in node(0, NAVI).items() if name != "/dev/kfd"} | RADEON
+    ),
+    "a Radeon without a compute node": Case(RADEON),
+    "one that nobody knows": Case(bus("0000:03:00.0", "0x1002", "0x1234")),
+    "a Radeon beside a silent GPU": Case(PASCAL | node(0, NAVI)),
+    "an Arc": Case(ARC),
+    "an Arc beside a Radeon": Case(ARC | node(0, NAVI)),
+    "an Arc beside a Ryzen's": Case(ARC | node(0, RAPHAEL)),
+    "an Arc beside a silent GPU": Case(ARC | PASCAL),
+    "what xpu builds do not support": Case(UHD),
+    "a Mac": Case(platform=Platform("macos", "arm64", macos="14.2")),
+    "an Intel Mac": Case(platform=Platform("macos", "x86_64")),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right on Windows")
+def test_whole_computers_are_seen_as_they_were(tmp_path: Path) -> None:
+    now: dict[str, object] = {}
+    for place, (name, case) in enumerate(CASES.items()):
+        root = tmp_path / str(place)
+        for path, text in case.files.items():
+            there = root / path.lstrip("/")
+            there.parent.mkdir(parents=True, exist_ok=True)
+            if text.startswith("-> "):
+                there.symlink_to(f"../../../bus/pci/drivers/{text[3:]}")
+            else:
+                there.write_text(text)
+        world = World(str(root), case.environ, str(root), "darwin" if case.platform.os == "macos" else "linux")
+        how = LookOptions(world, time.monotonic() + 60, Knowledge({}), trust_pci=case.trust_pci)
+        usual = KernelFacts()._asdict()
+        facts = {fact: value for fact, value in plain(kernel.read(world)).items() if value != plain(usual[fact])}
+        now[name] = {"facts": facts, **plain(computer.look(how, case.platform))}
+
+    hold(FILE, now)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the separator of paths is another")
+@pytest.mark.parametrize(
+    ("words", "libraries"),
+    [
+        ({}, []),
+        ({"/usr/lib64/libcuda.so.1": "", "/usr/lib/libcuda.so.1": ""}, ["/usr/lib64/libcuda.so.1",
+         "/usr/lib/libcuda.so.1"]),
+        ({"/usr/lib/wsl/lib/libcuda.so.1": "", "/usr/lib/nvidia/libcuda.so.1": ""},
+         ["/usr/lib/wsl/lib/libcuda.so.1", "/usr/lib/nvidia/libcuda.so.1"]),
+        *(({f"{folder}/libcuda.so.1": ""}, [f"{folder}/libcuda.so.1"]) for folder in (
+            "/usr/lib64/nvidia", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+            "/usr/lib/aarch64-linux-gnu/nvidia", "/usr/lib/aarch64-linux-gnu/tegra", "/run/opengl-driver/lib")),
+        ({"/usr/lib64/libcuda.so": "", "/opt/libcuda.so.1": ""}, []),
+    ],
+)  # fmt: skip
+def test_a_driver_s_library_is_looked_for_where_distributions_have_it(
+    words: dict[str, str], libraries: list[str], tmp_path: Path
+) -> None:
+    for path, text in words.items():
+        there = tmp_path / path.lstrip("/")
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_text(text)
+    world = World(str(tmp_path), {}, "/", "linux")
+
+    assert kernel.candidates(kernel.CUDA, world) == [str(tmp_path / path.lstrip("/")) for path in libraries]
+    assert kernel.worth_asking(KernelFacts(), world) == bool(libraries)
+    assert kernel.candidates(kernel.NVML, world) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_worth_it"),
+    [
+        (KernelFacts(), False), (KernelFacts(module=True), True), (KernelFacts(nodes=("nvidia0",)), True),
+        (KernelFacts(tegra="orin"), True), (KernelFacts(pci=(PciGpu("a", 0x10DE, 1),)), True),
+        (KernelFacts(pci=(PciGpu("a", 0x1002, 1),)), False), (KernelFacts(wsl=True), False),
+    ],
+)  # fmt: skip
+def test_nothing_is_asked_where_nothing_of_nvidia_is_seen(
+    facts: KernelFacts, is_worth_it: bool, tmp_path: Path
+) -> None:
+    assert kernel.worth_asking(facts, World(str(tmp_path), {}, "/", "linux")) == is_worth_it
+
+
+def test_display_adapters_as_windows_lists_them() -> None:
+    listed = (
+        "PCI\\VEN_10DE&DEV_1B06&SUBSYS_1\0PCI\\VEN_1002&DEV_744c&REV_2\0ROOT\\DISPLAY\\0\0PCI\\VEN_10D&DEV_1B06\0\0"
+    )
+
+    assert kernel.windows_ids(listed) == (
+        PciGpu("PCI\\VEN_10DE&DEV_1B06&SUBSYS_1", 0x10DE, 0x1B06), PciGpu("PCI\\VEN_1002&DEV_744c&REV_2", 0x1002,
+         0x744C),
+    )  # fmt: skip
+    assert [len(gpu.address) for gpu in kernel.windows_ids("PCI\\VEN_10DE&DEV_1B06&" + "x" * 300)] == [200]
+    assert len(kernel.windows_ids("PCI\\VEN_10DE&DEV_1B06\0" * 1100)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "arch"),
+    [("11.0.0", "gfx1100"), ("9.0.10", "gfx90a"), ("10.3.6", "gfx1036"), ("99.15.15", "gfx99ff"), ("0.1.1", None),
+     ("11.16.0", None), ("11.0.16", None), ("11.0", None), ("111.0.0", None), ("", None)],
+)  # fmt: skip
+def test_what_rocm_is_told_that_a_gpu_is(text: str, arch: str | None) -> None:
+    found = non_nvidia.override_arch(text)
+
+    assert (None if found is None else str(found)) == arch
+
+
+def gpu(index: int, vendor: str, arch: str = "", **more: object) -> Gpu:
+    return Gpu(index, vendor, f"{vendor}{index}", Arch.parse(arch) if arch else None)._replace(**more)  # type: ignore[arg-type]
+
+
+ONE, TWO = gpu(0, "nvidia", "sm_61", visible=False), gpu(1, "nvidia", "sm_86")
+RX, APU = gpu(2, "amd", "gfx1100", source="kfd"), gpu(3, "amd", "gfx1036", integrated=True, source="kfd")
+OWN = gpu(4, "nvidia", "sm_87", integrated=True)
+TROUBLE = Trouble("DRIVER_SILENT", "it does not answer", "look")
+NOTES = (Note("CUDA_VISIBLE_DEVICES", "it hides one"), Note("X", "else"))
+BASE = Machine(LINUX, Python("3.12"), Driver("580.95.05"), (ONE, TWO, RX), NOTES, TROUBLE)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "counted", "notes"),
+    [
+        ((), "", ""),
+        ((ONE, TWO), "01", ""),
+        ((ONE, RX), "0", "amd2 (gfx1100): left out, as a build supports one vendor's GPUs"),
+        ((RX, ONE._replace(counted=False)), "2", "nvidia0 (sm_61): left out, as a build supports one vendor's GPUs"),
+        ((RX, APU), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
+        ((RX, APU._replace(source="given")), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
+        ((APU,), "3", ""),
+        ((TWO, OWN._replace(source="nvml")), "1", "nvidia4 (sm_87): left out, as there is a discrete GPU"),
+        ((TWO, OWN._replace(source="given")), "14", ""),
+        ((ONE._replace(counted=False), RX._replace(counted=False)), "", ""),
+    ],
+)
+def test_the_gpus_of_one_vendor_count_and_a_processor_s_own_where_it_is_alone(
+    gpus: tuple[Gpu, ...], counted: str, notes: str
+) -> None:
+    found, left = computer.one_vendor(gpus)
+
+    assert "".join(str(each.index) for each in found if each.counted) == counted
+    assert [each._replace(counted=True) for each in found] == [each._replace(counted=True) for each in gpus]
+    assert "".join(note.text for note in left) == notes
+    assert {note.code for note in left} <= {"OTHER_VENDOR_LEFT_OUT", "INTEGRATED_LEFT_OUT"}
+
+
+def test_what_a_variable_hides_does_not_count_where_that_is_asked_for() -> None:
+    found = computer.visible(BASE)
+    text = "nvidia0 (sm_61): hidden by CUDA_VISIBLE_DEVICES and left out (--gpus visible)"
+
+    assert [each.counted for each in found.gpus] == [False, True, True]
+    assert found.notes == (NOTES[1], Note("NOT_VISIBLE_LEFT_OUT", text))
+    assert computer.visible(BASE._replace(gpus=(TWO,))) == BASE._replace(gpus=(TWO,), notes=NOTES[1:])
+    hidden = ONE._replace(counted=False)
+    assert computer.visible(BASE._replace(gpus=(hidden, TWO))).notes == NOTES[1:]
+
+
+def test_only_the_gpus_that_are_named_count() -> None:
+    found = computer.narrowed(BASE, (1,))
+    other = computer.narrowed(BASE._replace(gpus=(ONE, TWO, RX._replace(counted=False))), (2,))
+
+    assert ([each.counted for each in found.gpus], found.trouble) == ([False, True, False], TROUBLE)
+    assert found.notes[-1] == Note("ONLY_LEFT_OUT", "nvidia0 (sm_61), amd2 (gfx1100): left out (--only)")
+    assert ([each.counted for each in other.gpus], other.trouble) == ([False, False, True], None)
+    assert other.notes[-1] == Note("ONLY_LEFT_OUT", "nvidia0 (sm_61), nvidia1 (sm_86): left out (--only)")
+    assert computer.narrowed(BASE._replace(gpus=(TWO,)), (1,)).notes == NOTES
+
+
+@pytest.mark.parametrize(
+    ("gpus", "only", "message", "hint"),
+    [
+        ((ONE, TWO), (0, 7, 8), "--only 7,8: this machine has GPU 0, 1", "run `torchpick detect`"),
+        ((), (0,), "--only 0: this machine has no GPU", "run `torchpick detect`"),
+        ((ONE, RX), (2, 0), "--only 2,0: GPUs of amd and nvidia, and no build supports both",
+         "select the GPUs of one vendor"),
+    ],
+)  # fmt: skip
+def test_only_gpus_that_are_there_and_of_one_vendor_are_taken(
+    gpus: tuple[Gpu, ...], only: tuple[int, ...], message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        computer.narrowed(BASE._replace(gpus=gpus), only)
+
+    assert (caught.value.message, caught.value.hint) == (message, hint)
