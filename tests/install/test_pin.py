@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -127,6 +128,25 @@ def test_a_copy_of_a_pinned_environment_is_left_without_an_empty_file(
     assert not (copy / "pip.conf").exists()
     assert not (copy / "share").exists()
     assert (target / "pip.conf").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
+def test_a_record_that_others_may_write_names_no_project(
+    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
+    project.write_text(PROJECT)
+    done(capsys, "pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
+    record = target / "share" / "torchpick" / "pin.json"
+    record.chmod(0o666)
+    pinned = project.read_text()
+
+    assert main(["unpin", "--python", f"{target}/bin/python"]) == 2
+
+    hint = f"hint: remove it, and name the project yourself: `--project {project}`"
+    said = " ".join(capsys.readouterr().err.split())
+    assert said == f"error: others may write {record}, which names {project} {hint}"
+    assert project.read_text() == pinned
 
 
 def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

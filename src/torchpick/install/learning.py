@@ -149,8 +149,7 @@ class Learner:
         builds = [one.build for one in answer.pick.considered if one.build.backend == backend and one.reasons <= run]
         if len(builds) > 1:
             found = self._resolve(answer._replace(stack=None), builds)
-            torch = found.versions.get("torch")
-            if found.refusal is None and torch in {None, *(build.version for build in builds)}:
+            if found.refusal is None:
                 return found
         raise refused
 
