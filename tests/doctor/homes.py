@@ -126,7 +126,7 @@ def examine(home: Home, *gpus: str, driver: str | None = None, environ: Mapping[
     """Look at it for a told machine, with no variables but the given ones."""
     request = Request(gpus=gpus or ("none",), driver=driver, python=home.python)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root), **(environ or {})}
-    return examination.examine(Session(request, variables), str(home.root))
+    return examination.examine(Session(request, variables))
 
 
 def codes(exam: Examination) -> list[str]:

@@ -137,7 +137,7 @@ def test_of_many_missing_libraries_four_are_shown() -> None:
     names = [f"lib{letter}.so" for letter in "abcde"]
     finding = only(loading.nowhere([Absent(name, "flash 2") for name in names], set()))
 
-    assert "flash 2 needs liba.so, libb.so, libc.so, libd.so …, which" in finding.text
+    assert "flash 2 needs liba.so, libb.so, libc.so, libd.so and 1 more, which" in finding.text
     assert finding.seen == {"package": "flash 2", "libraries": names}
     assert finding.advice is not None
     assert finding.advice.startswith("install the flash that was built for the CUDA of this torch")

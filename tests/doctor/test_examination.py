@@ -36,7 +36,7 @@ def examined(home: Home, monkeypatch: pytest.MonkeyPatch, machine: Machine, **re
     """With the computer's own machine being this one."""
     monkeypatch.setattr(Session, "machine", machine)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
-    return examination.examine(Session(Request(python=home.python, **request), variables), str(home.root))
+    return examination.examine(Session(Request(python=home.python, **request), variables))
 
 
 def words(exam: Examination, home: Home) -> str:

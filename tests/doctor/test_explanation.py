@@ -13,7 +13,7 @@ from torchpick.doctor.signatures import Signature
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
-from torchpick.model.machine import Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -43,17 +43,14 @@ def here(found: Explanation) -> list[tuple[str, list[str]]]:
     ]
 
 
-GPU_NOTE = "so that GPU is meant; `--gpu` names another"
+MEANT = "so that machine is meant; `--gpu` and other flags name another"
 
 
 def test_the_gpu_and_the_driver_of_the_text_are_taken(home: Home) -> None:
     home.torch("2.9.1+cu130", "13.0", CU126)
     found = explained(home, SMI, KERNELS)
 
-    assert notes(found) == [
-        ("GPU_OF_THE_TEXT", f"the text names Tesla T4, {GPU_NOTE}"),
-        ("DRIVER_OF_THE_TEXT", "the text names driver 535.183.01"),
-    ]
+    assert notes(found) == [("MACHINE_OF_THE_TEXT", f"the text names Tesla T4, driver 535.183.01, {MEANT}")]
     assert found.machine is not None
     assert found.machine.driver is not None
     assert (found.machine.driver.version, [str(gpu.arch) for gpu in found.machine.gpus]) == ("535.183.01", ["sm_75"])
@@ -64,17 +61,14 @@ def test_the_cuda_of_the_text_is_taken_where_it_names_no_driver(home: Home) -> N
 
     found = explained(home, DRIVER, "with compute capability 7.5")
 
-    assert notes(found) == [
-        ("GPU_OF_THE_TEXT", f"the text names 7.5, {GPU_NOTE}"),
-        ("DRIVER_OF_THE_TEXT", "the text says that the driver supports CUDA 12.2"),
-    ]
+    assert notes(found) == [("MACHINE_OF_THE_TEXT", f"the text names 7.5, driver for CUDA 12.2, {MEANT}")]
     assert here(found) == [("DRIVER_TOO_OLD", ["DRIVER_TOO_OLD"])]
 
 
 @pytest.mark.parametrize(
     ("request_", "environ", "codes"),
     [
-        (Request(gpus=("sm_90",)), {}, ["DRIVER_OF_THE_TEXT"]),
+        (Request(gpus=("sm_90",)), {}, ["MACHINE_OF_THE_TEXT"]),
         (Request(gpus=("sm_90",), driver="580.1"), {}, []),
         (Request(gpus=("sm_90",), cuda_driver="13.0"), {}, []),
         (Request(), {"TORCHPICK_GPU": "sm_90"}, []),
@@ -95,9 +89,9 @@ def test_what_is_given_counts_and_not_the_text(
 @pytest.mark.parametrize(
     ("text", "gpu", "codes"),
     [
-        ("Windows 11", "sm_90", ["PLATFORM_OF_THE_TEXT"]),
+        ("Windows 11", "sm_90", ["MACHINE_OF_THE_TEXT"]),
         ("Windows 11", "GB10", []),  # a GPU that no computer with Windows has
-        ("Driver Version: 550.54.14", "sm_90", ["DRIVER_OF_THE_TEXT"]),
+        ("Driver Version: 550.54.14", "sm_90", ["MACHINE_OF_THE_TEXT"]),
         ("Radeon RX 7900 XTX\nDriver Version: 550.54.14", "gfx1100", []),  # AMD's drivers count otherwise
     ],
 )
@@ -230,7 +224,7 @@ def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *,
     home.torch()
     found = explained(home, f"torch=={version}", KERNELS, request=Request(gpus=("sm_61",), driver="580.1"))
 
-    of_it = "so that one is judged" if "+" in version else "and torch 2.9.1+cu128 is installed here"
+    of_it = "so that one is judged"
     text = f"the text names torch {version}, {of_it}"
     assert notes(found) == ([("TORCH_OF_THE_TEXT", text)] if is_other else [])
     assert found.errors[0].is_here == (version != "2.9.1+cu126")
@@ -354,7 +348,10 @@ def test_a_torch_that_cannot_run_is_said_beside_an_error_that_says_nothing_of_it
 @pytest.mark.parametrize(
     ("text", "sound"),
     [
-        ("it is slow on my RTX 3090, torch 2.9.1+cu128, driver 580.95.05", ", and driver 580.95.05 supports its CUDA"),
+        (
+            "it is slow on my RTX 3090, torch 2.9.1+cu128, driver 580.95.05",
+            " and is for a CUDA that driver 580.95.05 supports",
+        ),
         ("it is slow on my RTX 3090, torch 2.9.1+cu128", ""),
         ("it is slow on my RTX 5090, torch 2.5.1+cu124", None),
         ("it is slow on my RTX 3090", None),
@@ -420,3 +417,87 @@ def test_a_cpu_build_is_the_cause_where_it_is_the_one_that_is_installed(
     given = Request(gpus=("T4",), driver="580.95.05")
 
     assert [explained(home, text, request=given).errors[0].cause.id for text in texts] == causes
+
+
+def test_a_driver_that_is_too_old_for_the_torch_of_the_text_is_said_without_a_gpu(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "machine", property(without_gpus))
+    (error,) = explained(home, "torch 2.9.1+cu130 does nothing", "Driver Version: 550.54.14").errors
+
+    assert error.findings[0].code == "DRIVER_TOO_OLD"
+    assert "580" in error.findings[0].text
+    assert error.command == "torchpick install torch==2.9.1 --driver 550.54.14"
+    assert (error.findings[0].brings or "").startswith("that is 2.9.1+cu129")
+
+
+def without_gpus(session: Session) -> Machine:
+    """A computer without a GPU, with the driver and the Python of the request."""
+    driver = session.request.driver
+    known = None if driver is None else Driver(driver)
+    return Machine(Platform("linux", "x86_64", "2.35"), Python(session.request.python or "3.12"), known)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("torch 2.9.1+cu126, driver 550.54.14: torch.cuda.is_available() False", "BUILD_FITS"),
+        ("torch 2.9.1+cu126: torch.cuda.is_available() False", "CUDA_NOT_AVAILABLE"),
+        ("RTX 3060, torch 2.9.1+cu126: torch.cuda.is_available() False", "BUILD_FITS"),
+        ("in WSL2, RTX 3060, torch 2.9.1+cu126: torch.cuda.is_available() False", "WSL_OR_CPU_BUILD"),
+    ],
+)
+def test_a_torch_that_fits_is_not_to_blame_where_no_gpu_is_seen(text: str, cause: str, home: Home) -> None:
+    assert [error.cause.id for error in explained(home, text).errors] == [cause]
+
+
+def test_of_a_release_without_a_label_it_is_said_where_none_of_its_builds_runs(home: Home) -> None:
+    (error,) = explained(home, "torch 2.5.1 on an RTX 5090, driver 575.57").errors
+
+    assert error.findings[0].code == "NO_KERNELS"
+    assert error.command == "torchpick install torch==2.7.0 --gpu 'RTX 5090' --driver 575.57"
+    assert explained(home, "torch 2.5.1 on an RTX 3090, driver 575.57").errors == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "says"),
+    [
+        (("torch 2.5.1+cu121", "torchvision 0.21.0+cu124"), "COMPANION_MISMATCH", "torchvision 0.20.1"),
+        (("torch 2.6.0+cu124", "xformers 0.0.29.post1"), "REQUIREMENT_UNMET", "torch==2.5.1"),
+        (("torch 2.1.2+cu118", "numpy 2.0.2"), "NUMPY_TOO_NEW", "NumPy 2"),
+        (("torch 2.6.0+cu124", "flash_attn 2.8.3"), None, ""),  # built for each torch: no wheel stands for all
+        (("torch 2.6.0+cu124", "xformers 0.0.29.post3", "torchvision 0.21.0+cu124"), None, ""),
+    ],
+)
+def test_a_listing_without_an_error_is_judged_by_what_goes_together(
+    lines: tuple[str, ...], code: str | None, says: str, home: Home
+) -> None:
+    found = explained(home, "pip list", *lines)
+
+    assert [error.findings[0].code for error in found.errors] == ([] if code is None else [code])
+    assert all(says in error.findings[0].text for error in found.errors)
+
+
+def test_the_python_of_the_text_decides_which_release_there_is(home: Home) -> None:
+    text = "Quadro K620, torch.cuda.is_available() returns False"
+
+    (error,) = explained(home, f"python version: 3.8.16, {text}").errors
+    assert "2.4.1" in (error.findings[0].brings or "")
+    (error,) = explained(home, text).errors
+    assert "2.4.1" not in (error.findings[0].brings or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "gpus"),
+    [
+        ("0 NVIDIA GeForce RTX 4090 Off\n1 NVIDIA GeForce GTX 1070 Off", ["sm_89", "sm_61"]),
+        ("GPU 0: Tesla T4 (UUID: GPU-1)\nGPU 1: Tesla T4 (UUID: GPU-2)", ["sm_75"]),
+        ("an RTX 3090 and a GTX 1080 Ti", ["sm_86", "sm_61"]),
+        ("an RTX 3090. My old GTX 1080 Ti had no such trouble", ["sm_86"]),
+    ],
+)
+def test_every_gpu_of_the_machine_counts(text: str, gpus: list[str], home: Home) -> None:
+    found = explained(home, KERNELS, text)
+
+    assert found.machine is not None
+    assert [str(gpu.arch) for gpu in found.machine.gpus] == gpus

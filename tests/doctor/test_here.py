@@ -44,7 +44,7 @@ def examined(
 ) -> Examination:
     monkeypatch.setattr(Session, "machine", machine)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root), **environ}
-    return examination.examine(Session(Request(python=home.python), variables), str(home.root))
+    return examination.examine(Session(Request(python=home.python), variables))
 
 
 def test_what_torch_misses_here_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_what_library_path_replaces(
 def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: Path) -> None:
     def exam(home: Home) -> Examination:
         request = Request(gpus=("gfx1100",), python=home.python)
-        return examination.examine(Session(request, {"HOME": str(home.root)}), str(home.root))
+        return examination.examine(Session(request, {"HOME": str(home.root)}))
 
     rocm = exam(Home(tmp_path / "rocm").torch("2.9.1", None, "gfx1100", hip="6.4.43482")).subject.torch
     silent = Home(tmp_path / "silent").torch()

@@ -209,7 +209,7 @@ def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
     asked = Request(gpus=("none",), python=home.python, cpu=True)
 
-    found = examination.examine(Session(asked, variables), str(home.root))
+    found = examination.examine(Session(asked, variables))
 
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cpu"
@@ -278,7 +278,7 @@ def test_where_the_driver_gives_no_answer_what_belongs_together_is_known_all_the
     request = Request(python=home.python)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
 
-    found = examination.examine(Session(request, variables), str(home.root))
+    found = examination.examine(Session(request, variables))
 
     assert codes(found) == ["DRIVER_NO_ANSWER", "COMPANION_MISMATCH"]
     assert found.remedy is not None
@@ -292,7 +292,7 @@ def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
     home.torch("2.9.1+cpu", None, None)
     monkeypatch.setattr(Session, "machine", SILENT)
 
-    found = examination.examine(Session(Request(python=home.python), {"HOME": str(home.root)}), str(home.root))
+    found = examination.examine(Session(Request(python=home.python), {"HOME": str(home.root)}))
 
     assert found.remedy is None
 
@@ -415,7 +415,7 @@ def test_a_command_for_the_machine_itself_names_no_other(given: dict[str, str], 
     home.torch()
     request = Request(gpus=("sm_61",), driver="580.1", python=home.python, **given)  # type: ignore[arg-type]
 
-    found = examination.examine(Session(request, {"HOME": str(home.root)}), str(home.root))
+    found = examination.examine(Session(request, {"HOME": str(home.root)}))
 
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")
@@ -429,7 +429,7 @@ def test_a_command_for_a_mac_names_no_macos(home: Home) -> None:
     home.torch("2.9.1", None, None).companion("torchvision", "0.22.0", codes="")
     request = Request(platform="macos-arm64", macos="14.0", gpus=("M2",), python=home.python)
 
-    found = examination.examine(Session(request, {"HOME": str(home.root)}), str(home.root))
+    found = examination.examine(Session(request, {"HOME": str(home.root)}))
 
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")

@@ -22,10 +22,9 @@ _PATH = re.compile(r"(?:[.~]{0,2}[/\\]|[A-Za-z]:[/\\])\S+|\S+\.(?:txt|log|out|er
 
 
 def run(args: Arguments) -> int:
-    request = arguments.machine_request(args)
     if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
-    session = Session(request, report=console.waiting)
+    session = Session(arguments.machine_request(args), report=console.waiting)
     found = explain(_chunks(args.words), session)
     if not found.errors:
         sound = [note.text for note in found.notes if note.code == "TORCH_RUNS"]

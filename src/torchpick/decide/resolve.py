@@ -224,9 +224,9 @@ class BuildJudge:
         return found
 
     def _driver(self, build: Build) -> list[Objection]:
-        """Whether the driver carries the build's CUDA; without a GPU nothing is asked of it."""
+        """Whether the driver carries the build's CUDA."""
         driver = self.machine.driver
-        if build.cuda is None or driver is None or not self.gpus or build.family != "cuda":
+        if build.cuda is None or driver is None or build.family != "cuda":
             return []
         if build.cuda not in self._lacked:
             self._lacked[build.cuda] = self.table.drivers.too_old(driver, build.cuda, self.os)

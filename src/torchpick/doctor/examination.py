@@ -15,9 +15,11 @@ from torchpick.environment.distributions import Distribution, Environment
 from torchpick.environment.interpreter import Place
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
+from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
+from torchpick.model.package import PackageFacts
 from torchpick.model.pythons import version_of
 from torchpick.session import Session
 
@@ -68,16 +70,18 @@ class Examination(Noun):
         return all(finding.severity != ERROR for finding in self.findings)
 
 
-def examine(session: Session, folder: str | None = None, *, torch_alone: bool = False) -> Examination:
+def examine(session: Session, *, torch_alone: bool = False) -> Examination:
     """Judge the environment of the request's `python`, else the active one; nothing in it is run.
 
     `torch_alone` looks at nothing but torch itself, for an answer in a moment.
     """
-    folder = folder or os.getcwd()
-    place = target(session.request.python, session.environ, folder)
-    source, is_others = place.source, place.is_others
+    place = target(session.request.python, session.environ, os.getcwd())
     here = distributions.read(
-        place.python, session.environ, source=source, is_others=is_others, metadata=not torch_alone
+        place.python,
+        session.environ,
+        source=place.source,
+        is_others=place.is_others,
+        metadata=not torch_alone,
     )
     return _examined(Subject(session, here, _machine(session, here), torch_alone=torch_alone))
 
@@ -85,9 +89,17 @@ def examine(session: Session, folder: str | None = None, *, torch_alone: bool = 
 def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:
     """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
     machine = session.machine
-    found = tuple(Distribution(name, version, os.devnull, "") for name, version in packages.items())
+    known = KnownPackages(session.environ, machine.platform.name)
+    found = tuple(_named(name, version, known) for name, version in packages.items())
     here = Environment(None, "the machine of the text", machine.python.version, distributions=found, source="text")
     return _examined(Described(session, here, machine, cuda))
+
+
+def _named(name: str, version: str, known: Mapping[str, PackageFacts]) -> Distribution:
+    """A package of which a text has the version; what it requires is the table's, where one wheel is all there is."""
+    one = Distribution(name, version, os.devnull, "")
+    row = gpucode.row_of(one, known)
+    return one if row is None or row.place else one._replace(requires=row.requires)
 
 
 def _examined(subject: Subject) -> Examination:
@@ -122,9 +134,9 @@ def _fixed(finding: Finding, fix: Remedy | None, refused: str | None) -> Finding
 
 def of_process(subject: Subject, imported: str | None) -> tuple[Finding, ...]:
     """Where this process has imported another torch than the one that its environment holds now."""
-    installed = None if subject.torch is None else subject.torch.version
-    if imported is None or installed is None or imported == installed:
+    if subject.torch is None or imported in (None, subject.torch.version):
         return ()
+    installed = subject.torch.version
     text = f"this process has imported torch {imported}, and torch {installed} is installed now"
     advice = "restart the kernel (or the program): a module that is imported stays as it is"
     return (Finding(Ailment.RESTART_KERNEL, text, {"imported": imported, "installed": installed}, advice),)

@@ -13,9 +13,8 @@ from torchpick.doctor.subject import Described
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import shell
-from torchpick.knowledge.compat import Knowledge
 from torchpick.model.build import DEFAULT_INDEX
-from torchpick.model.finding import ERROR, Finding
+from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GivenGpu, Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
@@ -86,11 +85,10 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     known = {row.id: row.about(named) for row in known.values()}
     facts = _facts(said, request, session)
     alone = Explanation(_explained(matches, facts, known))
-    is_described = said.torch and (request.gpus is not None or session.given_gpus)
-    is_of_build = is_described or any(match.signature.findings for match in matches)
-    if "other program" in facts or not is_of_build:
-        return alone
     asked = session.asking(request)
+    is_described = said.torch and (asked.given_gpus or said.driver or said.driver_cuda or said.packages)
+    if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
+        return alone
     try:
         exam = _examined(asked, said)
     except TorchpickError as error:
@@ -100,14 +98,13 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
         text = f"this environment was not looked at: {error.message}"
         return alone._replace(notes=(*mentioned, Note("NOT_EXAMINED", text)))
     machine = exam.subject.machine
-    notes = (*mentioned, *_other_torch(said, exam))
-    is_judged = isinstance(exam.subject, Described) and exam.findings
+    notes = (*mentioned, *_of_torch(said, exam))
+    facts |= _facts_of(exam) | {note.code for note in notes}
+    is_judged = isinstance(exam.subject, Described) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        is_of_a_build = any(_BY_TORCH & {*each.cause.findings[:1]} for each in alone.errors)
-        return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN) if is_of_a_build else notes)
+        return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN))
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
-    facts |= _facts_of(exam)
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
     return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *machine.notes))
@@ -132,58 +129,64 @@ def _examined(session: Session, said: Mentions) -> Examination:
     if request.platform is None and version_of(request.python) is None:
         exam = examination.examine(session, torch_alone=True)
         installed = exam.subject.torch
-        is_same = installed is not None and said.torch in (installed.version, installed.release)
-        if said.torch is None or is_same:
+        if installed is not None and said.torch in (None, installed.version, installed.release):
             return exam
-    version = said.torch or ""
-    cuda = said.cuda
-    if cuda is None and version == said.packages.get("torch") and len(said.packages) > 1:
-        cuda = _of_default_index(session, version)
-    # Without a label, or the CUDA that goes with it, nothing can be said of a build.
-    is_build = version and ("+" in version or cuda is not None)
-    if not is_build and exam is not None:
+    if not session.given_gpus and not session.machine.counted:
+        request = _driven(request, said)
+    asked = session.asking(request._replace(python=request.python or said.python))
+    packages = {**said.packages, "torch": str(said.torch)}
+    exams = [examination.described(asked, packages, cuda) for cuda in _cudas(asked, said)]
+    # Of several that it may be, nothing is known unless each of them is wrong.
+    if len(exams) == 1 or (exams and not any(each.ok for each in exams)):
+        return exams[-1]
+    if exam is not None and (exam.subject.torch is not None or said.python is None or not asked.given_gpus):
         return exam
-    return examination.described(session, {**said.packages, "torch": version} if is_build else {}, cuda or None)
+    return examination.described(asked, {}, None)
 
 
-def _of_default_index(session: Session, release: str) -> str | None:
-    """The CUDA of the default index's wheel, whose version has no label; "" for a CPU build, None where not known."""
+def _cudas(session: Session, said: Mentions) -> list[str | None]:
+    """What the torch of the text may be built for: one CUDA where that is said, else those of its release's builds."""
+    version = said.torch or ""
+    if "+" in version or said.cuda is not None:
+        return [said.cuda] if version else []
+    is_listed = version == said.packages.get("torch") and len(said.packages) > 1
     platform = session.machine.platform.name
-    if platform in _MACS:
-        return None
-    shelf = session.knowledge.table((platform,), DEFAULT_INDEX).of(platform)
-    return next((build.cuda or "" for build in shelf.builds(release)), None) if release in shelf.releases() else None
+    if platform in _MACS or not (is_listed or session.given_gpus):
+        return []
+    # The wheel of a listing is the default index's.
+    shelf = session.knowledge.table((platform,), DEFAULT_INDEX if is_listed else "stable").of(platform)
+    builds = shelf.builds(version) if version in shelf.releases() else ()
+    return [build.cuda for build in builds if is_listed or build.cuda]
 
 
-def _with_mentions(session: Session, said: Mentions) -> tuple[Request, list[Note]]:
+def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
     """The machine that the text names is the one it is about, unless another is given."""
     request = session.request
-    notes = []
-    gpu = next((name for name in (said.capability, said.name) if name and _known([name], session.knowledge)), None)
-    if gpu and not session.given_gpus:
-        request = request._replace(gpus=(gpu,))
-        label = gpu if said.name in (None, gpu) else f"{said.name} ({gpu})"
-        notes.append(Note("GPU_OF_THE_TEXT", f"the text names {label}, so that GPU is meant; `--gpu` names another"))
+    named: dict[object, str] = {}
+    for name in () if session.given_gpus else (said.capability or said.name, *said.others):
+        for gpu in _known([name], session):
+            named.setdefault(gpu.arch, str(name))
+    if named:
+        request = request._replace(gpus=(*named.values(),))
     if request.gpus is None and not session.given_gpus and said.platform not in _MACS:
-        return request, notes
+        return request, ()
     platform = said.platform if request.platform is None and request.machine is None else None
     # What a text says of the system around is no more than a hint: the GPUs have to be there in such a machine.
-    there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), session.knowledge))
+    there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), session))
     if platform not in (None, interpreter.own().platform.name) and all(there):
         request = request._replace(platform=platform)
-        notes.append(Note("PLATFORM_OF_THE_TEXT", f"the text is of {platform}; `--platform` names another"))
-    driver = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
-    if request.gpus is None or driver or "amd" in said.facts:
-        return request, notes
-    if said.driver:
-        request = request._replace(driver=said.driver)
-        text = f"names driver {said.driver}"
-    elif said.driver_cuda:
-        request = request._replace(cuda_driver=said.driver_cuda)
-        text = f"says that the driver supports CUDA {said.driver_cuda}"
-    else:
-        return request, notes
-    return request, [*notes, Note("DRIVER_OF_THE_TEXT", f"the text {text}")]
+        named["platform"] = str(platform)
+    given = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
+    if not given and request.gpus is not None and "amd" not in said.facts:
+        request = _driven(request, said)
+        if request.driver or request.cuda_driver:
+            named["driver"] = f"driver {request.driver or f'for CUDA {request.cuda_driver}'}"
+    text = f"the text names {', '.join(named.values())}, so that machine is meant; `--gpu` and other flags name another"
+    return request, (Note("MACHINE_OF_THE_TEXT", text),) if named else ()
+
+
+def _driven(request: Request, said: Mentions) -> Request:
+    return request._replace(driver=said.driver, cuda_driver=None if said.driver else said.driver_cuda)
 
 
 def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
@@ -192,9 +195,12 @@ def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
     if request.platform is not None:
         os, _, cpu = request.platform.partition("-")
         facts = (facts - _SYSTEMS) | {os, cpu}
-    vendors = {gpu.vendor for gpu in _known(request.gpus or (), session.knowledge)}
-    facts |= vendors | ({"macos"} if "apple" in vendors else set())
-    return facts - {"amd"} if "nvidia" in vendors and "amd" not in vendors else facts
+    vendors = {gpu.vendor for gpu in _known(request.gpus or (), session)}
+    if "apple" in vendors:
+        facts.add("macos")
+    if vendors == {"nvidia"}:
+        facts.discard("amd")
+    return facts | vendors
 
 
 def _facts_of(exam: Examination) -> set[str]:
@@ -202,44 +208,46 @@ def _facts_of(exam: Examination) -> set[str]:
     torch = exam.subject.torch
     if torch is None or not exam.subject.gpus:
         return set()
-    if torch.backend == "cpu":
-        return {"cpu build"}
-    return {"torch runs"} if torch.verdict is not None and torch.verdict.ok else set()
+    return {"cpu build"} if torch.backend == "cpu" else {"torch runs"} if torch.runs else set()
 
 
 def _by_finding(
-    exam: Examination, known: Iterable[Signature], said: Mentions, matches: Collection[Match]
+    exam: Examination, known: Collection[Signature], said: Mentions, matches: Collection[Match]
 ) -> Iterator[Match]:
     """What is wrong with the torch that the text names, though no known error in it says so."""
-    wrong = [finding.code for finding in exam.findings if finding.severity == ERROR and finding.by_torch][:1]
-    shown = {code for match in matches for code in match.signature.findings}
-    if isinstance(exam.subject, Described) and exam.subject.torch is not None and wrong and not shown & {*wrong}:
-        yield from [Match(each, 0, f"torch {said.torch}") for each in known if wrong == [*each.findings[:1]]][:1]
-
-
-def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
-    """Whether it is the torch of the text or the installed one whose findings are shown, and that it runs."""
-    installed = exam.subject.torch
-    if installed is None or said.torch is None:
+    if not isinstance(exam.subject, Described) or exam.subject.torch is None:
         return
-    if isinstance(exam.subject, Described):
-        yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
-        if exam.ok and "torch runs" in _facts_of(exam):
-            driver = exam.subject.machine.driver
-            behind = "" if driver is None or said.driver is None else f", and driver {driver.version} supports its CUDA"
-            text = f"{installed.label} has code for {exam.subject.labels()}{behind}: there the build is not at fault"
-            yield Note("TORCH_RUNS", text)
-    elif said.torch not in (installed.version, installed.release):
-        yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {installed.label} is installed here")
+    shown = {code for match in matches for code in match.signature.findings}
+    # What does not go together is beside the point where the text is of something else.
+    wrong = (each.code for each in exam.findings if each.code in _BY_TORCH or not (matches or each.severity == NOTE))
+    if (code := next(wrong, None)) is not None and code not in shown:
+        rows = [each for each in known if code in each.findings]
+        yield Match(min(rows, key=lambda each: each.findings.index(code)), 0, f"torch {said.torch}")
 
 
-def _known(names: Iterable[str], knowledge: Knowledge) -> list[GivenGpu]:
+def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
+    """Whether it is the torch of the text whose findings are shown, and for what nothing is wrong with it."""
+    subject, torch = exam.subject, exam.subject.torch
+    if torch is None or said.torch is None:
+        return
+    if not isinstance(subject, Described):
+        if said.torch not in (torch.version, torch.release):
+            yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {torch.label} is installed here")
+        return
+    yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
+    words = [f"has code for {subject.labels()}"] if subject.gpus else []
+    driver = subject.machine.driver
+    if driver is not None and driver.source == "given":
+        words.append(f"is for a CUDA that driver {driver.label} supports")
+    if words and torch.runs and exam.ok:
+        yield Note("TORCH_RUNS", f"{torch.label} {' and '.join(words)}: there the build is not at fault")
+
+
+def _known(names: Iterable[str | None], session: Session) -> Iterator[GivenGpu]:
     """The GPUs of these names; what is none is passed over."""
-    found = []
-    for name in names:
+    for name in filter(None, names):
         with suppress(UsageError):
-            found.append(knowledge.gpu(name))
-    return found
+            yield session.knowledge.gpu(name)
 
 
 def _findings(wanted: tuple[str, ...], alone: Finding, exam: Examination | None) -> tuple[Finding, ...]:

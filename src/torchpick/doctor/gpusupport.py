@@ -17,14 +17,7 @@ from torchpick.model.verdict import Objection, Reason
 from torchpick.model.versions import is_dotted, release_key
 
 # What resolve objects to, where it concerns an installed build.
-_OBJECTIONS = {
-    Reason.NO_KERNELS: Ailment.NO_KERNELS,
-    Reason.PTX_ONLY_DRIVER_TOO_OLD: Ailment.PTX_ONLY_DRIVER_TOO_OLD,
-    Reason.DRIVER_TOO_OLD: Ailment.DRIVER_TOO_OLD,
-    Reason.GPU_NOT_SERVED_BY_DRIVER: Ailment.GPU_NOT_SERVED_BY_DRIVER,
-    Reason.LIBRARY_DROPPED_GPU: Ailment.LIBRARY_DROPPED_GPU,
-    Reason.UNKNOWN_ARCHES: Ailment.UNKNOWN_ARCHES,
-}
+_OBJECTIONS = {reason: ailment for reason in Reason for ailment in Ailment if reason.name == ailment.name}
 # Their sentences go on from the subject.
 _VERBS = (Ailment.NO_KERNELS, Ailment.PTX_ONLY_DRIVER_TOO_OLD)
 _ADVICE = {
@@ -58,7 +51,12 @@ def foreign(subject: Subject) -> Iterator[Finding]:
     elif torch.backend != "cpu":
         return
     seen = {"torch": torch.version, "gpus": [gpu.index for gpu in subject.gpus]}
-    yield Finding(ailment, f"{torch.label} {what}, and there is {subject.labels()}", seen, by_torch=True)
+    yield Finding(
+        ailment,
+        f"{torch.label} {what}, and there is {subject.labels() or 'a driver for NVIDIA GPUs'}",
+        seen,
+        by_torch=True,
+    )
 
 
 def unsupported(subject: Subject) -> Iterator[Finding]:
@@ -86,7 +84,7 @@ def unsupported(subject: Subject) -> Iterator[Finding]:
 
 def compiled_at_first_use(subject: Subject) -> Iterator[Finding]:
     torch = subject.torch
-    if torch is None or torch.verdict is None or not torch.verdict.ok:
+    if torch is None or not torch.runs:
         return
     gpus = [gpu.index for gpu in subject.gpus if torch.fit(gpu) is Fit.JIT]
     if gpus:

@@ -36,6 +36,11 @@ class InstalledTorch(Noun):
     def label(self) -> str:
         return f"torch {self.version}"
 
+    @property
+    def runs(self) -> bool:
+        """Whether nothing is against it on this machine."""
+        return self.verdict is not None and self.verdict.ok
+
     def fit(self, gpu: Gpu) -> Fit:
         """How it supports a GPU; NONE where that is not known."""
         fits = () if self.verdict is None else self.verdict.fits

@@ -90,14 +90,13 @@ def nowhere(absent: Sequence[Absent], said: set[str]) -> Iterator[Finding]:
         libraries = linking if package in said else libraries
         if not libraries:
             continue
-        shown = ", ".join(libraries[:4]) + (" …" if len(libraries) > 4 else "")
         name = package.partition(" ")[0]
         advice = f"install the {name} that was built for the CUDA of this torch, not the missing library"
         if linking:
             advice = f"install the release of {name} that was built for this torch"
         yield Finding(
             Ailment.MISSING_LIBRARY,
-            f"{package} needs {shown}, which is in no package here and in no folder of the loader",
+            f"{package} needs {some_of(libraries, 4)}, which is in no package here and in no folder of the loader",
             {"package": package, "libraries": libraries},
             advice=None if mine else advice,
             by_torch=mine,

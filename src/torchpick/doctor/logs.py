@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
 # What stands before a message: a loader puts several of them, so each is taken off in turn. Every form begins at the
@@ -23,7 +24,7 @@ _FRONT = re.compile(
     rb"|NVRM:"
     rb"|(?:rank|\[rank)\s?\d{1,5}\]?:"
     rb"|\d{1,5}: (?=\S)"  # srun -l
-    rb"|-(?= )|\xe2\x94\x82|\||>"  # a list's dash, the frame of a table, a quotation
+    rb"|-(?= )|\xe2\x94[\x82\x94\x9c](?:\xe2\x94\x80){0,3}|\||>"  # a list's dash, a table, a tree, a quotation
     rb")\s{0,200}"
 )
 _MOST_FRONTS = 8
@@ -50,10 +51,9 @@ def message(line: bytes) -> bytes:
 
 def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
-    decoder = None
-    first = True
-    for chunk in chunks:
-        if first and chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        first = first and not chunk
-        yield decoder.decode(chunk).encode() if decoder is not None else chunk
+    stream = iter(chunks)
+    first = next(stream, b"")
+    whole = chain((first,), stream)
+    if first[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return whole
+    return (text.encode() for text in codecs.iterdecode(whole, "utf-16", "replace"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from torchpick.doctor.logs import message
@@ -34,16 +34,18 @@ class Words(Noun):
 class Mentions(Noun):
     """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports.
 
-    `cuda` is the one that torch was built for; `facts` are the names of compat/words.json, each with what
-    the text says of it.
+    `others` are the GPUs beside the first; `cuda` is the one that torch was built for; `facts` are the names of
+    compat/words.json, each with what the text says of it.
     """
 
     capability: str | None = None
     name: str | None = None
+    others: tuple[str, ...] = ()
     driver: str | None = None
     driver_cuda: str | None = None
     torch: str | None = None
     cuda: str | None = None
+    python: str | None = None
     packages: Mapping[str, str] = {}
     facts: Mapping[str, str] = {}
 
@@ -76,26 +78,27 @@ def of_text(start: bytes, words: Words) -> Mentions:
     text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
     for form, other in words.rewritten.items():
         text = re.sub(form, other, text)
-    said = {name: _said(expression, words.kept["wanted"], text) for name, expression in words.kept.items()}
+    wanted = words.kept["wanted"]
+    said = {name: next(_each(form, wanted, text), None) for name, form in words.kept.items()}
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
     packages = islice(re.finditer(words.kept["package"], text), _MOST_MATCHES)
     return Mentions(
         capability=said["capability"],
         name=said["name"],
+        others=tuple(dict.fromkeys(each for each in _each(words.kept["beside"], wanted, text) if each != said["name"])),
         driver=said["driver"],
         driver_cuda=said["driver_cuda"],
         torch=said["torch"],
         cuda=said["cuda"],
+        python=said["python"],
         packages={normal(found[1]): found[2] for found in packages},
         facts={name: found[0] for name, pattern in words.facts.items() if (found := re.search(pattern, ends))},
     )
 
 
-def _said(expression: str, wanted: str, text: str) -> str | None:
-    """What the first match keeps that is not merely asked for."""
+def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
+    """What the matches keep that are not merely asked for."""
     for found in islice(re.finditer(expression, text), _MOST_MATCHES):
         line = text.rfind("\n", 0, found.start()) + 1
-        before = text[max(line, found.start() - _MOST_BEFORE) : found.start()]
-        if not re.search(wanted, before):
-            return next((group for group in found.groups() if group), "").strip()
-    return None
+        if not re.search(wanted, text[max(line, found.start() - _MOST_BEFORE) : found.start()]):
+            yield (found[found.lastindex or 0] or "").strip()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from torchpick.decide import remarks, resolve
 from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import Described, Subject
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.installers import shell
 from torchpick.model.build import COMPANIONS, TRIO
@@ -91,7 +91,10 @@ def weigh(subject: Subject) -> Weighed | None:
     if machine.trouble is not None:
         machine, flags = machine._replace(gpus=(), trouble=None), ("--gpu", "none")
     if not machine.counted and not wish.backends:
-        if own is not None:
+        if isinstance(subject, Described) and machine.driver is not None:
+            builds = subject.table.of(machine.platform.name)
+            wish = wish._replace(backends=tuple({build.backend for build in builds if build.family == "cuda"}))
+        elif own is not None:
             wish, flags = wish._replace(backends=(own,)), (*flags, "--backend", own)
         elif flags or subject.environment.find("torch") is not None:
             return None  # there is something to keep, and it is not known
@@ -104,9 +107,8 @@ def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remed
     """`torchpick install …` for what is wrong with torch, with the machine and the Python as they were given here."""
     here, torch = subject.environment, subject.torch
     recorded = here.find("torch")
-    release = torch.release if torch is not None else None
-    if release is None and recorded is not None:
-        release = recorded.version.partition("+")[0] or None
+    version = torch.release if torch is not None else recorded.version if recorded is not None else ""
+    release = version.partition("+")[0] or None
     ailments = {finding.ailment for finding in findings if finding.by_torch}
     backend = None if ailments & BY_HARDWARE else installedtorch.backend_of(torch, here)
     companions = [name for name in COMPANIONS if here.find(name) is not None]

@@ -18,6 +18,8 @@ from torchpick.model.noun import Noun
 _BEFORE, _BEHIND = 2048, 4096
 # And so many lines.
 _SPAN = 2
+# So much waits for what comes: the lines that one pattern may span, and the line that it begins in.
+_WAITING = 1 << 15
 _MOST_SHOWN = 300
 
 
@@ -124,25 +126,19 @@ class Search:
         self._found: dict[str, Match] = {}
         self.rest = b""
         self._line = 1
-        # The end of what was looked through, by line: a pattern may begin there and end in what comes.
-        self._last: list[tuple[int, bytes]] = []
 
     def feed(self, chunk: bytes) -> None:
-        """Look through whole lines; what is left of the last one waits, up to a bound."""
-        data = self.rest + chunk
-        end = data.rfind(b"\n") + 1
-        if not end and len(data) <= _BEHIND:
-            self.rest = data
-            return
-        # A line without an end is cut, with as much carried over as a pattern may span.
-        cut = end or len(data) - _BEHIND // 2
-        self._look(data[: end or len(data)])
-        self._line += data.count(b"\n", 0, cut)
-        self.rest = data[cut:]
+        """Look through what has come; its end waits, as a pattern may begin there and go on in what comes."""
+        self.rest += chunk
+        if len(self.rest) > 2 * _WAITING:
+            self._look()
+            cut = self.rest.rfind(b"\n", 0, -_WAITING) + 1 or len(self.rest) - _WAITING
+            self._line += self.rest.count(b"\n", 0, cut)
+            self.rest = self.rest[cut:]
 
     def matches(self) -> tuple[Match, ...]:
         """Everything seen: causes before what follows from them, else in the order of the text. Ask at its end."""
-        self._look(self.rest)
+        self._look()
         found = self._found
         return tuple(
             sorted(
@@ -155,11 +151,9 @@ class Search:
             )
         )
 
-    def _look(self, data: bytes) -> None:
-        if not data:
-            return
-        numbered = enumerate(map(message, data.split(b"\n")), self._line)
-        lines = [*self._last, *((number, text) for number, text in numbered if text)]
+    def _look(self) -> None:
+        numbered = enumerate(map(message, self.rest.split(b"\n")), self._line)
+        lines = [(number, text) for number, text in numbered if text]
         lower = b"\n".join(text for _, text in lines).lower()
         flat = lower.replace(b"\n", b" ")
         for parts, name in self._patterns:
@@ -168,7 +162,6 @@ class Search:
                 shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
                 self._found[name] = Match(self._wanted[name], number, shown)
         self._patterns = [pattern for pattern in self._patterns if pattern[1] not in self._found]
-        self._last = [line for line in lines[-1 - 2 * _SPAN :] if len(line[1]) <= _BEHIND]
 
 
 def _first(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> int | None:

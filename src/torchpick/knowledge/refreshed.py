@@ -5,70 +5,49 @@ The shipped indexes are written by the same function.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from torchpick.knowledge import indexes
-from torchpick.model.build import Build, VendorIndex
+from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError, plain
 from torchpick.model.noun import Noun
 from torchpick.model.table import Shelf
 from torchpick.model.versions import is_dotted, release_key
 
-T = TypeVar("T")
+# What many rows have in common, so that a row has no more than its place.
+_SHARED = ("arch_sets", "python_sets", "refs", "bases", "companion_pythons", "vendors")
 
 
 def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
     """The index with the newest release first; values that many rows share stand in it once."""
-    arch_sets: dict[tuple[str, ...] | None, int] = {}
-    python_sets: dict[tuple[str, ...], int] = {}
-    refs: dict[str, int] = {}
-    bases: dict[tuple[tuple[str, str], ...], int] = {}
-    companion_pythons: dict[tuple[tuple[str, int], ...], int] = {}
-    vendors: dict[VendorIndex, int] = {}
+    shared: dict[str, dict[str, int]] = {name: {} for name in _SHARED}
+
+    def place(name: str, value: object) -> int:
+        return shared[name].setdefault(json.dumps(plain(value)), len(shared[name]))
+
     listed: list[list[object]] = []
     for build in sorted(builds, key=lambda build: release_key(build.torch), reverse=True):
-        arches = None if build.arches is None else tuple(map(str, build.arches))
         evidence = build.evidence
-        own = [(name, _place(python_sets, tuple(tags))) for name, tags in sorted(build.companion_pythons.items())]
+        own = {name: place("python_sets", tags) for name, tags in sorted(build.companion_pythons.items())}
         listed.append(
             [
-                build.torch,
-                build.backend,
-                build.version,
-                build.cuda,
-                _place(arch_sets, arches),
-                _place(python_sets, tuple(build.pythons)),
-                list(build.tags),
-                build.glibc,
-                dict(build.libraries),
-                {library: list(map(str, lacking)) for library, lacking in build.lacks.items()},
-                build.published,
-                build.yanked,
-                dict(build.companions),
-                _place(bases, tuple(sorted(build.companion_basis.items()))),
-                _place(companion_pythons, tuple(own)),
+                *(build.torch, build.backend, build.version, build.cuda),
+                place("arch_sets", build.arches),
+                place("python_sets", build.pythons),
+                *(build.tags, build.glibc, build.libraries, build.lacks),
+                *(build.published, build.yanked, build.companions),
+                place("bases", dict(sorted(build.companion_basis.items()))),
+                place("companion_pythons", own),
                 evidence.kind,
-                _place(refs, evidence.ref),
-                None if evidence.twin is None else list(evidence.twin),
-                None if build.vendor is None else _place(vendors, build.vendor),
+                place("refs", evidence.ref),
+                evidence.twin and [*evidence.twin],
+                None if build.vendor is None else place("vendors", tuple(build.vendor)),
             ]
         )
-    return {
-        "schema": 1,
-        "platform": platform,
-        "arch_sets": [None if arches is None else list(arches) for arches in arch_sets],
-        "python_sets": [list(tags) for tags in python_sets],
-        "refs": list(refs),
-        "bases": [dict(basis) for basis in bases],
-        "companion_pythons": [dict(own) for own in companion_pythons],
-        "vendors": [plain(tuple(vendor)) for vendor in vendors],
-        "builds": listed,
-    }
-
-
-def _place(known: dict[T, int], value: T) -> int:
-    return known.setdefault(value, len(known))
+    values = {name: [json.loads(value) for value in places] for name, places in shared.items()}
+    return {"schema": 1, "platform": platform, **values, "builds": [plain(row) for row in listed]}
 
 
 class RefreshedBuilds(Noun):
