@@ -5,6 +5,7 @@ TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be r
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from tests.transcripts import hold
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import computer, kernel, non_nvidia
+from torchpick.machine import compact_line, computer, driver_reading, kernel, non_nvidia
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
 from torchpick.model.arch import Arch
 from torchpick.model.fields import plain
@@ -270,3 +271,110 @@ def test_only_gpus_that_are_there_and_of_one_vendor_are_taken(
         computer.narrowed(BASE._replace(gpus=gpus), only)
 
     assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_on_windows_radeons_are_known_by_their_pci_ids() -> None:
+    known, unknown, inside = (
+        PciGpu(f"PCI\\VEN_1002&DEV_{device:04X}", 0x1002, device) for device in (0x744C, 0x1234, 0x164E)
+    )
+    facts = KernelFacts(pci=(unknown, inside, known, PciGpu("x", 0x10DE, 0x744C)))
+    found = non_nvidia.look_for_amd(World("/nowhere", {}, "/", "win32"), facts, 5, Knowledge({}))
+
+    assert [(each.index, each.name, str(each.arch), each.pci, each.counted) for each in found.gpus] == [
+        (5, "AMD Raphael / Dragon Range", "gfx1036", inside.address, False),
+        (6, "AMD Radeon RX 7900 XT/7900 XTX/7900 GRE/7900M", "gfx1100", known.address, True),
+    ]
+    assert [note.code for note in found.notes] == ["INTEGRATED_LEFT_OUT"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the real ones would be found")
+@pytest.mark.parametrize(
+    ("environ", "root"),
+    [({"SYSTEMROOT": "D:"}, "D:"), ({"WINDIR": "E:"}, "E:"), ({"SYSTEMROOT": "D:", "WINDIR": "E:"}, "D:"), ({},
+     "C:\\Windows")],
+)  # fmt: skip
+def test_windows_has_its_libraries_in_one_of_two_folders(
+    environ: dict[str, str], root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # here a name with backslashes is a file of that name
+    names = [f"{root}\\System32\\nvml.dll", "C:\\Program Files\\NVIDIA Corporation\\NVSMI\\nvml.dll"]
+    world = World("/", environ, "/", "win32")
+    for count, name in enumerate(names, 1):
+        (tmp_path / name).touch()
+
+        assert kernel.candidates(kernel.NVML, world) == names[:count]
+    assert kernel.candidates(kernel.CUDA, world) == []
+
+
+def test_nothing_is_trusted_or_asked_for_more_unless_that_is_wanted() -> None:
+    how = LookOptions(World("/nowhere", {}, "/", "linux"), 0.0, Knowledge({}))
+
+    assert (how.trust_pci, how.exact_order) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("pair", "found"),
+    [((6, 1), (6, 1)), ((1, 0), (1, 0)), ((30, 9), (30, 9)), ((0, 9), None), ((31, 0), None), ((6, 10), None), ((6,
+     -1), None),
+     ((True, 1), None), (("6", 1), None), ((6, None), None)],
+)  # fmt: skip
+def test_a_capability_that_can_be(pair: tuple[object, object], found: tuple[int, int] | None) -> None:
+    assert driver_reading.capability(*pair) == found
+
+
+@pytest.mark.parametrize(
+    ("raw", "address"),
+    [("00000000:01:00.0", "0000:01:00.0"), ("01:00.0", "0000:01:00.0"), ("AAAA:0B:0C.7", "aaaa:0b:0c.7"), ("01:00",
+     "0000:01:00.0"),
+     (" 0001:02:03.4 ", "0001:02:03.4"), ("01:00.8", None), ("1:00.0", None), ("x", None), ("", None), (None, None)],
+)  # fmt: skip
+def test_an_address_as_the_kernel_writes_it(raw: str | None, address: str | None) -> None:
+    assert driver_reading.pci(raw) == address
+
+
+@pytest.mark.parametrize(
+    ("value", "expanded"),
+    [
+        (5, 5), ([], []), ({"gpus": 5}, {"gpus": 5}), ({}, {}), ({"gpus": [5]}, {"gpus": [5]}),
+        ({"gpus": [{"a": 1, "count": 2}], "b": 3}, {"gpus": [{"a": 1}, {"a": 1}], "b": 3}),
+        ({"gpus": [{"count": 0}, {"count": -1}, {"count": True}, {"count": "2"}, {"count": 1025}]},
+         {"gpus": [{"count": 0}, {"count": -1}, {"count": True}, {"count": "2"}, {"count": 1025}]}),
+    ],
+)  # fmt: skip
+def test_equal_gpus_that_are_written_once_are_as_many_as_they_were(value: object, expanded: object) -> None:
+    assert compact_line.expanded(value) == expanded
+
+
+def test_no_line_has_more_gpus_than_a_machine() -> None:
+    assert len(compact_line.expanded({"gpus": [{"count": 1024}]})["gpus"]) == 1024  # type: ignore[index]
+    assert len(compact_line.expanded({"gpus": [{}] * 5000})["gpus"]) == 1025  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("n1.example", "n1.example"),
+        ("../x", "_x"),
+        ("a b/c", "a_b_c"),
+        ("...", "host"),
+        ("x" * 300, "x" * 253),
+        ("ä", "_"),
+    ],
+)
+def test_the_file_of_a_host_lies_in_its_folder_and_is_not_hidden(name: str, file: str) -> None:
+    assert compact_line.file_name(name) == file
+
+
+def test_a_line_is_short_enough_for_a_launcher() -> None:
+    long = tuple(gpu(index, "nvidia", "sm_90", name=f"{index} {'x' * 70}") for index in range(40))
+    machine = BASE._replace(gpus=long, notes=(), name="n" * 300, trouble=Trouble("C", "word " * 40, "hint " * 20))
+    line = compact_line.line(machine)
+
+    assert len(line) < compact_line.MOST_BYTES
+    found = json.loads(line)["machine"]
+    assert found["name"] == "n" * 64
+    assert found["gpus"] == [{"arch": "sm_90", "count": 40}]
+    assert found["trouble"] == {"code": "C", "text": "word " * 21 + "...", "hint": ("hint " * 20)}
+    two = json.loads(compact_line.line(machine._replace(gpus=long[:2], trouble=None)))
+    assert [each["name"] for each in two["machine"]["gpus"]] == [f"{index} {'x' * 70}"[:64] for index in range(2)]
+    assert (two["exit"], json.loads(line)["exit"]) == (0, 4)

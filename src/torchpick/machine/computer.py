@@ -35,7 +35,7 @@ def detect(
     if facts.gpus is not None:
         machine = given.machine(facts, facts.gpus, world)
     else:
-        place, notes = given.place(facts, world, deadline)
+        place, _ = given.place(facts, world, deadline)
         how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only, report=report)
         seen = look(how, place.platform)
         machine = Machine(
@@ -43,7 +43,7 @@ def detect(
             python=place.python,
             driver=_told_driver(seen.driver, facts.driver),
             gpus=seen.gpus,
-            notes=(*notes, *seen.notes),
+            notes=seen.notes,
             trouble=seen.trouble,
         )
     if facts.visible_only:
