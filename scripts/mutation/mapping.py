@@ -20,7 +20,14 @@ _TESTS = {
     "cli": ["tests/cli", "tests/show", "tests/test_cases.py", "tests/test_inspect.py", "tests/test_refresh.py"],
     "knowledge": ["tests/knowledge", "tests/test_cases.py", "tests/test_refresh.py", "tests/test_damage.py"],
     "environment": ["tests/environment", "tests/installers", "tests/install", "tests/doctor"],
-    "machine": ["tests/machine", "tests/cluster", "tests/cli", "tests/test_cases.py"],
+    "machine": [
+        "tests/machine",
+        "tests/cluster",
+        "tests/cli",
+        "tests/test_cases.py",
+        "tests/install/test_verification.py",
+        "tests/process/install/test_verify.py",
+    ],
     "index": ["tests/index", "tests/wheels", "tests/install"],
     "wheels": [
         "tests/wheels",

@@ -1,0 +1,219 @@
+"""What is made of the answers of torch itself, and of a source's: complete, cut off, or from a process that died."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from torchpick.errors import InstallerError
+from torchpick.knowledge import locations
+from torchpick.machine import probe, verify
+from torchpick.machine.driver_reading import Device, DriverReading, Failure
+from torchpick.machine.verify import Ran, Verified
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Gpu, Machine, Platform, Python
+
+SCRIPT = runpy.run_path(os.path.join(locations.PACKAGE, "machine", "verify_script.py"))
+ONE = Gpu(3, "nvidia", "RTX 3090", Arch.parse("sm_86"), "GPU-a")
+TWO = Gpu(5, "nvidia", None, Arch.parse("sm_61"), "GPU-b")
+RX, ARC = Gpu(0, "amd", "RX", Arch.parse("gfx1100")), Gpu(1, "intel", "Arc", None)
+APPLE = Gpu(0, "apple", "M3", None)
+
+
+@pytest.mark.parametrize(
+    ("family", "gpus", "kind", "work"),
+    [
+        ("cuda", (ONE, TWO, RX._replace(counted=False), ARC), "cuda", (ONE, TWO)),
+        ("rocm", (RX,), "cuda", (RX,)),
+        ("xpu", (ARC, ONE), "xpu", (ARC,)),
+        ("cpu", (ONE,), "cpu", ()),
+        ("cpu", (APPLE,), "mps", ()),
+        ("cpu", (APPLE._replace(counted=False),), "cpu", ()),
+        ("cuda", (), "cuda", ()),
+    ],
+)
+def test_who_has_to_compute(family: str, gpus: tuple[Gpu, ...], kind: str, work: tuple[Gpu, ...]) -> None:
+    assert verify.work(family, Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=gpus)) == (kind, work)
+
+
+class Tensor:
+    """A stand-in of which only the sum is asked."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        return Tensor(self.value * other.value * 64 * 64 * 64)
+
+    def sum(self) -> Tensor:
+        return self
+
+    def item(self) -> float:
+        return self.value
+
+
+def torch(*, devices: int = 1, wrong: str = "", broken: str = "", mps: bool = True) -> Any:
+    """A stand-in for torch, one of whose devices may compute wrongly, or not at all."""
+    synchronized: list[str] = []
+
+    def full(_shape: object, value: float, device: str) -> Tensor:
+        if device == broken:
+            raise RuntimeError("no kernel image")
+        return Tensor(value + (device == wrong))
+
+    def convolved(image: Tensor, kernel: Tensor) -> Tensor:
+        return Tensor(image.value * kernel.value * 36 * 9)
+
+    module: Any = ModuleType("torch")
+    module.__version__ = "2.9.1+cu126"
+    module.full, module.ones = full, lambda *_shape, device: Tensor(1.0)  # noqa: ARG005
+    module.nn = SimpleNamespace(functional=SimpleNamespace(conv2d=convolved))
+    module.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
+    for kind in ("cuda", "xpu", "mps"):
+        each = SimpleNamespace(device_count=lambda: devices, synchronize=lambda kind=kind: synchronized.append(kind))
+        setattr(module, kind, each)
+    module.synchronized = synchronized
+    return module
+
+
+FINE: dict[str, object] = {}
+HEAD = {"torch": "2.9.1+cu126", "devices": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "said", "synchronized"),
+    [
+        ("cuda", torch(devices=2), [HEAD | {"devices": 2}, FINE, FINE], 2),
+        ("cuda", torch(devices=0), [HEAD | {"devices": 0}], 0),
+        ("cuda", torch(devices=2, wrong="cuda:1"),
+         [HEAD | {"devices": 2}, FINE, {"error": "WRONG", "text": "computed (2359296.0, 324.0)"}], 2),
+        ("cuda", torch(devices=2, broken="cuda:0"),
+         [HEAD | {"devices": 2}, {"error": "RuntimeError", "text": "no kernel image"}, FINE], 1),
+        ("xpu", torch(), [HEAD, FINE], 1),
+        ("mps", torch(), [HEAD, FINE], 1),
+        ("mps", torch(mps=False), [HEAD | {"devices": 0}], 0),
+        ("cpu", torch(), [HEAD, FINE], 0),
+    ],
+)  # fmt: skip
+def test_each_device_says_what_it_computed(
+    kind: str, module: Any, said: list[dict[str, object]], synchronized: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", module)
+    found: list[dict[str, object]] = []
+
+    SCRIPT["check"](lambda **facts: found.append(facts), kind)
+
+    assert found == said
+    assert len(module.synchronized) == synchronized
+    assert SCRIPT["words"](KeyError("x" * 5000)) == {"error": "KeyError", "text": repr("x" * 5000)[:4000]}
+
+
+def python(folder: Path, *lines: object, more: str = "") -> str:
+    """A program that answers so, and then does what stands in `more`."""
+    file = folder / "python"
+    said = "".join(f"echo '{json.dumps(line)}'\n" for line in lines)
+    file.write_text(f'#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES,$CUDA_DEVICE_ORDER" > {folder}/seen\n{said}{more}\n')
+    file.chmod(0o755)
+    return str(file)
+
+
+NOT_SEEN = ("NOT_SEEN", "torch does not see it")
+DIED = "DIED"
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name == "nt", reason="a shell's script is no program there")
+@pytest.mark.parametrize(
+    ("lines", "more", "torch", "ran"),
+    [
+        ([HEAD | {"devices": 2}, {}, {}], "", "2.9.1+cu126", [(3, "RTX 3090 (sm_86)", True, "", ""), (5,
+         "sm_61", True, "", "")]),
+        ([HEAD, {"error": "WRONG", "text": "x"}], "", "2.9.1+cu126",
+         [(3, "RTX 3090 (sm_86)", False, "WRONG", "x"), (5, "sm_61", False, *NOT_SEEN)]),
+        ([HEAD | {"devices": 3}, {}, {}, {}], "", "2.9.1+cu126",
+         [(3, "RTX 3090 (sm_86)", True, "", ""), (5, "sm_61", True, "", ""), (None, "cuda", True, "", "")]),
+        ([HEAD | {"devices": 2}, {}], "echo cause >&2; exit 7", "2.9.1+cu126",
+         [(3, "RTX 3090 (sm_86)", True, "", ""), (5, "sm_61", False, DIED, "it ended with status 7: cause")]),
+        ([HEAD | {"devices": 2}], "kill -ABRT $$", "2.9.1+cu126",
+         [(3, "RTX 3090 (sm_86)", False, DIED, "it was ended by SIGABRT"),
+          (5, "sm_61", False, DIED, "the check ended before its turn")]),
+        ([], "exit 1", None, [(None, "torch", False, DIED, "it ended with status 1")]),
+        ([{"error": "ImportError", "text": "no torch"}], "", None, [(None, "torch", False, "ImportError", "no torch")]),
+    ],
+)  # fmt: skip
+def test_what_each_gpu_computed_or_why_not(
+    lines: list[object], more: str, torch: str | None, ran: list[tuple[object, ...]], tmp_path: Path
+) -> None:
+    environ = {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "1"}
+    found = verify.run(python(tmp_path, *lines, more=more), "cuda", (ONE, TWO), environ, 60.0)
+
+    assert found == Verified(torch, tuple(Ran(*each) for each in ran))  # type: ignore[arg-type]
+    assert (tmp_path / "seen").read_text() == "GPU-a,GPU-b,\n"
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name == "nt", reason="a shell's script is no program there")
+@pytest.mark.parametrize(
+    ("kind", "gpus", "seen"),
+    [
+        ("cuda", (ONE, TWO._replace(uuid=None)), "1,PCI_BUS_ID\n"), ("cuda", (ONE._replace(uuid="MIG-a"),),
+         "1,PCI_BUS_ID\n"),
+        ("cuda", (), "1,\n"), ("cuda", (RX,), "1,\n"), ("cuda", (ONE, RX), "1,\n"), ("cpu", (), "1,\n"),
+    ],
+)  # fmt: skip
+def test_what_the_shell_hides_is_shown_where_the_gpus_are_known(
+    kind: str, gpus: tuple[Gpu, ...], seen: str, tmp_path: Path
+) -> None:
+    environ = {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "1"}
+    verify.run(python(tmp_path, HEAD, {}), kind, gpus, environ, 60.0)
+
+    assert (tmp_path / "seen").read_text() == seen
+
+
+@pytest.mark.process
+def test_an_interpreter_that_does_not_start_is_named() -> None:
+    with pytest.raises(InstallerError, match=r"/no/such does not start: No such file") as caught:
+        verify.run("/no/such", "cpu", (), {}, 60.0)
+    assert caught.value.hint == "`--python PATH`"
+
+
+ANSWER = b'{"driver": "580.95.05", "devices": [{"name": "X", "capability": [6, 1]}]}\n'
+
+
+@pytest.mark.parametrize(
+    ("each", "failure"),
+    [
+        ({"answer": ANSWER[:-1]}, Failure("silent", "nvml exited without an answer (status 0)")),
+        ({"answer": ANSWER[:-1], "talk": b"first\nlast words\xff \n", "status": 3},
+         Failure("silent", "nvml exited without an answer (status 3): last words\N{REPLACEMENT CHARACTER}")),
+        ({"talk": b"x" * 300}, Failure("silent", f"nvml exited without an answer (status 0): {'x' * 200}")),
+        ({"overflow": True, "status": -9}, Failure("silent", "nvml gave an endless answer")),
+        ({"status": -11}, Failure("crashed", "nvml crashed (SIGSEGV)")),
+        ({"status": -250}, Failure("crashed", "nvml crashed (signal 250)")),
+        ({"answer": b"x\n"}, Failure("silent", "gave an answer that cannot be read: ")),
+        ({"answer": b'{"failure": {"kind": "refused", "text": "t", "code": 9}}\n'}, Failure("refused", "t", 9)),
+        ({"answer": b'{"failure": {"kind": "refused", "text": "t", "code": 9}}\n', "talk": b"This is a STUB library"},
+         Failure("stub", "t", 9)),
+    ],
+)  # fmt: skip
+def test_what_a_source_s_process_leaves_is_an_answer_or_a_failure(each: dict[str, object], failure: Failure) -> None:
+    left = {"answer": b"", "talk": b"", "overflow": False, "status": 0} | each
+    found = probe.library_step("nvml", ("lib",)).finish(SimpleNamespace(**left))  # type: ignore[arg-type]
+
+    assert found.failure is not None
+    assert found.failure._replace(text=found.failure.text[: len(failure.text)]) == failure
+
+
+def test_a_complete_answer_counts_however_its_process_ended() -> None:
+    left = SimpleNamespace(answer=ANSWER, talk=b"stub", overflow=True, status=-11)
+
+    assert probe.library_step("nvml", ("lib",)).finish(left) == DriverReading(  # type: ignore[arg-type]
+        "nvml", "580.95.05", None, (Device("X", (6, 1)),)
+    )
