@@ -332,6 +332,6 @@ def _unknown_release(pick: Pick) -> str | None:
     known = max((release_key(verdict.build.torch)[0] for verdict in pick.considered), default=())
     for clause in pick.wish.torch.split(","):
         version = clause.strip().lstrip("=~>").strip().removeprefix("v").removesuffix(".*")
-        if clause.strip()[:1] in ("=", "~", ">") and is_dotted(version) and release_key(version)[0] > known:
+        if is_dotted(version) and release_key(version)[0] > known:
             return version
     return None
