@@ -1,0 +1,216 @@
+"""What is made of wheels and of pages as rows of the table: `rows.json` has it for each kind of them.
+
+TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be read in the diff.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.transcripts import hold
+from tests.wheels import making
+from torchpick.errors import TorchpickError
+from torchpick.index import listing
+from torchpick.index.listing import Link
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build, Evidence, TwinWheel
+from torchpick.model.fields import plain
+from torchpick.model.package import WheelRule
+from torchpick.wheels import librarycode, listed, packaged, refresh
+from torchpick.wheels.packaged import Around
+from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
+
+FILE = Path(__file__).with_name("rows.json")
+LINUX = "manylinux_2_28_x86_64"
+AROUND = Around({"xformers", "accelerate"}, {"2.9.0": "12.8", "2.10.0": "13.0"})
+LINE: dict[str, Any] = {
+    "file": "pkg-1.0-cp312-cp312-linux_x86_64.whl", "sha256": "ab", "project": "pkg", "version": "1.0",
+    "requires_python": ">=3.10", "requires": ["torch==2.9", "numpy"], "pythons": ["cp312"],
+        "platforms": ["linux-x86_64"],
+    "glibc": "2.28", "needed": ["libc10.so", "libcudart.so.12", "libcublas.so.12", "libstdc++.so.6"],
+        "libraries_unread": 0,
+    "yanked": False, "code": [{"path": "pkg/_C.so", "sass": ["sm_80", "sm_90"], "ptx": ["compute_90"]}],
+}  # fmt: skip
+REQUIRES = [
+    "Torch_Vision", "torchvision>=0.20", "triton==3.1 ; sys_platform == 'linux'", "xformers", "accelerate", "numpy",
+        "nvidia-cuda-runtime-cu12==12.6",
+    "nvidia-cudnn-cu12==9.1", "nvidia-nccl", "nvidia-curand-cu130", "nvidia-other", "cuda-toolkit==13.*",
+        "cuda-pathfinder", "onnxruntime",
+    "torchaudio ; extra == 'audio'", "not a requirement", "flashinfer-python==1", "timm", "torchdata",
+]  # fmt: skip
+PER_CUDA = [
+    {"path": f"b/libbits_cuda{cuda}{rest}.so", "sass": ["sm_75"], "ptx": []}
+    for cuda in ("118", "126")
+    for rest in ("", "_nocublas")
+]
+LINES: dict[str, tuple[dict[str, Any], WheelRule]] = {
+    "as it is": ({}, WheelRule()),
+    "all that it may require": ({"requires": REQUIRES}, WheelRule()),
+    "with its extras": ({"requires": REQUIRES}, WheelRule(extras=True)),
+    "beyond what it says": ({}, WheelRule(beyond={"<2": "cuda-toolkit==12.*", ">=2": "x"})),
+    "a torch of another CUDA": ({"requires": ["torch==2.10.0"]}, WheelRule()),
+    "a torch from some release on": ({"requires": ["torch>=2.9", "torch<3"]}, WheelRule()),
+    "a torch that is not known": ({"requires": ["torch==2.1"]}, WheelRule()),
+    "no torch": ({"requires": [], "needed": ["libcudart.so.12", "libcudart.so.11.0"]}, WheelRule()),
+    "linked without torch": ({"needed": ["libcudart.so.12.0", "libnvrtc.so.13", "libcuda.so.1", "libnccl.so.2"]},
+        WheelRule()),
+    "links torch by the rule": ({"needed": []}, WheelRule(links_torch=True)),
+    "links no torch by the rule, and does": ({}, WheelRule(links_torch=False)),
+    "its CUDA by the rule": ({}, WheelRule(cuda={"<2": "11.8", ">=2": "12"})),
+    "what it opens by itself": ({}, WheelRule(dlopens={"==1.*": ("libcublas.so.13", "libx.so")}, preloads=True)),
+    "a library per CUDA": ({"code": PER_CUDA}, WheelRule(per_cuda=True, main=r"b/libbits_cuda\d+\.so")),
+    "a main library": ({"code": [*LINE["code"], {"path": "pkg/_D.so", "sass": ["sm_90"], "ptx": []}]},
+        WheelRule(main=r"pkg/_C\.so")),
+    "what it does without": (
+        {"code": [{"path": "a.libs/libnvjpeg.so.12", "sass": ["sm_50"], "ptx": []}, {"path": "a/mscclpp.so",
+            "sass": ["sm_80"], "ptx": []},
+                  {"path": "a/few.so", "sass": ["sm_50"], "ptx": []}, {"path": "a/none.so", "sass": [], "ptx": []}]},
+        WheelRule(few=("sm_50",)),
+    ),
+    "read in part": ({"code": [LINE["code"][0] | {"whole": False}]}, WheelRule()),
+    "yanked, for any Python": ({"yanked": True, "requires_python": None, "glibc": None}, WheelRule()),
+}  # fmt: skip
+
+
+def links(*files: str, more: str = "", folder: str = "cu126") -> tuple[Link, ...]:
+    page = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"ab" * 32}"{more}>x</a>' for file in files)
+    return listing.parse(page.encode(), f"https://host.example/whl/{folder}/")
+
+
+def torch(version: str, tag: str = f"cp312-cp312-{LINUX}") -> str:
+    return f"torch-{version}-{tag}.whl"
+
+
+LISTED: dict[str, tuple[tuple[Link, ...], str]] = {
+    "releases, oldest last": (links(torch("2.9.0+cu126"), torch("2.10.0+cu126"), torch("2.10.0rc1+cu126"),
+        torch("2.9.1+cu126")), "stable"),
+    "before the table, and after a release": (links(torch("1.6.0+cu92"), torch("1.7.0+cu92"),
+        torch("2.9.0.post1+cu126")), "stable"),
+    "what is not torch": (links(f"torchvision-0.20.0-cp312-cp312-{LINUX}.whl", "torch-2.9.0-cp312-cp312-any.whl"),
+        "stable"),
+    "labels": (links(torch("2.9.0+cpu"), torch("2.9.0+rocm7.2"), torch("2.9.0+xpu"), torch("2.9.0+git123"),
+        torch("2.9.0+cpu.cxx11.abi")), "stable"),
+    "no label in a folder": (links(torch("2.9.0"), torch("2.9.0", "cp312-none-macosx_11_0_arm64")), "stable"),
+    "no label in a folder of another name": (
+        links(torch("2.9.0"), torch("2.9.0", "cp312-none-macosx_11_0_arm64"), folder="all"), "stable"
+    ),
+    "the user's own index": (links(torch("2.9.0"), torch("2.9.0+cu126"), torch("2.9.0", "cp312-cp312-win_amd64")),
+        "default"),
+    "nightly": (links(torch("2.11.0.dev20261101+cu126"), torch("2.11.0.dev20261102+cu126"),
+        torch("2.11.0.dev20261101+cpu")), "nightly"),
+    "Pythons and platforms": (
+        links(torch("2.9.0+cu126"), torch("2.9.0+cu126", f"cp313-cp313t-{LINUX}"), torch("2.9.0+cu126",
+            f"cp313-cp313-{LINUX}"),
+              torch("2.9.0+cu126", f"cp39-cp39-{LINUX}"), torch("2.9.0+cu126", "cp312-cp312-win_amd64"),
+              torch("2.9.0+cu126", f"py3-none-{LINUX}"), torch("2.9.0+cu126", "cp312-cp312-manylinux2014_x86_64")),
+                  "stable"
+    ),
+    "a tag that promises nothing": (links(torch("2.9.0+cu126"), torch("2.9.0+cu126", "cp313-cp313-linux_x86_64")),
+        "stable"),
+    "yanked": (links(torch("2.9.0+cu126"), more=" data-yanked=bad"), "stable"),
+    "yanked in part": (links(torch("2.9.0+cu126"), more=" data-yanked=bad") + links(torch("2.9.0+cu126",
+        f"cp313-cp313-{LINUX}")), "stable"),
+}  # fmt: skip
+
+
+def in_words(build: Build) -> Any:
+    usual: dict[str, object] = {
+        "libraries": {},
+        "lacks": {},
+        "companions": {},
+        "companion_basis": {},
+        "companion_pythons": {},
+        "vendor": None,
+        "extras": [],
+    }
+    return {name: value for name, value in plain(build).items() if value != usual.get(name, ...)}
+
+
+BUILT = listed.builds(links(torch("2.9.0+cu126"), torch("2.9.0+cu126", f"cp313-cp313-{LINUX}")))
+[ROW] = [each.build for each in BUILT]
+MEASURED = ROW._replace(
+    arches=(Arch.parse("sm_80"),), evidence=Evidence("measured", "torch-2.9.0.whl sha256:00", TwinWheel("t.whl", "11"))
+)
+KNOWN = {
+    "nothing": None, "the same": ROW, "read": MEASURED, "of other Pythons": MEASURED._replace(pythons=("cp312",)),
+    "of the same Pythons in another order": MEASURED._replace(pythons=ROW.pythons[::-1]),
+    "of other tags": MEASURED._replace(tags=("manylinux_2_17_x86_64",), glibc="2.17"),
+    "never seen": MEASURED._replace(published=None), "yanked": MEASURED._replace(yanked=True),
+    "that nobody knows": ROW._replace(evidence=Evidence("declared", "a list")),
+}  # fmt: skip
+METADATA = (
+    "Requires-Dist: nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system == 'Linux'\n"
+    "Requires-Dist: nvidia-nccl-cu12==2.21.5; x\n"
+    ""
+    "Requires-Dist: triton==3.1.0\nRequires-Dist: nvidia-cublas-cu12>=12\n"
+    "Requires-Dist: numpy==2\nRequires-Dist: nvidia-nvtx-cu12==12.4\n"
+)
+READ = Reading(
+    "x", WHOLE, True, 1, 1, 1, torch=TorchFacts("2.9.0", "12.6", flags=tuple(map(Arch.parse, ("sm_75", "sm_80",
+        "compute_90")))),
+    libraries=(librarycode.of_buffer(making.library(making.module("sm_80", "sm_90")),
+        "torch/lib/libtorch_cuda_linalg.so"),),
+    metadata=METADATA,
+)  # fmt: skip
+
+
+def test_wheels_and_pages_become_the_rows_they_became() -> None:
+    now: dict[str, object] = {}
+    for name, (line, rule) in LINES.items():
+        now[f"a wheel: {name}"] = packaged.version(LINE | line, rule, AROUND)
+    now["a version of which nothing is known"] = packaged.empty("1.0", {"kind": "declared", "ref": "x"})
+    for name, (found, channel) in LISTED.items():
+        builds = listed.builds(found, channel)
+        now[f"a page: {name}"] = [in_words(each.build) | {"sample": each.sample.file} for each in builds]
+    for name, row in KNOWN.items():
+        news = listed.compare(BUILT, {} if row is None else {row.key: row})
+        changed = [in_words(each) for each in news.changed]
+        now[f"known: {name}"] = {"unread": [each.build.version for each in news.unread], "changed": changed}
+    now["a wheel that was read"] = in_words(
+        refresh.measured_row(BUILT[0].sample, READ, MEASURED._replace(libraries={"old": "1"}))
+    )
+    unhashed = BUILT[0].sample._replace(sha256=None)
+    for name, reading in {
+        "no GPU code": READ._replace(torch=READ.torch and READ.torch._replace(cuda=None, flags=())),
+        "no metadata": READ._replace(metadata=None), "no torch": READ._replace(torch=None),
+    }.items():  # fmt: skip
+        now[f"a wheel that was read: {name}"] = in_words(refresh.measured_row(unhashed, reading, ROW))
+
+    hold(FILE, plain(now))
+
+
+def test_a_released_wheel_never_changes() -> None:
+    file, digest = BUILT[0].sample.file, "ab" * 32
+
+    def refused(ref: str, sha256: str | None = digest) -> list[TorchpickError]:
+        rows = [ROW._replace(evidence=Evidence("measured", ref))]
+        mine = [BUILT[0]._replace(sample=BUILT[0].sample._replace(sha256=sha256))]
+        return [each.error for each in listed.with_another_hash(mine, rows).values()]
+
+    [error] = refused(f"{file} sha256:00")
+    assert error.message == f"its sha256 is {digest}, and was 00; a released wheel never changes, so it is refused"
+    assert error.hint == "ask the operator of the index; the known row stays"
+    assert refused(f"{file} sha256:{digest}") == refused(file) == refused("other.whl sha256:00") == []
+    assert refused(f"{file} sha256:00", None) == []
+
+
+def test_a_mirror_s_pages_are_those_of_all_builds_and_then_of_each_backend() -> None:
+    flat = refresh.places("flat+https://m.example/all.html", "stable", ("cu126",))
+    stable, nightly = (
+        refresh.places("https://m.example/whl/", channel, ("cpu", "cu126")) for channel in ("stable", "nightly")
+    )
+
+    assert [(each.indexes, each.links) for each in flat] == [((), ("https://m.example/all.html",))]
+    assert [each.indexes for each in stable] == [
+        ("https://m.example/whl",), ("https://m.example/whl/cpu", "https://m.example/whl/cu126"),
+    ]  # fmt: skip
+    assert nightly[1].indexes == ("https://m.example/whl/nightly/cpu", "https://m.example/whl/nightly/cu126")
+
+
+def test_what_several_refreshes_did_is_added_up() -> None:
+    [one] = BUILT
+    first = refresh.Refreshed((ROW,), (), (one,), (), 5, 1)
+    second = refresh.Refreshed((), (MEASURED,), (), (), 7, 2)
+
+    assert refresh.together([first, second]) == refresh.Refreshed((ROW,), (MEASURED,), (one,), (), 12, 3)
