@@ -33,6 +33,10 @@ def machine(version: str | None, os: str = "linux", source: str = "given", arch:
         ("580.95.05", "linux", None, None),
         ("565.72", "linux", None, None),
         ("582.66", "windows", None, None),
+        ("580.88", "windows", None, None),
+        ("582.66.01", "windows", None, None),
+        ("580.88", "linux", None, None),
+        ("582.66.01", "linux", "DRIVER_NUMBER", None),
         ("440.33", "linux", None, None),
     ],
 )

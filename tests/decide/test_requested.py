@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.decide.test_remarks import build
 from torchpick.decide import demands
-from torchpick.decide.demands import narrowed
+from torchpick.decide.demands import PackageDemand, narrowed
 from torchpick.errors import RequirementError
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.request import Wish
@@ -48,3 +49,73 @@ def test_what_is_no_name_with_a_specifier_is_refused(text: str, words: str) -> N
 @pytest.mark.parametrize(("text", "name"), [("Torch_Vision>=1", "torch-vision"), ("mylib[extra]", "mylib"), ("-x", "")])
 def test_the_name_of_a_requirement(text: str, name: str) -> None:
     assert named(text) == name
+
+
+@pytest.mark.parametrize(
+    ("version", "asked", "met"),
+    [
+        ("2.9.1+cu128", "torch==2.9.1", True), ("2.9.1+cu128", "torch==2.9.1+cu128", True),
+        ("2.9.1+cu128", "torch==2.9.1+cu126", False), ("2.9.1+cu128", "torch<2.9", False),
+        ("2.9.1+cu128", "torchvision==0.24.1", True), ("2.9.1+cu128", "torchvision==0.23.*", False),
+        ("2.9.1+cu128", "numpy<1", True), ("2.9.1+cu128", "nvidia-nccl-cu12==1", True),
+        ("2.9.1+cu128", "triton==3.5.1", True), ("2.9.1+cu128", "triton==3.4", False),
+        ("2.9.1+cpu", "triton==1.0", True),
+        ("2.5.1+cu124", "nvidia-cuda-runtime-cu12==12.4.127", False),
+        *(
+            (version, f"nvidia-{name}-cu12{specifier}", met)
+            for name in ("cuda-runtime", "cuda-nvrtc", "cuda-cupti", "nvtx", "nvjitlink")
+            for version, specifier, met in (
+                ("2.9.1+cu128", ">=12.8", True), ("2.9.1+cu128", ">=12.9", False), ("2.9.1+cu128", "<12.8", False),
+                ("2.9.1+cu130", ">=12.9", True), ("2.4.1+cu121", ">=12.9", True), ("2.5.1+cu121", ">=12.4", False),
+                ("2.9.1+cpu", ">=12.9", True),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_a_build_meets_what_concerns_it(version: str, asked: str, met: bool) -> None:
+    (demand,) = demands.asked([asked])
+
+    assert demands.meets(build(version), demand) is met
+
+
+def test_on_windows_torch_pins_none_of_nvidias_wheels() -> None:
+    assert demands.meets(build("2.9.1+cu128", "windows-x86_64"), PackageDemand("nvidia-nvjitlink-cu12", ">=12.9"))
+
+
+@pytest.mark.parametrize(
+    ("versions", "specifiers", "beyond"),
+    [
+        ("1.0 2.0", ">=1 <3", False), ("1.0 2.0", ">=3", True), ("1.0 2.0", ">=2 <2", True), ("1.0 2.0", "==1.5", True),
+        ("1.0 2.0rc1", "==2.0rc1", False), ("1.0 2.0rc1", ">=2.0", True), ("", "", True), ("1.0", "", False),
+        ("1.0 odd", "==odd", False),
+    ],
+)  # fmt: skip
+def test_what_no_version_meets_is_beyond_them(versions: str, specifiers: str, beyond: bool) -> None:
+    asked = [PackageDemand("lib", text) for text in specifiers.split(" ")]
+
+    assert demands.is_beyond(versions.split(), asked) is beyond
+
+
+@pytest.mark.parametrize(
+    ("line", "extras", "holds"),
+    [
+        ("dep>=1", (), True), ("dep; sys_platform == 'linux'", (), True), ("dep; sys_platform == 'win32'", (), False),
+        ("dep; platform_machine == 'x86_64'", (), True), ("dep; python_version < '3.12'", (), False),
+        ("dep; implementation_name == 'pypy'", (), True), ("dep; implementation_name == 'cpython'", (), False),
+        ("dep; extra == 'gpu'", (), False), ("dep; extra == 'gpu'", ("gpu",), True),
+        ("dep; extra == 'gpu'", ("x",), False),
+    ],
+)  # fmt: skip
+def test_a_package_requires_what_holds_on_the_machine(line: str, extras: tuple[str, ...], holds: bool) -> None:
+    here = HERE._replace(python=HERE.python._replace(implementation="pp"))
+
+    found = demands.required([line], here, extras, "lib 1.0")
+
+    assert [(each.name, each.by) for each in found] == ([("dep", "lib 1.0")] if holds else [])
+
+
+def test_beyond_torch_is_all_that_is_asked_where_anything_else_is() -> None:
+    assert demands.beyond_torch(["torch", "TorchVision>=0.20"], lambda: HERE) == ()
+    found = demands.beyond_torch(["torch<2.9", "Flash_Attn[x,a]>=2; python_version > '3'"], lambda: HERE)
+    assert found == (PackageDemand("torch", "<2.9"), PackageDemand("flash-attn", ">=2", ("a", "x")))
+    assert [each.text for each in found] == ["torch<2.9", "flash-attn[a,x]>=2"]

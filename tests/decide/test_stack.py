@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.decide import demands, environments, stacksearch
+from torchpick.decide import demands, environments, stacknotes, stacksearch
 from torchpick.errors import RequirementError
 from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
@@ -512,3 +512,73 @@ def test_a_version_that_is_not_in_the_table_is_refused_between_two_that_do_not_r
 
     assert bool(stack.packages) is runs
     assert runs or any("has not been read; " in each.objection.text for each in stack.objections)
+
+
+def test_a_library_that_no_wheel_brings_adds_none(table: Table) -> None:
+    lean = package("lean", "1", cuda="12", needs=("libnobody.so.12", "libcublas.so.12", "libcublasLt.so.12"))
+
+    stack = plan(table, known(lean), "lean", "torch==2.11.0+cu130")
+
+    assert stack.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
+    assert [note.text for note in stack.notes if note.code == "LOADER_PATH"] == [
+        "libnobody.so.12, libcublas.so.12, libcublasLt.so.12 must be on the loader's path: import torch first, "
+        "or set LD_LIBRARY_PATH (on Windows PATH)"
+    ]
+
+
+def test_of_what_decided_torchs_build_two_of_a_kind_are_named(table: Table) -> None:
+    links = [package(f"link{number}", "1", links_torch=True, cuda="12") for number in range(3)]
+    needs = [package(f"need{number}", "1", cuda="12", needs=("libcublas.so.12",)) for number in range(3)]
+    names = [each.name for each in (*links, *needs)]
+
+    stack = plan(table, known(*links, *needs), *names, "torch==2.10.0")
+
+    assert next(each.why for each in stack.packages if each.name == "torch") == (
+        "you ask for torch==2.10.0; link0 links CUDA 12; link1 links CUDA 12; need0 needs libcublas.so.12; "
+        "need1 needs libcublas.so.12; CUDA 12.8 is that of the default index's torch 2.10.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("2.5.1+cu124", "2.5 2.5.1 cu124 12 FALSE"), ("2.6.0+cu124", "2.6 2.6.0 cu124 12 FALSE"),
+        ("2.6.0+cu126", "2.6 2.6.0 cu126 12 TRUE"), ("2.7.0+cu118", "2.7 2.7.0 cu118 11 TRUE"),
+        ("2.9.1+cpu", "2.9 2.9.1 cpu  TRUE"), ("2.9.1+cu130", "2.9 2.9.1 cu130 13 TRUE"),
+        (None, "{torch} {release} {cu} {major} {abi}"),
+    ],
+)  # fmt: skip
+def test_a_place_is_filled_in_as_far_as_torch_says(version: str | None, expected: str) -> None:
+    whole = Knowledge({}).table([PLATFORM])
+    torch = next((build for build in whole.of(PLATFORM) if build.version == version), None)
+    text = "{version}-{python} {torch} {release} {cu} {major} {abi}"
+
+    assert stacknotes.filled(text, package("lib", "1.0"), torch, "cp312") == f"1.0-cp312 {expected}"
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "versions"),
+    [
+        ("", "", "0.9 1.0 1.5 2.0 2.1"), ("1.0", "", "1.0 1.5 2.0 2.1"), ("", "2.0", "0.9 1.0 1.5 2.0"),
+        ("1.0", "2.0", "1.0 1.5 2.0"),
+    ],
+)  # fmt: skip
+def test_a_place_has_the_versions_between_its_bounds(since: str, until: str, versions: str) -> None:
+    place = OtherIndex("https://other.example", "wheels", since=since, until=until)
+
+    all_ = ("0.9", "1.0", "1.5", "2.0", "2.1")
+    assert [each for each in all_ if stacknotes.has(place, package("lib", each))] == versions.split()
+
+
+def test_what_is_part_of_torch_is_not_unknown(table: Table) -> None:
+    names = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "nvidia-cudnn-cu12", "nvidia-ml-py")
+    search = stacksearch.StackSearch(machine(), table, Wish(), known(package("lib", "1.0")))
+
+    asked = demands.asked((*names, "nobodys>=2", "nobodys<3", "lib>=2"))
+
+    assert stacknotes.unknown(search, asked) == {"nobodys": ">=2,<3", "lib": ">=2"}
+    brought = (asked[-1]._replace(by="other 1.0"), asked[-2]._replace(name="gone", by="other 1.0"))
+    assert [note.text for note in stacknotes.unread(search, (*asked, *brought))] == [
+        "nobodys is not in the table: its requirements are only known on installation",
+        "other 1.0 asks for lib>=2, which is not in the table",
+    ]

@@ -37,7 +37,7 @@ def fewest(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
     @cache
     def best(left: int, count: int) -> tuple[K, ...] | None:
         """The best cover of what is left with so many columns; the element that has the fewest is covered first."""
-        if not left or not count:
+        if not count:
             return None if left else ()
         element = min(_bits(left), key=lambda each: len(able[each]))
         rests = ((place, best(left & ~kept[place].bits, count - 1)) for place in able[element])
