@@ -582,3 +582,15 @@ def test_what_is_part_of_torch_is_not_unknown(table: Table) -> None:
         "nobodys is not in the table: its requirements are only known on installation",
         "other 1.0 asks for lib>=2, which is not in the table",
     ]
+
+
+def test_two_cuda_majors_that_are_allowed_are_said_and_nothing_of_a_loader_is(table: Table) -> None:
+    facts = known(package("ext", "1", links_torch=True, cuda="12"), package("new", "1", links_torch=True, cuda="13"))
+    search = stacksearch.StackSearch(machine(), table, Wish(), facts)
+
+    stack, _ = environments.best(search, demands.asked(["ext", "new"]), allow_mixed=True)
+
+    assert stack.ok
+    assert [note.text for note in stack.notes if note.code in ("CUDA_MAJOR_MIXED", "LOADER_PATH")] == [
+        "libraries of CUDA 12 are installed next to torch's CUDA 13.0, as `--allow-mixed` allows"
+    ]
