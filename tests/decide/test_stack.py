@@ -594,3 +594,38 @@ def test_two_cuda_majors_that_are_allowed_are_said_and_nothing_of_a_loader_is(ta
     assert [note.text for note in stack.notes if note.code in ("CUDA_MAJOR_MIXED", "LOADER_PATH")] == [
         "libraries of CUDA 12 are installed next to torch's CUDA 13.0, as `--allow-mixed` allows"
     ]
+
+
+def told(stack: Stack) -> list[tuple[str, tuple[str, ...], str]]:
+    return [(each.name, each.versions, each.objection.text) for each in stack.objections]
+
+
+def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
+    bad = {"code": (code("sm_90"),)}
+    gpu = 'nothing; extra == "gpu"'
+    facts = known(
+        package("dep", "2.0", code=()), package("dep", "1.0", code=()),
+        package("lib", "3.0", "dep==1.0", gpu), package("lib", "2.0"), package("lib", "1.0", "torch==1.0", gpu),
+        package("own", "2.0", gpu, **bad), package("own", "1.0", **bad),
+    )  # fmt: skip
+
+    assert told(plan(table, facts, "dep==2.0", "lib[gpu]")) == [
+        ("lib", ("3.0",), "asks for dep==1.0, and 2.0 is chosen"),
+        ("lib", ("2.0",), "has no extra gpu"),
+        ("lib", ("1.0",), "no torch build is torch==1.0 (by lib 1.0)"),
+    ]
+    assert told(plan(table, facts, "own[gpu]"))[0][2].startswith("holds no code for sm_86: lib was built for sm_90")
+    assert told(plan(table, facts, "lib>=4,<5")) == [
+        ("lib", (), "no version within `lib>=4,<5` is known; known: 1.0 to 3.0")
+    ]
+    elsewhere = machine()._replace(platform=Platform("linux", "s390x", "2.35"))
+    assert told(plan(table, facts, "torch", "torchvision", "torchaudio", where=elsewhere)) == [
+        ("torch", (), "no torch build is known for this platform with torchvision with torchaudio")
+    ]
+    assert told(plan(table, facts, "torch==2.11.0", "torch==2.10.0")) == [
+        ("torch", (), "no torch build is torch==2.11.0 and torch==2.10.0")
+    ]
+    assert told(plan(table, facts, "torch<2.9")) == [("torch", (), "no torch build is torch<2.9")]
+    assert told(plan(table, facts, "torch==2.11.0+cu130", where=machine("sm_35")))[0][2].startswith(
+        "asks for torch==2.11.0+cu130; the nearest is 2.11.0+cu130: driver 580.95.05 does not support sm_35: "
+    )
