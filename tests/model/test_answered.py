@@ -81,9 +81,9 @@ NAMES = ["numbers", "is_dotted", "release_key", "span", "major_minor", "everyday
          "expanded", "labels", "kind", "Platform.parse"]  # fmt: skip
 
 
-def answer(call: Callable[[], object]) -> object:
+def answer(call: Callable[..., object], *given: object) -> object:
     try:
-        return plain(call())
+        return plain(call(*given))
     except (ValueError, LookupError) as error:
         return f"{type(error).__name__}: {error}"
 
@@ -93,7 +93,7 @@ def test_words_are_read_as_they_were() -> None:
     for name, (function, given) in zip(NAMES, WORDS.items(), strict=True):
         for each in given:
             shown = str(each) if len(str(each)) <= 60 else f"{str(each)[:20]}… ({len(str(each))})"
-            found = answer(lambda function=function, each=each: function(each))  # type: ignore[misc]
+            found = answer(function, each)
             now[f"{name}({shown})"] = found
 
     hold(FILE, now)
@@ -327,3 +327,60 @@ def test_trouble_and_a_driver_are_said_in_short() -> None:
     assert Driver(None, "12.6").label == "for CUDA 12.6"
     assert Trouble("A", "b", "c")._asdict() == {"code": "A", "text": "b", "hint": "c"}
     assert Fields({"a": {"b": 1}}).object("a").at("b") == "a.b"
+
+
+VALUES: dict[str, object] = {
+    "null": None, "true": True, "one": 1, "half": 0.5, "text": "12.6", "word": "x" * 50, "list": ["a", "b"],
+        "numbers": [1],
+    "object": {"a": 1}, "objects": [{"a": 1}, {"b": 2}], "many": ["a"] * (fields.MOST_ITEMS + 1),
+        "most": ["a"] * fields.MOST_ITEMS,
+    "two": [{}, {}], "empty": "",
+}  # fmt: skip
+READERS: dict[str, Callable[[Fields, str], object]] = {
+    "has": Fields.has, "lacks": Fields.lacks, "text": Fields.text, "maybe_text": Fields.maybe_text,
+        "dotted": Fields.dotted,
+    "maybe_dotted": Fields.maybe_dotted, "flag": Fields.flag, "number": Fields.number,
+        "maybe_number": Fields.maybe_number,
+    "items": lambda each, name: len(each.items(name)), "texts": lambda each, name: len(each.texts(name)),
+        "mapping": Fields.mapping,
+    "object": lambda each, name: each.object(name).names(), "raw": lambda each, name: str(each.raw(name))[:20],
+    "maybe_object": lambda each, name: (found := each.maybe_object(name)) and found.names(),
+    "objects": lambda each, name: [found.names() for found in each.objects(name)],
+    "maybe_objects": lambda each, name: [found.at("x") for found in each.maybe_objects(name, 1)],
+    "at most 5 letters": lambda each, name: each.maybe_text(name, 5),
+}  # fmt: skip
+TEXTS = (
+    "",
+    "{",
+    "[1, 2",
+    "nul",
+    "NaN",
+    "-Infinity",
+    "1 2",
+    ' {"a": 1} ',
+    b"\xff",
+    b'["\\u00e9"]',
+    '"a\nb"',
+    "1e400",
+    "01",
+)
+
+
+def test_each_value_is_read_or_refused_with_its_path() -> None:
+    now: dict[str, object] = {}
+    for reader, read_ in READERS.items():
+        inside = Fields({"in": VALUES}).object("in")
+        now[reader] = {name: answer(read_, inside, name) for name in (*VALUES, "missing")}
+    nothing: tuple[object, ...] = (None, [], "x", 1.5)
+    now["no object"] = [answer(Fields, value, "here") for value in nothing]
+    for text in TEXTS:
+        found = answer(fields.loads, text)
+        now[f"JSON {text!r}"] = str(found).partition(":")[0] if isinstance(found, (str, float)) else found
+    now["envelopes"] = [fields.envelope("list", status, a=1) for status in (0, 1, 2, 3, 4)]
+    now["a line"] = fields.dumps(
+        {"gpu": Gpu(0, "nvidia", "é", Arch.parse("sm_61")), "url": "https://me:secret@x.example/"}
+    )
+    now["a page"] = fields.html({"a": [1, {"b": "<c>"}], "none": None, "url": "https://me:secret@x.example/"})
+    now["optional"] = fields.written(Note("A", "b")._replace(text=None), "code", "text", optional=("text",))  # type: ignore[arg-type]
+
+    hold(FILE.with_name("fields.json"), now)
