@@ -478,6 +478,17 @@ def test_a_listing_without_an_error_is_judged_by_what_goes_together(
     assert all(says in error.findings[0].text for error in found.errors)
 
 
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("Windows\ntorch 2.1.0\ntorchvision 0.16.0\nCUDA None", "CPU_BUILD"),  # the default index's wheel there
+        ("Ubuntu\ntorch 2.1.0\ntorchvision 0.16.0\nCUDA None", "CUDA_NOT_AVAILABLE"),
+    ],
+)
+def test_a_listing_tells_a_cpu_build_without_a_gpu(text: str, cause: str, home: Home) -> None:
+    assert [error.cause.id for error in explained(home, text).errors] == [cause]
+
+
 def test_the_python_of_the_text_decides_which_release_there_is(home: Home) -> None:
     text = "Quadro K620, torch.cuda.is_available() returns False"
 

@@ -159,7 +159,7 @@ def test_a_driver_that_is_too_old_for_everything_is_told_what_would_have_to_chan
 
     assert finding.code == "DRIVER_TOO_OLD"
     assert finding.cure is None
-    assert finding.advice == "or install driver 525.60.13 or newer and keep this torch"
+    assert finding.advice == "install driver 525.60.13 or newer and keep this torch"
 
 
 @pytest.mark.process

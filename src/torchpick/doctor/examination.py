@@ -128,7 +128,7 @@ def _fixed(finding: Finding, fix: Remedy | None, refused: str | None) -> Finding
     if not finding.by_torch:
         return finding
     if fix is None:
-        return finding if finding.advice else finding._replace(advice=refused)
+        return finding._replace(advice=finding.advice.removeprefix("or ") if finding.advice else refused)
     return finding._replace(cure=fix.text, brings=remedy.brings(fix, finding))
 
 

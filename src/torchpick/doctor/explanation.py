@@ -103,7 +103,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     is_judged = isinstance(exam.subject, Described) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN))
+        return Explanation(_explained(matches, facts, known), machine, (*notes, _NO_GPU_KNOWN))
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
@@ -150,7 +150,7 @@ def _cudas(session: Session, said: Mentions) -> list[str | None]:
     if "+" in version or said.cuda is not None:
         return [said.cuda] if version else []
     is_listed = version == said.packages.get("torch") and len(said.packages) > 1
-    platform = session.machine.platform.name
+    platform = session.request.platform or said.platform or session.machine.platform.name
     if platform in _MACS or not (is_listed or session.given_gpus):
         return []
     # The wheel of a listing is the default index's.
@@ -205,10 +205,12 @@ def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
 
 def _facts_of(exam: Examination) -> set[str]:
     """What the examination adds: whether torch itself is to blame."""
-    torch = exam.subject.torch
-    if torch is None or not exam.subject.gpus:
+    subject, torch = exam.subject, exam.subject.torch
+    if torch is None or not (subject.gpus or isinstance(subject, Described)):
         return set()
-    return {"cpu build"} if torch.backend == "cpu" else {"torch runs"} if torch.runs else set()
+    if torch.backend == "cpu":
+        return {"cpu build"}
+    return {"torch runs"} if subject.gpus and torch.runs else set()
 
 
 def _by_finding(
