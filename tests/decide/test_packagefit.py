@@ -158,7 +158,7 @@ WIDE = code("sm_75", "sm_80", "sm_90", path="pkg/sub/main.so")
         (HOPPER, (), "no GPU code", ()),
         (HOPPER, (WIDE,), "runs", ()),
         (HOPPER, (code("compute_80"),), "runs by JIT", ()),
-        (machine()._replace(gpus=()), (WIDE,), "runs", ()),
+        (machine()._replace(gpus=()), (WIDE,), "not judged", ()),
         # a library beside the main ones that supports all generations but one lacks it; one for a single one does not
         (HOPPER, (WIDE, code("sm_75", "sm_80", main=False, path="pkg/x.so")), "partly", ("x holds no code for sm_90",)),
         (HOPPER, (WIDE, code("sm_75", main=False, path="pkg/x.so")), "runs", ()),

@@ -55,7 +55,7 @@ def test_what_was_never_built_is_not_the_gpus_fault(capsys: pytest.CaptureFixtur
         (
             ["torch==2.6.0", "--gpu", "RTX 5090", "--driver", "580"],
             "torch 2.6.0+cu126 holds no code for RTX 5090 (sm_120): it was built for sm_50 sm_60 sm_70 sm_75 sm_80 "
-            "sm_86 sm_90; what runs here begins with torch 2.7.0+cu128",
+            "sm_86 sm_90; what runs here is torch 2.7.0+cu128 to 2.15.0+cu132",
         ),
         (
             ["torchaudio==2.5.0", "--gpu", "RTX 5090", "--driver", "580"],
@@ -69,7 +69,10 @@ def test_what_was_never_built_is_not_the_gpus_fault(capsys: pytest.CaptureFixtur
             ["--backend", "cu128", "--gpu", "GTX 1080", "--driver", "580"],
             "what runs here is torch 2.2.0+cu118 to 2.14.1+cu126",
         ),
-        (["torch==2.15.0", "--gpu", "GTX 1080", "--driver", "580"], "what runs here ends with torch 2.14.1+cu126"),
+        (
+            ["torch==2.15.0", "--gpu", "GTX 1080", "--driver", "580"],
+            "what runs here is torch 2.2.0+cu118 to 2.14.1+cu126",
+        ),
         (["--backend", "cu128", "--gpu", "RTX 5090", "--driver", "535"], "cu128: driver 535 does not support RTX 5090"),
         (["torch==2.14.1+cu128", "--gpu", "RTX 3090", "--driver", "580"], "torch 2.14.1 was not published for cu128 ("),
         (["torch==2.15.0+cu128", "--gpu", "RTX 3090", "--driver", "580"], "), but for cu132"),  # cu130 is not confirmed

@@ -157,10 +157,10 @@ def test_of_several_machines_the_best_is_weighed_first_and_a_plan_has_the_lowest
 @pytest.mark.parametrize(
     ("where", "one", "text"),
     [
-        (machine(driver=None), build(), "there is no GPU to run it"),
+        (machine(driver=None), build(), "it was built for NVIDIA GPUs"),
         (machine("gfx1100", driver=None), build(), "it was built for NVIDIA GPUs"),
         (machine("sm_80"), build(backend="rocm7.2", arches="gfx1100"), "it was built for AMD GPUs"),
-        (machine("sm_80"), build(backend="xpu", arches=""), "it was built for Intel GPUs; `--backend xpu` selects it"),
+        (machine("sm_80"), build(backend="xpu", arches=""), "it was built for Intel GPUs"),
         (
             machine("sm_80"), build(backend="cpu", arches=""),
             "it would not use the GPU; `--cpu` or `--allow-cpu` allows it",
@@ -168,7 +168,7 @@ def test_of_several_machines_the_best_is_weighed_first_and_a_plan_has_the_lowest
     ],
 )  # fmt: skip
 def test_a_backend_that_is_not_for_the_gpu_is_told_whom_it_is_for(where: Machine, one: Build, text: str) -> None:
-    assert objections(where, one)[Reason.BACKEND_NOT_ALLOWED].text == f"is the wrong backend: {text}"
+    assert objections(where, one)[Reason.BACKEND_NOT_ALLOWED].text == text
 
 
 def test_a_library_that_dropped_the_gpu_says_from_which_on_it_supports_them() -> None:
@@ -346,21 +346,21 @@ LEAN = OLD._replace(lacks={"libspare.so": (Arch.parse("sm_50"),)})
         (machine(), build(arches=None), Wish(backends=("cu128",)), []),
         (machine("sm_80"), build(backend="cpu", arches=None), Wish(backends=("cpu",)), []),
         (machine("sm_80"), build(backend="cpu", arches=""), Wish(),
-         ["is the wrong backend: it would not use the GPU; `--cpu` or `--allow-cpu` allows it"]),
+         ["it would not use the GPU; `--cpu` or `--allow-cpu` allows it"]),
         (machine("sm_80"), build(backend="cpu", arches=""), Wish(allow_cpu=True), []),
         (machine("sm_80"), build(backend="cpu", arches=""), Wish(backends=("cu126", "xpu")),
-         ["is the wrong backend: `cu126, xpu` was asked for"]),
+         ["`cu126, xpu` was asked for"]),
         (machine("sm_80"), build(backend="cpu", arches=""), Wish(backends=("cu126",), allow_cpu=True), []),
         (machine("sm_80"), build(backend="xpu", arches=None), Wish(),
-         ["is the wrong backend: it was built for Intel GPUs; `--backend xpu` selects it"]),
+         ["it was built for Intel GPUs"]),
         (machine("sm_80"), build(backend="xpu", arches=None), Wish(backends=("xpu",)), []),
         (machine("sm_80"), build(), Wish(backends=("cuda",)), []),
         (machine("sm_80"), build(backend="rocm6.4", arches="gfx1100"), Wish(),
-         ["holds no code for sm_80: it was built for gfx1100", "is the wrong backend: it was built for AMD GPUs"]),
+         ["holds no code for sm_80: it was built for gfx1100", "it was built for AMD GPUs"]),
         (machine("gfx1100", driver=None), build(), Wish(),
          ["holds no code for gfx1100: it was built for sm_80 sm_90",
-          "is the wrong backend: it was built for NVIDIA GPUs"]),
-        (machine(driver=None), build(), Wish(), ["is the wrong backend: there is no GPU to run it"]),
+          "it was built for NVIDIA GPUs"]),
+        (machine(driver=None), build(), Wish(), ["it was built for NVIDIA GPUs"]),
         (machine("sm_87"), build("2.14.0", "cu132", "sm_80"), Wish(),
          ["CUDA 13.2 code of discrete GPUs on sm_87 needs driver 595 or newer; this one is 580.95.05"]),
         (machine("sm_80"), build(), Wish(torch="<2.10"), ["`torch<2.10` was asked for"]),

@@ -15,7 +15,7 @@ from torchpick.model.fields import Fields, ShapeError, loads, plain, read, writt
 from torchpick.model.finding import SEVERITIES
 from torchpick.model.machine import VENDORS, Driver, Gpu, Note, Python, Trouble
 from torchpick.model.stack import NOT_READ
-from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, Objection, Reason
+from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNJUDGED, Objection, Reason
 
 VALUE = {"name": "x", "size": 3, "on": True, "parts": ["a", "b"], "inside": {"deep": [{"at": "y"}]}, "gone": None}
 
@@ -84,7 +84,7 @@ def test_the_schema_lists_every_value_that_is_one_of_a_few() -> None:
     assert listed["fit"]["fit"]["enum"] == [fit.word for fit in Fit]
     assert listed["gpu"]["vendor"]["enum"] == list(VENDORS)
     assert listed["finding"]["severity"]["enum"] == list(SEVERITIES)
-    assert listed["pinned"]["verdict"]["enum"] == [RUNS, JIT, PARTLY, COMPILES, NO_CODE, NOT_READ]
+    assert listed["pinned"]["verdict"]["enum"] == [RUNS, JIT, PARTLY, COMPILES, NO_CODE, UNJUDGED, NOT_READ]
     assert listed["result"]["verdict"]["anyOf"][0]["enum"] == [RUNS, JIT, PARTLY, NOT, NO_CODE, COMPILES]
 
 

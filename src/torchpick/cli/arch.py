@@ -21,16 +21,12 @@ _FORMS = {
 def run(args: Arguments) -> int:
     session = Session(arguments.machine_request(args), report=console.waiting)
     machines = session.machines if args.machine else (session.machine,)
-    gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch is not None)
+    gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch)
     if not gpus:
         raise _nothing(machines)
-    chosen: tuple[Arch, ...] = ()
-    if all(gpu.kind == "gfx" for gpu in gpus):
-        line = _amd(args, gpus)
-    else:
-        chosen = tuple(sorted({gpu for gpu in gpus if gpu.kind == "sm"}, key=lambda arch: arch.capability))
-        between, form = _FORMS[args.for_]
-        line = between.join(map(form.format, chosen))
+    chosen = tuple(sorted({gpu for gpu in gpus if gpu.kind == "sm"}, key=lambda arch: arch.capability))
+    between, form = _FORMS[args.for_]
+    line = between.join(map(form.format, chosen)) if chosen else _amd(args, gpus)
     notes = [note for machine in machines for note in machine.notes if note.code.endswith("LEFT_OUT")]
     if args.json:
         print(dumps(envelope("arch", form=args.for_, arch=line, targets=chosen, notes=notes)))

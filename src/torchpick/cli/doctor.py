@@ -58,7 +58,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
 def _supported(exam: Examination) -> list[tuple[str, str]]:
     """How each GPU is supported: that it runs machine code of an older GPU is worth a line, not a warning."""
     torch, machine = exam.subject.torch, exam.subject.machine
-    verdict = None if torch is None else torch.verdict
+    verdict = torch and torch.verdict
     if verdict is None or not verdict.ok or any(_stops_import(finding) for finding in exam.findings):
         return []
     labels = {gpu.index: gpu.label for gpu in machine.gpus}

@@ -101,7 +101,7 @@ def _outcome(
 
 def _ran(ran: Ran, verified: Verified, pick: Pick) -> dict[str, object]:
     objection = None if ran.ok else verification.why(ran, verified, pick)
-    return {**ran._asdict(), "code": None if objection is None else objection.code}
+    return {**ran._asdict(), "code": objection and objection.code}
 
 
 def _name(ran: Ran) -> str:

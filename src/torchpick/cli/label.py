@@ -40,8 +40,8 @@ def _chosen(session: Session) -> Pick:
     gpu = intel or any(machine.counted for machine in machines)
     fit = [each for each in request.backends if (each == "cpu") != gpu or (gpu and request.allow_cpu)]
     if not fit:
-        why = "there is no GPU, and cpu is not in `--among`"
-        hint = "add cpu to `--among`, or specify the GPU with `--gpu`"
+        why = "there is no GPU for these names, and cpu is not in `--among`"
+        hint = "add cpu (or xpu for Intel's) to `--among`, or specify the GPU with `--gpu`"
         if gpu:
             why, hint = "there is a GPU, but cpu is the only name in `--among`", "`--allow-cpu` allows it"
         raise NoBuildError(why, pick=session.answer().pick._replace(verdicts=()), hint=hint)

@@ -28,7 +28,7 @@ def completed(machine: Machine, table: DriverTable) -> Machine:
 
 
 def _assumed(machine: Machine, table: DriverTable) -> Machine:
-    arches = tuple(gpu.arch for gpu in machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None)
+    arches = tuple(gpu.arch for gpu in machine.nvidia if gpu.arch)
     if not arches:
         return machine
     version = table.assumed_for(arches)
@@ -39,7 +39,7 @@ def _assumed(machine: Machine, table: DriverTable) -> Machine:
 
 def another(machine: Machine, version: str, table: DriverTable) -> Machine:
     """The machine as it would be with this driver."""
-    return machine._replace(driver=table.assumed(version, None if machine.driver is None else machine.driver.os))
+    return machine._replace(driver=table.assumed(version, machine.driver and machine.driver.os))
 
 
 def _understood(driver: Driver, os: str, table: DriverTable) -> tuple[Driver, list[Note]]:

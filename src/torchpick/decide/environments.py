@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.provided import wheel_for
+from torchpick.decide.remarks import has_mps
 from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
 from torchpick.decide.stacksearch import Refused, Solution, StackSearch
 from torchpick.model.arch import Fit
@@ -22,7 +23,7 @@ from torchpick.model.redaction import redacted
 from torchpick.model.request import Wish
 from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
 from torchpick.model.table import Table, below, floor_of
-from torchpick.model.verdict import JIT, NO_CODE, RUNS, Reason, Verdict
+from torchpick.model.verdict import JIT, NO_CODE, RUNS, UNJUDGED, Reason, Verdict
 from torchpick.model.versions import grouped
 
 
@@ -114,7 +115,7 @@ def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         cuda=cuda,
         links_torch=package.links_torch,
         index=filled(package.place, package, torch, search.machine.python.tag) or DEFAULT_INDEX,
-        verdict=search.situation.coverage(package, None if torch is None else torch.cuda).word,
+        verdict=search.situation.coverage(package, torch and torch.cuda).word,
         why=_why(search, asked, chosen, package),
         evidence=package.evidence.kind,
     )
@@ -135,7 +136,9 @@ def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[Pinne
     build, kind = torch.build, torch.build.evidence.kind
     index, cuda = _index_url(search, build) or DEFAULT_INDEX, _major(build)
     worst = min((fit.fit for fit in torch.fits), default=None)
-    word = NO_CODE if worst is None else JIT if worst is Fit.JIT else RUNS
+    word = JIT if worst is Fit.JIT else RUNS
+    if worst is None and not has_mps(search.machine) and not (build.family == "xpu" and search.machine.used):
+        word = NO_CODE if build.family == "cpu" else UNJUDGED
     pins = [PinnedPackage("torch", build.version, cuda, True, index, word, _why_torch(search, chosen, build), kind)]
     wanted = {demand.name for demand in chosen.demands}
     for name in COMPANIONS:

@@ -154,7 +154,7 @@ def _upgrades(
     owners = grouped(
         (machine.driver.version, place)
         for place, machine in enumerate(fleet.machines)
-        if machine.driver and machine.driver.version and any(gpu.vendor == "nvidia" for gpu in machine.counted)
+        if machine.driver and machine.driver.version and machine.nvidia
     )
     answers: list[Upgrade] = []
     for branch in [branch.number for branch in table.drivers.branches]:
@@ -181,7 +181,7 @@ def _upgrades(
 
 def _supports(machine: Machine, branch: int, table: Table) -> bool:
     """Whether a driver of that branch supports every GPU of the machine."""
-    arches = [gpu.arch for gpu in machine.counted if gpu.arch and gpu.arch.kind == "sm"]
+    arches = [gpu.arch for gpu in machine.nvidia if gpu.arch]
     return all(table.drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) is None for arch in arches)
 
 

@@ -74,7 +74,7 @@ class MachineJudge:
             for gpu in counted:
                 kind = _kind_of(gpu)
                 members, _ = found.setdefault((judged.facts, kind), ([], judged.alone[kind]))
-                members.append(GpuPlace(place, None if gpu is None else gpu.index))
+                members.append(GpuPlace(place, gpu and gpu.index))
         return tuple(GpuKind(tuple(members), served) for members, served in found.values())
 
     def _judgement(self, place: int, machine: Machine) -> Judgement:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from torchpick.decide import provided
 from torchpick.decide.demands import PackageDemand
 from torchpick.model.arch import Fit, best, listed
-from torchpick.model.build import Build
+from torchpick.model.build import FAMILIES, Build
 from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.package import LibraryCode, Package
 from torchpick.model.pythons import python_name, span
 from torchpick.model.stack import NOT_READ
 from torchpick.model.table import Table
-from torchpick.model.verdict import JIT, NO_CODE, PARTLY, RUNS, Objection, Reason
+from torchpick.model.verdict import JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Objection, Reason
 from torchpick.model.versions import numbers
 
 # How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads
@@ -40,9 +40,9 @@ class Situation:
     def __init__(self, machine: Machine, table: Table) -> None:
         self.machine = machine
         self.drivers = table.drivers
-        self.gpus = tuple(gpu for gpu in machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None)
+        self.gpus = machine.nvidia
         self.os = machine.driver_os
-        self.spoken = None if machine.driver is None else table.drivers.speaks(machine.driver)
+        self.spoken = machine.driver and table.drivers.speaks(machine.driver)
         self._coverage: dict[tuple[int, str | None], Coverage] = {}
 
     def refusal(self, package: Package) -> Objection | None:
@@ -122,6 +122,8 @@ class Situation:
             return self._variant(package, build)
         if package.links_torch and package.major not in (None, build.cuda_major) and level < MIXED:
             return _mixed("links", str(package.major), build)
+        if package.file is None and package.code and not package.place and build.family not in FAMILIES:
+            return _mixed("is compiled for", "or ROCm", build)
         if package.place and "." in (package.cuda or "") and package.cuda != build.cuda:
             return _mixed("was built for", str(package.cuda), build)
         return None
@@ -135,11 +137,11 @@ class Situation:
 
     def _covered(self, package: Package, torch_cuda: str | None) -> Coverage:
         # Only code for NVIDIA's GPUs is read out of a wheel.
-        if package.code is None or (package.code and self.machine.counted and not self.gpus):
+        if package.code is None or (package.code and self.machine.used and not self.gpus):
             return Coverage(NOT_READ)
         code = [each for each in package.code if each.cuda is None or each.cuda == torch_cuda]
         if not code or not self.gpus:
-            return Coverage(NO_CODE if not package.code else RUNS)
+            return Coverage(UNJUDGED if package.code else NO_CODE)
         main = [each for each in code if each.main]
         failing = []
         fits = []

@@ -10,10 +10,11 @@ from torchpick.model.build import toolkit_order
 from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Pick, machines_of
+from torchpick.model.pythons import python_name
 from torchpick.model.stack import Stack
 from torchpick.model.table import GfxOverride, Table
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import is_dotted, release_key, some_of
+from torchpick.model.versions import is_dotted, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -56,8 +57,8 @@ def of_stack(stack: Stack) -> Refusal:
     what = "no environment fits" if reasons else "nothing is known that could be planned of"
     why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
     remedy = f"`torchpick list {stack.objections[0].name}` says of each version why" if reasons else ""
-    # A machine with AMD GPUs alone, which has no driver of NVIDIA's, runs neither.
-    if stack.machine.driver and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in stack.objections):
+    # A machine with another maker's GPUs runs neither.
+    if stack.machine.nvidia and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in stack.objections):
         remedy = "`--allow-mixed` takes two CUDA majors"
     return Refusal(why, "; ".join(stack.hints[:2]) or remedy)
 
@@ -75,9 +76,7 @@ def _facts(machine: Machine) -> str:
     facts = []
     if machine.driver is not None and machine.counted:
         facts.append(f"driver {machine.driver.label}")
-    facts.append(f"Python {machine.python.version}{'t' if machine.python.free_threaded else ''}")
-    facts.append(machine.platform.name)
-    return ", ".join(facts)
+    return ", ".join([*facts, python_name(machine.python.tag), machine.platform.name])
 
 
 def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:
@@ -98,10 +97,12 @@ def _why_not_asked(pick: Pick) -> str | None:
     if not narrowed or len(asked) == len(able):
         return None
     if not asked:
-        wanted = {each.text for verdict in able for each in verdict.objections if each.reason is Reason.NOT_REQUESTED}
-        none = all(Reason.NOT_REQUESTED in verdict.reasons for verdict in able)
+        # A release or a backend: the sentence of any other objection begins or ends otherwise.
+        texts = ([each.text for each in verdict.objections if each.text.endswith("was asked for")] for verdict in able)
+        wanted = [next((text for text in each if text.startswith("`")), None) for each in texts]
         where = " on ".join(filter(None, (labels(pick.machine.used), pick.machine.platform.name)))
-        return _unpublished(pick, able) or (f"{wanted.pop()}, and no known build for {where} is that" if none else None)
+        none = f"{wanted[0]}, and no known build for {where} is that" if wanted and all(wanted) else None
+        return _unpublished(pick, able) or none
     best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
     text = _joined(best)
     of = " ".join(f"{name}{span}" for name, span in wish.companions.items() if span)
@@ -110,14 +111,8 @@ def _why_not_asked(pick: Pick) -> str | None:
     running = [verdict.build for verdict in able if verdict.reasons <= _NARROWING]
     if not best.reasons & _OF_CODE or not running:
         return why
-    release = release_key(best.build.torch)
-    first, *_, last = sorted(
-        [*running, *running], key=lambda each: (release_key(each.torch), toolkit_order(each.backend))
-    )
-    if release < release_key(first.torch):
-        return f"{why}; what runs here begins with torch {first.version}"
-    where = "ends with torch" if release > release_key(last.torch) else f"is torch {first.version} to"
-    return f"{why}; what runs here {where} {last.version}"
+    running.sort(key=lambda build: (release_key(build.torch), toolkit_order(build.backend)))
+    return f"{why}; what runs here is torch {span([build.version for build in running])}"
 
 
 def _unpublished(pick: Pick, able: Sequence[Verdict]) -> str | None:
@@ -146,7 +141,8 @@ def begins(specifier: str, verdicts: Iterable[Verdict]) -> list[str]:
 
 def _hints(pick: Pick, table: Table | None) -> list[str]:
     wish = pick.wish
-    hints = [*begins(wish.torch, pick.considered), *(change.text for change in pick.changes[:3])]
+    changes = [change.text for change in pick.changes[:3]]
+    hints = [*begins(wish.torch, pick.considered), *(changes or _other_drivers(pick))]
     if ".dev" in wish.torch and wish.channel != "nightly":
         hints.append("development builds are on `--channel nightly`, which `torchpick refresh --channel nightly` reads")
     others = [] if table is None else _of_other_vendors(pick, table)
@@ -163,19 +159,25 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
     if pick.machine.jetsons:
         hints.append(f"wheels for Jetson are made by JetPack: {JETSON_PAGE} lists NVIDIA's, older ones included")
-    used = pick.machine.used and pick.machine.platform.os != "macos"
+    used = any(gpu.vendor != "apple" for gpu in pick.machine.used)
     if wish.backends != ("cpu",) and not wish.allow_cpu and used:
         hints.append("`--allow-cpu` falls back to the cpu build")
-    if not pick.changes and any(Reason.GPU_NOT_SERVED_BY_DRIVER in verdict.reasons for verdict in pick.considered):
-        hints.insert(0, "no driver supports all of these GPUs: select some with `--gpu` or `--only`")
     if pick.fleet is not None and pick.fleet.left_out:
         hints += [note.text for note in pick.fleet.notes if note.code.endswith("_LEFT_OUT")]
     return hints or ["`torchpick list` shows every build and why it was passed over"]
 
 
+def _other_drivers(pick: Pick) -> list[str]:
+    """Which driver each GPU needs that this one does not support, or that none supports them all."""
+    none = "no driver supports all of these GPUs: select some with `--gpu` or `--only`"
+    objections = (each for verdict in pick.considered for each in verdict.objections)
+    refused = [each.facts for each in objections if each.reason is Reason.GPU_NOT_SERVED_BY_DRIVER]
+    return [*dict.fromkeys(f"{facts['gpu']} needs {facts['mends']}" if facts["mends"] else none for facts in refused)]
+
+
 def _without_code(pick: Pick) -> str | None:
     """That no known build has code for these GPUs, whatever the driver and the Python; None where one has."""
-    of_gpus = [verdict for verdict in pick.considered if verdict.build.family in ("cuda", "rocm") and verdict.fits]
+    of_gpus = [verdict for verdict in pick.considered if verdict.rank.suits >= 2 and verdict.fits]
     if not of_gpus or any(fit.fit is not Fit.NONE for verdict in of_gpus for fit in verdict.fits):
         return None
     oldest = min((verdict.build.torch for verdict in of_gpus), key=release_key)

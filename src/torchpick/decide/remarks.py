@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Fit, best
-from torchpick.model.build import Build, VendorIndex
+from torchpick.model.build import MAKERS, Build, VendorIndex
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Pick
 from torchpick.model.pythons import python_name, python_order
@@ -32,6 +32,11 @@ def self_contained(build: Build) -> bool:
     return build.family != "rocm" or numbers(build.backend[4:]) < _LIBRARIES_APART
 
 
+def has_mps(machine: Machine) -> bool:
+    """Whether a build's mps device could use the GPU: Apple's own."""
+    return any(gpu.vendor == "apple" for gpu in machine.used)
+
+
 def counts_for_xpu(machine: Machine) -> bool:
     """Whether an Intel GPU that the XPU builds support is the only one that counts here."""
     intel = any(gpu.vendor == "intel" for gpu in machine.used)
@@ -55,12 +60,8 @@ def dropped(library: str, floor: str, gpu: Gpu) -> Objection:
 
 def installs_from(build: Build) -> str | None:
     """The oldest macOS that a wheel of the build names in its tag: `macosx_11_0_arm64` → 11.0."""
-    versions = []
-    for tag in build.tags:
-        parts = tag.split("_")
-        if parts[0] == "macosx" and len(parts) > 2 and parts[1].isdigit() and parts[2].isdigit():
-            versions.append(f"{parts[1]}.{parts[2]}")
-    return min(versions, key=numbers, default=None)
+    tags = (tag.split("_")[1:3] for tag in build.tags if tag.startswith("macosx_"))
+    return min((".".join(two) for two in tags if len(two) > 1 and "".join(two).isdigit()), key=numbers, default=None)
 
 
 def mps_from(build: Build, floors: tuple[MpsFloor, ...]) -> str | None:
@@ -73,29 +74,23 @@ def mps_from(build: Build, floors: tuple[MpsFloor, ...]) -> str | None:
 def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Objection]:
     """Whether the wheel installs on this macOS, and whether torch then reaches the GPU."""
     version = machine.platform.macos
-    if version is None or machine.platform.os != "macos":
+    if version is None:
         return []
     oldest = installs_from(build)
     if oldest is not None and numbers(version) < numbers(oldest):
         text = f"macOS {version}: it needs {oldest} or newer"
         return [Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": text})]
-    apple = any(gpu.vendor == "apple" for gpu in machine.used)
-    if not apple or wish.allow_cpu or "cpu" in wish.backends or idle_mac(machine, build, table) is None:
+    idle = idle_mac(machine, build, table)
+    if idle is None or not has_mps(machine) or wish.allow_cpu or "cpu" in wish.backends:
         return []
-    reaches = mps_from(build, table.mps)
-    needs = "it has no mps device" if reaches is None else f"its mps device needs macOS {reaches}"
-    return [
-        Objection(
-            Reason.BACKEND_NOT_ALLOWED, {"why": f"{needs}, so the GPU would not be used; `--allow-cpu` allows it"}
-        )
-    ]
+    return [Objection(Reason.BACKEND_NOT_ALLOWED, {"why": f"{idle.text}; `--allow-cpu` allows it"})]
 
 
 def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
     """That this release does not reach the GPU on this macOS, where that is known."""
     reaches = mps_from(build, table.mps)
     version = machine.platform.macos
-    if version is None or machine.platform.os != "macos" or (reaches and numbers(version) >= numbers(reaches)):
+    if version is None or (reaches and numbers(version) >= numbers(reaches)):
         return None
     why = f"needs macOS {reaches} or newer for it, this is {version}" if reaches else "has no mps device"
     return Note("NO_GPU_FOUND", f"the GPU is not used: torch {build.torch} {why}")
@@ -115,22 +110,27 @@ NEEDS = {
 def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     """The one thing that would have to change: for each kind of reason the best build with no other objection."""
     first: dict[Reason | str, Change] = {}
-    gentlest: Verdict | None = None
+    late: list[Verdict] = []
     for verdict in considered:
-        if len(verdict.reasons) != 1 or verdict.rank.suits < 2:
+        reasons = verdict.reasons
+        if Reason.DRIVER_TOO_OLD in reasons:  # a newer driver is one change, also where the GPU needs it
+            reasons -= {Reason.GPU_NOT_SERVED_BY_DRIVER}
+        if len(reasons) != 1 or verdict.rank.suits < 2:
             continue
-        (reason,) = verdict.reasons
+        (reason,) = reasons
+        if verdict.objections[0].facts.get("mends") == "":
+            continue  # no driver supports all of the GPUs
         companion = next((each.facts["companion"] for each in verdict.objections if "companion" in each.facts), None)
         kind = reason if companion is None else companion.partition(" ")[0]
         if reason in _FIXABLE and kind not in first:
             first[kind] = _change(reason, verdict)
-        if reason is Reason.DRIVER_TOO_OLD and (gentlest is None or _needs(verdict) < _needs(gentlest)):
-            gentlest = verdict
+        if reason is Reason.DRIVER_TOO_OLD:
+            late.append(verdict)
     answer = [*first.values()]
-    newest = first.get(Reason.DRIVER_TOO_OLD)
-    if newest is not None and gentlest is not None and _needs(gentlest) < _needs(newest.verdict):
+    if late and _needs(gentlest := min(late, key=_needs)) < _needs(late[0]):
         # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
-        answer.insert(answer.index(newest) + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
+        place = answer.index(first[Reason.DRIVER_TOO_OLD])
+        answer.insert(place + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
     return tuple(answer)
 
 
@@ -183,7 +183,7 @@ def notes(
     """What a person should know of the chosen build."""
     build = verdict.build
     remarks = []
-    if not machine.counted and build.family != "xpu":
+    if not machine.counted and not (build.family == "xpu" and counts_for_xpu(machine)):
         remarks.append(_no_gpu(machine, build, table))
     if any(fit.fit is Fit.JIT for fit in verdict.fits):
         remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
@@ -234,9 +234,7 @@ MISCOMPILED = Note(
 
 def _is_miscompiled(build: Build, machine: Machine) -> bool:
     """Whether a compiler that NVIDIA reports to be faulty made the build's code for a Blackwell GPU here."""
-    blackwell = any(
-        gpu.arch is not None and gpu.arch.kind == "sm" and gpu.arch.major in (10, 12) for gpu in machine.counted
-    )
+    blackwell = any(gpu.arch and gpu.arch.major in (10, 12) for gpu in machine.nvidia)
     if not blackwell or build.cuda is None or not (12, 8) <= numbers(build.cuda) <= (13, 2):
         return False
     fixed = build.platform.startswith("linux") and release_key(build.torch) >= release_key("2.14.1")
@@ -254,14 +252,18 @@ def _vendor(index: VendorIndex, machine: Machine) -> Note:
 
 
 def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
-    if idle := idle_mac(machine, build, table):
-        return idle
-    if machine.platform.name == "macos-arm64":
-        return Note("MPS", "the regular wheel; torch uses the Apple GPU through its mps device")
-    if build.family == "cpu":
-        what = "there is no GPU that PyTorch supports" if machine.gpus else "there is no GPU"
-        return Note("NO_GPU_FOUND", f"{what}, so this is the cpu build; `--gpu` specifies a GPU of another machine")
-    return Note("NO_GPU_FOUND", "no GPU was specified or found, so neither GPU nor driver was checked")
+    if has_mps(machine):
+        mps = Note("MPS", "the regular wheel; torch uses the Apple GPU through its mps device")
+        return idle_mac(machine, build, table) or mps
+    if build.family != "cpu":
+        maker = MAKERS[build.family][1]
+        text = f"no {maker} GPU was specified or found, so neither GPU nor driver was checked"
+    else:
+        what = (
+            "this is the cpu build, which uses no GPU" if machine.gpus else "there is no GPU, so this is the cpu build"
+        )
+        text = f"{what}; `--gpu` specifies a GPU of another machine"
+    return Note("NO_GPU_FOUND", text)
 
 
 def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable[Verdict]) -> list[Note]:

@@ -17,7 +17,7 @@ from torchpick.decide.remarks import (
     self_contained,
 )
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, family_of, toolkit_order
+from torchpick.model.build import DEFAULT_INDEX, MAKERS, Build, BuildKey, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_name, python_order, span
@@ -113,7 +113,7 @@ class BuildJudge:
             for limit in wish.limits
             if limit.name == "torch" or limit.name in wish.companions
         ]
-        self.spoken = None if machine.driver is None else table.drivers.speaks(machine.driver)
+        self.spoken = machine.driver and table.drivers.speaks(machine.driver)
         self._fits: dict[tuple[int, bool], Fits] = {}
         self._lacked: dict[str, dict[str, str]] = {}
         self._refused = self._refusals()
@@ -196,11 +196,7 @@ class BuildJudge:
             return None
         if build.family == "cpu":
             return "it would not use the GPU; `--cpu` or `--allow-cpu` allows it"
-        if build.family == "xpu":
-            return "it was built for Intel GPUs; `--backend xpu` selects it"
-        if not self.gpus:
-            return "there is no GPU to run it"
-        return f"it was built for {'AMD' if build.family == 'rocm' else 'NVIDIA'} GPUs"
+        return f"it was built for {MAKERS[build.family][1]} GPUs"
 
     def _companion_objections(self, build: Build) -> list[Objection]:
         found = []
@@ -298,12 +294,14 @@ class BuildJudge:
         if driver is None:
             return {}
         found = {}
-        for gpu in self.gpus:
-            if gpu.vendor != "nvidia" or gpu.arch is None or lists(driver, gpu):
+        for gpu in self.machine.nvidia:
+            if gpu.arch is None or lists(driver, gpu):
                 continue
             unsupported = self.table.drivers.unsupported(driver, gpu.arch, self.os)
             if unsupported is not None:
-                facts = {"has": driver.label, "gpu": gpu.label, "why": unsupported.why, "mends": unsupported.remedy}
+                facts = {"has": driver.label, "gpu": gpu.label, "why": unsupported.why, "needs": unsupported.first}
+                # The one that is assumed is the newest for the oldest GPU: no other supports them all.
+                facts["mends"] = "" if driver.source == "assumed" else unsupported.remedy
                 found[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, facts, gpu.index)
         return found
 

@@ -105,7 +105,7 @@ def _of_torch(search: StackSearch, chosen: Solution) -> Iterator[Note]:
 
 
 def _of_package(search: StackSearch, package: Package, torch: Build | None) -> Iterator[Note]:
-    coverage = search.situation.coverage(package, None if torch is None else torch.cuda)
+    coverage = search.situation.coverage(package, torch and torch.cuda)
     facts = search.facts[package.name]
     who = package.who
     if package.file is None and (package.place or facts.source_only is not None):
@@ -184,14 +184,15 @@ def hints(
     unpinned = [*_without_a_pin(search, asked)]
     yield from unpinned
     yield from _without_the_backend(search, asked)
-    yield from _elsewhere(search, asked, objections)
+    if search.machine.jetsons:
+        yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"
+    elif search.situation.gpus:  # theirs are for NVIDIA's discrete GPUs
+        yield from _elsewhere(search, asked, objections)
     known = (search.facts[each.name] for each in asked if each.name in search.facts)
     yield from (f"{facts.name} {facts.refused}" for facts in known if facts.refused is not None and facts.versions)
     yield from _with_a_newer_driver(search, asked, objections)
     if not search.machine.used and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in objections):
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
-    if search.machine.jetsons:
-        yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"
     if not unpinned:
         yield from _instead(search, asked, objections)
 

@@ -32,7 +32,7 @@ class Solution(Noun):
     @property
     def build(self) -> Build | None:
         """The torch build; None in an environment without torch."""
-        return None if self.torch is None else self.torch.build
+        return self.torch and self.torch.build
 
 
 class Refused(Noun):
@@ -291,8 +291,11 @@ class _Attempt:
                 if objection is not None and all(meets(verdict.build, demand) for demand in demands):
                     return objection
         family = [demand for demand in every if concerns(demand.name) and demand.specifier]
-        asks = " and ".join(dict.fromkeys(f"{each.text}{f' (by {each.by})' if each.by else ''}" for each in family))
+        own = ("", package and package.who)  # who asks is said of others alone
+        asks = " and ".join(dict.fromkeys(each.text + (f" (by {each.by})" * (each.by not in own)) for each in family))
         meeting = search.meeting(every)
+        if not search.builds and package is not None:  # whatever release it asks for
+            meeting, asks = search.verdicts, "a torch that runs here"
         if not meeting:
             beside = " with ".join(
                 ["known for this platform", *dict.fromkeys(each.name for each in every if each.name in COMPANIONS)]
@@ -300,7 +303,7 @@ class _Attempt:
             return _constrained(f"no torch build is {asks or beside}")
         unfit = [verdict for verdict in meeting if verdict.rank.suits >= 2]
         if not unfit or any(verdict.ok for verdict in meeting):
-            return _constrained(f"no torch build is left that is {asks or 'of one CUDA with the rest'}")
+            return _constrained(f"asks for {asks or 'a torch of one CUDA with the rest'}, and no such build is left")
         nearest = min(unfit, key=lambda verdict: len(verdict.reasons))
         why = f"asks for {asks or 'torch'}; the nearest is {nearest.build.version}: {nearest.objections[0].text}"
         return _constrained(why)

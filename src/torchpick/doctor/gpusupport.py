@@ -10,7 +10,7 @@ from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import Subject
 from torchpick.knowledge.indexes import triton_floors
 from torchpick.model.arch import Fit
-from torchpick.model.build import family_of
+from torchpick.model.build import FAMILIES, MAKERS, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.table import below
 from torchpick.model.verdict import Objection, Reason
@@ -25,8 +25,6 @@ _ADVICE = {
     Ailment.PTX_ONLY_DRIVER_TOO_OLD: "or install a driver that supports CUDA {cuda} and keep this torch",
     Ailment.GPU_NOT_SERVED_BY_DRIVER: "change the driver: {why}; no build of torch can fix this",
 }
-# Whose GPUs a build of each family is for, by the vendor and by the maker's name.
-_MAKERS = {"cuda": ("nvidia", "NVIDIA"), "rocm": ("amd", "AMD")}
 
 
 def silent(subject: Subject) -> Iterator[Finding]:
@@ -43,8 +41,8 @@ def foreign(subject: Subject) -> Iterator[Finding]:
         return
     family = family_of(torch.backend)
     ailment, what = Ailment.CPU_ONLY_BUILD, "is a CPU build"
-    if family in _MAKERS:
-        vendor, maker = _MAKERS[family]
+    if family in FAMILIES:
+        vendor, maker = MAKERS[family]
         if any(gpu.vendor == vendor for gpu in subject.gpus):
             return
         ailment, what = Ailment.OTHER_VENDOR_BUILD, f"was built for {maker} GPUs"
@@ -97,7 +95,7 @@ def partial(subject: Subject) -> Iterator[Finding]:
     torch = subject.torch
     if torch is None:
         return
-    gpus = tuple(gpu for gpu in subject.nvidia if torch.fit(gpu) is not Fit.NONE)
+    gpus = tuple(gpu for gpu in subject.machine.nvidia if torch.fit(gpu) is not Fit.NONE)
     for library in binaries.partial(torch, gpus, subject.judge):
         needs = remarks.NEEDS.get(library.name.partition(".")[0].removeprefix("lib"))
         yield Finding(
@@ -115,7 +113,7 @@ def triton(subject: Subject) -> Iterator[Finding]:
         return
     rows = subject.session.knowledge.file("libraries.json", triton_floors)
     sure = [floor for since, floor in rows if release_key(since) <= release_key(package.version)]
-    left = [gpu.index for gpu in subject.nvidia if gpu.arch is not None and sure and below(gpu.arch, sure[-1])]
+    left = [gpu.index for gpu in subject.machine.nvidia if gpu.arch and sure and below(gpu.arch, sure[-1])]
     if left:
         yield Finding(
             Ailment.TRITON_DROPPED_GPU,

@@ -109,7 +109,7 @@ def absent_libraries(subject: Subject) -> tuple[Absent, ...]:
         return ()
     folders = LoaderFolders(subject.environment, subject.shell)
     found = list(_linked(subject, folders)) if subject.torch is not None else []
-    found += _opened(subject, folders) if subject.nvidia else []
+    found += _opened(subject, folders) if subject.machine.nvidia else []
     return tuple(dict.fromkeys(found))
 
 

@@ -55,11 +55,6 @@ class Subject:
     def gpus(self) -> tuple[Gpu, ...]:
         return self.machine.counted
 
-    @property
-    def nvidia(self) -> tuple[Gpu, ...]:
-        """NVIDIA's GPUs of a known capability."""
-        return tuple(gpu for gpu in self.gpus if gpu.vendor == "nvidia" and gpu.arch is not None)
-
     def labels(self, *indexes: int) -> str:
         """The GPUs of these indexes (all that count without any) by their names, each once."""
         return labels([gpu for gpu in self.machine.gpus if gpu.index in indexes] if indexes else self.gpus)
@@ -75,8 +70,8 @@ class Subject:
     @cached_property
     def inspected(self) -> binaries.InspectedPackages:
         """The packages with GPU code of their own."""
-        cuda = None if self.torch is None else self.torch.cuda
-        return binaries.packages(self.environment, self.nvidia, self.judge, cuda)
+        cuda = self.torch and self.torch.cuda
+        return binaries.packages(self.environment, self.machine.nvidia, self.judge, cuda)
 
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:

@@ -55,5 +55,5 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
 
 def _arch_list(pick: Pick) -> str:
     """The variable by which a build with nvcc is for these GPUs alone."""
-    arches = sorted({gpu.arch for gpu in pick.machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None})
+    arches = sorted({gpu.arch for gpu in pick.machine.nvidia if gpu.arch})
     return f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""

@@ -113,8 +113,8 @@ def place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter
     if place.platform.os == "macos":
         import platform
 
-        told_version = None if told is None else told.macos
-        place = place._replace(platform=place.platform._replace(macos=told_version or platform.mac_ver()[0] or None))
+        macos = (told and told.macos) or platform.mac_ver()[0] or None
+        place = place._replace(platform=place.platform._replace(macos=macos))
     if glibc is not None:
         place = place._replace(platform=place.platform._replace(glibc=glibc, libc="glibc"))
     return place, ()
@@ -125,10 +125,8 @@ def _elsewhere(
 ) -> tuple[Interpreter, tuple[Note, ...]]:
     """Another platform: nothing of this computer says anything about it, but the Python's version unless specified."""
     platform = told._replace(glibc=glibc)
-    notes: tuple[Note, ...] = ()
-    if platform.os == "linux" and glibc is None:
-        text = "the C library of the specified platform is not checked; specify it with `--glibc 2.28`"
-        notes = (Note("GLIBC_ASSUMED", text),)
+    text = "the C library there is not checked; specify it, such as `--glibc 2.28`"
+    notes = (Note("GLIBC_ASSUMED", text),) if platform.os == "linux" and glibc is None else ()
     if python is not None:
         # A path names an interpreter here, and its version is what counts there.
         return Interpreter(interpreter.choose(python, world, deadline).python, platform), notes
@@ -173,9 +171,7 @@ def _first(flag: str | None, environ: Mapping[str, str], name: str) -> str | Non
 
 def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     version = _first(request.driver, environ, "TORCHPICK_DRIVER")
-    version = (
-        None if version is None else version.removesuffix(".x").removeprefix("v")
-    )  # `535.x` is a branch, as `535` is
+    version = version and version.removesuffix(".x").removeprefix("v")  # `535.x` is a branch, as `535` is
     cuda = _first(request.cuda_driver, environ, "TORCHPICK_CUDA_DRIVER")
     if version is not None and (not is_dotted(version) or not 300 <= numbers(version)[0] < 2000):
         hint = "`nvidia-smi` prints it, such as 580.95.05; `--cuda-driver 12.6` takes the CUDA version"
@@ -272,8 +268,8 @@ def _implied(given: tuple[GivenGpu, ...], platform: Platform | None) -> tuple[Pl
         )
     for name, gpu in bound.items():
         if platform is None:
-            text = f"{name} is assumed for {gpu}; `--platform` says otherwise"
-            return Platform.parse(name), () if _is_here(name) else (Note("PLATFORM_ASSUMED", text),)
+            note = Note("PLATFORM_ASSUMED", f"{name} is assumed for {gpu}")
+            return Platform.parse(name), () if _is_here(name) else (note,)
         if platform.name != name and not (name in _ARM and platform.name in _ARM):
             raise UsageError(f"`--platform {platform.name}`, but no such machine has {gpu}", hint="remove `--platform`")
     return platform, ()

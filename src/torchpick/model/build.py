@@ -166,6 +166,8 @@ def is_unified(torch: str | None, cuda: str | None) -> bool:
         return False
 
 
+# Whose GPUs a family of builds is for: the vendor, and the maker's name.
+MAKERS = {"cuda": ("nvidia", "NVIDIA"), "rocm": ("amd", "AMD"), "xpu": ("intel", "Intel")}
 # Makers' names that stand for each backend of theirs.
 FAMILIES = ("cuda", "rocm")
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     T = TypeVar("T", bound=tuple[Any, ...])  # a noun
+    V = TypeVar("V")
 
 
 class ShapeError(ValueError):
@@ -71,10 +72,14 @@ class Fields:
             raise self.fail(name, "is missing")
         return self._value[name]
 
-    def text(self, name: str, most: int | None = None) -> str:
+    def _of(self, wanted: type[V], word: str, name: str) -> V:
         value = self.raw(name)
-        if not isinstance(value, str):
-            raise self.fail(name, f"must be a string, not {kind(value)}")
+        if not isinstance(value, wanted):
+            raise self.fail(name, f"must be {word}, not {kind(value)}")
+        return value
+
+    def text(self, name: str, most: int | None = None) -> str:
+        value = self._of(str, "a string", name)
         if most is not None and len(value) > most:
             raise self.fail(name, f"has {len(value)} characters, more than {most}")
         return value
@@ -93,10 +98,7 @@ class Fields:
         return None if self.lacks(name) else self.dotted(name)
 
     def flag(self, name: str) -> bool:
-        value = self.raw(name)
-        if not isinstance(value, bool):
-            raise self.fail(name, f"must be a boolean, not {kind(value)}")
-        return value
+        return self._of(bool, "a boolean", name)
 
     def number(self, name: str) -> int:
         value = self.raw(name)
@@ -108,9 +110,7 @@ class Fields:
         return None if self.lacks(name) else self.number(name)
 
     def items(self, name: str) -> list[object]:
-        value = self.raw(name)
-        if not isinstance(value, list):
-            raise self.fail(name, f"must be a list, not {kind(value)}")
+        value: list[object] = self._of(list, "a list", name)
         if len(value) > MOST_ITEMS:
             raise self.fail(name, f"has {len(value)} items, more than {MOST_ITEMS}")
         return value
@@ -125,10 +125,7 @@ class Fields:
 
     def mapping(self, name: str) -> dict[str, Any]:
         """An object as it stands, whose values are checked where they are used."""
-        value = self.raw(name)
-        if not isinstance(value, dict):
-            raise self.fail(name, f"must be an object, not {kind(value)}")
-        return value
+        return self._of(dict, "an object", name)
 
     def object(self, name: str) -> Fields:
         return Fields(self.raw(name), self.at(name))

@@ -268,7 +268,7 @@ class Machine(Noun):
     @property
     def jetsons(self) -> tuple[Gpu, ...]:
         """The GPUs of Jetsons up to Orin: each JetPack takes wheels of its own, and their drivers other numbers."""
-        return tuple(gpu for gpu in self.counted if gpu.arch is not None and gpu.arch.capability in TEGRA)
+        return tuple(gpu for gpu in self.nvidia if gpu.arch and gpu.arch.capability in TEGRA)
 
     @property
     def used(self) -> tuple[Gpu, ...]:
@@ -279,6 +279,11 @@ class Machine(Noun):
     def counted(self) -> tuple[Gpu, ...]:
         """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
         return tuple(gpu for gpu in self.used if gpu.vendor in CODE_VENDORS)
+
+    @property
+    def nvidia(self) -> tuple[Gpu, ...]:
+        """NVIDIA's GPUs that count, of a known capability."""
+        return tuple(gpu for gpu in self.used if gpu.vendor == "nvidia" and gpu.arch)
 
     def label_of(self, index: int | None) -> str:
         """The label of the GPU with this index, or that there is none."""

@@ -36,10 +36,11 @@ class Branch(Noun):
 
 
 class Unsupported(Noun):
-    """Why a driver does not support a GPU at all, and which driver would."""
+    """Why a driver does not support a GPU at all, and which driver would; `first` is set where it is too old."""
 
     why: str
     remedy: str
+    first: str = ""
 
 
 class DriverTable(Noun):
@@ -96,7 +97,7 @@ class DriverTable(Noun):
         if driver.cuda is not None or driver.version is None:
             return driver.cuda
         branch = self.branch_of(driver.version)
-        return None if branch is None else branch.cuda
+        return branch and branch.cuda
 
     def carries(self, driver: Driver, cuda: str, os: str) -> bool:
         """Whether machine code built with this CUDA loads on this driver."""
@@ -128,7 +129,7 @@ class DriverTable(Noun):
         if last is not None:
             return Unsupported(f"driver branch {last} is the last that supports it", f"a driver of branch {last}")
         if first is not None and self._older(driver, first, os):
-            return Unsupported(f"driver {first} is the first that supports it", f"driver {first} or newer")
+            return Unsupported(f"driver {first} is the first that supports it", f"driver {first} or newer", first)
         return None
 
     def knows(self, cuda: str, gpu: Arch) -> bool:

@@ -18,6 +18,8 @@ PARTLY = "partly"
 NOT = "will not run"
 NO_CODE = "no GPU code"
 COMPILES = "compiles at run time"
+# It holds code for GPUs, and none was specified or found.
+UNJUDGED = "not judged"
 # Only a part was read, and it shows neither. It is null in JSON.
 UNKNOWN = "not known"
 
@@ -30,7 +32,7 @@ class Reason(OneOf):
     """Why a build is passed over: the name is the stable code, the value the sentence."""
 
     NOT_REQUESTED = "`{asked}` was asked for"
-    BACKEND_NOT_ALLOWED = "is the wrong backend: {why}"
+    BACKEND_NOT_ALLOWED = "{why}"
     NO_WHEEL_FOR_PLATFORM = "there is no wheel for {platform}"
     NO_WHEEL_FOR_PYTHON = "there is no wheel for {python}: it has {pythons}"
     GLIBC_TOO_OLD = "needs glibc {needs}, this platform has {has}"

@@ -209,7 +209,7 @@ def measured_row(link: Link, reading: Reading, before: Build) -> Build:
     missing = {library: tuple(Arch.parse(text) for text in texts) for library, texts in lacks(reading).items()}
     digest = f" sha256:{link.sha256}" if link.sha256 else ""
     return before._replace(
-        cuda=None if reading.torch is None else reading.torch.cuda,
+        cuda=reading.torch and reading.torch.cuda,
         arches=(*reading.sass, *reading.ptx),
         libraries={**before.libraries, **required},
         lacks=missing,

@@ -37,12 +37,10 @@ def paragraphs(text: str, width: int | None) -> str:
     """Text that is laid out already, its lines that are longer than this wrapped with the indent they have."""
     found = []
     for line in text.split("\n"):
-        indent = " " * (len(line) - len(line.lstrip(" ")))
-        parts = (
-            [line.lstrip(" ")]
-            if width is None or len(line) <= width
-            else wrap(line.lstrip(" "), max(width - len(indent) - 2, 20))
-        )
+        words = line.lstrip(" ")
+        indent = " " * (len(line) - len(words))
+        fits = width is None or len(line) <= width
+        parts = [words] if fits else wrap(words, max((width or 0) - len(indent) - 2, 20))
         found += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
     return "\n".join(found)
 
