@@ -209,7 +209,7 @@ def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, package
 
 def _noted(given: Answer, *more: Note) -> Answer:
     pick = given.pick._replace(notes=(*given.pick.notes, *more))
-    stack = None if given.stack is None else given.stack._replace(notes=(*given.stack.notes, *more))
+    stack = given.stack and given.stack._replace(notes=(*given.stack.notes, *more))
     return given._replace(pick=pick, stack=stack)
 
 

@@ -87,7 +87,7 @@ def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         asked=tuple(demand.text for demand in asked if not demand.by),
         packages=(*packages, *family, *_added(search, chosen)),
         notes=tuple(dict.fromkeys(notes(search, chosen))),
-        index_url=None if chosen.build is None else _index_url(search, chosen.build),
+        index_url=chosen.build and _index_url(search, chosen.build),
         unknown=unknown(search, chosen.demands),
     )
 

@@ -256,5 +256,5 @@ class RemoteSource(Source):
 
 def _span(reply: Reply) -> Span | None:
     match = _CONTENT_RANGE.fullmatch(reply.headers.get("content-range", ""))
-    found = None if match is None else Span(*map(int, match.groups()))
+    found = match and Span(*map(int, match.groups()))
     return found if found is not None and found.first <= found.last < found.size else None

@@ -50,7 +50,7 @@ class Command(Noun):
             argv=tuple(map(redacted, self.argv)),
             set={name: redacted(value) for name, value in self.set.items()},
             files=tuple(each._replace(content=redacted(each.content)) for each in self.files),
-            before=None if self.before is None else self.before.shown(),
+            before=self.before and self.before.shown(),
         )
 
     def to_json(self) -> dict[str, object]:

@@ -117,7 +117,7 @@ def _requirements(table: Table, build: Build, packages: Iterable[str]) -> list[s
     lines = []
     for package in packages:
         here = build.pins[package]
-        there = None if mac is None else mac.pins.get(package)
+        there = mac and mac.pins.get(package)
         if there is None or there == here:
             lines.append(f"{package}=={here}")
         else:

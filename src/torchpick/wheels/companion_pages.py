@@ -67,7 +67,7 @@ class CompanionPages:
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
             with suppress(TorchpickError):
                 match = _OF_TORCH.search(self._metadata(groups[version][0]))
-                asks = None if match is None else match[1].replace(" ", "")
+                asks = match and match[1].replace(" ", "")
                 yield CompanionRelease(version, tuple(groups[version]), asks)
 
     def _metadata(self, link: Link) -> str:

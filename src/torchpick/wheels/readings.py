@@ -168,7 +168,7 @@ def of_json(row: Fields) -> Reading:
         row,
         most=None,
         strict=True,
-        torch=None if torch is None else read(TorchFacts, torch, flags=_arches(torch, "flags")),
+        torch=torch and read(TorchFacts, torch, flags=_arches(torch, "flags")),
         libraries=tuple(
             read(
                 Library,
