@@ -629,3 +629,45 @@ def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
     assert told(plan(table, facts, "torch==2.11.0+cu130", where=machine("sm_35")))[0][2].startswith(
         "asks for torch==2.11.0+cu130; the nearest is 2.11.0+cu130: driver 580.95.05 does not support sm_35: "
     )
+
+
+def test_another_index_is_named_where_the_driver_carries_what_it_has(table: Table) -> None:
+    places = (
+        OtherIndex("https://twelve.example", "for CUDA 12", cuda=(12,)),
+        OtherIndex("https://any.example/{version}", "for any"),
+        OtherIndex("https://thirteen.example", "for CUDA 13", cuda=(13,)),
+        OtherIndex("https://later.example", "from 2 on", since="2"),
+    )
+    facts = known(package("ext", "1.0", links_torch=True, cuda="13"))
+    facts["ext"] = facts["ext"]._replace(elsewhere=places)
+    named = (
+        "another index has ext for CUDA 12: https://twelve.example",
+        "another index has ext for any: https://any.example/1.0",
+        "another index has ext for CUDA 13: https://thirteen.example",
+    )
+
+    assert plan(table, facts, "ext", where=machine(driver="550.54.15")).hints[:2] == named[:2]
+    both = {**facts, **known(package("old", "1.0", links_torch=True, cuda="12"))}
+    assert plan(table, {**both, "ext": facts["ext"]}, "old", "ext").hints[:3] == named
+    unknown = machine()._replace(driver=None)
+    assert plan(table, {**both, "ext": facts["ext"]}, "old", "ext", where=unknown).hints[:3] == named
+
+
+def test_what_is_known_against_a_package_is_said_beside_its_page(table: Table) -> None:
+    facts = seen(PLATFORM)
+    facts["attn"] = facts["attn"]._replace(refused="was renamed")
+
+    assert (
+        plan(table, facts, "attn")
+        .notes[0]
+        .text.endswith(", at https://own.example: attn-2.8.3-linux.whl; attn was renamed")
+    )
+
+
+def test_the_version_that_was_asked_for_and_not_read_is_named(table: Table) -> None:
+    bad = [package("dep", version, code=(code("sm_90"),)) for version in ("3.0", "2.0")]
+    for asked, version in (("==2.5", "2.5"), (">2,==2.5", "2.5"), ("===2.5", "2.5"), (">3.5", ">3.5")):
+        stack = plan(table, known(package("lib", "1.0", f"dep{asked}"), *bad), "lib")
+
+        (dep,) = (each for each in stack.objections if each.name == "dep")
+        assert (dep.versions, dep.objection.text.partition(";")[0]) == ((version,), "has not been read")

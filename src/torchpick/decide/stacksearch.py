@@ -267,10 +267,8 @@ class _Attempt:
             return Solution(state.packages, torch, state.demands, self.level)
         for package in state.packages.values():
             own = tuple(each for each in state.demands if each.by == package.who)
-            objection = self.search.situation.mismatch(package, None, own, self.level)
-            if objection is not None:
-                self._refuse(package.name, package.version, objection)
-                return None
+            if self.search.situation.mismatch(package, None, own, self.level) is not None:
+                return None  # the next level adds what is missing
         return Solution(state.packages, None, state.demands, self.level)
 
     def _refuse(self, name: str, version: str, objection: Objection) -> None:
