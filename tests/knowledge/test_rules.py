@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.knowledge import indexes, locations, pairings
+from torchpick.knowledge import compat, indexes, locations, pairings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import Names, PciIds
 from torchpick.knowledge.locations import base_key, cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch
 from torchpick.model.build import WHEEL_HOST, Build
-from torchpick.model.fields import Fields
+from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.machine import Platform
 
 LINUX = "linux-x86_64"
@@ -209,6 +209,17 @@ def test_what_the_server_no_longer_lists_is_left_out_but_for_what_it_never_liste
 
     assert own
     assert set(listed) == own | {"2.14.1+cu126"}
+
+
+def test_a_file_of_the_table_may_have_sixteen_megabytes_and_no_more(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    for size, is_read in ((compat.MOST_BYTES, True), (compat.MOST_BYTES + 1, False)):
+        file.write_bytes(b'{"schema": 1}'.ljust(size))
+        if is_read:
+            assert compat.content(str(file)) == {"schema": 1}
+        else:
+            with pytest.raises(ShapeError, match="is larger than 16 MiB"):
+                compat.content(str(file))
 
 
 def test_a_channel_of_which_nothing_is_known_is_refreshed_first() -> None:

@@ -378,3 +378,18 @@ def test_a_line_is_short_enough_for_a_launcher() -> None:
     two = json.loads(compact_line.line(machine._replace(gpus=long[:2], trouble=None)))
     assert [each["name"] for each in two["machine"]["gpus"]] == [f"{index} {'x' * 70}"[:64] for index in range(2)]
     assert (two["exit"], json.loads(line)["exit"]) == (0, 4)
+
+
+@pytest.mark.skipif(not os.path.exists("/etc/ld.so.cache"), reason="no cache of the loader here")
+def test_the_loader_itself_finds_what_its_cache_or_its_variable_names(tmp_path: Path) -> None:
+    (tmp_path / "libown.so.1").touch()
+
+    def found(name: str, variable: str) -> bool:
+        return name in kernel.candidates(name, World("/", {"LD_LIBRARY_PATH": variable}, "/", "linux"))
+
+    for variable in (str(tmp_path), f":/nowhere:{tmp_path}", f"/nowhere;{tmp_path}"):
+        assert found("libown.so.1", variable)
+    assert not found("libown.so.1", "")
+    assert not found("libown.so.1", "/nowhere")
+    assert found("libc.so.6", "")
+    assert kernel.candidates("libc.so.6", World(str(tmp_path), {}, "/", "linux")) == []
