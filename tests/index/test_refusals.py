@@ -60,6 +60,7 @@ FOUND = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "
         (b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "the server answered 401",
          "put the credentials in netrc or the URL"),
     ],
+    ids=["gzip twice", "a long coding", "too large", "no gzip", "cut off", "a file", "a circle", "451", "401"],
 )  # fmt: skip
 def test_what_a_page_is_refused_for(answer: bytes, message: str, hint: str) -> None:
     limits = Limits(page=2 << 20, pauses=())
