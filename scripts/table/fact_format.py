@@ -117,7 +117,8 @@ def errors(fields: Fields) -> None:
 
 
 def words(fields: Fields) -> None:
-    only(fields, "schema", "rewritten", "mentions", "words")
+    only(fields, "schema", "packages", "rewritten", "mentions", "words")
+    each(fields, "packages", _is_bounded, "repeats without a bound: `{0,40}` in place of `*`")
     read = mentions.read(fields)
     for form, other in read.rewritten.items():
         holds(fields, "rewritten", _is_bounded(form), "repeats without a bound: `{0,40}` in place of `*`")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import Any
 
 from torchpick.doctor.logs import message
 from torchpick.model.fields import Fields
@@ -63,13 +64,17 @@ class Mentions(Noun):
 def read(fields: Fields) -> Words:
     """ShapeError where the file is not of its form."""
     rewritten = {f"(?im){form}": other for form, other in fields.mapping("rewritten").items()}
+    packages = f"(?:{'|'.join(fields.texts('packages'))})"
     return Words(
-        rewritten, _expressions(fields.object("mentions"), "(?ima)"), _expressions(fields.object("words"), "(?im)")
+        rewritten,
+        _expressions(fields.object("mentions"), "(?ima)", packages),
+        _expressions(fields.object("words"), "(?im)", packages),
     )
 
 
-def _expressions(fields: Fields, how: str) -> dict[str, str]:
-    return {name: how + "|".join(fields.texts(name)) for name in fields.names()}
+def _expressions(fields: Fields, how: str, packages: str) -> dict[str, str]:
+    """Each with the names of the packages where it has `{package}`."""
+    return {name: how + "|".join(fields.texts(name)).replace("{package}", packages) for name in fields.names()}
 
 
 def of_text(start: bytes, words: Words) -> Mentions:
@@ -79,20 +84,16 @@ def of_text(start: bytes, words: Words) -> Mentions:
     for form, other in words.rewritten.items():
         text = re.sub(form, other, text)
     wanted = words.kept["wanted"]
-    said = {name: next(_each(form, wanted, text), None) for name, form in words.kept.items()}
+    said: dict[str, Any] = {
+        name: next(_each(form, wanted, text), None) for name, form in words.kept.items() if name in Mentions._fields
+    }
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
     packages = islice(re.finditer(words.kept["package"], text), _MOST_MATCHES)
     return Mentions(
-        capability=said["capability"],
-        name=said["name"],
-        others=tuple(dict.fromkeys(each for each in _each(words.kept["beside"], wanted, text) if each != said["name"])),
-        driver=said["driver"],
-        driver_cuda=said["driver_cuda"],
-        torch=said["torch"],
-        cuda=said["cuda"],
-        python=said["python"],
-        packages={normal(found[1]): found[2] for found in packages},
-        facts={name: found[0] for name, pattern in words.facts.items() if (found := re.search(pattern, ends))},
+        **said,
+        others=tuple(each for each in _each(words.kept["beside"], wanted, text) if each != said["name"]),
+        packages={normal(each[1]): each[2] for each in packages},
+        facts={name: each[0] for name, pattern in words.facts.items() if (each := re.search(pattern, ends))},
     )
 
 
