@@ -360,7 +360,7 @@ def test_a_torch_that_cannot_run_is_said_beside_an_error_that_says_nothing_of_it
 def test_a_torch_of_the_text_that_runs_is_said_to_run(text: str, sound: str | None, home: Home) -> None:
     said = [note.text for note in explained(home, text).notes if note.code == "TORCH_RUNS"]
 
-    whole = f"torch 2.9.1+cu128 has code for RTX 3090 (sm_86){sound}: there the build is not at fault"
+    whole = f"torch 2.9.1+cu128 has code for RTX 3090 (sm_86){sound}: so far the build is not at fault"
     assert said == ([] if sound is None else [whole])
 
 

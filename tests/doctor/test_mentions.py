@@ -106,6 +106,8 @@ def of_text(text: bytes) -> Mentions:
         ('name = "torch"\nversion = "2.7.1+cu128"', Mentions(torch="2.7.1+cu128")),
         ("\u251c\u2500\u2500 torchvision v0.26.0", Mentions(packages={"torchvision": "0.26.0"})),
         ("TeslaP40", Mentions(name="TeslaP40")),
+        ("\u77ff\u5361P106-100\uff0c", Mentions(name="P106-100")),
+        ("a CMP 30HX", Mentions(name="CMP 30HX")),
         ("after pacman -Syu (nvidia 590.44)", Mentions(driver="590.44")),
         ("CUDA, 1080ti", Mentions(name="1080ti")),
         ("an image of 1920 by 1080, a 1080 x 1920 one and a 1080p film", Mentions()),

@@ -242,7 +242,7 @@ def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
     if driver is not None and driver.source == "given":
         words.append(f"is for a CUDA that driver {driver.label} supports")
     if words and torch.runs and exam.ok:
-        yield Note("TORCH_RUNS", f"{torch.label} {' and '.join(words)}: there the build is not at fault")
+        yield Note("TORCH_RUNS", f"{torch.label} {' and '.join(words)}: so far the build is not at fault")
 
 
 def _known(names: Iterable[str | None], session: Session) -> Iterator[GivenGpu]:
