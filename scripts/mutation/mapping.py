@@ -29,7 +29,15 @@ _TESTS = {
         "tests/decide/test_transcripts.py",
         "tests/test_library.py",
     ],
-    "cli": ["tests/cli", "tests/show", "tests/test_cases.py", "tests/test_inspect.py", "tests/test_refresh.py"],
+    "cli": [
+        "tests/cli",
+        "tests/show",
+        "tests/projects/test_transcripts.py",
+        "tests/install/test_cases.py",
+        "tests/test_cases.py",
+        "tests/test_inspect.py",
+        "tests/test_refresh.py",
+    ],
     "knowledge": ["tests/knowledge", "tests/test_cases.py", "tests/test_refresh.py", "tests/test_damage.py"],
     "environment": ["tests/environment", "tests/installers", "tests/install", "tests/doctor"],
     "machine": [
