@@ -289,8 +289,8 @@ RULES: dict[str, Rule] = {
     "llama-cpp-python": Rule(
         sources=(Source("0.3.36", (), (), "its source archive"),),
         places=(OtherIndex("https://abetlen.github.io/llama-cpp-python/whl", "cuNNN wheels"),),
-        source_only="the default index has its source alone, and a plain build is for the CPU: "
-        "CMAKE_ARGS=-DGGML_CUDA=on",
+        source_only="the default index has its source alone, and a plain build is for the CPU, on a Mac "
+        "for Metal; CMAKE_ARGS=-DGGML_CUDA=on builds it for NVIDIA's GPUs and -DGGML_HIP=on for AMD's",
     ),
     "flash-attn-3": Rule(links_torch=True, source_only="the default index has no wheel of it"),
     "triton-windows": Rule(main=""),

@@ -15,7 +15,7 @@ import torchpick
 from torchpick.cli import main
 from torchpick.cluster.emit import FORMS
 from torchpick.decide import frontier
-from torchpick.model.arch import Arch
+from torchpick.model.arch import Arch, parsed
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 
 # The trade-off of five kinds of node: V100 keeps all of them on an old torch, and the drivers of 570 hold it there.
@@ -203,6 +203,21 @@ def test_why_no_environment_is_left_for_a_machine(  # the columns of the table
     assert text in error["text"]
     assert hint in error["hint"]
     assert f"error: {error['text']}\n\nhint: {error['hint']}\n" in said
+
+
+def test_other_makers_machines_get_what_each_alone_would(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    made = [("amd", "RX 7900 XTX", parsed("gfx1100")), ("intel", "Arc A770", None)]
+    gpus = [Gpu(0, vendor, product, arch) for vendor, product, arch in made]
+    alone = machine("n", "V100", (7, 0), "570.124.06")._replace(driver=None)
+    fleet = write(tmp_path, [alone._replace(gpus=(gpu,), name=gpu.vendor) for gpu in gpus])
+
+    assert main(["fleet", fleet]) == 0
+
+    said = capsys.readouterr().out
+    assert "torch 2.14.1+rocm7.2 for" in said  # not 7.14, whose libraries are apart
+    assert "1 × Arc A770" in said
+    assert main(["url", "--machine", fleet]) == 3
+    assert "2 machines: none is published for all of their GPUs" in capsys.readouterr().err
 
 
 def test_an_odd_python_of_one_machine_is_said_of_that_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

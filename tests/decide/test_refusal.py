@@ -18,7 +18,7 @@ MAC = {"platform": {"os": "macos", "cpu": "arm64", "macos": "15.0"}, "python": {
 @pytest.mark.parametrize(
     ("machines", "said"),
     [
-        ([AMPERE, MAC], "linux-x86_64 and macos-arm64 have builds of their own, and none is for all of them"),
+        ([AMPERE, MAC], "what runs on linux-x86_64 and on macos-arm64 does not run on all of them"),
         ([KEPLER, MAC], "the nearest is "),
     ],
 )

@@ -69,7 +69,7 @@ def page(
     elif not reading.holds_code:
         word = without_code(reading)
         said.append(f"  {_NOTHING_SEEN if word == UNKNOWN else word}")
-    if reading.torch is not None and reading.torch.cuda:
+    if reading.torch and reading.torch.cuda:
         said.append(f"  CUDA      {reading.torch.cuda}")
     if reading.compilers:
         said.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")

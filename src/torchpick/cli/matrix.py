@@ -13,7 +13,7 @@ from torchpick.environment import rewrite
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
 from torchpick.model.fields import envelope, written
-from torchpick.model.machine import Machine
+from torchpick.model.machine import Machine, labels
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.table import Table
@@ -33,7 +33,7 @@ def run(args: Arguments) -> int:
         return 0
     platform = machine.platform
     if not rows:
-        print(f"no build uses a GPU on {platform.name}")
+        print(f"no build uses {labels(machine.gpus) or 'a GPU'} on {platform.name}")
         return 0
     releases = _matrix(rows)
     if len(releases) == 1:  # why that is, is said of the newest GPU
@@ -43,6 +43,7 @@ def run(args: Arguments) -> int:
     glibc = f", glibc {platform.glibc}" if platform.glibc else ""
     print(bold(f"{platform.name}, {python_name(machine.python.tag)}{glibc}\n"))
     print(text.headed(releases, None, bold), "", *text.lines(_legend(rows, known), console.width()), sep="\n")
+    console.notes(args, *(note for note in machine.notes if note.code.endswith("LEFT_OUT")))
     return 0
 
 

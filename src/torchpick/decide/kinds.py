@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.decide import resolve
 from torchpick.decide.cover import CoverSet
+from torchpick.decide.remarks import self_contained
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, BuildKey, toolkit_order
 from torchpick.model.machine import Gpu, Machine
@@ -131,10 +132,10 @@ def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
 
 
 def _detail(build: Build) -> tuple[object, ...]:
-    """The newest CUDA major, and of that the lowest minor, which the most drivers speak themselves."""
+    """The newest CUDA major, and of that the lowest minor, which the most drivers speak; a ROCm inside its wheel."""
     toolkit = toolkit_order(build.backend)
     if build.family != "cuda":
-        return (), toolkit, build.backend, build.version
+        return (self_contained(build),), toolkit, build.backend, build.version
     return toolkit[:1], tuple(-part for part in toolkit[1:]), build.backend, build.version
 
 

@@ -91,7 +91,7 @@ def _by_driver(machine: Machine, table: Table) -> list[tuple[Driver | None, tupl
     groups: dict[tuple[str, Driver | None], list[Gpu]] = {}
     for gpu in machine.used:
         driver = machine.driver if gpu.vendor == "nvidia" else None
-        if gpu.vendor == "nvidia" and driver is None and gpu.arch is not None:
+        if gpu.vendor == "nvidia" and driver is None and gpu.arch:
             driver = table.drivers.assumed(table.drivers.assumed_for((gpu.arch,)))
         groups.setdefault((gpu.vendor, driver), []).append(gpu)
     return [(driver, tuple(gpus)) for (_, driver), gpus in groups.items()]

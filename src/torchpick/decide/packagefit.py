@@ -63,7 +63,7 @@ class Situation:
         self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
     ) -> Objection | None:
         """Why this version does not go with this torch build (None: an environment without torch)."""
-        if build is not None and (objection := self._linked(package, build, level)):
+        if build and (objection := self._linked(package, build, level)):
             return objection
         missing = self.missing(package, build, own, level)
         if not missing or level >= ADDED_WHEEL or package.major is None:

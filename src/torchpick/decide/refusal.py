@@ -40,9 +40,10 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
     if len(pick.machines) == 1 and pick.fleet is None and (why := _why_not_asked(pick)) is not None:
         return Refusal(why, "; ".join(_hints(pick, table)))
     if own and nearest is None:
-        message += f": {' and '.join(own)} have builds of their own, and none is for all of them"
+        message += f": what runs on {' and on '.join(own)} does not run on all of them"
     elif nearest is None:
-        message += f": none is published for such GPUs on {pick.machine.platform.name}"
+        what = "all of their GPUs" if len(pick.machines) > 1 else f"such GPUs on {pick.machine.platform.name}"
+        message += f": none is published for {what}"
     else:
         message += f"; the nearest is {nearest.build.version}: {_joined(nearest)}"
     return Refusal(message, "; ".join(_hints(pick, table)))
@@ -74,7 +75,7 @@ def _where(pick: Pick) -> str:
 
 def _facts(machine: Machine) -> str:
     facts = []
-    if machine.driver is not None and machine.counted:
+    if machine.driver and machine.counted:
         facts.append(f"driver {machine.driver.label}")
     return ", ".join([*facts, python_name(machine.python.tag), machine.platform.name])
 
@@ -162,7 +163,7 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
     used = any(gpu.vendor != "apple" for gpu in pick.machine.used)
     if wish.backends != ("cpu",) and not wish.allow_cpu and used:
         hints.append("`--allow-cpu` falls back to the cpu build")
-    if pick.fleet is not None and pick.fleet.left_out:
+    if pick.fleet and pick.fleet.left_out:
         hints += [note.text for note in pick.fleet.notes if note.code.endswith("_LEFT_OUT")]
     return hints or ["`torchpick list` shows every build and why it was passed over"]
 
@@ -191,7 +192,7 @@ def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
     for machine, gpu in members:
         label = pick.machines[machine].label_of(gpu)
         counts[label] = counts.get(label, 0) + (1 if pick.fleet is None else pick.fleet.crowds[machine].hosts.count)
-    hosts = pick.fleet.hosts(machines_of(members)).brief if pick.fleet is not None and pick.fleet.count > 1 else ""
+    hosts = pick.fleet.hosts(machines_of(members)).brief if pick.fleet and pick.fleet.count > 1 else ""
     names = [name if count == 1 else f"{count} × {name}" for name, count in counts.items()]
     return some_of(names, 8, " and ") + (f" on {hosts}" if hosts else "")
 

@@ -246,7 +246,7 @@ class BuildJudge:
             elif fit is Fit.JIT and not self._native(build):
                 facts = {"gpu": gpu.label, "cuda": build.cuda or "", "has": f"CUDA {self.spoken}"}
                 found.append(Objection(Reason.PTX_ONLY_DRIVER_TOO_OLD, facts, gpu.index))
-            elif via is not None and gpu.arch is not None and crosses(via, gpu.arch):
+            elif via and gpu.arch and crosses(via, gpu.arch):
                 found.extend(self._tegra_driver(gpu))
             found.extend(self._library_objections(build, gpu))
             found.extend(rocblas(build, gpu, self.table))

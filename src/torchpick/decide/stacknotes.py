@@ -122,7 +122,7 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
     if coverage.word == JIT:
         yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
     read_elsewhere = facts.wheel_host and not package.place
-    if read_elsewhere and torch is not None and torch.cuda is not None and torch.backend != DEFAULT_INDEX:
+    if read_elsewhere and torch and torch.cuda and torch.backend != DEFAULT_INDEX:
         text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
         yield Note("DEFAULT_INDEX_WHEEL", text)
 

@@ -74,7 +74,7 @@ class StackSearch:
         for level in (ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, *((MIXED,) if allow_mixed else ())):
             self.refused, self._steps = [], 0
             attempt = _Attempt(self, level)
-            if (chosen := attempt.run(asked)) is not None:
+            if chosen := attempt.run(asked):
                 return chosen
         if self._steps > MOST_STEPS:
             why = f"the search was stopped after {MOST_STEPS} steps"
@@ -182,9 +182,9 @@ class _Attempt:
                 self._refuse(name, package.version, _constrained(why))
                 continue
             nearer, objection = self._choosing(state._replace(todo=todo), package)
-            if objection is not None:
+            if objection:
                 self._refuse(name, package.version, objection)
-            elif (chosen := self._extend(nearer)) is not None:
+            elif chosen := self._extend(nearer):
                 return chosen
         return None
 
@@ -218,7 +218,7 @@ class _Attempt:
 
     def _choosing(self, state: _State, package: Package) -> tuple[_State, Objection | None]:
         """The state with this package in it, or why it cannot be."""
-        if (objection := self.search.situation.refusal(package)) is not None:
+        if objection := self.search.situation.refusal(package):
             return state, objection
         extras = tuple(e for demand in state.demands if demand.name == package.name for e in demand.extras)
         others = self.search.facts[package.name].versions
@@ -286,7 +286,7 @@ class _Attempt:
         if package is not None:
             for verdict in search.ordered(state.builds, packages=True):
                 objection = search.situation.mismatch(package, verdict.build, demands, self.level)
-                if objection is not None and all(meets(verdict.build, demand) for demand in demands):
+                if objection and all(meets(verdict.build, demand) for demand in demands):
                     return objection
         family = [demand for demand in every if concerns(demand.name) and demand.specifier]
         own = ("", package and package.who)  # who asks is said of others alone

@@ -72,7 +72,7 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: Judge) -> tuple[P
     found = [
         PartialLibrary(library.path, gpu.index, library.text)
         for gpu in gpus
-        if gpu.arch is not None
+        if gpu.arch
         for library in judging.of_torch(libraries, judge._replace(gpu=gpu.arch))
         if library.fails
     ]
@@ -109,7 +109,7 @@ def _inspected(
     arches = union([arch for library in libraries for arch in (library.sass, library.ptx)])
     support = []
     for gpu in gpus:
-        if gpu.arch is not None:
+        if gpu.arch:
             own = judge._replace(gpu=gpu.arch)
             judged = judging.of_package(judging.chosen(held, torch_cuda, own).libraries, own, package.name)
             support.append(GpuSupport(gpu.index, judged.word, judged.failing))

@@ -104,7 +104,7 @@ def _unmet(subject: Subject) -> Iterator[Finding]:
             has = torch.version
         if has is None or demand.admits(has):
             continue  # what is missing shows as a library that is missing
-        if torch is not None and demand.name == "torch" and binaries.links_torch(demand.by):
+        if torch and demand.name == "torch" and binaries.links_torch(demand.by):
             ours = demand.by.name in COMPANIONS
             by_hand = f"install the release of {demand.by.name} that was built for torch {torch.release}"
             yield Finding(

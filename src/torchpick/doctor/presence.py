@@ -100,7 +100,7 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
     faults = here.faults if subject.torch_alone else (*here.faults, *subject.inspected.faults)
     for fault in faults:
         yield Finding(Ailment.UNREADABLE, f"{fault.where} {fault.what}", {"where": fault.where, "what": fault.what})
-    if torch is not None and here.find("torch") is None:
+    if torch and here.find("torch") is None:
         yield Finding(
             Ailment.UNREADABLE,
             f"{torch.label} in {torch.folder} has no metadata, so no installer knows of it",

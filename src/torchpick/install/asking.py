@@ -188,6 +188,7 @@ def _check_place(session: Session) -> None:
     given = {
         "--platform": session.request.platform,
         "TORCHPICK_PLATFORM": session.environ.get("TORCHPICK_PLATFORM"),
+        "--gpu": session.request.gpus and session.machine.platform.name,
         "--machine": None if session.request.machine is None else session.request.machine[0],
     }
     here = interpreter.own().platform.name

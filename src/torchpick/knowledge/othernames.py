@@ -41,13 +41,13 @@ MAC = "macos-arm64"
 _MESSAGES = {
     "UNKNOWN_NAME": "`{text}` is not a known GPU",
     "AMBIGUOUS": "`{text}` matches GPUs with different capabilities",
-    "NO_SUCH_CAPABILITY": "`{text}` is not a compute capability of any NVIDIA GPU",
+    "NO_SUCH_CAPABILITY": "`{text}` is not a compute capability of any known NVIDIA GPU",
 }
 _HINTS = {
     "amd": "`rocminfo` prints its target, such as gfx1100, which `--gpu` takes too",
     "intel": "use the product name, such as `Arc B580`, or request the builds with `--backend xpu`",
     "apple": "such as `M3 Max`, or `--platform macos-arm64`",
-    None: "such as sm_61, 6.1, `GTX 1080 Ti` or a100",
+    None: "a name such as `GTX 1080 Ti`, `RX 7900 XTX` or `Arc B580`, a target such as sm_61, 6.1 or gfx1100, or none",
 }
 
 

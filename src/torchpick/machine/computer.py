@@ -78,7 +78,7 @@ def look(how: LookOptions, platform: Platform) -> Seen:
         seen = non_nvidia.look(how, platform, facts, seen)
     trouble = seen.trouble
     others = [str(gpu.index) for gpu in seen.gpus if gpu.counted and gpu.vendor != "nvidia"]
-    if trouble is not None and others:
+    if trouble and others:
         trouble = trouble._replace(hint=f"{trouble.hint}, or `--only {','.join(others)}` for the other GPU")
     counted, left_out = one_vendor(seen.gpus)
     return seen._replace(gpus=counted, notes=(*seen.notes, *left_out), trouble=trouble)

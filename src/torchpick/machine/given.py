@@ -305,7 +305,7 @@ def _shared_names(given: tuple[GivenGpu, ...]) -> list[Note]:
     notes = []
     for gpu in given:
         if gpu.others:
-            meant = f" ({gpu.arch})" if gpu.arch is not None else ""
+            meant = f" ({gpu.arch})" if gpu.arch else ""
             text = f"`{gpu.name}`{meant} is read as the most common GPU of that name; others: "
             notes.append(Note("NAME_AMBIGUOUS", text + ", ".join(map(str, gpu.others))))
     return notes

@@ -60,7 +60,7 @@ def _counting(gpus: list[Gpu], override: Arch | None, knowledge: Knowledge) -> S
     if override is not None:
         gpus = [gpu._replace(arch=override, source=_OVERRIDE) for gpu in gpus]
         notes.append(Note("HSA_OVERRIDE", f"{_OVERRIDE} makes every AMD GPU {override}"))
-    idle = [gpu for gpu in gpus if gpu.integrated and gpu.arch is not None and not knowledge.supports_amd(gpu.arch)]
+    idle = [gpu for gpu in gpus if gpu.integrated and gpu.arch and not knowledge.supports_amd(gpu.arch)]
     if idle:
         text = f"{labels(idle)}: processor graphics that no build supports; left out"
         notes.append(Note("INTEGRATED_LEFT_OUT", text))

@@ -126,7 +126,7 @@ def _without_answer(
     )
     if not gpus and facts.tegra is not None:
         gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", None, integrated=True, source="device-tree"),)
-    if how.trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
+    if how.trust_pci and gpus and all(gpu.arch for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
     return Seen(gpus, driver, notes, reasons.why(symptoms))
@@ -249,4 +249,4 @@ def _named(word: str, gpus: Sequence[str | None]) -> int | None:
 
 def _numbered(word: str, count: int) -> int | None:
     match = _INDEX.match(word)
-    return int(match[1]) if match is not None and int(match[1]) < count else None
+    return int(match[1]) if match and int(match[1]) < count else None

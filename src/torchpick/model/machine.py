@@ -263,7 +263,7 @@ class Machine(Noun):
     @property
     def driver_os(self) -> str:
         """The system whose driver decides, by which its numbers are read: under WSL2 it is Windows."""
-        return self.driver.os if self.driver is not None and self.driver.os else self.platform.os
+        return self.driver.os if self.driver and self.driver.os else self.platform.os
 
     @property
     def jetsons(self) -> tuple[Gpu, ...]:
@@ -286,8 +286,9 @@ class Machine(Noun):
         return tuple(gpu for gpu in self.used if gpu.vendor == "nvidia" and gpu.arch)
 
     def label_of(self, index: int | None) -> str:
-        """The label of the GPU with this index, or that there is none."""
-        return next((gpu.label for gpu in self.gpus if gpu.index == index), f"{self.platform.name} without a GPU")
+        """The label of the GPU with this index; without one of those that need no code, or that there is none."""
+        none = labels(self.used) or f"{self.platform.name} without a GPU"
+        return next((gpu.label for gpu in self.gpus if gpu.index == index), none)
 
     def to_json(self) -> dict[str, object]:
         return {"name": self.name, **written(self)}

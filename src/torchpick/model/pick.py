@@ -180,7 +180,7 @@ def as_json(pick: Pick, command: str) -> dict[str, object]:
     facts: dict[str, object] = {"machine": pick.machine if one else None}
     if not one:
         facts["machines"] = pick.machines if fleet is None else fleet.crowds
-    if fleet is not None and fleet.left_out:
+    if fleet and fleet.left_out:
         facts["left_out"] = fleet.left_out
     return envelope(
         command,

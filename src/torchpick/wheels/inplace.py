@@ -99,7 +99,7 @@ def verdicts(
     found: dict[Judge, ReadingVerdict] = {}
     for machine in machines:
         for gpu in machine.counted:
-            if gpu.arch is not None:
+            if gpu.arch:
                 judge = _judge(reading, gpu.arch, machine, drivers)
                 found[judge] = found.get(judge) or judging.of_reading(reading, judge, cuda)
     return tuple(found.values())

@@ -219,7 +219,7 @@ def measured_row(link: Link, reading: Reading, before: Build) -> Build:
 
 def pins(reading: Reading) -> dict[str, str]:
     """The exact libraries that a torch asks for; CPU builds of other platforms carry Linux's behind a condition."""
-    on_cuda = reading.torch is not None and reading.torch.cuda
+    on_cuda = reading.torch and reading.torch.cuda
     return {normal(name): version for name, version in _PIN.findall(reading.metadata or "") if on_cuda}
 
 
@@ -230,7 +230,7 @@ def lacks(reading: Reading) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in reading.libraries:
         verdicts = [(arch, judging.of_library(one, judge._replace(gpu=arch))) for arch in reading.sass]
-        missing = [arch for arch, verdict in verdicts if verdict is not None and verdict.fails]
+        missing = [arch for arch, verdict in verdicts if verdict and verdict.fails]
         if missing:
             found[one.path.rpartition("/")[2]] = texts(missing)
     return found

@@ -51,7 +51,7 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
     by_name = named is not None and named.project == "torch"
     if depth is None and by_name:
         torch = torch_of(archive)
-        if torch is not None and (torch.flags or torch.cuda is None):
+        if torch and (torch.flags or torch.cuda is None):
             return _reading(archive, facts, FLAGS, torch)
     members = archive.members()
     archive.check_overlap()
@@ -85,7 +85,7 @@ def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts 
     """What is known without any library; what it cost so far."""
     source = archive.source
     named = wheelnames.parse(facts.file)
-    version = torch.version if torch is not None and torch.version else named.version if named else None
+    version = torch.version if torch and torch.version else named.version if named else None
     return Reading(
         target=facts.target,
         depth=depth,
