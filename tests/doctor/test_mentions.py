@@ -106,6 +106,8 @@ def of_text(text: bytes) -> Mentions:
         ('name = "torch"\nversion = "2.7.1+cu128"', Mentions(torch="2.7.1+cu128")),
         ("\u251c\u2500\u2500 torchvision v0.26.0", Mentions(packages={"torchvision": "0.26.0"})),
         ("TeslaP40", Mentions(name="TeslaP40")),
+        ("Will it work with a GT 1030?", Mentions(name="GT 1030")),
+        ("it has requirement torch==2.6.0, but you have torch 2.7.1+cu126.", Mentions(torch="2.7.1+cu126")),
         ("\u77ff\u5361P106-100\uff0c", Mentions(name="P106-100")),
         ("a CMP 30HX", Mentions(name="CMP 30HX")),
         ("after pacman -Syu (nvidia 590.44)", Mentions(driver="590.44")),
@@ -198,6 +200,7 @@ def test_the_gpus_that_can_be_given_are_found_in_a_text() -> None:
     [
         ("Windows 11", "windows-x86_64", "windows"),
         ("WSL 2 on Windows 11", "linux-x86_64", "wsl"),
+        ("Windows 11 without WSL", "windows-x86_64", "windows"),
         ("macOS 14, M2 Max", "macos-arm64", "macos"),
         ("Intel MacBook Pro", "macos-x86_64", "intel"),
         ("Ubuntu 24.04 on a DGX Spark", "linux-aarch64", "aarch64"),
