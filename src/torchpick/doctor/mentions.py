@@ -93,7 +93,11 @@ def of_text(start: bytes, words: Words) -> Mentions:
         **said,
         others=tuple(each for each in _each(words.kept["beside"], wanted, text) if each != said["name"]),
         packages={normal(each[1]): each[2] for each in packages},
-        facts={name: each[0] for name, pattern in words.facts.items() if (each := re.search(pattern, ends))},
+        facts={
+            name: each[each.lastindex or 0]
+            for name, pattern in words.facts.items()
+            if (each := re.search(pattern, ends))
+        },
     )
 
 
