@@ -45,8 +45,8 @@ def run(args: Arguments) -> int:
     shown = errors if args.more else errors[:1]
     print("\n\n".join(block(_lines(each, whole=args.more), width, bold) for each in shown))
     also = [each.cause.id for each in errors[len(shown) :]]
-    seen = (f"the text has {' and '.join(also)} too: `--more` explains all",) if also else ()
-    console.notes(args, *seen, *(note.text for note in found.notes))
+    more = f"the text has {' and '.join(also)} too: `--more` explains all" if also else ""
+    console.notes(args, more, *(note.text for note in found.notes))
     return 0
 
 
