@@ -366,6 +366,11 @@ CASES = (
         with_companion("0.9.1+cu130", name="torchcodec"),
         with_companion("0.9.1+cu126", name="torchcodec"),
     ),
+    Case(
+        "COMPANION_OTHER_CUDA",
+        lambda home: home.torch("2.9.0a0+gitabc", "12.8").companion("torchvision", "0.24.1+cpu"),
+        lambda home: home.torch("2.9.0a0+gitabc", "12.8").companion("torchvision", "0.24.1+cu128"),
+    ),
     # That a torchaudio goes with a torch of which its maintainers say nothing is inferred.
     Case(
         "COMPANION_MISMATCH",
