@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -197,3 +198,14 @@ def test_of_a_text_no_more_than_torch_and_what_goes_with_it_is_judged() -> None:
 
     assert codes(found) == ["COMPANION_MISMATCH", "COMPANION_OTHER_CUDA", "NUMPY_TOO_NEW"]
     assert found.subject.environment.prefix == "the machine of the text"
+
+
+def test_of_several_machines_none_is_examined(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "fleet.jsonl"
+    file.write_text("".join(f"{json.dumps(WITH_GPU._replace(name=name).to_json())}\n" for name in ("one", "two")))
+
+    with pytest.raises(UsageError) as caught:
+        examination.examine(Session(Request(machine=(str(file),), python=home.python), {}))
+
+    assert str(caught.value) == "2 machines were given, and one environment is examined"
+    assert caught.value.hint == "give `--machine` a file with one machine"
