@@ -88,7 +88,7 @@ def test_the_loaders_cache_counts_by_whole_names(home: Home, monkeypatch: pytest
 
 
 def test_a_library_that_is_opened_by_name_is_missed_where_there_is_a_gpu(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.add("ctranslate2", "4.8.5", {"ctranslate2/_ext.so": linking([])})
 
@@ -96,6 +96,11 @@ def test_a_library_that_is_opened_by_name_is_missed_where_there_is_a_gpu(
 
     assert finding.seen == {"package": "ctranslate2 4.8.5", "libraries": ["libcublas.so.12"]}
     assert codes(examined(home, monkeypatch, MACHINE._replace(gpus=()))) == []
+    (tmp_path / "cuda").mkdir()
+    (tmp_path / "cuda" / "libcublas.so.12").write_bytes(b"x")
+    assert codes(examined(home, monkeypatch, environ={"LD_LIBRARY_PATH": str(tmp_path / "cuda")})) == []
+    home.add("nvidia-cublas-cu12", "12.8", {"nvidia/cublas/lib/libcublas.so.12": b"x"})
+    assert codes(examined(home, monkeypatch)) == []
 
 
 @pytest.mark.parametrize("word", ["$ORIGIN", "${ORIGIN}"])
