@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from torchpick.decide.remarks import LAST_FOR_INTEL
 from torchpick.model.arch import Fit
 from torchpick.model.build import toolkit_order
-from torchpick.model.machine import Gpu, Machine, labels
+from torchpick.model.machine import Gpu, labels
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Pick, machines_of
 from torchpick.model.pythons import python_name
@@ -69,15 +69,9 @@ def _where(pick: Pick) -> str:
     if count > 1:
         return f"on all {count} machines"
     machine = pick.machine
-    gpus = labels(machine.used)
-    return f"for {gpus} with {_facts(machine)}" if gpus else f"with {_facts(machine)}"
-
-
-def _facts(machine: Machine) -> str:
-    facts = []
-    if machine.driver and machine.counted:
-        facts.append(f"driver {machine.driver.label}")
-    return ", ".join([*facts, python_name(machine.python.tag), machine.platform.name])
+    gpus = f"for {labels(machine.used)} " if machine.used else ""
+    driver = f"driver {machine.driver.label}, " if machine.driver and machine.counted else ""
+    return f"{gpus}with {driver}{python_name(machine.python.tag)}, {machine.platform.name}"
 
 
 def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:

@@ -17,13 +17,10 @@ from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GivenGpu, Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import version_of
+from torchpick.model.pythons import span, version_of
 from torchpick.model.request import Request
 from torchpick.session import Session
 
-_NO_GPU_KNOWN = Note(
-    "NO_GPU_KNOWN", "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
-)
 _MACS = ("macos-arm64", "macos-x86_64")
 _SYSTEMS = {"windows", "macos", "linux", "aarch64", "intel"}
 # The errors that another build of torch fixes by itself, where they are what a text means first.
@@ -84,7 +81,8 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     named = {"PACKAGE": said.facts.get("package"), "torch==X.Y.Z": torch, "--gpu NAME --driver VERSION": flags}
     known = {row.id: row.about(named) for row in known.values()}
     facts = _facts(said, request, session)
-    alone = Explanation(_explained(matches, facts, known))
+    mentioned += tuple(_published(said, session))
+    alone = Explanation(_explained(matches, facts, known), notes=mentioned)
     asked = session.asking(request)
     is_described = said.torch and (asked.given_gpus or said.driver or said.driver_cuda or said.packages)
     if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
@@ -95,15 +93,16 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
         # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
         if error.exit_status == 2 and (session.request != Request() or session.given_gpus):
             raise
-        text = f"this environment was not looked at: {error.message}"
-        return alone._replace(notes=(*mentioned, Note("NOT_EXAMINED", text)))
+        why = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
+        return alone._replace(notes=(*mentioned, why))
     machine = exam.subject.machine
     notes = (*mentioned, *_of_torch(said, exam))
     facts |= _facts_of(exam) | {note.code for note in notes}
     is_judged = isinstance(exam.subject, Described) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        return Explanation(_explained(matches, facts, known), machine, (*notes, _NO_GPU_KNOWN))
+        text = "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
+        return Explanation(_explained(matches, facts, known), machine, (*notes, Note("NO_GPU_KNOWN", text)))
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
@@ -154,9 +153,8 @@ def _cudas(session: Session, said: Mentions) -> list[str | None]:
     if platform in _MACS or not (is_listed or session.given_gpus):
         return []
     # The wheel of a listing is the default index's.
-    shelf = session.knowledge.table((platform,), DEFAULT_INDEX if is_listed else "stable").of(platform)
-    builds = shelf.builds(version) if version in shelf.releases() else ()
-    return [build.cuda for build in builds if is_listed or build.cuda]
+    table = session.knowledge.table((platform,), DEFAULT_INDEX if is_listed else "stable")
+    return [build.cuda for build in table.of(platform).builds(version) if is_listed or build.cuda]
 
 
 def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
@@ -243,6 +241,17 @@ def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
         words.append(f"is for a CUDA that driver {driver.label} supports")
     if words and torch.runs and exam.ok:
         yield Note("TORCH_RUNS", f"{torch.label} {' and '.join(words)}: so far the build is not at fault")
+
+
+def _published(said: Mentions, session: Session) -> Iterator[Note]:
+    """For what the torch was built that an installer did not find."""
+    platform = said.platform or interpreter.own().platform.name
+    release = (said.asked or "").partition("+")[0]
+    builds = session.knowledge.table((platform,)).of(platform).builds(release)
+    if builds:
+        glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
+        where = f"{', '.join(each.backend for each in builds)}, and for Python {span(builds[0].pythons)}{glibc}"
+        yield Note("TORCH_PUBLISHED", f"torch {release} is there for {where}")
 
 
 def _known(names: Iterable[str | None], session: Session) -> Iterator[GivenGpu]:

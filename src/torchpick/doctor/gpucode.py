@@ -85,7 +85,7 @@ def _objections(subject: Subject) -> Iterator[tuple[Distribution, Objection]]:
     """The objection that a plan would have to each package beside this torch and this driver."""
     situation = Situation(subject.machine, subject.table)
     torch = subject.torch
-    build = None if torch is None or torch.verdict is None else torch.verdict.build
+    build = torch and torch.verdict and torch.verdict.build
     for installed in subject.environment.named(""):
         if installed.name == "torch" or installed.name.startswith(depends.OF_TORCH):
             continue

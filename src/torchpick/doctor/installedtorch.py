@@ -43,7 +43,7 @@ class InstalledTorch(Noun):
 
     def fit(self, gpu: Gpu) -> Fit:
         """How it supports a GPU; NONE where that is not known."""
-        fits = () if self.verdict is None else self.verdict.fits
+        fits = self.verdict.fits if self.verdict else ()
         return next((each.fit for each in fits if each.gpu == gpu.index), Fit.NONE)
 
 
@@ -64,6 +64,4 @@ def backend_of(torch: InstalledTorch | None, here: Environment) -> str | None:
 
 def row_of(table: Table, machine: Machine, release: str, backend: str) -> Build | None:
     """The table's row of the same release and backend."""
-    shelf = table.of(machine.platform.name)
-    builds = shelf.builds(release) if release in shelf.releases() else ()
-    return next((build for build in builds if build.backend == backend), None)
+    return next((each for each in table.of(machine.platform.name).builds(release) if each.backend == backend), None)

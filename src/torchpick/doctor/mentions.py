@@ -47,6 +47,7 @@ class Mentions(Noun):
     torch: str | None = None
     cuda: str | None = None
     python: str | None = None
+    asked: str | None = None
     packages: Mapping[str, str] = {}
     facts: Mapping[str, str] = {}
 

@@ -243,8 +243,9 @@ class Shelf:
         return tuple(self._unread)
 
     def builds(self, release: str) -> tuple[Build, ...]:
+        """Those of a release; none where it is not known."""
         if release not in self._read:
-            self._read[release] = self._unread[release]()
+            self._read[release] = self._unread.get(release, tuple)()
         return self._read[release]
 
     def __iter__(self) -> Iterator[Build]:
