@@ -29,7 +29,7 @@ Case = dict[str, object]
 def check(file: Path, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question of the file is answered as it was."""
     for name, value in {"HOME": str(folder), "PATH": "/nowhere", "COLUMNS": "120"}.items():
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(str(name), str(value))
     known: list[Case] = json.loads(file.read_text(encoding="utf-8"))
     now = []
     for place, case in enumerate(known):
@@ -55,7 +55,7 @@ def answered(case: Case, folder: Path, capsys: pytest.CaptureFixture[str], monke
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text, encoding="utf-8", newline="")
     for name, value in dict(case.get("env", {})).items():  # type: ignore[call-overload]
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(str(name), str(value))
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(str(case.get("stdin", "")).encode())))
     status = main(shlex.split(str(case["argv"])))
     out, err = capsys.readouterr()
