@@ -28,7 +28,10 @@ _AMD = (
     r"radeon|instinct|firepro|^amd|^rx(?:vega)?[0-9]|^vega(?:[0-9]|$)|^mi[1-9][0-9]{1,2}[ax]?$|^strix(?:halo|point)"
     r"|^ryzen|^steam(?:deck|machine)|^w[67][0-9]{3}x?$|^wx[0-9]"
 )
-_INTEL = r"^intel|^arc(?:pro)?(?:[ab][0-9]|1[34]0[tv]|graphics|$)|^(?:iris|uhd|irisxe)|^(?:datacenter)?gpu(?:max|flex)"
+_INTEL = (
+    r"^intel|^arc(?:pro)?(?:[ab][0-9]|1[34]0[tv]|graphics|$)|^(?:iris|uhd|irisxe)|^(?:datacenter)?gpu(?:max|flex)"
+    r"|^[ab](?:310|350|370|380|550|570|580|730|750|770)$|^hd[3-6][0-9]0$|^xe$|^coreultra"
+)
 # M6, M10, M40 and M60 are Teslas; M4 is both, and Apple sold more.
 _APPLE = r"^(?:apple)?m(?:[1-5]|[1-9](?:pro|max|ultra))$|^apple"
 # What the vendors' tools and shops put around a name.
@@ -168,7 +171,7 @@ def look_up(text: str, names: OtherNames) -> GivenGpu | Candidates:
         for key in (whole, plain, plain.removeprefix("intel"), plain.removeprefix("intel").removeprefix("datacenter")):
             if (generation := names.intel_names.get(key)) is not None:
                 return names.of_generation(generation, shown)
-    if vendor == "intel" and re.search(r"iris|uhd|hdgraphics", plain):
+    if vendor == "intel" and re.search(r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$", plain):
         return GivenGpu("intel", shown, None, integrated=True, supported=False)
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
     return Candidates("UNKNOWN_NAME", shown, _close(plain, products, names))
