@@ -67,7 +67,7 @@ def test_a_version_that_does_not_run_gives_way_to_one_that_runs(vllm: World, res
     done = vllm.lock("vllm", *A100, "--installer", resolver)
     found = versions(vllm, "vllm", *A100, "--installer", resolver)
 
-    assert "vllm 0.19.1 is taken: 0.33.0 needs libcudart.so.13" in done.stderr
+    assert "vllm 0.19.1 is taken, not 0.33.0: needs libcudart.so.13" in done.stderr
     assert (found["vllm"], found["torch"]) == ("0.19.1", "2.10.0+cu128")
     assert (found["torchvision"], found["torchaudio"]) == ("0.25.0+cu128", "2.10.0+cu128")
 
