@@ -19,6 +19,8 @@ SOURCE = str(Path(torchpick.__file__).parents[1])
 SSH = """\
 #!/bin/sh
 case "$*" in *StrictHostKeyChecking*) exit 9 ;; esac
+# It must neither ask for a password nor wait for a host longer than its turn.
+case "$*" in "-oBatchMode=yes -oConnectTimeout="[1-9]*) ;; *) exit 8 ;; esac
 while :; do case "$1" in --) shift; break ;; -*) shift ;; *) break ;; esac; done
 host=${{1##*@}}
 case "$host" in
