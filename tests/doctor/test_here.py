@@ -164,7 +164,7 @@ def test_what_library_path_replaces(
 def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: Path) -> None:
     def exam(home: Home) -> Examination:
         request = Request(gpus=("gfx1100",), python=home.python)
-        return examination.examine(Session(request, {"HOME": str(home.root)}))
+        return examination.examine(Session(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
 
     rocm = exam(Home(tmp_path / "rocm").torch("2.9.1", None, "gfx1100", hip="6.4.43482")).subject.torch
     silent = Home(tmp_path / "silent").torch()

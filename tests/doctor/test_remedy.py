@@ -415,7 +415,7 @@ def test_a_command_for_the_machine_itself_names_no_other(given: dict[str, str], 
     home.torch()
     request = Request(gpus=("sm_61",), driver="580.1", python=home.python, **given)  # type: ignore[arg-type]
 
-    found = examination.examine(Session(request, {"HOME": str(home.root)}))
+    found = examination.examine(Session(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
 
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")
@@ -429,7 +429,7 @@ def test_a_command_for_a_mac_names_no_macos(home: Home) -> None:
     home.torch("2.9.1", None, None).companion("torchvision", "0.22.0", codes="")
     request = Request(platform="macos-arm64", macos="14.0", gpus=("M2",), python=home.python)
 
-    found = examination.examine(Session(request, {"HOME": str(home.root)}))
+    found = examination.examine(Session(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
 
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")
