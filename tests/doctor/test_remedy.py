@@ -292,7 +292,9 @@ def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
     home.torch("2.9.1+cpu", None, None)
     monkeypatch.setattr(Session, "machine", SILENT)
 
-    found = examination.examine(Session(Request(python=home.python), {"HOME": str(home.root)}))
+    found = examination.examine(
+        Session(Request(python=home.python), {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)})
+    )
 
     assert found.remedy is None
 
