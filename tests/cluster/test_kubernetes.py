@@ -85,6 +85,7 @@ def said(name: str) -> str | Status:
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
+@pytest.mark.long
 def test_a_job_on_each_gpu_node_and_none_is_left(tmp_path: Path) -> None:
     answers = {name: said(name) for name in ("gpu-1", "gpu-2", "bare-1")}
     with ApiServer(NODES, answers.__getitem__) as api:

@@ -68,6 +68,7 @@ def test_who_answers_and_who_does_not_by_the_name_it_was_asked_by(tmp_path: Path
     }
 
 
+@pytest.mark.long
 def test_hosts_that_hang_leave_time_for_those_behind_them(tmp_path: Path) -> None:
     done = ask(tmp_path, "hangs[1-33]\nv[1-2]\n", "--timeout", "14")
     answer = json.loads(done.stdout)

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on Windows")
+@pytest.mark.long
 def test_what_forks_works_in_a_process_of_its_own() -> None:
     words = ["-p", "no:xdist", "-q", "-rs", "-m", "fork", "tests/machine"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}

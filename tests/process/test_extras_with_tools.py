@@ -135,6 +135,7 @@ def test_the_loud_extra_is_satisfied_by_the_wheel_host(library: torches.Host, tm
 
 
 @pytest.mark.network
+@pytest.mark.long
 def test_the_extra_for_old_gpus_on_the_real_index(tmp_path: Path) -> None:
     """There torch 2.7.1 is a build for CUDA 12.6, as the runtime that it asks for shows; Python 3.14 has none."""
     (tmp_path / "wanted.in").write_text("torch>=2.5,<2.8\n")

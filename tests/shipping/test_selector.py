@@ -182,5 +182,6 @@ def test_what_needs_more_than_the_file_says_so(file: Path) -> None:
     assert "torchpick reads it" in done.stderr
 
 
+@pytest.mark.long
 def test_the_same_checkout_gives_the_same_file() -> None:
     assert selector.build() == selector.build()
