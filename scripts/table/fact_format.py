@@ -25,6 +25,7 @@ from torchpick.model.finding import Ailment
 # What is no repetition in a regular expression, whatever signs it has: an escaped sign, and a class of signs.
 _WITHOUT_MEANING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
+_ENDLESS = "repeats without a bound: `{0,40}` in place of `*`"
 
 
 def drivers(fields: Fields) -> None:
@@ -118,15 +119,15 @@ def errors(fields: Fields) -> None:
 
 def words(fields: Fields) -> None:
     only(fields, "schema", "packages", "rewritten", "mentions", "words")
-    each(fields, "packages", _is_bounded, "repeats without a bound: `{0,40}` in place of `*`")
+    each(fields, "packages", _is_bounded, _ENDLESS)
     read = mentions.read(fields)
     for form, other in read.rewritten.items():
-        holds(fields, "rewritten", _is_bounded(form), "repeats without a bound: `{0,40}` in place of `*`")
+        holds(fields, "rewritten", _is_bounded(form), _ENDLESS)
         _compiled(fields, "rewritten", form, other)
     for section, expressions in (("mentions", read.kept), ("words", read.facts)):
         row = fields.object(section)
         for name, expression in expressions.items():
-            each(row, name, _is_bounded, "repeats without a bound: `{0,40}` in place of `*`")
+            each(row, name, _is_bounded, _ENDLESS)
             _compiled(row, name, expression)
 
 

@@ -221,11 +221,10 @@ class Session:
 
     def table_of(self, machines: tuple[Machine, ...], channel: str | None = None, wish: Wish | None = None) -> Table:
         """The table with the builds for these machines' platforms, the default index's where the wish is for these."""
-        platforms = (machine.platform.name for machine in machines)
         wish = wish or wishes.of(self.request, self.environ)
         own = DEFAULT_INDEX in wish.backends
         return self.knowledge.table(
-            platforms,
+            (machine.platform.name for machine in machines),
             channel or self.request.channel,
             base=wish.index_base,
             default_index=own,
@@ -263,7 +262,7 @@ class Session:
         def tables(wish: Wish) -> Table:
             return table if wish.backends == question.wish.backends else self.table_of(machines, wish=wish)
 
-        known = packages or (lambda: self._packages(one_of(machines)))
+        known = packages or (lambda: self.packages(one_of(machines)))
         given = answers.answer(question, machines, tables, known, everything=everything)
         if given.stack is not None:
             given = answers.with_family(given, given.stack, self.knowledge.family)
@@ -275,7 +274,8 @@ class Session:
 
         return answers.saying_unjudged(given, shell.line(["torchpick", "plan", *self.request.requirements]))
 
-    def _packages(self, machine: Machine) -> Mapping[str, PackageFacts]:
+    def packages(self, machine: Machine) -> Mapping[str, PackageFacts]:
+        """The packages of the table for this machine's platform."""
         from torchpick.knowledge.packages import KnownPackages
 
         return self.once("packages", lambda: KnownPackages(self.environ, machine.platform.name))

@@ -12,7 +12,6 @@ from torchpick.decide.remarks import MISCOMPILED
 from torchpick.decide.resolve import never_picked
 from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge import pairings
-from torchpick.knowledge.packages import KnownPackages
 from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model.build import DEFAULT_INDEX, TRIO, backend_order
 from torchpick.model.fields import envelope
@@ -139,7 +138,7 @@ def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
     A GPU that does not answer is a note, and the versions are judged by all else.
     """
     machine, wish = _anyhow(session.bare)
-    facts = KnownPackages(session.environ, machine.platform.name)
+    facts = session.packages(machine)
     if name not in facts or not facts[name].versions:
         close = arguments.close_to(name, [*facts], 0.6)
         hint = f"`torchpick inspect {name}==VERSION` reads one of its wheels"

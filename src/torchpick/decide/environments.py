@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.provided import wheel_for
-from torchpick.decide.remarks import has_mps
+from torchpick.decide.remarks import counts_for_xpu
 from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
 from torchpick.decide.stacksearch import Refused, Solution, StackSearch
 from torchpick.model.arch import Fit
@@ -137,7 +137,8 @@ def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[Pinne
     index, cuda = _index_url(search, build) or DEFAULT_INDEX, _major(build)
     worst = min((fit.fit for fit in torch.fits), default=None)
     word = JIT if worst is Fit.JIT else RUNS
-    if worst is None and not has_mps(search.machine) and not (build.family == "xpu" and search.machine.used):
+    machine = search.machine
+    if worst is None and "apple" not in machine.vendors and not (build.family == "xpu" and counts_for_xpu(machine)):
         word = NO_CODE if build.family == "cpu" else UNJUDGED
     pins = [PinnedPackage("torch", build.version, cuda, True, index, word, _why_torch(search, chosen, build), kind)]
     wanted = {demand.name for demand in chosen.demands}

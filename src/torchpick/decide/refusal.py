@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 
 from torchpick.decide.remarks import LAST_FOR_INTEL
+from torchpick.decide.wishes import takes
 from torchpick.model.arch import Fit
 from torchpick.model.build import toolkit_order
 from torchpick.model.machine import Gpu, labels
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Pick, machines_of
 from torchpick.model.pythons import python_name
+from torchpick.model.request import Wish
 from torchpick.model.stack import Stack
 from torchpick.model.table import GfxOverride, Table
 from torchpick.model.verdict import Reason, Verdict
@@ -92,11 +94,9 @@ def _why_not_asked(pick: Pick) -> str | None:
     if not narrowed or len(asked) == len(able):
         return None
     if not asked:
-        # A release or a backend: the sentence of any other objection begins or ends otherwise.
-        texts = ([each.text for each in verdict.objections if each.text.endswith("was asked for")] for verdict in able)
-        wanted = [next((text for text in each if text.startswith("`")), None) for each in texts]
+        wanted = [_unasked(verdict, wish) for verdict in able]
         where = " on ".join(filter(None, (labels(pick.machine.used), pick.machine.platform.name)))
-        none = f"{wanted[0]}, and no known build for {where} is that" if wanted and all(wanted) else None
+        none = f"{wanted[0]}, and no known build for {where} is that" if all(wanted) else None
         return _unpublished(pick, able) or none
     best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
     text = _joined(best)
@@ -108,6 +108,12 @@ def _why_not_asked(pick: Pick) -> str | None:
         return why
     running.sort(key=lambda build: (release_key(build.torch), toolkit_order(build.backend)))
     return f"{why}; what runs here is torch {span([build.version for build in running])}"
+
+
+def _unasked(verdict: Verdict, wish: Wish) -> str | None:
+    """That another release was asked for, or another backend."""
+    kinds = {Reason.NOT_REQUESTED, *(() if takes(wish, verdict.build) else (Reason.BACKEND_NOT_ALLOWED,))}
+    return next((each.text for each in verdict.objections if each.reason in kinds), None)
 
 
 def _unpublished(pick: Pick, able: Sequence[Verdict]) -> str | None:
@@ -154,8 +160,7 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
     if pick.machine.jetsons:
         hints.append(f"wheels for Jetson are made by JetPack: {JETSON_PAGE} lists NVIDIA's, older ones included")
-    used = any(gpu.vendor != "apple" for gpu in pick.machine.used)
-    if wish.backends != ("cpu",) and not wish.allow_cpu and used:
+    if wish.backends != ("cpu",) and not wish.allow_cpu and pick.machine.vendors - {"apple"}:
         hints.append("`--allow-cpu` falls back to the cpu build")
     if pick.fleet and pick.fleet.left_out:
         hints += [note.text for note in pick.fleet.notes if note.code.endswith("_LEFT_OUT")]

@@ -32,15 +32,9 @@ def self_contained(build: Build) -> bool:
     return build.family != "rocm" or numbers(build.backend[4:]) < _LIBRARIES_APART
 
 
-def has_mps(machine: Machine) -> bool:
-    """Whether a build's mps device could use the GPU: Apple's own."""
-    return any(gpu.vendor == "apple" for gpu in machine.used)
-
-
 def counts_for_xpu(machine: Machine) -> bool:
     """Whether an Intel GPU that the XPU builds support is the only one that counts here."""
-    intel = any(gpu.vendor == "intel" for gpu in machine.used)
-    return intel and machine.platform.name in XPU_PLATFORMS
+    return "intel" in machine.vendors and machine.platform.name in XPU_PLATFORMS
 
 
 def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
@@ -81,7 +75,7 @@ def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Obje
         text = f"macOS {version}: it needs {oldest} or newer"
         return [Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": text})]
     idle = idle_mac(machine, build, table)
-    if idle is None or not has_mps(machine) or wish.allow_cpu or "cpu" in wish.backends:
+    if idle is None or "apple" not in machine.vendors or wish.allow_cpu or "cpu" in wish.backends:
         return []
     return [Objection(Reason.BACKEND_NOT_ALLOWED, {"why": f"{idle.text}; `--allow-cpu` allows it"})]
 
@@ -252,7 +246,7 @@ def _vendor(index: VendorIndex, machine: Machine) -> Note:
 
 
 def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
-    if has_mps(machine):
+    if "apple" in machine.vendors:
         mps = Note("MPS", "the regular wheel; torch uses the Apple GPU through its mps device")
         return idle_mac(machine, build, table) or mps
     if build.family != "cpu":

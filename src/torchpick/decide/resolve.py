@@ -16,6 +16,7 @@ from torchpick.decide.remarks import (
     rocblas,
     self_contained,
 )
+from torchpick.decide.wishes import takes
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, MAKERS, Build, BuildKey, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
@@ -187,11 +188,11 @@ class BuildJudge:
 
     def _backend_barred(self, build: Build) -> str | None:
         wish = self.wish
-        if wish.backends:
-            if {build.backend, build.family} & {*wish.backends} or (wish.allow_cpu and build.backend == "cpu"):
-                idle = build.backend == DEFAULT_INDEX and build.family == "cpu" and self.gpus and not wish.allow_cpu
-                return "the default index's wheels for this platform have no GPU code" if idle else None
+        if not takes(wish, build):
             return f"`{', '.join(wish.backends)}` was asked for"
+        if wish.backends:
+            idle = build.backend == DEFAULT_INDEX and build.family == "cpu" and self.gpus and not wish.allow_cpu
+            return "the default index's wheels for this platform have no GPU code" if idle else None
         if build.family == self.natural or (wish.allow_cpu and build.family == "cpu"):
             return None
         if build.family == "cpu":
@@ -322,10 +323,9 @@ class BuildJudge:
 
 def _natural(machine: Machine, wish: Wish) -> str:
     """The family that counts when no backend was asked for."""
-    vendors = {gpu.vendor for gpu in machine.counted}
-    if "nvidia" in vendors:
+    if "nvidia" in machine.vendors:
         return "cuda"
-    if "amd" in vendors:
+    if "amd" in machine.vendors:
         return "rocm"
     if counts_for_xpu(machine) and (not wish.backends or "xpu" in wish.backends):
         return "xpu"

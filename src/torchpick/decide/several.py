@@ -103,7 +103,7 @@ def _common(machines: tuple[Machine, ...], judge: MachineJudge) -> Pick:
     best = next(iter(shared(running)), None)
     if best is None:
         alike = len({machine.platform.name for machine in machines}) == 1  # no change is one for every system
-        return Pick(machines, wish, (), considered, changes=changes(considered * alike), table_date=table.date)
+        return Pick(machines, wish, (), considered, changes=changes(considered) if alike else (), table_date=table.date)
     chosen = tuple(
         verdicts[best]._replace(fits=tuple(fit._replace(machine=place) for fit in verdicts[best].fits))
         for place, verdicts in enumerate(running)

@@ -290,7 +290,8 @@ class _Attempt:
                     return objection
         family = [demand for demand in every if concerns(demand.name) and demand.specifier]
         own = ("", package and package.who)  # who asks is said of others alone
-        asks = " and ".join(dict.fromkeys(each.text + (f" (by {each.by})" * (each.by not in own)) for each in family))
+        said = (each.text if each.by in own else f"{each.text} (by {each.by})" for each in family)
+        asks = " and ".join(dict.fromkeys(said))
         meeting = search.meeting(every)
         if not search.builds and package is not None:  # whatever release it asks for
             meeting, asks = search.verdicts, "a torch that runs here"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.errors import UsageError
-from torchpick.model.build import FAMILIES, WHEEL_HOST
+from torchpick.model.build import FAMILIES, WHEEL_HOST, Build
 from torchpick.model.request import Request, Wish
 
 TYPE_CHECKING = False
@@ -39,6 +39,12 @@ def _as_named(backend: str) -> str:
     """`cuda12.6`, `12.6` and `CU126` as the index names it."""
     digits = backend.lower().removeprefix("cuda").removeprefix("cu").strip("- ").replace(".", "")
     return f"cu{digits}" if digits.isdigit() else backend.lower()
+
+
+def takes(wish: Wish, build: Build) -> bool:
+    """Whether a build is of a backend that was asked for, or none was."""
+    named = {build.backend, build.family} & {*wish.backends}
+    return bool(named or not wish.backends or (wish.allow_cpu and build.backend == "cpu"))
 
 
 def is_backend(text: str) -> bool:

@@ -15,7 +15,6 @@ from torchpick.environment.distributions import Distribution, Environment
 from torchpick.environment.interpreter import Place
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
-from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
@@ -77,11 +76,7 @@ def examine(session: Session, *, torch_alone: bool = False) -> Examination:
     """
     place = target(session.request.python, session.environ, os.getcwd())
     here = distributions.read(
-        place.python,
-        session.environ,
-        source=place.source,
-        is_others=place.is_others,
-        metadata=not torch_alone,
+        place.python, session.environ, source=place.source, is_others=place.is_others, metadata=not torch_alone
     )
     return _examined(Subject(session, here, _machine(session, here), torch_alone=torch_alone))
 
@@ -89,7 +84,7 @@ def examine(session: Session, *, torch_alone: bool = False) -> Examination:
 def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:
     """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
     machine = session.machine
-    known = KnownPackages(session.environ, machine.platform.name)
+    known = session.packages(machine)
     found = tuple(_named(name, version, known) for name, version in packages.items())
     here = Environment(None, "the machine of the text", machine.python.version, distributions=found, source="text")
     return _examined(Described(session, here, machine, cuda))

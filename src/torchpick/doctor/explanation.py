@@ -245,8 +245,10 @@ def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
 
 def _published(said: Mentions, session: Session) -> Iterator[Note]:
     """For what the torch was built that an installer did not find."""
+    if said.asked is None:
+        return
     platform = said.platform or interpreter.own().platform.name
-    release = (said.asked or "").partition("+")[0]
+    release = said.asked.partition("+")[0]
     builds = session.knowledge.table((platform,)).of(platform).builds(release)
     if builds:
         glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""

@@ -10,7 +10,6 @@ from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import shellvariables
 from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import Shell
-from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.package import PackageFacts
@@ -76,7 +75,7 @@ class Subject:
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:
         """The packages of the table."""
-        return KnownPackages(self.session.environ, self.machine.platform.name)
+        return self.session.packages(self.machine)
 
 
 class Described(Subject):

@@ -24,9 +24,8 @@ _COMPUTE_WITH = {"cuda": ("nvidia", "amd"), "xpu": ("intel",)}
 
 def work(family: str, machine: Machine) -> tuple[str, tuple[Gpu, ...]]:
     """The kind of device that a build of this family computes on, and the GPUs of a machine that have to."""
-    counted = machine.used
-    kind = _KINDS.get(family, "mps" if any(gpu.vendor == "apple" for gpu in counted) else "cpu")
-    return kind, tuple(gpu for gpu in counted if gpu.vendor in _COMPUTE_WITH.get(kind, ()))
+    kind = _KINDS.get(family, "mps" if "apple" in machine.vendors else "cpu")
+    return kind, tuple(gpu for gpu in machine.used if gpu.vendor in _COMPUTE_WITH.get(kind, ()))
 
 
 class Ran(Noun):

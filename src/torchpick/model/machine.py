@@ -276,6 +276,11 @@ class Machine(Noun):
         return tuple(gpu for gpu in self.gpus if gpu.counted)
 
     @property
+    def vendors(self) -> frozenset[str]:
+        """The makers of the GPUs that count."""
+        return frozenset(gpu.vendor for gpu in self.used)
+
+    @property
     def counted(self) -> tuple[Gpu, ...]:
         """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
         return tuple(gpu for gpu in self.used if gpu.vendor in CODE_VENDORS)

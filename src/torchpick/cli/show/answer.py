@@ -13,7 +13,7 @@ from torchpick.model.package import Package
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.redaction import redacted
 from torchpick.model.stack import Stack
-from torchpick.model.verdict import Objection, Reason
+from torchpick.model.verdict import Reason
 from torchpick.model.versions import grouped, release_key
 
 Paint = Callable[[str], str]
@@ -94,7 +94,7 @@ def _pick(pick: Pick) -> list[str]:
 
 
 # What a newer build has against it that would run: it comes after PyTorch's own.
-_BESIDE = (Objection(Reason.OTHER_TORCH, {"why": "it is on AMD's index, and PyTorch's has a build that runs here"}),)
+_BESIDE = "it is on AMD's index, and PyTorch's has a build that runs here"
 
 
 def why_not_newer(pick: Pick) -> list[str]:
@@ -108,7 +108,9 @@ def why_not_newer(pick: Pick) -> list[str]:
     lines = []
     for torch, verdicts in list(newer.items())[:3]:
         candidates = [each for each in verdicts if Reason.BACKEND_NOT_ALLOWED not in each.reasons] or verdicts
-        by_text = grouped(((each.objections or _BESIDE)[0].text, each.build.backend) for each in candidates)
+        by_text = grouped(
+            (each.objections[0].text if each.objections else _BESIDE, each.build.backend) for each in candidates
+        )
         lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
     if len(newer) > 3:
         lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
