@@ -12,7 +12,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -36,10 +36,15 @@ def check(file: Path, folder: Path, capsys: pytest.CaptureFixture[str], monkeypa
         (own := folder / str(place)).mkdir()
         with monkeypatch.context() as patch:
             now.append(answered(case, own, capsys, patch))
+    as_before(file, known, now, "argv")
+
+
+def as_before(file: Path, known: Sequence[Case], now: Sequence[Case], question: str) -> None:
+    """These are the answers that were known, each with its question; or they are written, to be read in the diff."""
     if RENEW:
         file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for before, after in zip(known, now, strict=True):
-        assert after == before, after["argv"]
+        assert after == before, after[question]
 
 
 def answered(case: Case, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Case:

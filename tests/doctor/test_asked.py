@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.homes import BASE, CU126, VERSION, Home
+from tests.transcripts import as_before
 from torchpick.doctor import explanation
 from torchpick.errors import UsageError
 from torchpick.model.request import Request
@@ -28,7 +29,6 @@ pytestmark = [
 ]
 
 FILE = Path(__file__).with_name("asked.json")
-RENEW = bool(os.environ.get("TORCHPICK_TEST_RENEW"))
 ASKED = ("text", "given", "environ", "here")
 
 
@@ -48,10 +48,7 @@ def test_questions_of_every_kind_are_answered_as_they_were(homes: dict[str, Home
 
     now = [plain(answered(row, homes[row.get("here", "")])) for row in known]
 
-    if RENEW:
-        FILE.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for before, after in zip(known, now, strict=True):
-        assert after == before, after["text"]
+    as_before(FILE, known, now, "text")
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:

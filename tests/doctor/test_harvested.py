@@ -21,8 +21,6 @@ import pytest
 from torchpick.cli import main
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "harvested.jsonl").read_text("utf-8").splitlines()]
-# One of four in the ordinary run: each takes as long as twenty other tests.
-EACH = [pytest.param(row, marks=[pytest.mark.long] * bool(at % 4), id=row["id"]) for at, row in enumerate(ROWS)]
 
 
 def flat(text: str) -> str:
@@ -37,7 +35,7 @@ def advice(said: str, text: str) -> str:
     return said
 
 
-@pytest.mark.parametrize("row", EACH)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_a_text_from_a_source_is_answered(
     row: dict[str, object], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

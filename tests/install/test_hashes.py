@@ -145,6 +145,14 @@ A100 = Request(
 )
 
 
+def page_of_one(session: Session, url: str, folder: str = "") -> tuple[Link, ...]:
+    """A project's page with the one wheel that is picked of it, which lies in a folder of its own."""
+    name = url.rstrip("/").rpartition("/")[2]
+    version = session.pick().build.pins[name].replace("+", "%2B")
+    href = f"{folder}{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
+    return listing.parse(f'<a href="{href}">x</a>'.encode(), url)
+
+
 def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,10 +160,7 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 
     def fetch(url: str, *_: object) -> tuple[Link, ...]:
         asked.append(url)
-        name = url.rstrip("/").rpartition("/")[2]
-        version = session.pick().build.pins[name].replace("+", "%2B")
-        href = f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
-        return listing.parse(f'<a href="{href}">x</a>'.encode(), url)
+        return page_of_one(session, url)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
@@ -214,10 +219,7 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
     base: str, link: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fetch(url: str, *_: object) -> tuple[Link, ...]:
-        name = url.rstrip("/").rpartition("/")[2]
-        version = session.pick().build.pins[name].replace("+", "%2B")
-        href = f"{link}{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
-        return listing.parse(f'<a href="{href}">x</a>'.encode(), url)
+        return page_of_one(session, url, link)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})

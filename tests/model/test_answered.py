@@ -6,11 +6,11 @@ purpose into the file, to be read in the diff.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.model.altered import altered
 from tests.transcripts import hold
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import arch, build, fields, fleet, pythons, versions
@@ -192,16 +192,6 @@ CHANGES: list[tuple[str, object]] = [
 ]  # fmt: skip
 
 
-def changed(path: str, value: object) -> object:
-    machine = copy.deepcopy(GOOD)
-    here: Any = machine
-    *way, last = path.split(".")
-    for step in way:
-        here = here[int(step)] if step.isdigit() else here[step]
-    here[last] = value
-    return machine
-
-
 def read(value: object) -> object:
     try:
         machine = Machine.from_json(value)
@@ -216,7 +206,7 @@ def test_a_machine_is_read_or_refused_as_it_was() -> None:
     now = {"as it is": read(GOOD), "nothing": read(None), "a list": read([])}
     for path, value in CHANGES:
         shown = repr(value) if len(repr(value)) <= 60 else f"{len(repr(value))} letters"
-        now[f"{path} = {shown}"] = read(changed(path, value))
+        now[f"{path} = {shown}"] = read(altered(GOOD, path, value))
 
     hold(FILE.with_name("machines.json"), now)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
 
+from tests.model.altered import altered
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Machine
 
@@ -18,16 +18,6 @@ GOOD: dict[str, Any] = {
     "gpus": [{"arch": "sm_61", "name": "GTX 1080 Ti"}, {"arch": "sm_86"}],
     "notes": [{"code": "A", "text": "b"}],
 }
-
-
-def changed(path: str, value: object) -> object:
-    machine = copy.deepcopy(GOOD)
-    here: Any = machine
-    *way, last = path.split(".")
-    for step in way:
-        here = here[int(step)] if step.isdigit() else here[step]
-    here[last] = value
-    return machine
 
 
 def test_the_machine_itself_is_read() -> None:
@@ -68,12 +58,12 @@ def test_the_machine_itself_is_read() -> None:
 )
 def test_what_no_machine_has_is_refused_by_its_path(path: str, value: object) -> None:
     with pytest.raises(ShapeError) as caught:
-        Machine.from_json(changed(path, value))
+        Machine.from_json(altered(GOOD, path, value))
 
     assert caught.value.path.startswith(path.split(".", maxsplit=1)[0])
 
 
 def test_an_amd_target_belongs_to_amd() -> None:
-    machine = changed("gpus", [{"vendor": "amd", "arch": "gfx1100"}, {"vendor": "intel", "arch": None}])
+    machine = altered(GOOD, "gpus", [{"vendor": "amd", "arch": "gfx1100"}, {"vendor": "intel", "arch": None}])
 
     assert [str(gpu.arch) for gpu in Machine.from_json(machine).gpus] == ["gfx1100", "None"]
