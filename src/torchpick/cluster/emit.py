@@ -130,7 +130,7 @@ def job(node: str, image: str, command: Sequence[str], mark: str, number: int) -
 
 def _word(text: str) -> str:
     """Letters, digits and underscores, as features and groups are named."""
-    return "".join(char if char.isascii() and char.isalnum() else "_" for char in text)
+    return "".join(char if char.isalnum() else "_" for char in text)
 
 
 # The files of each form, by their path inside the folder.

@@ -1,0 +1,233 @@
+"""What Ray is told, and what is made of what it says: the code that runs in Ray's own Python, beside a stand-in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from torchpick.cluster import ray, ray_wheels
+from torchpick.cluster.programs import ClusterError
+from torchpick.errors import NetworkError, TorchpickError, UsageError
+from torchpick.knowledge.locations import PACKAGE
+from torchpick.wheels.readings import Reading
+from torchpick.wheels.thing import How
+
+
+class FakeRay(ModuleType):
+    """As much of it as is asked for. A task is its words, with those of its options; `results` answers for each."""
+
+    def __init__(self, nodes: list[dict[str, object]], results: dict[str, object]) -> None:
+        super().__init__("ray")
+        self.__spec__ = ModuleSpec("ray", None)
+        self.told: list[tuple[str, object]] = []
+        self.nodes = lambda: nodes
+        self.results = results
+        self.waits = 0
+
+    def init(self, **words: object) -> None:
+        self.told.append(("init", words))
+        if words["address"] == "nowhere":
+            raise ConnectionError("Traceback\nno cluster there")
+
+    def shutdown(self) -> None:
+        self.told.append(("shutdown", None))
+
+    def remote(self, **words: object) -> Callable[[Callable[..., object]], Task]:
+        self.told.append(("remote", words))
+        return lambda function: Task(function, None)
+
+    def wait(self, tasks: list[tuple[object, ...]], **words: object) -> tuple[list[object], list[object]]:
+        self.told.append(("wait", words))
+        self.waits += 1
+        return ([], [*tasks]) if self.waits == 1 and "num_returns" not in words else ([*tasks], [])
+
+    def get(self, task: tuple[object, ...], **words: object) -> object:
+        function, node, *given = task
+        self.told.append(("get", (node, *given, words)))
+        found = self.results[str(node or given[0])]
+        if isinstance(found, RuntimeError):
+            raise found
+        assert callable(function)
+        return function(*map(_thawed, given)) if found is None else found
+
+
+def _thawed(word: object) -> object:
+    return list(word) if isinstance(word, tuple) else word
+
+
+class Task:
+    """A function as Ray runs it, on the node that its strategy names and on no other."""
+
+    def __init__(self, function: Callable[..., object], node: str | None) -> None:
+        self.function, self.node = function, node
+
+    def options(self, *, scheduling_strategy: dict[str, object]) -> Task:
+        assert scheduling_strategy["soft"] is False
+        return Task(self.function, str(scheduling_strategy["node_id"]))
+
+    def remote(self, *given: object) -> tuple[object, ...]:
+        return self.function, self.node, *(tuple(word) if isinstance(word, list) else word for word in given)
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeRay]:
+    def put(*nodes: dict[str, object], **results: object) -> FakeRay:
+        made = FakeRay([*nodes], results)
+        strategies = ModuleType("ray.util.scheduling_strategies")
+        strategies.NodeAffinitySchedulingStrategy = lambda **words: words  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "ray", made)
+        monkeypatch.setitem(sys.modules, "ray.util", ModuleType("ray.util"))
+        monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)
+        return made
+
+    return put
+
+
+QUIET = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+SAYS = ["sh", "-c", "echo answer; echo talk >&2"]
+
+
+def node(name: str, *, alive: bool = True, **more: object) -> dict[str, object]:
+    return {"NodeID": f"id_{name}", "Alive": alive, "NodeName": name, "NodeManagerAddress": "10.0.0.1", **more}
+
+
+def rows(capfd: pytest.CaptureFixture[str]) -> list[list[Any]]:
+    return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+
+
+def test_each_node_runs_the_command_and_says_what_it_printed_and_who_is_dead(
+    install: Callable[..., FakeRay], capfd: pytest.CaptureFixture[str]
+) -> None:
+    died = RuntimeError("The worker died")
+    fake = install(
+        node("back", alive=False),
+        node("dead", alive=False, DeathReasonMessage="no heartbeat"),
+        node("mute", alive=False, DeathReasonMessage=""),
+        node("ok"),
+        node("dies"),
+        node("back"),
+        {**node("x"), "NodeName": "", "NodeManagerAddress": "10.0.0.7"},
+        {"NodeID": "id_bare", "Alive": True},
+        id_ok=None, id_dies=died, id_back=("", "b"), id_x=("", "x"), id_bare=("", "bare"),
+    )  # fmt: skip
+
+    ray.answer("1.2.3.4:6379", SAYS, 12.0)
+
+    assert rows(capfd) == [
+        ["dead", None, "Ray reports it as dead: no heartbeat"],
+        ["mute", None, "Ray reports it as dead: it does not say why"],
+        ["ok", "answer\n", "talk\n"],
+        ["dies", "", "The worker died"],
+        ["back", "", "b"],
+        ["10.0.0.7", "", "x"],
+        ["id_bare", "", "bare"],
+    ]
+    assert fake.told == [
+        ("init", {"address": "1.2.3.4:6379", **QUIET}),
+        ("remote", {"num_cpus": 0, "max_retries": 0}),
+        ("wait", {"num_returns": 5, "timeout": 12.0}),
+        *(("get", (f"id_{name}", tuple(SAYS), 10.0, {"timeout": 0})) for name in ("ok", "dies", "back", "x", "bare")),
+    ]
+
+
+def test_a_command_that_hangs_on_a_node_is_stopped_before_the_whole_is(
+    install: Callable[..., FakeRay], capfd: pytest.CaptureFixture[str]
+) -> None:
+    install(node("n1"), id_n1=None)
+    ray.answer("x", ["sleep", "60"], 2.05)
+
+    [[name, answer, talk]] = rows(capfd)
+    assert (name, answer) == ("n1", "")
+    assert talk.startswith("Command '['sleep', '60']' timed out after 0.0")
+
+
+def test_where_every_node_is_dead_nothing_is_waited_for(
+    install: Callable[..., FakeRay], capfd: pytest.CaptureFixture[str]
+) -> None:
+    fake = install(node("n1", alive=False, DeathReasonMessage="gone"))
+    ray.answer("x", SAYS, 12.0)
+
+    assert rows(capfd) == [["n1", None, "Ray reports it as dead: gone"]]
+    assert [what for what, _ in fake.told] == ["init", "remote"]
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [("a\nb\n", "b"), (RuntimeError("x\ny"), "y"), ("", "it did not answer"), (" \n", "it did not answer")],
+)
+def test_the_end_of_what_was_said(said: object, line: str) -> None:
+    assert ray.last_line(said) == line
+
+
+def test_without_ray_it_says_what_to_install() -> None:
+    with pytest.raises(ClusterError) as caught:
+        ray.found("x")
+    assert caught.value.message == "the `ray` library is not installed for this Python"
+    assert caught.value.hint == "install torchpick's `ray` extra, in the cluster's version of ray"
+
+
+@pytest.mark.parametrize(("word", "address"), [("ray", "auto"), ("ray:1.2.3.4:6379", "1.2.3.4:6379"), ("ray:a", "a")])
+def test_the_address_of_a_cluster_that_reads_wheels(word: str, address: str, install: Callable[..., FakeRay]) -> None:
+    install()
+    assert ray_wheels.address_of(word) == address
+
+
+@pytest.mark.parametrize("word", ["", "ray:", "ray:-x", "rays", "slurm", "slurm:x"])
+def test_an_address_that_is_none(word: str, install: Callable[..., FakeRay]) -> None:
+    install()
+    with pytest.raises(UsageError) as caught:
+        ray_wheels.address_of(word)
+    assert caught.value.message == f"`{word}` is not a valid cluster"
+    assert caught.value.hint == "`--on ray`, or `--on ray:ADDRESS`"
+
+
+READ = Reading("https://a.example/x.whl", "fast", complete=True, size=1, bytes_read=1, requests=1)
+STATUS = "`ray status` says what the cluster lacks; its Python needs httpx and packaging"
+
+
+def test_a_wheel_is_a_task_that_is_waited_for_and_may_be_given_up(install: Callable[..., FakeRay]) -> None:
+    refused = NetworkError("refused", hint="a hint")
+    fake = install(a=READ, b=RuntimeError("Traceback\nthe node was killed"), c=refused)
+    reports: list[str | int] = []
+
+    with ray_wheels.reader("auto") as read:
+        assert read("a", How("deep", report=reports.append)) is READ
+        with pytest.raises(ClusterError) as killed:
+            read("b", How(None))
+        with pytest.raises(NetworkError) as caught:
+            read("c", How(None))
+
+    assert (killed.value.message, killed.value.hint) == ("the node was killed", STATUS)
+    assert caught.value is refused
+    assert reports == [0]
+    assert fake.told == [
+        ("init", {"address": "auto", "runtime_env": {"py_modules": [PACKAGE]}, **QUIET}),
+        ("remote", {"num_cpus": 1, "max_retries": 2}),
+        ("wait", {"timeout": 1}),
+        ("wait", {"timeout": 1}),
+        ("get", (None, "a", "deep", {})),
+        ("wait", {"timeout": 1}),
+        ("get", (None, "b", None, {})),
+        ("wait", {"timeout": 1}),
+        ("get", (None, "c", None, {})),
+        ("shutdown", None),
+    ]
+
+
+def test_a_cluster_that_cannot_be_reached_reads_no_wheel(install: Callable[..., FakeRay]) -> None:
+    install()
+    with pytest.raises(ClusterError) as caught, ray_wheels.reader("nowhere"):
+        pass
+    assert (caught.value.message, caught.value.hint) == ("ray: no cluster there", STATUS)
+
+
+def test_a_task_returns_what_went_wrong() -> None:
+    found = ray_wheels.answer("https://a.example/no-wheel.txt", None)
+
+    assert isinstance(found, TorchpickError)
