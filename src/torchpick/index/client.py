@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from netrc import netrc
+from types import TracebackType
 from typing import TypeVar
 from urllib.parse import urljoin
 
@@ -122,7 +123,9 @@ class Client:
     def __enter__(self) -> Client:  # noqa: PYI034 # typing.Self came with Python 3.11
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -291,7 +294,7 @@ def _close(answer: httpcore.Response) -> None:
 def _address(url: str, name: str) -> httpx.URL:
     try:
         address = httpx.URL(url)
-    except (httpx.InvalidURL, ValueError, TypeError) as error:
+    except (httpx.InvalidURL, ValueError) as error:
         raise NetworkError(f"{name} is not a valid web address", hint="check its spelling") from error
     if address.scheme not in ("http", "https") or not address.host:
         raise NetworkError(f"{name} is not a valid web address", hint="only http and https are supported")

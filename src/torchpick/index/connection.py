@@ -85,7 +85,7 @@ def pool(proxy: str | None, context: ssl.SSLContext, backend: httpcore.NetworkBa
         login = (address.username, address.password) if address.userinfo else None
         plain = str(address.copy_with(userinfo=b""))
         return kind(plain, proxy_auth=login, ssl_context=context, network_backend=backend)
-    except (httpx.InvalidURL, ValueError, RuntimeError, ImportError) as error:
+    except (httpx.InvalidURL, ValueError, RuntimeError) as error:
         hint = "check http_proxy, https_proxy and all_proxy; a SOCKS proxy needs `pip install socksio`"
         raise NetworkError(f"the proxy {redacted(proxy)} cannot be used", hint=hint) from error
 

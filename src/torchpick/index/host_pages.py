@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchpick.index.client import Client
 
 _CHUNK = 1 << 20
-_TRITON = re.compile(r"Requires-Dist:\s*((?:pytorch-)?triton(?:-rocm|-xpu)?)\s*\(?([^;)\n]*)", re.IGNORECASE)
+_TRITON = re.compile(r"Requires-Dist:\s*((?:pytorch-)?triton(?:-rocm|-xpu)?) *\(?([^;)\n]*)", re.IGNORECASE)
 
 
 class Host:
