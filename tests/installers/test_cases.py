@@ -3,7 +3,7 @@
 Keys: `argv` (a dry run is added); `env`; `uv` (the flags that it knows; null for none);
 `state`: `pip` (its version), `by_uv`, `installed` (project → version), `conda`, `cuda` (that of the installed torch);
 `files` (path under $HOME, $HERE or $TARGET → content). What must come of it: `exit`; `command`; `set`, `unset`; `given`
-(the kind of each file → its lines); `notes` (codes); `says` (of an error).
+(the kind of each file → its lines); `notes` (each after its code); `says` (of an error).
 
 The wheel host's pages have every version of the companions table, as wheels of this Python (`pages`: false for none);
 what other packages need of the family, which takes a resolution, is `needs` (torch), and `versions` what they are at.
@@ -194,5 +194,11 @@ def _made(install: dict[str, object], marks: dict[str, str]) -> dict[str, object
         "set": {name: plain(value, marks) for name, value in environ["set"].items()} or [],
         "unset": sorted(environ["unset"]),
         "given": given,
-        "notes": [note["code"] for note in notes],
+        "notes": [f"{note['code']}: {_told(note['text'], marks)}" for note in notes],
     }
+
+
+def _told(text: str, marks: dict[str, str]) -> str:
+    """What a note says: of this Python, and without the words of this system for a server that is not there."""
+    text = re.sub(rf"(?<=Python ){re.escape(VERSION)}(?![\d.])", "$VERSION", plain(text, marks))
+    return re.sub(r"\(\[Errno .*\)", "($WHY)", text)

@@ -119,8 +119,7 @@ class TargetQuestion:
         """What nothing is known of, which may need a torch of its own; empty where nothing else is brought."""
         if self.order.no_deps or self.asked.hashed:
             return ()
-        mine = (each for each in self.wanted if each.name in self.unjudged or not _is_known(each, facts))
-        unknown = [each.text for each in mine]
+        unknown = (each.text for each in self.wanted if each.name in self.unjudged or not _is_known(each, facts))
         return (*unknown, *self.asked.opaque, *self.asked.given.groups)
 
 

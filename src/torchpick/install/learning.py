@@ -25,7 +25,6 @@ from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
-from torchpick.model.table import Table
 from torchpick.model.verdict import Reason
 from torchpick.model.versions import some_of
 from torchpick.session import decided
@@ -42,6 +41,7 @@ class Learner:
         reader = None if session.offline else UnreadWheels(session.environ, session.report, target.python, aim)
         self.table = KnownPackages(session.environ, platform.name)
         self.packages = LearntPackages(self.table, platform.name, reader)
+        self._rules = session.knowledge.rules
 
     def learn(self) -> Learnt:
         """The answer with all that is to be learnt for it; raises where none fits, or the resolver refuses."""
@@ -96,20 +96,19 @@ class Learner:
         situation = Situation(self.asking.machine, self.asking.session.table)
         return [package for package in versions if situation.refusal(package) is not None]
 
-    @property
-    def _rules(self) -> Table:
-        return self.asking.session.knowledge.rules
-
     def _resolved(self, answer: Answer, strangers: tuple[str, ...]) -> Learnt:
         """The answer that agrees with a resolution in which it is bound."""
         if strangers:
             names = some_of(strangers)
             self.asking.session.report(f"asking {self.asking.installer.name} what {names} needs of torch")
         found = self._resolve(answer, [answer.pick.build])
-        if found.refusal is not None:
-            found = self._opened(answer, found.refusal)
+        refused = found.refusal
+        if refused is not None:
+            found = self._opened(answer, refused)
             learnt = self._agreed(self._exactly(answer, found), found)
-            return learnt._replace(notes=(_moved(answer, learnt.answer), *learnt.notes))
+            if learnt.answer.taken == answer.taken:
+                raise refused  # it would bind the same again
+            return learnt._replace(notes=(*_moved(answer, learnt.answer), *learnt.notes))
         exact = self._exactly(answer, found)
         if exact.ok:
             return self._agreed(exact, found)
@@ -198,12 +197,13 @@ class Learner:
         )
 
 
-def _moved(refused: Answer, taken: Answer) -> Note:
+def _moved(refused: Answer, taken: Answer) -> tuple[Note, ...]:
     """What the resolver did not find, or not together, and what is taken in its place."""
-    was = refused.taken
-    other = ", ".join(f"{name} {version}" for name, version in taken.taken.items() if was.get(name) != version)
+    other = ", ".join(
+        f"{name} {version}" for name, version in taken.taken.items() if refused.taken.get(name) != version
+    )
     asked = f"what is asked for does not resolve with torch {refused.pick.version}"
-    return Note("TORCH_MOVED", f"{asked}; taken instead: {other}")
+    return (Note("TORCH_MOVED", f"{asked}; taken instead: {other}"),) if other else ()
 
 
 def _is_judged(name: str) -> bool:
