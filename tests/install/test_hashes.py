@@ -176,6 +176,22 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     assert len(asked) == len(set(asked)) == len(session.pick().build.pins)
 
 
+def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
+    first = files.listed(session, session.pick()).files
+    kept = next(tmp_path.rglob("record-*"))
+    monkeypatch.setattr(pages, "fetch", lambda *_: ())
+
+    for size, forgotten in ((16 << 20, []), ((16 << 20) + 1, [()])):
+        kept.write_text(kept.read_text().ljust(size))
+        found = files.listed(session, session.pick()).files
+        assert [found[name] for name in first if found[name] != first[name]] == forgotten
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_page_without_use_is_not_asked_for_at_every_start(
     is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from torchpick.cli import main
@@ -20,3 +22,11 @@ def test_another_machine_is_refused_by_the_name_of_what_says_so(
     assert main(["install", "torch", "--dry-run", *words]) == 2
 
     assert f"`{name}` is another machine" in capsys.readouterr().err
+
+
+def test_a_gpu_of_another_platform_is_another_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = "sm_80" if sys.platform == "darwin" else "M2"
+
+    assert main(["install", "torch", "--dry-run", "--gpu", elsewhere]) == 2
+
+    assert "`--gpu` is another machine" in capsys.readouterr().err

@@ -33,6 +33,11 @@ class Target(Noun):
         return self.installed.get("pip")
 
     @property
+    def emptied(self) -> Target:
+        """The same with nothing in it but its pip."""
+        return self._replace(installed={} if self.pip is None else {"pip": self.pip})
+
+    @property
     def tag(self) -> str:
         """`cp312`, `cp314t`."""
         return f"cp{self.version.replace('.', '')}{'t' if self.free_threaded else ''}"

@@ -70,8 +70,7 @@ class TargetQuestion:
     @cached_property
     def _facts(self) -> Mapping[str, str]:
         python = self.machine.python
-        full = None if self.elsewhere else self.target.full_version
-        return marker_facts(python.version, full, self.machine.platform, python.implementation)
+        return marker_facts(python.version, self.target.full_version, self.machine.platform, python.implementation)
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
@@ -179,7 +178,7 @@ def planned(session: Session, order: Order) -> TargetQuestion:
     target = targets.read(
         python.executable, python.version, free_threaded=python.free_threaded, environ=session.environ
     )
-    return TargetQuestion(session, order, asked, target._replace(installed={"pip": target.installed.get("pip", "")}))
+    return TargetQuestion(session, order, asked, target.emptied)
 
 
 def _check_place(session: Session) -> None:

@@ -37,7 +37,7 @@ class Learner:
         self.asking, self.rehearse = asking, rehearse
         session, machine = asking.session, asking.machine
         platform, target = machine.platform, asking.target
-        aim = IndexTarget(machine.python.tag, platform, None if asking.elsewhere else target.full_version)
+        aim = IndexTarget(machine.python.tag, platform, target.full_version)
         reader = None if session.offline else UnreadWheels(session.environ, session.report, target.python, aim)
         self.table = KnownPackages(session.environ, platform.name)
         self.packages = LearntPackages(self.table, platform.name, reader)

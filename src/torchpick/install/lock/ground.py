@@ -74,8 +74,9 @@ def _target(session: Session, machine: Machine, program: str | None) -> Target:
     """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
     python = machine.python
     if program is not None:
-        target = targets.read(program, python.version, free_threaded=python.free_threaded, environ=session.environ)
-        return target._replace(installed={"pip": target.pip} if target.pip is not None else {})
+        return targets.read(
+            program, python.version, free_threaded=python.free_threaded, environ=session.environ
+        ).emptied
     if python.free_threaded:
         text = f"{label(machine)}: packages for a free-threaded Python are only found with one at hand"
         raise UsageError(text, hint="name one with `--python PATH`, on a machine of that platform")

@@ -1,0 +1,187 @@
+"""What an order asks of a target: what binds the decision, what stays, and what only a resolver knows."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.installers.jobs import TARGET
+from torchpick.decide.answer import StayingTorch
+from torchpick.environment import requirements
+from torchpick.environment.requirements import Given
+from torchpick.errors import RequirementError
+from torchpick.install import asking
+from torchpick.install.asking import Order, TargetQuestion
+from torchpick.model.package import Package, PackageFacts
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
+KNOWN = {
+    "known": PackageFacts(
+        "known", (Package("known", "2.0", ('torch; extra == "gpu"',)), Package("known", "1.0", ('a; extra == "old"',)))
+    ),
+    "bare": PackageFacts("bare", ()),
+}
+
+
+def asked(*words: str, there: str | None = None, given: Given | None = None, **order: Any) -> TargetQuestion:
+    """The question of these words in an environment with this torch."""
+    target = TARGET._replace(installed={} if there is None else {"torch": there})
+    found = requirements.read(given or Given(words), {})
+    return TargetQuestion(Session(PASCAL, {}), Order(found.given, **order), found, target)
+
+
+@pytest.mark.parametrize(
+    ("words", "strangers"),
+    [
+        (("torch", "torchvision", "triton", "known"), ()),
+        (("known", "mylib", "other>=2"), ("mylib", "other>=2")),
+        (("known[gpu]",), ()),
+        (("known[gpu,new]", "known[new]"), ("known[gpu,new]", "known[new]")),
+        (("known[old]",), ("known[old]",)),
+        (("bare",), ()),
+        (("bare[gpu]",), ("bare[gpu]",)),
+        (("torch @ https://h.example/torch-2.9.1-py3-none-any.whl",), ()),
+        (("triton @ https://h.example/triton.WHL",), ()),
+        (("torch @ https://h.example/torch-2.9.1.tar.gz",), ("torch @ https://h.example/torch-2.9.1.tar.gz",)),
+        (("known @ https://h.example/known.whl",), ("known @ https://h.example/known.whl",)),
+        (("./folder",), ("./folder",)),
+    ],
+)
+def test_what_nothing_is_known_of_may_need_a_torch_of_its_own(words: tuple[str, ...], strangers: tuple[str]) -> None:
+    assert asked(*words).strangers(KNOWN) == strangers
+
+
+def test_what_cannot_be_judged_and_what_the_installer_alone_reads_are_strangers_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n')
+    question = asked("known", "torch")
+    question.unjudged = frozenset({"known"})
+
+    assert question.strangers(KNOWN) == ("known",)
+    assert asked(given=Given(files=("pyproject.toml",), groups=("dev",))).strangers({}) == ("pyproject.toml", "dev")
+
+
+def test_an_installation_without_dependencies_or_by_hashes_brings_nothing_else(tmp_path: Path) -> None:
+    locked = tmp_path / "locked.txt"
+    locked.write_text(f"mylib==1.0 --hash=sha256:{hashlib.sha256().hexdigest()}\n")
+
+    assert asked("mylib", no_deps=True).strangers({}) == ()
+    assert asked(given=Given(("other",), (str(locked),))).strangers({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "alone"),
+    [
+        (("torch",), True),
+        (("torch==2.9.1", "torchvision", "torchaudio"), True),
+        (("torch", "numpy"), False),
+        (("torch; python_version < '3'", "torchvision"), True),
+        (("torch", "numpy; python_version < '3'"), True),
+        (("torch @ https://h.example/torch-2.9.1-py3-none-any.whl",), False),
+    ],
+)
+def test_torch_and_its_companions_as_releases_are_all_in_the_table(words: tuple[str, ...], alone: bool) -> None:
+    question = asked(*words)
+
+    assert question.is_of_family is alone
+    question.as_stack = True
+    assert not question.is_of_family
+
+
+def test_files_and_groups_that_the_installer_reads_are_no_releases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n')
+
+    assert not asked(given=Given(("torch",), ("pyproject.toml",))).is_of_family
+    assert not asked(given=Given(("torch",), groups=("dev",))).is_of_family
+
+
+@pytest.mark.parametrize(
+    ("words", "order", "stays"),
+    [
+        (("numpy",), {}, True),
+        (("torchvision",), {}, True),
+        (("torch; python_version < '3'", "numpy"), {}, True),
+        (("torch",), {}, False),
+        (("numpy", "torch"), {}, False),
+        (("numpy",), {"upgrade": True}, False),
+    ],
+)
+def test_the_installed_torch_stays_unless_another_is_asked_for(
+    words: tuple[str, ...], order: dict[str, bool], stays: bool
+) -> None:
+    question = asked(*words, there="2.9.1+cu126", **order).question()
+
+    assert (question.stays is not None) is stays
+
+
+@pytest.mark.parametrize(
+    ("there", "backends", "channel", "wishes"),
+    [
+        ("2.9.1", (), "stable", [(), ("default",)]),
+        ("2.9.1", ("cu126",), "stable", [("cu126",)]),
+        ("2.9.1", (), "test", [()]),
+        ("2.9.1+cu126", (), "stable", [()]),
+        ("2.9.1+rocm6.4", (), "stable", [()]),
+        ("2.9.1+computecanada", (), "stable", [()]),
+        ("2.10.0a0+git1234567", (), "stable", None),
+        ("2.9.1+my-own", (), "stable", None),
+        ("", (), "stable", None),
+    ],
+)
+def test_a_torch_without_a_label_may_be_the_default_indexs_own(
+    there: str, backends: tuple[str, ...], channel: str, wishes: list[tuple[str, ...]] | None, tmp_path: Path
+) -> None:
+    version = tmp_path / "torch" / "version.py"
+    version.parent.mkdir()
+    version.write_text("cuda: Optional[str] = '12.8'\n")
+    target = TARGET._replace(installed={"torch": there} if there else {}, packages=(str(tmp_path),))
+    wish = asked("torch").wish._replace(backends=backends, channel=channel)
+
+    found = asking.installed_torch(wish, target)
+
+    if wishes is None:
+        assert found is None
+        return
+    cuda = None if "+" in there else "12.8"
+    assert found == StayingTorch(there, cuda, tuple(wish._replace(backends=each) for each in wishes))
+
+
+def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RequirementError) as source:
+        asked("torch @ https://h.example/torch.zip").question()
+    assert source.value.message.startswith("`torch @ https://h.example/torch.zip` is not a wheel")
+    asked("numpy @ https://h.example/numpy.zip", "torch").question()
+
+    locked = tmp_path / "locked.txt"
+    hashed = f"--hash=sha256:{hashlib.sha256().hexdigest()}\n"
+    locked.write_text(f"torch==2.9.1 {hashed}")
+    with pytest.raises(RequirementError, match=r"locked\.txt line 1 pins the bytes of another torch by their hash"):
+        asked(given=Given(files=(str(locked),))).question()
+    locked.write_text(f"torch==2.9.1+cu126 {hashed}numpy==2.0 {hashed}")
+    asked(given=Given(("torch",), (str(locked),))).question()
+
+
+def test_what_binds_is_what_is_asked_for_and_what_limits_it(tmp_path: Path) -> None:
+    limits = tmp_path / "limits.txt"
+    limits.write_text("torch<2.10\nnumpy<2; python_version < '3'\nscipy<2; python_version >= '3'\n")
+    question = asked(given=Given(("known[gpu]>=1", "torch>=2", "./folder"), constraints=(str(limits),)))
+    question.unjudged = frozenset({"other"})
+
+    made = question.question()
+
+    assert [(each.name, each.specifier, each.extras) for each in made.wanted] == [
+        ("known", ">=1", ("gpu",)), ("torch", ">=2", ()),
+    ]  # fmt: skip
+    assert [(each.name, each.specifier) for each in made.wish.limits] == [("torch", "<2.10"), ("scipy", "<2")]
+    question.unjudged = frozenset({"known"})
+    assert question.question().wanted == ()
