@@ -19,16 +19,23 @@ from torchpick.install.hashes import Hashes, check_mirror
 from torchpick.installers.links import Wheel
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.build import Evidence
+from torchpick.model.build import Evidence, VendorIndex
 from torchpick.model.pick import Pick
 from torchpick.model.request import Request
 from torchpick.session import Session
 
 FILE = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+FILE_WORDS = f"{re.escape(FILE)}: its page says sha256 "
 A, B = "a" * 64, "b" * 64
 MIRROR = PICK._replace(wish=PICK.wish._replace(index_base="https://mirror.example/whl"))
 FLAT = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/files"))
 TESTED = PICK._replace(wish=PICK.wish._replace(channel="test"))
+OF_VENDOR = PICK._replace(
+    verdicts=tuple(
+        each._replace(build=each.build._replace(vendor=VendorIndex("AMD", "https://v.example", "--index-url")))
+        for each in PICK.verdicts
+    )
+)
 
 
 def hashes(monkeypatch: pytest.MonkeyPatch, pick: Pick = PICK, *, seen: str | None = None) -> Hashes:
@@ -66,6 +73,9 @@ def test_on_the_wheel_host(
 
     assert (found.sha256, [note.code for note in known.notes([found])]) == (expected, codes)
     assert all(FILE in note.text for note in known.notes([found]))
+    if codes == ["UNHASHED"]:
+        where = f"so it is taken from https://host.example/{FILE} unchecked"
+        assert known.notes([found])[0].text == f"{FILE} has no known sha256, {where}"
 
 
 @pytest.mark.parametrize("pick", [MIRROR, FLAT])
@@ -73,7 +83,7 @@ def test_a_mirror_may_not_say_otherwise_than_public_locks(pick: Pick, monkeypatc
     known = hashes(monkeypatch, pick, seen=A)
 
     assert known.checked(wheel(None)).sha256 == A
-    with pytest.raises(IntegrityError, match=rf"^{re.escape(FILE)}: .*{B}, public locks have {A}"):
+    with pytest.raises(IntegrityError, match=rf"^{FILE_WORDS}{B}, public locks have {A} \(https://host\.example/"):
         known.checked(wheel(B))
 
 
@@ -86,9 +96,12 @@ def test_nobody_may_say_otherwise_than_the_wheel_that_was_read(pick: Pick, monke
         known.checked(wheel(B))
 
 
-def test_what_locks_say_of_releases_is_no_word_about_a_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hashes(monkeypatch, TESTED, seen=A).checked(wheel(B)).sha256 == B
-    assert hashes(monkeypatch, TESTED, seen=A).checked(wheel(None)).sha256 is None
+@pytest.mark.parametrize("pick", [TESTED, OF_VENDOR])
+def test_what_locks_say_of_releases_is_no_word_about_a_candidate_or_a_vendors_own(
+    pick: Pick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert hashes(monkeypatch, pick, seen=A).checked(wheel(B)).sha256 == B
+    assert hashes(monkeypatch, pick, seen=A).checked(wheel(None)).sha256 is None
 
 
 @pytest.mark.parametrize(
@@ -176,6 +189,19 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     assert len(asked) == len(set(asked)) == len(session.pick().build.pins)
 
 
+def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: asked.append(url) or ())
+    linux = A100._replace(backends=("cu126",))
+    windows = linux._replace(platform="windows-x86_64", driver="538.15", glibc=None)
+
+    for request in (linux, windows, linux, windows):
+        session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+        files.listed(session, session.pick())
+
+    assert len(asked) == 2 * len(set(asked)) == 2 * len(session.pick().build.pins)
+
+
 def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,7 +270,9 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
 
     found = files.listed(session, session.pick())
 
-    assert {wheel.url.rpartition("/")[0] + "/" for wheels in found.files.values() for wheel in wheels} == {place}
+    every = [wheel for wheels in found.files.values() for wheel in wheels]
+    assert every
+    assert [wheel.url for wheel in every] == [place + wheel.file.replace("+", "%2B") for wheel in every]
     records = [path for path in tmp_path.rglob("*") if path.name.startswith("record-")]
     assert len(records) == len(found.files)
     if os.name != "nt":

@@ -11,6 +11,7 @@ import pytest
 
 from tests.install.test_cases import begun
 from torchpick.cli import main
+from torchpick.install import pin
 
 MIRROR = "https://anna:s3cr3tword@mirror.example/whl"
 OWN = "https://anna:s3cr3tword@own.example/limits.txt"
@@ -147,6 +148,68 @@ def test_a_record_that_others_may_write_names_no_project(
     said = " ".join(capsys.readouterr().err.split())
     assert said == f"error: others may write {record}, which names {project} {hint}"
     assert project.read_text() == pinned
+
+
+@pytest.mark.parametrize(
+    ("changed", "freed"),
+    [
+        ({}, True),
+        ({"environment": "/another/env"}, False),
+        ({"environment": None}, False),
+        ({"project": None}, False),
+        ({"project": "$HERE/notes.txt"}, False),
+        (None, False),
+    ],
+)
+def test_a_record_frees_the_project_that_was_pinned_with_this_environment_alone(
+    changed: dict[str, str | None] | None, freed: bool, marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
+    project.write_text(PROJECT)
+    done(capsys, "pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
+    record, notes = target / "share" / "torchpick" / "pin.json", project.with_name("notes.txt")
+    told = json.loads(record.read_text())
+    assert told == {"schema": 1, "environment": os.path.realpath(target), "project": str(project)}
+    if changed is not None:
+        told |= {key: value and value.replace("$HERE", str(project.parent)) for key, value in changed.items()}
+    record.write_text("{" if changed is None else json.dumps(told))
+    pinned = project.read_text()
+    notes.write_text(pinned)
+
+    touched = pin.unpin(str(target), None)
+
+    assert touched == ((str(target / "pip.conf"), str(project)) if freed else (str(target / "pip.conf"),))
+    assert project.read_text() == (PROJECT if freed else pinned)
+    assert notes.read_text() == pinned
+    assert not (target / "share").exists()
+
+
+def test_what_others_keep_beside_ours_stays(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    target = Path(marks["$TARGET"])
+    (target / "share").mkdir()
+    (target / "share" / "others").write_text("")
+    (target / "pip.conf").write_text("[global]\ntimeout = 60\n")
+    done(capsys, "pin", "--python", f"{target}/bin/python")
+
+    assert pin.unpin(str(target), None) == (str(target / "pip.conf"),)
+
+    assert [path.name for path in (target / "share").iterdir()] == ["others"]
+    assert (target / "pip.conf").read_text() == "[global]\ntimeout = 60\n"
+    assert pin.unpin(str(target), None) == ()
+
+
+def test_a_folder_of_ours_that_cannot_be_removed_keeps_nothing_pinned(
+    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = Path(marks["$TARGET"])
+    done(capsys, "pin", "--python", f"{target}/bin/python")
+    ours = target / "share" / "torchpick"
+    elsewhere = ours.rename(target / "elsewhere")
+    ours.symlink_to(elsewhere)  # what is behind a link is not removed
+
+    assert pin.unpin(str(target), None) == (str(target / "pip.conf"),)
+
+    assert (elsewhere / "pin.json").exists()
 
 
 def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,12 +7,17 @@ from pathlib import Path
 import pytest
 
 from torchpick.errors import silent
+from torchpick.index.listing import Link
 from torchpick.index.user_index import IndexTarget
+from torchpick.index.wheelnames import WheelName
 from torchpick.install import unread
 from torchpick.install.unread import FoundWheel, LearntPackages
+from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
-from torchpick.model.package import Package, PackageFacts
-from torchpick.wheels.packaged import Row
+from torchpick.model.package import Package, PackageFacts, WheelRule
+from torchpick.wheels.librarycode import Held, Library
+from torchpick.wheels.packaged import Around, Row, SurveyWheel
+from torchpick.wheels.readings import WHOLE, Allowance, Reading
 
 AIM = IndexTarget("cp312", Platform("linux", "x86_64", "2.35"))
 PLACE = "https://here.example/swift-2.0-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -96,3 +101,89 @@ def test_where_the_places_of_the_user_cannot_be_read_a_wheel_by_its_path_still_c
 
     assert "is not for Python 3.12 on linux-x86_64" in packages.lacking["swift"]
     assert str(config) in packages.lacking["other"]
+
+
+SHA = "5" * 64
+LINK = Link(
+    "swift-1.0-cp312-cp312-manylinux_2_28_x86_64.whl",
+    "https://own.example/swift.whl",
+    WheelName("swift", "1.0", "cp312", "cp312", "manylinux_2_28_x86_64"),
+    SHA,
+)
+WHEEL = SurveyWheel(LINK, ("cp312",), ("linux-x86_64",))
+HOPPER = Library("swift/_C.so", 9, Held((Arch.parse("sm_90"),)))
+
+
+def reading(*libraries: Library, unread: int = 0, whole: bool = True, needed: tuple[str, ...] = ()) -> Reading:
+    depth = WHOLE if whole else "sample"
+    metadata = "Name: swift\nRequires-Dist: torch>=2\n"
+    return Reading(
+        "swift", depth, complete=whole, size=9, bytes_read=9, requests=1,
+        libraries=libraries, unread=unread, metadata=metadata, needed=needed,
+    )  # fmt: skip
+
+
+def row_of(rule: WheelRule | None, found: Reading) -> Row | None:
+    return unread.of_reading(WHEEL, rule, found, Around({}, {}))
+
+
+def test_a_reading_is_a_version_with_what_it_links_and_its_code() -> None:
+    row = row_of(WheelRule(), reading(HOPPER, Library("swift/plain.so", 5), needed=("libcudart.so.12", "libc.so.6")))
+
+    assert row is not None
+    assert (row["version"], row["sha256"], row["cuda"], row["needs"]) == ("1.0", SHA, "12", ["libcudart.so.12"])
+    assert [(each["path"], each["arches"], each["main"]) for each in row["code"]] == [("swift/_C.so", "sm_90", True)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "main", "links", "said"),
+    [
+        (WheelRule(), True, True, True),
+        (WheelRule(main=".*_C.*"), True, True, True),
+        # None of the libraries that decide was read, or not what it links.
+        (WheelRule(main=".*_other.*"), True, True, False),
+        (WheelRule(), False, True, False),
+        (WheelRule(), True, False, False),
+        # No library decides, or each is for a CUDA of its own.
+        (WheelRule(main=""), True, True, True),
+        (WheelRule(main=""), False, True, True),
+        (WheelRule(per_cuda=True), False, False, True),
+    ],
+)
+def test_what_was_read_in_part_is_a_version_where_it_tells_what_decides(
+    rule: WheelRule, main: bool, links: bool, said: bool
+) -> None:
+    libraries = (HOPPER,) if main else ()
+    needed = ("libcudart.so.12",) if links else ()
+
+    assert (row_of(rule, reading(*libraries, unread=1, whole=False, needed=needed)) is not None) is said
+    assert row_of(rule, reading(*libraries, needed=needed)) is not None
+
+
+def test_a_library_that_was_read_in_part_has_not_told_what_it_links() -> None:
+    part = HOPPER._replace(complete=False)
+
+    assert row_of(WheelRule(), reading(part, whole=False)) is None
+    assert row_of(WheelRule(), reading(part)) is not None  # the whole of the file was there
+    assert row_of(WheelRule(), reading(HOPPER, whole=False)) is not None
+
+
+def test_of_a_project_that_nobody_knows_all_libraries_count() -> None:
+    whole, partial = row_of(None, reading(HOPPER)), row_of(None, reading(HOPPER, unread=1, whole=False))
+
+    assert whole is not None
+    assert partial is not None
+    assert [(each["path"], each["main"], each.get("whole", True)) for each in whole["code"]] == [
+        ("swift/swift", True, True), ("swift/_C.so", False, True),
+    ]  # fmt: skip
+    assert [each.get("whole", True) for each in partial["code"]] == [False, True]
+    assert "torch>=2" in whole["requires"]
+
+
+def test_sixty_megabytes_are_shared_by_the_wheels_of_one_run() -> None:
+    asked = FoundWheel("swift", "", WheelRule(main="_C"))
+
+    assert [asked.allowance(shares) for shares in (0, 1, 3)] == [
+        Allowance(60_000_000, "_C"), Allowance(60_000_000, "_C"), Allowance(20_000_000, "_C"),
+    ]  # fmt: skip
+    assert FoundWheel("swift", "", None).allowance(1).main == ""

@@ -1,0 +1,200 @@
+"""Which files of torch's family an installation is given by their address and hash, and which pages are read for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.installers.jobs import PICK, TARGET, job
+from torchpick.environment.requirements import Given
+from torchpick.errors import InstallerError, NetworkError
+from torchpick.index import listing, pages
+from torchpick.index.listing import Link
+from torchpick.install import files
+from torchpick.installers.job import Job
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.machine import Platform
+from torchpick.model.pick import Pick
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+HERE = Platform("linux", "x86_64", "2.35")
+HOST = "https://download.pytorch.org/whl/cu126"
+SHA = "0" * 64
+# What the wheel host has, a file for each.
+THERE = {
+    "torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126", "torchaudio": "2.11.0+cu126",
+    "triton": "3.8.0", "torchao": "0.17.0+cu126", "mylib": "1.0", "torch-tensorrt": "",
+}  # fmt: skip
+TORCH = frozenset({"torch"})
+PINS = {"mylib": "1.0", "torchao": "0.17.0", "torchcodec": "0.9.0"}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The projects whose pages are read."""
+    asked: list[str] = []
+
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+        name = url.rstrip("/").rpartition("/")[2]
+        asked.append(name)
+        if name == "torchcodec":
+            raise NetworkError("no answer", hint="try again")
+        version = THERE.get(name, "").replace("+", "%2B")
+        file = f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
+        return listing.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url) if version else ()
+
+    monkeypatch.setattr(pages, "fetch", fetch)
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    return asked
+
+
+def addressed(job: Job, installer: str = "uv", *, look: bool = True) -> Job:
+    return files.addressed(job, installer, HERE, Session(Request(), {}).knowledge, pages=look)
+
+
+def there(**installed: str) -> Job:
+    return job(target=TARGET._replace(installed=installed))
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "pages_of"),
+    [
+        (job(), ["torch", "triton"], ["torch", "triton"]),
+        (job(Given(("mylib",)), needs=TORCH), ["torch", "triton"], ["torch", "triton"]),
+        (job(Given(("torchvision",))), ["torchvision"], ["torchvision"]),
+        (job(Given(("mylib",))), [], []),
+        (job(no_deps=True), ["torch"], ["torch"]),
+        # What was judged and is the family's own; of a page that does not answer the installer tells.
+        (job(pins=PINS), ["torch", "triton", "torchao"], ["torch", "triton", "torchao", "torchcodec"]),
+        (job(pins={"torch-tensorrt": "2.14.1"}), ["torch", "triton"], ["torch", "triton", "torch-tensorrt"]),
+        (
+            job(Given(("torch", "torchao @ https://own.example/torchao-0.17.0-py3-none-any.whl")), pins=PINS),
+            ["torch", "triton"],
+            ["torch", "triton", "torchcodec"],
+        ),
+        # What is there stays: by its very build of the family, by its version of all else.
+        (there(torch="2.14.1+cu126", triton="3.8.0"), [], []),
+        (there(torch="2.14.1+cu130", triton="3.7.0"), ["torch", "triton"], ["torch", "triton"]),
+        (there(torchao="0.17.0+cu126")._replace(pins=PINS), ["torch", "triton"], ["torch", "triton", "torchcodec"]),
+    ],
+)
+def test_each_member_is_named_by_its_file_and_hash(
+    asked: Job, names: list[str], pages_of: list[str], read: list[str]
+) -> None:
+    made = addressed(asked)
+
+    assert made.files == {
+        name: f"{HOST}/{name}/{name}-{THERE[name].replace('+', '%2B')}-cp312-cp312-manylinux_2_28_x86_64.whl"
+        f"#sha256={SHA}"
+        for name in names
+    }
+    assert (read, made.notes) == (pages_of, asked.notes)
+
+
+def test_a_file_that_is_named_already_keeps_its_address(read: list[str]) -> None:
+    assert addressed(job(files={"attn": "https://h.example/attn.whl"})).files.keys() == {"attn", "torch", "triton"}
+    assert read == ["torch", "triton"]
+
+
+def test_without_a_look_it_is_said_where_the_hashes_are_read(read: list[str]) -> None:
+    made = addressed(job(Given(("torch", "torchvision")), pins=PINS), look=False)
+
+    file = "torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    assert made.files == {"torch": f"{HOST}/{file}"}
+    (note,) = made.notes
+    text = "the sha256 of torch and torchvision is read on {0}/torch/ and {0}/torchvision/ when it is installed"
+    assert (note.code, note.text) == ("HASH_OF_PAGE", text.format(HOST))
+    assert addressed(job(Given(("mylib",))), look=False).notes == ()
+    assert addressed(there(torch="2.14.1+cu126"), look=False).files == {}
+    assert read == []
+
+
+def test_a_hash_that_is_known_needs_no_look(read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    file = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {file: "5" * 64})
+
+    made = addressed(job(), look=False)
+
+    assert made.files["torch"].endswith("_x86_64.whl#sha256=" + "5" * 64)
+    assert (made.notes, read) == ((), [])
+
+
+def test_offline_uv_may_have_what_it_fetched_before_and_pip_has_nothing(read: list[str]) -> None:
+    asked = job(offline=True, pins=PINS)
+    made = addressed(asked)
+
+    assert list(made.files) == ["torch"]
+    assert [note.code for note in made.notes] == ["UNHASHED"]
+    assert addressed(asked, "pip") == asked
+    assert list(addressed(asked, "pip", look=False).files) == []
+    assert read == []
+
+
+def test_offline_a_folder_is_read_by_both(tmp_path: Path, read: list[str]) -> None:
+    folder = tmp_path / "whl" / "cu126"
+    folder.mkdir(parents=True)
+    name = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    (folder / name).write_bytes(b"")
+    pick = PICK._replace(wish=PICK.wish._replace(index_base=(tmp_path / "whl").as_uri()))
+
+    for installer in ("pip", "uv"):
+        made = addressed(job(pick=pick, offline=True), installer)
+        assert made.files == {"torch": f"{folder.as_uri()}/{name.replace('+', '%2B')}"}
+        assert [note.code for note in made.notes] == ["UNHASHED"]
+    assert addressed(job(pick=pick), look=False).files == {}
+    assert read == []
+
+
+def test_what_the_default_index_supplies_is_named_nowhere(read: list[str]) -> None:
+    request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
+    asked = job(pick=Session(request, {}).pick())
+
+    assert addressed(asked) == asked
+    assert read == []
+
+
+@pytest.mark.parametrize(("backend", "triton"), [("rocm7.2", "triton-rocm"), ("xpu", "triton-xpu")])
+def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
+    backend: str, triton: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = Request(backends=(backend,), gpus=("none",), platform="linux-x86_64", python="3.12", glibc="2.35")
+    pick: Pick = Session(request, {}).pick()
+    asked: list[str] = []
+
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+        name = url.rstrip("/").rpartition("/")[2]
+        asked.append(name)
+        version = pick.version.replace("+", "%2B") if name == "torch" else "3.8.0"
+        file = f"{name.replace('-', '_')}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
+        return listing.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url)
+
+    monkeypatch.setattr(pages, "fetch", fetch)
+    monkeypatch.setattr(pages, "content", lambda *_: f"Requires-Dist: {triton}==3.8.0; x\n".encode())
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+
+    assert sorted(addressed(job(pick=pick)).files) == ["torch", triton]
+    assert asked == ["torch", triton]
+    assert list(addressed(job(pick=pick, no_deps=True)).files) == ["torch"]
+
+
+def test_a_page_that_lacks_torch_and_a_host_that_is_silent_are_told_with_what_to_do(
+    read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(THERE, "torch", "2.9.1+cu126")
+    with pytest.raises(InstallerError) as lacking:
+        addressed(job())
+    text = "torch/ has no torch==2.14.1+cu126 that fits: it has 2.9.1+cu126 for this Python"
+    assert (lacking.value.code, lacking.value.message) == ("NOT_ON_PAGE", f"{HOST}/{text}")
+
+    def silent(*_: object) -> None:
+        raise NetworkError("no answer", hint="try again")
+
+    monkeypatch.setattr(pages, "fetch", silent)
+    with pytest.raises(NetworkError, match="no answer") as caught:
+        addressed(job())
+    assert caught.value.hint == (
+        "try again; `--index-base URL` names a mirror, `--backend default` takes the torch of your own index"
+    )
+    assert read == ["torch"]
