@@ -117,7 +117,7 @@ def test_files_and_groups_that_the_installer_reads_are_no_releases(
     ],
 )
 def test_the_installed_torch_stays_unless_another_is_asked_for(
-    words: tuple[str, ...], order: dict[str, bool], stays: bool
+    words: tuple[str, ...], order: dict[str, Any], stays: bool
 ) -> None:
     question = asked(*words, there="2.9.1+cu126", **order).question()
 

@@ -191,7 +191,12 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 
 def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(pages, "fetch", lambda url, *_: asked.append(url) or ())
+
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+        asked.append(url)
+        return ()
+
+    monkeypatch.setattr(pages, "fetch", fetch)
     linux = A100._replace(backends=("cu126",))
     windows = linux._replace(platform="windows-x86_64", driver="538.15", glibc=None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from tests.doctor.homes import linking
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
+from tests.installers.jobs import TARGET
 from tests.wheels import making
 from torchpick.cli import main
+from torchpick.environment import requirements
+from torchpick.environment.requirements import Given
 from torchpick.install import planning, unread
+from torchpick.install.asking import Order, TargetQuestion
+from torchpick.install.learning import Learner
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -400,3 +406,26 @@ def test_a_refusal_says_once_what_was_not_read(capsys: pytest.CaptureFixture[str
     assert [line for line in err.splitlines() if line.startswith("note: ") and "nosuch" in line] == [
         "note: no wheel of nosuch was read: nothing is read with `--offline`"
     ]
+
+
+@pytest.mark.parametrize(("full", "taken"), [("3.12.1", "1.0"), ("3.12.6", "2.0"), (None, "2.0")])
+def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_over(
+    full: str | None, taken: str, own: OwnIndex, tmp_path: Path
+) -> None:
+    own.add(
+        TinyWheel("swift-train", "1.0", requires=("torch",)),
+        TinyWheel("swift-train", "2.0", requires=("torch",)),
+    )
+    page = re.sub(rb"<a (?=[^>]*-2.0-)", b'<a data-requires-python="!=3.12.1" ', own.index("/simple/swift-train/").body)
+    site = own.server.sites["127.0.0.1"]
+    own.server.sites["127.0.0.1"] = lambda path: (
+        Answer(200, page, {"Content-Type": "text/html"}) if path == "/simple/swift-train/" else site(path)
+    )
+    request = Request(gpus=("a100",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
+    environ = {"PIP_INDEX_URL": f"{own.server.url}/simple/", "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
+    session, asked = Session(request, environ), requirements.read(Given(("swift-train",)), {})
+    target = TARGET._replace(installed={"pip": "26.3"}, full_version=full)
+    # For a machine elsewhere pip is not asked, so that the index is.
+    question = TargetQuestion(session, Order(asked.given, "pip"), asked, target, session.machine)
+
+    assert [each.version for each in Learner(question).learn().facts["swift-train"].versions] == [taken]

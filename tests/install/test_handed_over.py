@@ -1,0 +1,129 @@
+"""An answer as the installer's job: what it brings, binds and adds, and what of the order it passes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.installers.jobs import TARGET
+from torchpick.environment import requirements
+from torchpick.environment.requirements import Given
+from torchpick.install import handover
+from torchpick.install.asking import Order, TargetQuestion
+from torchpick.install.handover import Learnt
+from torchpick.installers.job import Job
+from torchpick.installers.resolution import Resolution
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.machine import Note
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+AMPERE = Request(gpus=("sm_80",), driver="535.183.01", platform="linux-x86_64", python="3.12", glibc="2.35")
+PIP = {"pip": "26.3"}
+NOTE = Note("LEARNT", "something was learnt")
+# What onnxruntime-gpu 1.26.0 links, where no torch brings it.
+ADDED = (
+    "nvidia-cublas-cu12==12.*", "nvidia-cuda-runtime-cu12==12.*", "nvidia-cudnn-cu12==9.*",
+    "nvidia-cufft-cu12==11.*", "nvidia-curand-cu12==10.*",
+)  # fmt: skip
+ORT = {"onnxruntime-gpu": "1.26.0"}
+
+
+def handed(
+    *words: str,
+    resolved: dict[str, str] | None = None,
+    there: dict[str, str] = PIP,
+    request: Request = AMPERE,
+    installer: str = "pip",
+    **order: Any,
+) -> Job:
+    found = requirements.read(Given(words), {})
+    target = TARGET._replace(installed=there)
+    asking = TargetQuestion(
+        Session(request, {"UV": "/tools/uv"}), Order(found.given, installer, **order), found, target
+    )
+    facts = KnownPackages({}, "linux-x86_64")
+    resolution = None if resolved is None else Resolution(resolved)
+    return handover.job_of(asking, Learnt(asking.answer(facts), facts, resolution, (NOTE,)))
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "made", "codes"),
+    [
+        (("torch", "torchvision"), {}, {"needs": {"torch"}}, []),
+        (("torchvision",), {"no_deps": True}, {"no_deps": True}, []),
+        (("numpy",), {}, {}, []),
+        (("numpy",), {"there": {**PIP, "torch": "2.9.1+cu126"}}, {"needs": {"torch"}}, []),
+        (
+            ("vllm",),
+            {"upgrade": True, "passed_on": ("--no-cache-dir",)},
+            {
+                "pins": {"vllm": "0.19.1"}, "needs": {"torch", "torchvision", "torchaudio"},
+                "upgrade": True, "passed_on": ("--no-cache-dir",),
+            },
+            ["PACKAGE_MOVED"],
+        ),
+        # The resolver says whether torch comes along, which brings CUDA's libraries.
+        (
+            ("onnxruntime-gpu", "mylib"),
+            {"resolved": {"torch": "2.14.1+cu126", "mylib": "1.0"}},
+            {"pins": ORT, "needs": {"torch"}, "added": ADDED},
+            ["LOADER_PATH", "PACKAGE_MOVED"],
+        ),
+        (
+            ("onnxruntime-gpu", "mylib"),
+            {"resolved": {"onnxruntime": "1.26.0", "mylib": "1.0"}},
+            {"pins": ORT, "added": ADDED},
+            ["LOADER_PATH", "SAME_MODULE", "PACKAGE_MOVED"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_job_is_made_of(
+    words: tuple[str, ...], more: dict[str, Any], made: dict[str, Any], codes: list[str]
+) -> None:
+    job = handed(*words, **more)
+
+    fields = (
+        "pins", "bounds", "needs", "files", "added", "left_out", "upgrade", "no_deps", "offline", "passed_on",
+        "cuda_installed", "elsewhere",
+    )  # fmt: skip
+    assert {name: getattr(job, name) for name in fields if getattr(job, name)} == made
+    assert [note.code for note in job.notes] == [*codes, "LEARNT"]
+    assert (job.asked.given.words, job.target.prefix, job.place) == (words, "/env", job.place)
+
+
+def test_uv_leaves_out_what_installs_the_same_module_and_pip_cannot() -> None:
+    asked = ("onnxruntime-gpu", "mylib")
+    resolved = {"onnxruntime": "1.26.0", "mylib": "1.0"}
+
+    def said(job: Job) -> str:
+        (note,) = (note for note in job.notes if note.code == "SAME_MODULE")
+        return note.text
+
+    pip, uv = handed(*asked, resolved=resolved), handed(*asked, resolved=resolved, installer="uv")
+    there = handed(*asked, resolved=resolved, installer="uv", there={**PIP, "onnxruntime": "1.0"})
+
+    assert (pip.left_out, uv.left_out) == ((), ("onnxruntime",))
+    assert len({said(pip), said(uv)}) == 2
+    assert said(there) == said(pip)  # what is there already is not left out
+
+
+def test_what_is_moved_is_told_with_the_reason() -> None:
+    (note,) = (note for note in handed("vllm").notes if note.code == "PACKAGE_MOVED")
+
+    assert note.text.startswith("vllm 0.19.1 is taken, not 0.33.0: needs libcudart.so.13")
+
+
+def test_torch_is_added_where_a_package_links_it_and_asks_for_none() -> None:
+    added = handed("torchao").added
+
+    assert [each.partition("==")[0] for each in added] == ["torch"]
+    assert handed("torchao", there={**PIP, "torch": added[0].partition("==")[2]}).added == ()
+    for words in (("torchao", "torch"), ("torchao", "torchvision"), ("torchao", "vllm"), ("vllm",), ("numpy",)):
+        assert handed(*words).added == (), words
+
+
+def test_offline_and_the_kept_settings_stay_so() -> None:
+    assert handed("torch", request=AMPERE._replace(offline=True)).offline
+    assert handed("torch").place.endswith("install")
