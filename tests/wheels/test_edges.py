@@ -1,0 +1,294 @@
+"""Where the readers of wheels draw their lines: the last that passes, and the first that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from zipfile import ZipInfo
+
+import pytest
+
+from tests.wheels import making
+from tests.wheels.test_archive import Bytes
+from tests.wheels.test_rows import LINUX, links, torch
+from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
+from torchpick.model.arch import Arch
+from torchpick.wheels import archive, fatbin, librarycode, listed, wheel
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.librarycode import Library, texts
+from torchpick.wheels.readings import SAMPLE, WHOLE, Allowance, Reading
+
+
+class Announced(Bytes):
+    """A source that writes down what it is told to expect."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.expected: list[tuple[list[tuple[int, int]], int]] = []
+
+    def expect(self, ranges: list[tuple[int, int]], gap: int) -> None:
+        self.expected.append((ranges, gap))
+
+
+def two() -> tuple[Announced, Archive, ZipInfo, ZipInfo]:
+    source = Announced(making.wheel({"a.so": b"x" * 400, "b/\xfc.so": b"y" * 400}, stored=True))
+    made = Archive(source)
+    first, second = made.members()
+    return source, made, first, second
+
+
+def test_a_member_may_begin_where_the_one_before_it_can_end_at_the_earliest() -> None:
+    """Behind its fixed header and its bytes; how long its name is there, only its own header says."""
+    _, made, first, second = two()
+    made.check_overlap()
+    second.header_offset = first.header_offset + 30 + 400
+    made.check_overlap()
+    second.header_offset -= 1
+    with pytest.raises(WheelLayoutError) as caught:
+        made.check_overlap()
+    assert caught.value.message == "contains b/\xfc.so and a.so in the same bytes: a zip bomb"
+    first.header_offset, second.header_offset = 500, 0  # in the order of their places
+    made.check_overlap()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"file_size": 400 * 250 + (16 << 20)}, None),
+        ({"file_size": 400 * 250 + (16 << 20) + 1}, "contains a.so packed 42193 to one: a zip bomb"),
+        ({"file_size": (16 << 30) + 1}, "contains a.so with an impossible size"),
+        ({"file_size": 16 << 30}, "contains a.so packed 42949672 to one: a zip bomb"),
+        ({"compress_size": 0, "file_size": (16 << 20) + 1}, "contains a.so packed 16777217 to one: a zip bomb"),
+        ({"flag_bits": 1}, "contains a.so, which is encrypted"),
+        ({"flag_bits": 2}, None),
+        ({"compress_type": 12}, "contains a.so compressed by method 12"),
+    ],
+)
+def test_which_members_can_be_read(changes: dict[str, int], message: str | None) -> None:
+    _, made, member, _ = two()
+    for name, value in changes.items():
+        setattr(member, name, value)
+
+    if message is None:
+        assert next(made.stream(member)) == b"x" * 400
+        return
+    with pytest.raises(WheelLayoutError) as caught:
+        next(made.stream(member))
+    assert caught.value.message == message
+
+
+def test_a_member_ends_within_the_file() -> None:
+    source, made, member, _ = two()
+    member.compress_size = source.size - member.header_offset + 1
+    with pytest.raises(WheelLayoutError, match="impossible size"):
+        next(made.stream(member))
+    member.compress_size -= 1
+    member.file_size = 300
+    with pytest.raises(IntegrityError, match="CRC"):  # which is found where it is read
+        next(made.stream(member))
+
+
+def test_a_small_member_is_read_up_to_its_limit_and_whole() -> None:
+    _, made, member, _ = two()
+
+    assert made.read(member, 400) == b"x" * 400
+    with pytest.raises(WheelLayoutError) as caught:
+        made.read(member, 399)
+    assert (caught.value.message, caught.value.hint) == (
+        "contains a.so of 400 bytes, more than 399", "it may be malicious",
+    )  # fmt: skip
+    member.file_size = 401
+    with pytest.raises(IntegrityError, match=r"a\.so is damaged: 1 bytes are missing"):
+        made.read(member, 500)
+
+
+def test_what_will_be_streamed_is_announced_once_with_its_place_and_its_end() -> None:
+    source, made, first, second = two()
+    ends = [(first.header_offset, 30 + 4 + 400), (second.header_offset, second.header_offset + 30 + 7 + 400)]
+    made.expect([first, second])
+    for member in (first, second):
+        made.read(member, 400)
+
+    assert source.expected == [(ends, 1 << 20)]
+    made.expect([second], 7)
+    made.read(first, 400)
+    assert source.expected[1:] == [([ends[1]], 7), ([ends[0]], 1 << 20)]
+
+
+def test_the_directory_of_an_archive_may_have_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = making.wheel({"a.so": b"x"})
+    monkeypatch.setattr(archive, "MOST_DIRECTORY", len(data))
+    assert len(Archive(Bytes(data)).members()) == 1
+
+
+def unread(data: bytes) -> Iterator[bytes]:
+    yield data
+    raise OSError(28, "No space left on device")
+
+
+def test_a_library_that_cannot_be_unpacked_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(librarycode, "MOST_IN_MEMORY", 0)
+    with pytest.raises(WheelError) as caught, librarycode.unpacked(unread(b"x"), 2):
+        pass
+    assert caught.value.message == "cannot be unpacked: No space left on device"
+    assert caught.value.hint == "free some space, or name another folder with TMPDIR"
+
+
+def test_a_stream_without_bytes_is_an_empty_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(librarycode, "MOST_IN_MEMORY", 0)
+    with librarycode.unpacked([], 1) as buffer:
+        assert len(buffer) == 0
+
+
+ISA_OF_NO_CUDA = [(6, 2), (6, 6), (7, 9), (8, 9), (9, 10), (10, 0)]
+
+
+@pytest.mark.parametrize("isa", ISA_OF_NO_CUDA)
+def test_an_isa_that_no_cuda_brought_has_none(isa: tuple[int, int]) -> None:
+    assert librarycode.of_buffer(making.library(making.module("compute_80", isa=isa)), "x.so").ptx_cuda is None
+
+
+def empty(code: str, size: int) -> bool:
+    [hit] = fatbin.scan(making.module(code, size=size))
+    return hit.entries[0].empty
+
+
+@pytest.mark.parametrize(
+    ("code", "largest"), [("sm_52", 1600), ("sm_89", 1600), ("sm_90", 2400), ("sm_120f", 2400), ("compute_75", 224)]
+)
+def test_the_largest_image_that_has_no_kernel(code: str, largest: int) -> None:
+    assert (empty(code, largest), empty(code, largest + 1)) == (True, False)
+
+
+@pytest.mark.parametrize(("number", "arch"), [(19, None), (20, "sm_20"), (99, "sm_99"), (999, "sm_999"), (1000, None)])
+def test_what_is_a_number_of_an_architecture(number: int, arch: str | None) -> None:
+    data = making.container(making.entry(f"sm_{number}"))
+    assert [str(entry.arch) for hit in fatbin.scan(data) for entry in hit.entries] == ([] if arch is None else [arch])
+
+
+def test_a_part_of_a_buffer_is_scanned_to_its_end_and_no_further() -> None:
+    one = making.module("sm_80")
+    data = one + making.module("sm_90")
+
+    def codes(start: int, end: int | None) -> list[str]:
+        return [str(entry.arch) for hit in fatbin.scan(data, start, end) for entry in hit.entries]
+
+    assert codes(0, None) == codes(0, len(data)) == codes(0, len(data) + 9) == ["sm_80", "sm_90"]
+    assert codes(0, len(data) - 1) == codes(0, len(one)) == ["sm_80"]
+    assert codes(1, None) == ["sm_90"]
+    assert codes(0, len(one) - 1) == []
+
+
+def test_more_containers_than_any_library_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fatbin, "MOST_CONTAINERS", 2)
+    assert len([*fatbin.scan(making.module("sm_80") * 2)]) == 2
+    with pytest.raises(WheelLayoutError, match="more than 2 code containers"):
+        [*fatbin.scan(making.module("sm_80") * 3)]
+
+
+def test_an_entry_of_a_container_has_a_header_of_whole_words() -> None:
+    """Nothing behind one that has not is read."""
+    good, odd = making.entry("sm_80"), bytearray(making.entry("sm_90"))
+    odd[4:8] = (68).to_bytes(4, "little")
+    [hit] = fatbin.scan(making.container(good, bytes(odd)))
+
+    assert ([str(entry.arch) for entry in hit.entries], hit.broken) == (["sm_80"], True)
+
+
+@pytest.mark.parametrize("length", [63, 64])
+def test_a_cubin_has_a_whole_header(length: int) -> None:
+    assert fatbin.cubin_arch(making.cubin(90)[:length]) == (None if length < 64 else Arch("sm", 9, 0))
+
+
+def test_several_wheels_of_one_build_are_read_by_the_newest_python() -> None:
+    files = [
+        torch("2.9.0+cu126", f"cp313-cp313t-{LINUX}"),
+        torch("2.9.0+cu126", f"cp312-cp312-{LINUX}"),
+        torch("2.9.0+cu126", "cp312-cp312-manylinux_2_34_x86_64"),
+        torch("2.9.0+cu126", f"cp39-cp39-{LINUX}"),
+    ]
+    for order in (files, files[::-1]):
+        [one] = listed.builds(links(*order))
+        assert one.sample.file == files[2]
+        assert one.build.glibc == "2.34"
+        assert one.build.pythons == ("cp39", "cp312", "cp313t")
+
+
+def read(
+    members: dict[str, bytes], depth: str | None = None, *, remote: bool = True, most: int | None = None
+) -> Reading:
+    facts = wheel.WheelFacts("shown", "pkg-1.0-py3-none-any.whl", "ab", remote=remote)
+    allowance = None if most is None else Allowance(most)
+    return wheel.read(Archive(Bytes(making.wheel(members, stored=True))), facts, depth, allowance)
+
+
+SMALL, OTHER = making.library(making.module("sm_80")), making.library(making.module("sm_90"))
+METADATA = b"Name: pkg\r\nVersion: 1.0\r\n\r\nA description.\r\n"
+
+
+def test_everything_that_is_said_of_a_wheel_that_was_read_whole() -> None:
+    members = {
+        "pkg/b.so": OTHER,
+        "pkg/a.so": SMALL,
+        "pkg/none.so": making.elf({".text": b"x"}),
+        "pkg/ptxas": b"",
+        "pkg/x.dist-info/METADATA": b"not this",
+        "pkg-1.0.dist-info/METADATA": METADATA,
+    }
+    found = read(members)
+
+    assert (found.target, found.file, found.name, found.version, found.sha256) == (
+        "shown", "pkg-1.0-py3-none-any.whl", "pkg", "1.0", "ab",
+    )  # fmt: skip
+    assert (found.depth, found.complete, found.unread, found.notes) == (WHOLE, True, 0, ())
+    assert [(one.path, texts(one.sass)) for one in found.libraries] == [
+        ("pkg/b.so", ["sm_90"]),
+        ("pkg/a.so", ["sm_80"]),
+    ]
+    assert (found.compilers, found.torch, found.needed) == (("pkg/ptxas",), None, ())
+    assert found.metadata == "Name: pkg\nVersion: 1.0"
+
+
+def test_a_library_that_was_not_read_to_its_end_makes_the_reading_incomplete() -> None:
+    broken = making.library(making.container(making.entry("sm_80"), b"\xff" * 128))
+    found = read({"pkg/a.so": broken, "pkg/b.so": OTHER})
+
+    assert (found.depth, found.complete, found.unread) == (WHOLE, False, 0)
+
+
+@pytest.mark.parametrize(
+    ("remote", "most", "depth"), [(True, 0, WHOLE), (True, -1, SAMPLE), (False, -1, WHOLE), (True, None, WHOLE)]
+)
+def test_a_wheel_on_the_web_is_sampled_where_its_libraries_are_more_than_is_allowed(
+    remote: bool, most: int | None, depth: str
+) -> None:
+    members = {"pkg/a.so": SMALL, "pkg/b.so": OTHER}
+    packed = len(SMALL) + len(OTHER)
+
+    assert read(members, remote=remote, most=None if most is None else packed + most).depth == depth
+
+
+def test_a_sample_has_the_small_libraries_whole_and_the_beginning_of_the_largest() -> None:
+    large = making.library(*(making.module("sm_90") + making.noise(place, 30_000) for place in range(40)))
+    larger = making.library(*(making.module("sm_100") + making.noise(place, 30_000) for place in range(60)))
+    members = {"pkg/larger.so": larger, "pkg/large.so": large, "pkg/small.so": SMALL}
+    found = read(members, most=600_000)
+
+    assert [(one.path, texts(one.sass), one.complete) for one in found.libraries] == [
+        ("pkg/small.so", ["sm_80"], True), ("pkg/larger.so", ["sm_100"], False),
+    ]  # fmt: skip
+    assert (found.depth, found.complete, found.unread) == (SAMPLE, False, 1)
+    assert found.notes == ("1 of 3 libraries were not read",)
+    assert 550_000 < found.bytes_read < 900_000
+
+
+def library(*modules: bytes) -> Library:
+    return librarycode.of_buffer(making.library(*modules), "x.so")
+
+
+def test_alike_modules_are_counted_together_and_those_with_more_come_first() -> None:
+    one = library(
+        making.module("sm_80"), making.module("sm_80", size=100), making.module("sm_90"), making.module("sm_90")
+    )
+
+    assert [(texts(each.sass), each.count) for each in one.code.modules] == [(["sm_90"], 2), (["sm_80"], 1)]
+    assert (one.code.total, one.code.empty, one.complete, one.notes) == (3, 1, True, ())
