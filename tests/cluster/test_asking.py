@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_nodes import A100 as LABELS
-from tests.cli.test_nodes import node
+from tests.cli.test_nodes import BASE, node
 from tests.cluster.standin import A100, COMMAND, StandIn, ended, said
 from torchpick.cluster import kubernetes_nodes, ray, slurm, slurm_nodes, ssh
 from torchpick.cluster.programs import ClusterError
@@ -19,7 +19,15 @@ from torchpick.environment.child import ChildResult
 from torchpick.errors import UsageError
 
 COMMAND_TEXT = " ".join(COMMAND)
-NODES = json.dumps({"kind": "List", "items": [node(name, LABELS) for name in ("g0", "g1", "g2")]}).encode()
+# The labels of one say nothing of its GPUs, and one is called nothing at all.
+LISTED = [
+    node("g0", LABELS),
+    node("c0", BASE),
+    node("g1", LABELS),
+    node("", LABELS),
+    node("g2", BASE, capacity={"nvidia.com/gpu": "1"}),
+]
+NODES = json.dumps({"kind": "List", "items": LISTED}).encode()
 KUBECTL = "kubectl --request-timeout=30s"
 
 
@@ -49,7 +57,12 @@ def test_kubernetes_nodes_are_listed_in_these_words_and_nothing_else_is_asked() 
 
     assert plain.asked == [(f"{KUBECTL} --kubeconfig=x get nodes -o json", None)]
     assert named.asked == [("kubectl --context=here --request-timeout=30s get nodes -o json", None)]
-    assert named.found == dict.fromkeys(("g0", "g1", "g2"), "sm_80")
+    assert named.found == {
+        "g0": "sm_80",
+        "c0": "no GPU",
+        "g1": "sm_80",
+        "g2": "NO_CAPABILITY: it has nvidia.com/gpu, and no label gives the compute capability or the product",
+    }
 
 
 def test_a_job_for_each_gpu_node_is_made_read_and_deleted_in_these_words() -> None:
@@ -73,7 +86,7 @@ def test_a_job_for_each_gpu_node_is_made_read_and_deleted_in_these_words() -> No
     ]
     assert len(mark) == 12
     assert (jobs["apiVersion"], jobs["kind"]) == ("v1", "List")
-    assert re.fullmatch(r".*/torchpick-[^/]+/jobs\.json", pods.file)
+    assert re.fullmatch(r".*/torchpick-[a-z0-9_]{8}/jobs\.json", pods.file)
     assert not Path(pods.file).parent.exists()
     specs = [job["spec"]["template"]["spec"] for job in jobs["items"]]
     assert [spec["nodeSelector"] for spec in specs] == [{"kubernetes.io/hostname": f"g{place}"} for place in range(3)]

@@ -13,6 +13,7 @@ from tests.cluster.standin import A100, StandIn, ended, said
 from torchpick.cluster import programs, sources
 from torchpick.cluster.engine import Call, Engine
 from torchpick.cluster.programs import ClusterError
+from torchpick.environment import child
 from torchpick.environment.child import ChildResult
 from torchpick.errors import UsageError
 
@@ -62,6 +63,12 @@ def test_calls_end_in_any_order_and_more_may_be_put_among_them() -> None:
             waiting.append((["d"], ["echo", "2"]))
 
     assert sorted(found) == [(["a", "b"], 0, b"1\n"), (["c"], None, b""), (["d"], 0, b"2\n")]
+
+
+def test_so_many_calls_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "finish_each", lambda _, at_once: iter([at_once]))
+
+    assert [*engine().calls(deque(), 5)] == [32]
 
 
 def test_without_time_left_nobody_is_asked_and_each_host_is_said_to_be() -> None:

@@ -73,6 +73,6 @@ class Engine(Noun):
 
     def take(self, host: str, answer: bytes, said: str, has: str = "") -> None:
         """A host's answer, or the cause that there is none; `has` is the GPU that its cluster knows there."""
-        if not answer.strip() or not self.reader.stream(BytesIO(answer), f"{host}'s answer", host, has):
+        if not self.reader.stream(BytesIO(answer), f"{host}'s answer", host, has):
             absent = programs.is_absent(os.path.basename(self.command[0]), said)
             self.reader.unanswered(host, "NO_TORCHPICK" if absent else "NO_ANSWER", said)
