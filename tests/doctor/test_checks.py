@@ -240,6 +240,8 @@ def test_torch_in_several_folders_records_and_by_two_installers() -> None:
     assert finding.advice == "keep one: `conda remove pytorch libtorch`, then install torch again"
     by_conda = both._replace(distributions=(distribution("torch", "2.9.1", installer="conda"),))
     assert list(presence.twice(subject(here=by_conda))) == []
+    # An image may leave out what says that it is installed.
+    assert list(presence.twice(subject(here=both._replace(distributions=())))) == []
 
 
 @pytest.mark.parametrize("name", ["pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu"])
