@@ -27,8 +27,8 @@ def test_what_stands_before_a_message_is_taken_off(front: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "INFORMATION", "12 GPUs", "-x", "[__init__.py]", "(no pid here)", "Nov 22", "12:", "rank", "2026-11-22", "ERROR",
-        "WARNING:", "-",
+        "INFORMATION", "12 GPUs", "-x", "[__init__.py]", "(no pid here)", "Nov 22", "12:", "rank", "2026-11-22",
+        "ERROR", "WARNING:", "-",
     ],
 )  # fmt: skip
 def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: str) -> None:
