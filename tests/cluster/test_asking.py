@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -105,6 +106,23 @@ def test_a_pod_is_read_once_and_one_that_nobody_asked_for_not_at_all() -> None:
     kubernetes_nodes.detect("", stand.engine)
 
     assert [text for text, _ in stand.asked if "logs" in text] == [f"{KUBECTL} logs p0"] * 3
+
+
+def test_the_pods_are_looked_at_each_second_until_all_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    pods = Pods()
+    looks = [[f"{place} p0 {phase}  " for place in (0, 1, 2)] for phase in ("Pending", "Running", "Succeeded")]
+
+    def answer(words: Sequence[str]) -> ChildResult:
+        pods.pods = tuple(looks.pop(0)) if "pods" in words else ()
+        return pods(words)
+
+    stand = StandIn(answer, image="x", left_s=10.5)
+    kubernetes_nodes.detect("", stand.engine)
+
+    assert slept == [1.0, 1.0, 0]
+    assert stand.found == dict.fromkeys(("g0", "g1", "g2"), "sm_80")
 
 
 @pytest.mark.parametrize("left_s", [10.0, 0.0])
