@@ -67,6 +67,7 @@ def test_a_path_alone_says_nothing(url: str) -> None:
         ("https://me:secret@Mirror.example:8443/pytorch/wh%6C/cu126", MIRROR),
         ("https://mirror.example/whl/cu126/torch/", "flat+https://mirror.example:443/whl"),
         ("file:///srv/wheels/cu126", "file:///srv/wheels"),
+        ("https://mirror.example/%C3%A9%zz/cu126", "https://mirror.example/\u00e9%zz"),
     ],
 )
 def test_what_is_below_the_given_base_is_the_wheel_host(url: str, base: str) -> None:
@@ -81,6 +82,8 @@ def test_what_is_below_the_given_base_is_the_wheel_host(url: str, base: str) -> 
         ("https://mirror.example/pytorch/whl", MIRROR),
         ("http://mirror.example:8443/pytorch/whl", MIRROR),
         ("https://mirror.example/x", ""),
+        ("https://mirror.example/a/x", "https://mirror.example/a%zz"),
+        ("https://mirror.example/azz/x", "https://mirror.example/a%zz"),
     ],
 )
 def test_what_lies_beside_the_base_is_not(url: str, base: str) -> None:

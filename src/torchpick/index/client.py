@@ -307,7 +307,7 @@ def _gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         for chunk in chunks:
             data = chunk
-            while data and not inflater.eof:
+            while data:
                 yield inflater.decompress(data, _CHUNK)
                 data = inflater.unconsumed_tail
     except zlib.error as error:

@@ -178,4 +178,7 @@ def test_install_says_it_in_the_terms_of_the_table(published: World) -> None:
     assert answer["exit"] == 3
     assert answer["verify"]["torch"] == "2.14.1+cu126"
     assert answer["verify"]["ran"][0]["gpu"] == 0
-    assert "no kernel image" in answer["error"]["text"]
+    error = answer["error"]
+    assert (error["code"], error["hint"]) == ("VERIFY", "`torchpick doctor` looks for the cause")
+    assert error["text"].startswith("torch 2.14.1+cu126 does not compute here: GPU 0, sm_61: ")
+    assert "no kernel image" in error["text"]
