@@ -392,7 +392,10 @@ def test_a_proxy_whose_library_is_missing_cannot_be_used(monkeypatch: pytest.Mon
         connection.pool("socks5://p.example", connection.certificates({}), httpcore.SyncBackend())
 
 
-def test_without_a_proxy_there_are_a_few_connections_to_servers() -> None:
+def test_without_a_proxy_there_are_a_few_connections_to_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(httpcore, "ConnectionPool", lambda **words: made.append(words))
     backend, context = httpcore.SyncBackend(), connection.certificates({})
-    with connection.pool(None, context, backend) as made:
-        assert type(made) is httpcore.ConnectionPool
+    connection.pool(None, context, backend)
+
+    assert made == [{"ssl_context": context, "max_connections": 4, "network_backend": backend}]

@@ -88,6 +88,7 @@ USER, PASSWORD = "_USERNAME", "_PASSWORD"
     [
         (f"my-own.x={A}", {}, f"my-own.x={A}"),
         (f"mine={A}", {}, A),
+        ("wheels", {"UV_INDEX__USERNAME": "u"}, "wheels"),
         (
             f"mine={A}",
             {"UV_INDEX_MINE_USERNAME": "u", "UV_INDEX_MINE_PASSWORD": "p/@"},

@@ -167,6 +167,13 @@ def test_as_much_is_kept_as_would_be_downloaded(whole: int, requests: int, monke
     assert source.requests == requests
 
 
+def test_the_end_of_a_large_file_is_kept_whatever_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "WHOLE", 100)
+    server = Server(in_turn(part("bytes 60-89/90", DATA[60:90])))
+
+    assert server.source().read(60, 30) == DATA[60:90]
+
+
 @pytest.mark.parametrize(("size", "requests"), [(100, 1), (101, 0)])
 def test_a_server_without_ranges_sends_no_more_than_that(
     size: int, requests: int, monkeypatch: pytest.MonkeyPatch
@@ -281,6 +288,13 @@ def test_an_answer_that_is_longer_than_it_says_is_read_no_further() -> None:
     assert (server.taken, server.closed) == (5, 2)
 
 
+def test_a_first_answer_is_no_longer_than_it_says() -> None:
+    Server(in_turn(part("bytes 0-9/10", b"0123456789", b""))).source()
+    for extra in ((b"0123456789", b"x"), (b"0123456789x",)):
+        with pytest.raises(IntegrityError, match="sent more than was asked for"):
+            Server(in_turn(part("bytes 0-9/10", *extra))).source()
+
+
 def breaks_off(after: int) -> Callable[[dict[str, str]], Given]:
     """A server whose answers end after so many bytes, but for the first."""
     whole = kind()
@@ -327,7 +341,8 @@ CHANGED = f"{NAME} changed while it was read"
         (part("bytes 0-1033/200001"), IntegrityError, CHANGED),
         *[(part(f"bytes {sent}/200000"), RangesUnsupportedError,
            f"{NAME}: asked for bytes 0-1033, the server sent {sent}") for sent in ("1-1033", "0-1034", "0-1032")],
-        *[((200, {"content-range": f"bytes {sent}/200000"}, []), IntegrityError, CHANGED) for sent in ("0-9", "0-1")],
+        *[((200, {"content-range": f"bytes {sent}/200000"}, []), IntegrityError, CHANGED)
+          for sent in ("0-9", "0-1033")],
         *[((status, {}, []), NetworkError, f"{NAME}: the server answered {status}") for status in (201, 207, 413, 417)],
     ],
 )  # fmt: skip

@@ -247,6 +247,14 @@ def test_the_metadata_of_torch_names_its_tritons(tmp_path: Path) -> None:
     made.close()
 
 
+def test_metadata_that_is_not_utf_8_is_read_as_far_as_it_is() -> None:
+    answer = SimpleNamespace(status=200, body=b"Author: J\xf6rg")
+    client = cast("Client", SimpleNamespace(get=lambda url, *, absent: answer if absent else url))
+    [link] = links(wheel("1.0"))
+
+    assert UserIndex(IndexPlaces(()), client).metadata(link._replace(metadata="")) == "Author: J\ufffdrg"
+
+
 def test_bundled_pips_are_read_in_order_and_those_that_are_none_are_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
