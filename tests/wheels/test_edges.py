@@ -182,7 +182,7 @@ def test_more_containers_than_any_library_has_are_refused(monkeypatch: pytest.Mo
     monkeypatch.setattr(fatbin, "MOST_CONTAINERS", 2)
     assert len([*fatbin.scan(making.module("sm_80") * 2)]) == 2
     with pytest.raises(WheelLayoutError, match="more than 2 code containers"):
-        [*fatbin.scan(making.module("sm_80") * 3)]
+        list(fatbin.scan(making.module("sm_80") * 3))
 
 
 def test_an_entry_of_a_container_has_a_header_of_whole_words() -> None:
