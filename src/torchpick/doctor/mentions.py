@@ -107,4 +107,4 @@ def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
     for found in islice(re.finditer(expression, text), _MOST_MATCHES):
         line = text.rfind("\n", 0, found.start()) + 1
         if not re.search(wanted, text[max(line, found.start() - _MOST_BEFORE) : found.start()]):
-            yield (found[found.lastindex or 0] or "").strip()
+            yield found[found.lastindex or 0].strip()
