@@ -105,6 +105,21 @@ def test_a_torch_that_is_published_is_not_what_is_missing_where_its_companion_is
     assert "not published" not in said
 
 
+@pytest.mark.parametrize(
+    ("platform", "oldest"),
+    [("linux-x86_64", "1.7.1"), ("windows-x86_64", "2.13.0")],  # there they are of AMD's own index alone
+)
+def test_a_gpu_that_no_build_has_code_for_is_told_since_when(
+    platform: str, oldest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["url", "--gpu", "gfx803", "--platform", platform, "--python", "3.12"]) == 3
+
+    said = (
+        f"hint: no published build from torch {oldest} on is known to run on gfx803: an older release, or torch built"
+    )
+    assert said in capsys.readouterr().err
+
+
 def test_gpus_of_a_kind_are_counted_over_all_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def hosts(prefix: str, arch: str, driver: str, count: int) -> list[dict[str, object]]:
         gpus = [{"arch": arch, "index": place} for place in range(2)]
