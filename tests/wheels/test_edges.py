@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator
-from zipfile import ZipInfo
+from zipfile import BadZipFile, ZipInfo
 
 import pytest
 
@@ -14,7 +16,7 @@ from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.wheels import archive, fatbin, librarycode, listed, wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.librarycode import Library, texts
+from torchpick.wheels.librarycode import Library, Modules, texts
 from torchpick.wheels.readings import SAMPLE, WHOLE, Allowance, Reading
 
 
@@ -112,6 +114,63 @@ def test_what_will_be_streamed_is_announced_once_with_its_place_and_its_end() ->
     made.expect([second], 7)
     made.read(first, 400)
     assert source.expected[1:] == [([ends[1]], 7), ([ends[0]], 1 << 20)]
+
+
+class Raising(Bytes):
+    """A source of which reading fails, in the ways that zipfile fails of what is damaged."""
+
+    error: Exception | None = None
+
+    def read(self, offset: int, length: int) -> bytes:
+        if self.error is not None:
+            raise self.error
+        return super().read(offset, length)
+
+
+DAMAGE = (BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OSError, RuntimeError, ValueError)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_whatever_fails_in_an_archive_names_it(kind: type[Exception]) -> None:
+    source = Raising(making.wheel({"a.so": b"x" * 400}))
+    made = Archive(source)
+    source.error = kind("how it is")
+
+    with pytest.raises(WheelLayoutError, match=r"^is not a readable zip archive: ."):
+        Archive(source)
+    with pytest.raises(IntegrityError, match=r"a\.so is damaged: how it is"):
+        made.read(made.members()[0], 400)
+
+
+@pytest.mark.parametrize(
+    ("sections", "holds_code"),
+    [
+        ({".nv_fatbin": making.module("sm_80")}, True),
+        ({".nv_fatbin": making.module("compute_80")}, True),
+        ({".data": making.module("sm_80")}, True),
+        ({".data": making.module("compute_80")}, True),
+        ({".data": b"text"}, False),
+        ({".nv_fatbin": making.module("lto_80")}, False),
+    ],
+)
+def test_a_library_holds_code_wherever_it_lies_and_of_either_kind(sections: dict[str, bytes], holds_code: bool) -> None:
+    assert librarycode.of_buffer(making.elf(sections), "x.so").holds_code is holds_code
+
+
+NEVER = (
+    "__nv_relfatbin", ".eh_frame", ".eh_frame_hdr", ".gcc_except_table", ".debug", ".debug_info", ".comment", ".dynstr",
+    ".pdata", ".xdata", ".reloc", ".rsrc",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_no_program_keeps_code_in_the_sections_of_compilers_and_linkers(name: str) -> None:
+    assert not librarycode.of_buffer(making.elf({name: making.module("sm_80")}), "x.so").holds_code
+    assert librarycode.of_buffer(making.elf({f".own{name}": making.module("sm_80")}), "x.so").holds_code
+
+
+def test_a_bare_cubin_is_one_module() -> None:
+    assert librarycode.of_buffer(making.cubin(90), "x.cubin").code.modules == (Modules((Arch("sm", 9, 0),), (), 1),)
 
 
 def test_the_directory_of_an_archive_may_have_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:

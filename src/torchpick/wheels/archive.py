@@ -43,9 +43,9 @@ class _RangedFile(io.RawIOBase):
         self._position = place
         return place
 
-    def read(self, count: int | None = -1) -> bytes:
+    def read(self, count: int = -1) -> bytes:
         left = max(0, self._source.size - self._position)
-        size = left if count is None or count < 0 else min(count, left)
+        size = left if count < 0 else min(count, left)
         if size > MOST_DIRECTORY:
             raise WheelLayoutError(f"has a directory of {size} bytes", hint=_HINT)
         data = self._source.read(self._position, size)

@@ -172,7 +172,7 @@ def _group(header: bytes) -> Images | None:
         return None
     count, table = _GROUP_TABLE.unpack_from(header, _ENTRY.size)
     end = _ENTRY.size + table
-    if end > len(header) or count > MOST_ENTRIES:
+    if end > len(header):
         return None
     entries: list[CodeEntry] = []
     for _ in range(count):
