@@ -1,0 +1,163 @@
+"""What is said of a THING that cannot be read, from where a reading comes, and what the table takes of a torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.wheels import making
+from tests.wheels.test_archive import Bytes
+from tests.wheels.test_rows import LINUX, links, torch
+from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
+from torchpick.wheels import thing, wheel
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.librarycode import texts
+from torchpick.wheels.readings import FLAGS, WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.thing import How
+
+URL = "https://me:secret@host.example/a%2Bb-1.0-py3-none-any.whl"
+SHOWN = "https://me:****@host.example/a%2Bb-1.0-py3-none-any.whl"
+HASH = "ab" * 32
+
+
+@pytest.mark.parametrize("name", [f"gone{end}" for end in (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".ZIP")])
+def test_a_name_with_the_end_of_a_file_is_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WheelError) as caught:
+        thing.read(name, How())
+    assert (caught.value.message, caught.value.code) == (f"no such file: {name}", "NOT_FOUND")
+    assert caught.value.hint == "check the path; `--from FOLDER` reads a folder's wheels"
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "kind", "message"),
+    [
+        ("", How(), UsageError, "an empty name cannot be inspected"),
+        ("a\0b", How(), UsageError, "an empty name cannot be inspected"),
+        ("https://me:secret@[x/", How(), UsageError, "`https://me:****@[x/` is not a valid URL"),
+        ("ftp://x/y.whl#z", How(), UsageError, "`ftp://x/y.whl`: only http, https and file addresses can be read"),
+        (f"{URL}#x", How(offline=True), UsageError, f"`{SHOWN}` is on the web"),
+        ("pkg==1", How(offline=True), UsageError, "`pkg==1` must be looked up on an index"),
+        ("file:///nowhere/x-1.0-py3-none-any.whl#y", How(), WheelError,
+         "file:///nowhere/x-1.0-py3-none-any.whl is not a file"),
+        ("https://x/torch-1.0.tar.gz", How(), WheelLayoutError,
+         "torch-1.0.tar.gz is source: its GPU code depends on how it is built"),
+    ],
+)  # fmt: skip
+def test_why_a_thing_cannot_be_read(name: str, how: How, kind: type[TorchpickError], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        thing.read(name, how)
+    assert (type(caught.value), caught.value.message) == (kind, message)
+
+
+def test_what_is_wrong_with_a_files_bytes_names_the_file_once(tmp_path: Path) -> None:
+    file, source, text = tmp_path / "x.whl", tmp_path / "x.tar.gz", tmp_path / "x.so"
+    file.write_bytes(b"PK")
+    source.write_bytes(b"")
+    text.write_bytes(b"text")
+
+    for path, message in (
+        (file, f"{file}: is not a readable zip archive: "),
+        (source, "x.tar.gz is source: "),
+        (text, f"{text} is neither a wheel nor a library"),
+    ):
+        with pytest.raises(WheelError) as caught:
+            thing.read(str(path), How())
+        assert caught.value.message.startswith(message)
+        assert caught.value.message.count("x.") == 1
+
+
+READ = Reading("elsewhere", WHOLE, complete=True, size=9, bytes_read=7, requests=3, sha256=HASH)
+
+
+class Shelf:
+    """Has one reading or none, and writes down what it is asked and given."""
+
+    def __init__(self, held: Reading | None) -> None:
+        self.held, self.asked, self.kept = held, list[object](), list[object]()
+
+    def find(self, *question: object) -> Reading | None:
+        self.asked.append(question)
+        return self.held
+
+    def keep(self, *given: object) -> None:
+        self.kept.append(given)
+
+
+def test_what_was_read_before_costs_nothing_now_and_what_another_computer_reads_is_kept() -> None:
+    before, new, allowance = Shelf(READ), Shelf(None), Allowance(5)
+
+    def elsewhere(url: str, how: How) -> Reading:
+        assert (url, how.depth) == (f"{URL}#sha256={HASH}", WHOLE)
+        return READ
+
+    for shelf, cost in ((before, {"bytes_read": 0, "requests": 0}), (new, {})):
+        how = How(WHOLE, readings=cast(Readings, shelf), elsewhere=elsewhere, allowance=allowance)
+        found = thing.read(f"{URL}#sha256={HASH}", how)
+
+        assert found == READ._replace(target=SHOWN, **cost)  # type: ignore[arg-type]
+        assert shelf.asked == [(f"{URL}#sha256={HASH}", HASH, WHOLE, allowance)]
+    assert before.kept == []
+    assert new.kept == [(f"{URL}#sha256={HASH}", READ._replace(target=SHOWN))]
+
+
+[LINK] = links(torch("2.15.0+cu132"))
+
+
+def released(data: bytes) -> Reading:
+    return wheel.of_release(Archive(Bytes(data)), LINK)
+
+
+def test_of_a_release_its_flags_its_small_libraries_and_its_headers_are_read() -> None:
+    linalg = making.library(making.module("sm_80"))
+    more = {
+        "torch/lib/libtorch_nvshmem.so": making.library(making.module("sm_90")),
+        "torch/lib/torch_cuda_linalg.dll": linalg,
+        "torch/lib/libtorch_cuda_linalg.so": making.elf({".text": b"x"}),
+        "torch/lib/libtorch_cuda.so": linalg,
+        "torch/lib/libtorch_cuda_linalg.so.1": linalg,
+    }
+    found = released(making.torch_wheel("sm_80 sm_90", more=more))
+
+    assert [(one.path, texts(one.sass)) for one in found.libraries] == [
+        ("torch/lib/libtorch_nvshmem.so", ["sm_90"]), ("torch/lib/torch_cuda_linalg.dll", ["sm_80"]),
+    ]  # fmt: skip
+    assert (texts(found.flags), found.depth, found.version) == (["sm_80", "sm_90"], FLAGS, "2.15.0+cu132")
+    assert (found.target, found.file, found.sha256) == (LINK.file, LINK.file, LINK.sha256)
+    assert found.metadata == "Metadata-Version: 2.1\nName: torch\n"
+    assert released(making.torch_wheel(None, cuda=None, more=more)).libraries == ()
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "hint"),
+    [
+        (making.wheel({"x.py": b""}), "contains no torch/version.py", "it is not a PyTorch wheel that torchpick knows"),
+        (making.torch_wheel(None), "names no architectures", "run `torchpick inspect --deep` to read its libraries"),
+        (making.torch_wheel(None, cuda=None, more={"torch/version.py": making.version_py("2.9", None, "7.2.1")}),
+         "names no architectures", "run `torchpick inspect --deep` to read its libraries"),
+    ],
+    ids=["no torch", "no flags", "no flags of AMD's"],
+)  # fmt: skip
+def test_why_a_release_is_not_taken(data: bytes, message: str, hint: str) -> None:
+    with pytest.raises(WheelLayoutError) as caught:
+        released(data)
+    assert (caught.value.message, caught.value.hint) == (f"{LINK.file} {message}", hint)
+
+
+def test_a_torch_whose_version_file_is_not_utf_8_is_one() -> None:
+    version = b"# J\xf6rg\n" + making.version_py("2.15.0+cu132", "13.2")
+    found = wheel.torch_of(Archive(Bytes(making.torch_wheel("sm_80 sm_90", more={"torch/version.py": version}))))
+
+    assert found is not None
+    assert (found.version, found.cuda, texts(found.flags)) == ("2.15.0+cu132", "13.2", ["sm_80", "sm_90"])
+    assert LINUX in LINK.file
+
+
+def test_the_headers_of_metadata_end_before_the_description_on_any_system() -> None:
+    for text in ("A: b\nC: d\n\nText\n\nmore", "A: b\r\nC: d\r\n\r\nText\r\n"):
+        assert wheel.headers_of(text) == "A: b\nC: d"
+    members = {"x-1.dist-info/METADATA": b"J\xf6rg", "pkg/y-1.dist-info/METADATA": b"other"}
+    assert wheel.metadata_of(Archive(Bytes(making.wheel(members)))) == "J\ufffdrg"
+    assert wheel.metadata_of(Archive(Bytes(making.wheel({"x-1.dist-info/RECORD": b""})))) is None
