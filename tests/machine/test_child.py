@@ -9,6 +9,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,75 @@ def test_a_signal_that_is_ignored_here_still_ends_a_child(number: signal.Signals
     each.stop()
 
     assert (each.status, each.answer) == (-number, b"")
+
+
+def shell(script: str, *, most: int = 1 << 20) -> child.ChildResult:
+    return child.run(["/bin/sh", "-c", script], {"PATH": os.defpath}, PATIENCE_S, most=most)
+
+
+def test_of_a_longer_answer_the_beginning_counts_and_of_what_is_said_the_end() -> None:
+    assert shell("printf 12345; printf abcde >&2; exit 3", most=5) == (3, b"12345", b"abcde")
+    assert shell("printf 12345; printf abcdefgh >&2", most=5) == (0, b"12345", b"defgh")
+    longer = shell("printf 123456; exec sleep 600", most=5)
+    assert (longer.status, longer.answer) == (None, b"12345")
+
+
+def test_one_that_closes_its_answer_is_still_heard(tmp_path: Path) -> None:
+    go_on = tmp_path / "go-on"
+    os.mkfifo(go_on)
+    each = child.start(["/bin/sh", "-c", f"exec >&-; echo first >&2; read word <{go_on}; echo later >&2"], {})
+    until = time.monotonic() + PATIENCE_S
+    while len(each.fds) > 1 or each.talk != b"first\n":
+        assert time.monotonic() < until
+        processes.wait([each], time.monotonic())
+    assert not each.finished
+    go_on.write_text("word\n")
+
+    assert child.finish(each, PATIENCE_S) == (0, b"", b"first\nlater\n")
+
+
+def test_one_that_closes_all_and_stays_is_ended() -> None:
+    each = child.start(["/bin/sh", "-c", "exec >&- 2>&-; exec sleep 600"], {"PATH": os.defpath})
+
+    assert child.finish(each, PATIENCE_S).status == -signal.SIGKILL
+
+
+@contextmanager
+def without_streams() -> Iterator[None]:
+    """This process without its standard streams; what is left open in their place is an error."""
+    kept = [os.dup(fd) for fd in (0, 1, 2)]
+    try:
+        for fd in (0, 1, 2):
+            os.close(fd)
+        yield
+        for fd in (0, 1, 2):
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(fd)
+    finally:
+        for fd, copy in enumerate(kept):
+            os.dup2(copy, fd)
+            os.close(copy)
+
+
+def test_without_standard_streams_of_our_own_a_child_is_heard() -> None:
+    with without_streams():
+        heard = shell("read word; echo answer; echo said >&2")
+
+    assert heard == (0, b"answer\n", b"said\n")
+
+
+@pytest.mark.fork
+@pytest.mark.usefixtures("forkable")
+def test_without_standard_streams_what_a_fork_prints_is_not_its_answer() -> None:
+    def work() -> bytes:
+        os.write(1, b"printed")
+        return b"answer\n"
+
+    with without_streams():
+        each = child.fork(work, PATIENCE_S)
+        heard = child.finish(each, PATIENCE_S)
+
+    assert (heard.answer, heard.talk) == (b"answer\n", b"printed")
 
 
 @pytest.mark.fork

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import sys
+import sysconfig
 import time
 import venv
 from pathlib import Path
@@ -167,10 +168,27 @@ class TestEnvironments:
         monkeypatch.setattr(interpreter, "tool_environment", lambda _prefix: "pipx")
         found = choose(None, world(tmp_path, PATH=f"{environment}/bin"))
         assert found.python.executable == str(environment / "bin/python3")
-        assert "python3 on PATH" in found.python.source
+        assert found.python.source == (
+            f"{environment}/bin/python3 on PATH (torchpick itself runs in a pipx environment)"
+        )
         nothing = choose(None, world(tmp_path, PATH=str(tmp_path)))
-        assert nothing.python.executable is None
-        assert "pipx" in nothing.python.source
+        own = interpreter.own()
+        source = "the version of torchpick's own pipx environment, as there is no Python on PATH"
+        assert nothing.python == own.python._replace(executable=None, source=source)
+        assert nothing.platform == own.platform
+
+    def test_one_on_path_that_does_not_start_gives_way_to_the_next(
+        self, environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(interpreter, "tool_environment", lambda _prefix: "pipx")
+        broken = script(tmp_path / "python3", "exit 1")
+        (tmp_path / "python").symlink_to(environment / "bin" / "python")
+
+        assert choose(None, world(tmp_path, PATH=str(tmp_path))).python.executable == str(tmp_path / "python")
+        (tmp_path / "python").unlink()
+        found = choose(None, world(tmp_path, PATH=str(tmp_path)))
+        assert broken.exists()
+        assert found.python.executable is None
 
 
 @pytest.mark.parametrize(
@@ -215,12 +233,39 @@ def answer(**more: object) -> bytes:
         ({"system": "win32", "cpu": "arm64", "libc": None}, "cp312", ("windows", "arm64", None, None)),
         ({"system": "darwin", "cpu": "arm64", "libc": None}, "cp312", ("macos", "arm64", None, None)),
         ({"libc": "glibc 2.17 (something)"}, "cp312", ("linux", "x86_64", None, None)),
+        ({"libc": "other 2.17"}, "cp312", ("linux", "x86_64", None, None)),
+        ({"cpu": "arm64", "wide": False}, "cp312", ("linux", "armv7l", "2.36", "glibc")),
+        ({"cpu": "AMD64", "soabi": None, "libc": ""}, "cp312", ("linux", "x86_64", None, None)),
+        ({"cpu": "ppc64le", "wide": False}, "cp312", ("linux", "ppc64le", "2.36", "glibc")),
+        ({"system": "cygwin", "cpu": "x86-64", "libc": None}, "cp312", ("windows", "x86_64", None, None)),
+        ({"system": "darwin", "cpu": "aarch64", "libc": None}, "cp312", ("macos", "arm64", None, None)),
+        ({"system": "win32", "cpu": "win32", "libc": None}, "cp312", ("windows", "i686", None, None)),
+        ({"system": "freebsd14", "cpu": "amd64", "libc": None}, "cp312", ("freebsd", "x86_64", None, None)),
     ],
 )
 def test_what_an_interpreter_says_of_itself(more: dict[str, object], tag: str, platform: tuple[object, ...]) -> None:
     found = interpreter.parse(layout.answer(answer(**more)), "/usr/bin/python", "given")
     assert found.python.tag == tag
     assert tuple(found.platform) == (*platform, None)
+
+
+def test_the_name_of_this_python_tells_musl_where_the_system_tells_no_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    names = {"SOABI": "cpython-312-x86_64-linux-musl"}
+    monkeypatch.setattr(sysconfig, "get_config_var", names.get)
+    for error in (AttributeError, ValueError, OSError):
+
+        def unknown(_: str, error: type[Exception] = error) -> str:
+            raise error
+
+        monkeypatch.setattr(os, "confstr", unknown)
+        assert interpreter.own().platform.libc == "musl"
+    names.clear()
+    assert interpreter.own().platform.libc is None
+    monkeypatch.setattr(os, "confstr", lambda name: "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None)
+    assert interpreter.own().platform.glibc == "2.36"
 
 
 @given(st.binary(max_size=100))
