@@ -217,7 +217,33 @@ def test_where_it_fails_its_last_words_are_the_error(installer: str, tmp_path: P
     assert lines == [f"{installer} could not resolve the requirements:", *(f"line {i}" for i in range(5, 21))]
 
 
-@pytest.mark.parametrize("text", ["packages = 3", "[[packages]]\nversion = '1'\n", "[", "packages = ['x']"])
-def test_a_lock_that_is_none_is_said(text: str) -> None:
-    with pytest.raises(InstallerError, match="uv's lock is not valid"):
-        reporting.locked(text)
+def test_a_long_answer_is_heard_whole(tmp_path: Path) -> None:
+    script = "head -c 3000000 /dev/zero | tr '\\0' x"
+
+    assert run.capture(stand_in(tmp_path, script), ENVIRON).out == "x" * 3_000_000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to all processes of the console")
+@pytest.mark.parametrize(
+    ("terminal", "in_front", "forwarded"),
+    [(0, True, False), (1, True, False), (2, True, False), (2, False, True), (None, True, True)],
+)
+def test_ctrl_c_goes_on_to_the_installer_where_no_terminal_has_sent_it_there_too(
+    terminal: int | None, in_front: bool, forwarded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def group_in_front(stream: int) -> int:
+        if stream != terminal:
+            raise OSError(25, "not a terminal")
+        return os.getpgrp() if in_front else os.getpgrp() + 1
+
+    monkeypatch.setattr(os, "tcgetpgrp", group_in_front)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
+    ends = "trap 'got=1' INT; trap 'exit $((5 + ${got:-0}))' TERM"
+    try:
+        ended = run.run(
+            stand_in(tmp_path, f"{ends}; kill -INT $PPID; kill -TERM $PPID; while :; do sleep 0.01; done"), ENVIRON
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert ended == Ended(6 if forwarded else 5, interrupted=True)

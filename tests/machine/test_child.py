@@ -153,6 +153,11 @@ def test_of_a_longer_answer_the_beginning_counts_and_of_what_is_said_the_end() -
     assert (longer.status, longer.answer) == (None, b"12345")
 
 
+def test_a_path_that_no_system_can_have_is_not_started() -> None:
+    with pytest.raises(OSError, match="null byte"):
+        child.start(["/bin/sh\0"], {})
+
+
 def test_one_that_closes_its_answer_is_still_heard(tmp_path: Path) -> None:
     go_on = tmp_path / "go-on"
     os.mkfifo(go_on)
@@ -215,12 +220,12 @@ def test_without_standard_streams_what_a_fork_prints_is_not_its_answer() -> None
 @pytest.mark.usefixtures("forkable")
 def test_a_fork_that_raises_says_what(capfd: pytest.CaptureFixture[str]) -> None:
     def work() -> bytes:
-        raise SystemExit("no")
+        raise SystemExit("no\udc80")
 
     each = child.fork(work, 5.0)
     finish(each)
     each.stop()
-    assert (each.answer, each.talk, each.status) == (b"", b"SystemExit: no", 70)
+    assert (each.answer, each.talk, each.status) == (b"", b"SystemExit: no?", 70)
     assert capfd.readouterr() == ("", "")
 
 

@@ -19,7 +19,6 @@ from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 
-_MOST_BYTES = 64 << 20
 # Where PEP 751 lets a package come from, and what it has of a version control system beside the URL.
 _SOURCES = ("wheels", "archive", "sdist", "vcs", "directory")
 _VCS = ("type", "requested-revision", "commit-id", "subdirectory")
@@ -69,7 +68,7 @@ def said(command: Command, environ: Mapping[str, str]) -> str:
             raise refused(command.installer, heard)
         if not more:
             return heard.out
-        return text_of(report, _MOST_BYTES)
+        return text_of(report, run.MOST_BYTES)
 
 
 def refused(installer: str, heard: run.Heard) -> ResolverError:

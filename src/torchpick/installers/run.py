@@ -100,7 +100,8 @@ def run(command: Command, environ: Mapping[str, str], *, talk_only: bool = False
 
 # A resolution of hundreds of packages over a slow line; what takes longer hangs.
 ASK_S = 900.0
-_MOST_BYTES = 64 << 20
+# Of a report, which names every file with its hashes.
+MOST_BYTES = 64 << 20
 
 
 class Heard(Noun):
@@ -115,7 +116,7 @@ def capture(command: Command, environ: Mapping[str, str]) -> Heard:
     """Write its files, start it without a terminal, and return what it said; InstallerError where it hangs."""
     store.keep(command.files)
     try:
-        ended = child.run(command.argv, command.environ(environ), ASK_S, most=_MOST_BYTES)
+        ended = child.run(command.argv, command.environ(environ), ASK_S, most=MOST_BYTES)
     except OSError as error:
         raise _unstartable(command, error) from error
     if ended.status is None:

@@ -1,0 +1,170 @@
+"""What pip's report and uv's lock say of each package, and what is made of one that says anything else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchpick.errors import InstallerError
+from torchpick.installers import reporting
+from torchpick.installers.reporting import Item, ReportedFile
+from torchpick.installers.run import Heard
+
+SHA = "5" * 64
+WHEEL = "https://h.example/My_Lib-1.0-py3-none-any.whl"
+SOURCE = "https://h.example/my-lib-1.0.tar.gz"
+COMMIT = "c" * 40
+
+
+def of_pip(info: dict[str, Any], **more: Any) -> Item:
+    metadata = {"name": "My_Lib", "version": "1.0", **more.pop("metadata", {})}
+    (item,) = reporting.items(json.dumps({"install": [{"metadata": metadata, "download_info": info, **more}]}))
+    return item
+
+
+@pytest.mark.parametrize(
+    ("info", "more", "expected"),
+    [
+        (
+            {"url": WHEEL, "archive_info": {"hashes": {"sha256": SHA.replace("5", "A")}}},
+            {"metadata": {"requires_dist": ["torch>=2", "numpy"]}},
+            Item(
+                "my-lib", "1.0", WHEEL, ("torch>=2", "numpy"), "wheels", (ReportedFile(WHEEL, SHA.replace("5", "a")),)
+            ),
+        ),
+        ({"url": WHEEL}, {}, Item("my-lib", "1.0", WHEEL, (), "wheels", (ReportedFile(WHEEL),))),
+        (
+            {"url": f"{WHEEL}#x", "archive_info": None},
+            {"metadata": {"requires_dist": None}},
+            Item("my-lib", "1.0", f"{WHEEL}#x", (), "wheels", (ReportedFile(f"{WHEEL}#x"),)),
+        ),
+        (
+            {"url": SOURCE, "archive_info": {"hashes": {"md5": "0"}}},
+            {"is_direct": False},
+            Item("my-lib", "1.0", SOURCE, (), "sdist", (ReportedFile(SOURCE),)),
+        ),
+        (
+            {"url": SOURCE, "archive_info": {"hashes": {"sha256": SHA}}},
+            {"is_direct": True},
+            Item("my-lib", "1.0", SOURCE, (), "archive", (ReportedFile(SOURCE, SHA),)),
+        ),
+        (
+            {"url": "file:///srv/lib", "dir_info": {}},
+            {"is_direct": True},
+            Item("my-lib", "1.0", "file:///srv/lib", (), "directory", (ReportedFile("file:///srv/lib"),)),
+        ),
+        (
+            {"url": "https://h.example/lib", "vcs_info": {"vcs": "git", "commit_id": COMMIT}, "subdirectory": "py"},
+            {"is_direct": True},
+            Item(
+                "my-lib", "1.0", "https://h.example/lib", (), "vcs", (),
+                {"type": "git", "commit-id": COMMIT, "subdirectory": "py"},
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_a_package_of_pips_report(info: dict[str, Any], more: dict[str, Any], expected: Item) -> None:
+    assert of_pip(info, **more) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        (
+            f'[[packages.wheels]]\nurl = "{WHEEL}"\nsize = 5\nhashes = {{sha256 = "{SHA}"}}',
+            Item("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(WHEEL, SHA, 5),)),
+        ),
+        # The wheels are taken where there is a source too.
+        (
+            f'sdist = {{url = "{SOURCE}"}}\nwheels = [{{url = "{WHEEL}"}}, {{url = "{WHEEL}2"}}]',
+            Item("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(WHEEL), ReportedFile(f"{WHEEL}2"))),
+        ),
+        (
+            f'sdist = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA[1:]}"}}}}',
+            Item("my-lib", "1.0", SOURCE, source="sdist", files=(ReportedFile(SOURCE),)),
+        ),
+        (
+            f'archive = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA}"}}}}',
+            Item("my-lib", "1.0", SOURCE, source="archive", files=(ReportedFile(SOURCE, SHA),)),
+        ),
+        ("", Item("my-lib", "1.0", "", source="")),
+    ],
+)
+def test_a_package_of_uvs_lock(place: str, expected: Item) -> None:
+    assert reporting.locked(f'[[packages]]\nname = "My.Lib"\nversion = "1.0"\n{place}\n') == (expected,)
+
+
+def test_a_place_of_this_computer_and_a_repository_in_uvs_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = (tmp_path / "lib").as_uri()
+    (folder,) = reporting.locked('[[packages]]\nname = "lib"\ndirectory = {path = "lib"}\n')
+    vcs = f'{{type = "git", url = "https://h.example/lib", commit-id = "{COMMIT}", requested-revision = "v1"}}'
+    (repository,) = reporting.locked(f'[[packages]]\nname = "lib"\nvcs = {vcs}\n')
+
+    assert folder == Item("lib", "", here, source="directory", files=(ReportedFile(here),))
+    assert (repository.source, repository.version, repository.url) == ("vcs", "", "https://h.example/lib")
+    assert repository.vcs == {"type": "git", "commit-id": COMMIT, "requested-revision": "v1"}
+    assert reporting.locked("") == ()
+
+
+GOOD = {"metadata": {"name": "a", "version": "1"}, "download_info": {"url": "https://h.example/a.whl"}}
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "",
+        "[" * 100_000,
+        "{}",
+        "[]",
+        '{"install": [5]}',
+        '{"install": 5}',
+        '{"install": [{"metadata": {}, "download_info": {"url": "u"}}]}',
+        json.dumps({"install": [{**GOOD, "metadata": {"name": 5, "version": "1"}}]}),
+        json.dumps({"install": [{**GOOD, "download_info": {"url": "u", "archive_info": [5]}}]}),
+        json.dumps({"install": [{**GOOD, "download_info": {"url": "u", "vcs_info": []}}]}),
+    ],
+)
+def test_a_report_that_is_none_is_called_that(report: str) -> None:
+    with pytest.raises(InstallerError, match="pip's report is not valid") as caught:
+        reporting.items(report)
+    assert caught.value.hint == "`--installer uv`"
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "[",
+        "packages = 5",
+        "packages = [5]",
+        "[[packages]]",
+        "[[packages]]\nname = 5",
+        '[[packages]]\nname = "a"\nwheels = [5]',
+        '[[packages]]\nname = "a"\nvcs = 5',
+    ],
+)
+def test_a_lock_that_is_none_is_called_that(lock: str) -> None:
+    with pytest.raises(InstallerError, match="uv's lock is not valid") as caught:
+        reporting.locked(lock)
+    assert caught.value.hint == "`--installer pip`"
+
+
+@pytest.mark.parametrize(
+    ("installer", "heard", "words"),
+    [
+        ("uv", Heard(2, "not this", "because of that"), "because of that"),
+        ("pip", Heard(1, "a conflict", "ERROR: of this"), "a conflict\nERROR: of this"),
+        ("uv", Heard(-9, "not this", " \n"), "it exited with status -9"),
+        ("uv", Heard(2, "", "\n\n".join(map(str, range(20)))), "\n".join(map(str, range(4, 20)))),
+        ("uv", Heard(2, "", "see https://me:secret@h.example/"), "see https://me:****@h.example/"),
+    ],
+)
+def test_a_refusal_is_the_end_of_what_the_installer_said(installer: str, heard: Heard, words: str) -> None:
+    error = reporting.refused(installer, heard)
+
+    assert error.message == f"{installer} could not resolve the requirements:\n{words}"
+    assert (error.installer, error.exit_status) == (installer, max(heard.status, 1))
+    assert str(error.hint).startswith(f"the words are {installer}'s own; ")
