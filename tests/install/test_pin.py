@@ -11,6 +11,7 @@ import pytest
 
 from tests.install.test_cases import begun
 from torchpick.cli import main
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import pin
 
 MIRROR = "https://anna:s3cr3tword@mirror.example/whl"
@@ -217,3 +218,51 @@ def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pyte
 
     assert main(["extras", "--write", "mine.toml"]) == 1
     assert capsys.readouterr().err.startswith("error: mine.toml is not TOML: ")
+
+
+def test_the_project_to_pin_is_the_named_one_or_the_environments_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    own, other = mine / "pyproject.toml", tmp_path / "other.toml"
+    prefix = str(mine / ".venv")
+    monkeypatch.chdir(tmp_path)
+
+    assert pin.project_of(prefix, None) is None
+    own.write_text(PROJECT)
+    other.write_text(PROJECT)
+    assert pin.project_of(prefix, None) == str(own)
+    assert pin.project_of(prefix, "") is None
+    assert pin.project_of(prefix, "other.toml") == str(other)
+    with pytest.raises(TorchpickError) as missing:
+        pin.project_of(prefix, "none.toml")
+    assert missing.value.message == "there is no none.toml"
+
+
+def test_the_project_that_torchpick_runs_from_is_nobodys() -> None:
+    checkout = Path(__file__).resolve().parents[2]
+    project, prefix = str(checkout / "pyproject.toml"), str(checkout / ".venv")
+    if not Path(pin.__file__).resolve().is_relative_to(checkout):  # an installed one runs from no project
+        assert pin.project_of(prefix, None) == pin.project_of(prefix, project) == project
+        return
+
+    assert pin.project_of(prefix, None) is None
+    with pytest.raises(UsageError) as caught:
+        pin.project_of(prefix, project)
+    assert caught.value.message == f"{project} is the project that torchpick runs from"
+
+
+@pytest.mark.parametrize(("python", "named"), [(None, False), ("3.12", False), ("./python", True), ("python3", True)])
+def test_without_an_environment_only_one_that_is_named_is_meant(
+    python: str | None, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if named:
+        pin.check_named(python)
+    else:
+        with pytest.raises(UsageError, match="no environment is active") as caught:
+            pin.check_named(python)
+        assert caught.value.code == "NO_TARGET"
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
+    pin.check_named(python)
