@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from torchpick.cli import main
+from torchpick.install import env
 from torchpick.machine import computer
 from torchpick.machine.given import GivenFacts
-from torchpick.model.machine import Machine
+from torchpick.model.machine import Machine, Note
 
 
 def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +42,7 @@ def test_an_image_for_the_cpu_is_made_where_that_is_said(
 ) -> None:
     without_gpus(monkeypatch)
 
-    for words in (["--cpu"], ["--gpu", "none"], ["--backend", "cu126"]):
+    for words in (["--cpu"], ["--allow-cpu"], ["--gpu", "none"], ["--backend", "cu126"]):
         assert main(["env", "--shell", "dockerfile", "--offline", "--platform", "linux-x86_64", *words]) == 0, (
             capsys.readouterr()
         )
@@ -90,3 +91,17 @@ def test_no_setting_gets_a_line_of_its_own_among_a_jobs_variables(
         assert status == 0 or f"{name} holds a line break" in err
         assert all(line.startswith(("PIP_", "UV_")) and "=" in line for line in lines), (name, lines)
         monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(
+    ("image", "text"),
+    [
+        (False, "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"),
+        (True, "the image will hold a password: give it to the build as a secret instead"),
+    ],
+)
+def test_of_lines_with_a_password_it_is_said_what_to_do(image: bool, text: str) -> None:
+    lines = "export PIP_FIND_LINKS=https://{}h.example/whl\n"
+
+    assert env.password_notes(lines.format("me:secret@"), image=image) == (Note("PASSWORD_PRINTED", text),)
+    assert env.password_notes(lines.format(""), image=image) == ()
