@@ -54,6 +54,7 @@ def handed(
         (("torch", "torchvision"), {}, {"needs": {"torch"}}, []),
         (("torchvision",), {"no_deps": True}, {"no_deps": True}, []),
         (("numpy",), {}, {}, []),
+        (("./folder",), {}, {}, []),
         (("numpy",), {"there": {**PIP, "torch": "2.9.1+cu126"}}, {"needs": {"torch"}}, []),
         (
             ("vllm",),
