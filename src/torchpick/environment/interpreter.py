@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 from torchpick.environment.world import World, is_same, is_yours, named, program_of, upwards, which
 from torchpick.errors import TorchpickError, UsageError
@@ -188,8 +187,10 @@ def on_path(environ: Mapping[str, str]) -> list[str]:
 def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
     """Torchpick runs in a tool's environment of its own: the first working Python on PATH that is not this one."""
     for program in on_path(world.environ):
-        with suppress(TorchpickError):
+        try:
             return _ask(program, f"{program} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
+        except TorchpickError:
+            continue
     here = own()
     source = f"the version of torchpick's own {tool} environment, as there is no Python on PATH"
     return here._replace(python=here.python._replace(executable=None, source=source))
