@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from torchpick.cluster.engine import Call, Engine
 from torchpick.cluster.programs import ClusterError
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
+from torchpick.environment.processes import Running
 from torchpick.errors import UsageError
 
 SYSTEM = {"PATH": "/usr/bin:/bin"}
@@ -55,22 +57,34 @@ def test_a_program_may_print_more_than_a_detection_does() -> None:
 
 def test_calls_end_in_any_order_and_more_may_be_put_among_them() -> None:
     made = engine()
-    waiting: deque[Call] = deque([(["a", "b"], ["echo", "1"]), (["c"], ["sleep", "60"])])
+    waiting: deque[Call] = deque([(["a", "b"], ["echo", "1"]), (["c"], ["sh", "-c", "exit 3"])])
     found = []
-    for hosts, result in made.calls(waiting, 0.5):
+    for hosts, result in made.calls(waiting, 60):
         found.append((hosts, result.status, result.answer))
         if hosts == ["a", "b"]:
             waiting.append((["d"], ["echo", "2"]))
 
-    assert sorted(found) == [(["a", "b"], 0, b"1\n"), (["c"], None, b""), (["d"], 0, b"2\n")]
+    assert sorted(found) == [(["a", "b"], 0, b"1\n"), (["c"], 3, b""), (["d"], 0, b"2\n")]
 
 
-def test_so_many_calls_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(child, "finish_each", lambda _, at_once: asked.append(at_once))
-    engine().calls(deque(), 5)
+def test_so_many_calls_run_at_once_and_none_longer_than_its_limit_or_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
 
-    assert asked == [32]
+    def finish_each(begin: Callable[[], tuple[object, Running, float]], at_once: int) -> Iterator[int]:
+        for _ in range(2):
+            _, running, limit_s = begin()
+            running.stop()
+            limits.append(limit_s)
+        yield at_once
+
+    monkeypatch.setattr(child, "finish_each", finish_each)
+    made = engine(left_s=1000.0)
+    for limit_s in (5, 5000):
+        waiting: deque[Call] = deque([(["a"], ["true"]), (["b"], ["true"])])
+        assert str([*made.calls(waiting, limit_s)]) == "[32]"
+
+    assert limits[:2] == [5, 5]
+    assert all(500 < each <= 1000 for each in limits[2:])
 
 
 def test_without_time_left_nobody_is_asked_and_each_host_is_said_to_be() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.wheels import making
 from torchpick.doctor import binaries, depends, gpucode, gpusupport, loading, presence, remedy, surroundings
 from torchpick.doctor.binaries import GpuSupport, InspectedPackage, InspectedPackages, PartialLibrary
 from torchpick.doctor.depends import Demand
@@ -28,6 +30,7 @@ from torchpick.model.package import PackageFacts
 from torchpick.model.request import Request
 from torchpick.model.verdict import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
 from torchpick.session import Session
+from torchpick.wheels.judging import Judge
 
 HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
@@ -565,3 +568,13 @@ def test_each_objection_to_the_installed_build_is_told_once_for_all_its_gpus(
     gpus.torch = judged(*objections)
     gpus.machine = gpus.machine._replace(trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"))
     assert list(gpusupport.unsupported(gpus)) == []
+
+
+def test_a_library_of_torch_is_judged_for_the_gpus_whose_architecture_is_known(tmp_path: Path) -> None:
+    library = tmp_path / "torch" / "lib" / "libtorch_cuda_linalg.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(making.library(making.module("sm_90")))
+    gpus = (Gpu(0, "nvidia", "new", None), Gpu(1, "nvidia", "old", Arch.parse("sm_75")))
+    found = binaries.partial(TORCH._replace(folder=str(tmp_path)), gpus, Judge(CODE))
+
+    assert [(each.name, each.gpu) for each in found] == [("libtorch_cuda_linalg.so", 1)]
