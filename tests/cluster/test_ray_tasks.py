@@ -165,7 +165,8 @@ def test_the_end_of_what_was_said(said: object, line: str) -> None:
     assert ray.last_line(said) == line
 
 
-def test_without_ray_it_says_what_to_install() -> None:
+def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ClusterError) as caught:
         ray.found("x")
     assert caught.value.message == "the `ray` library is not installed for this Python"

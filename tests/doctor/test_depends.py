@@ -175,12 +175,13 @@ def test_or_that_of_its_name(name: str, cuda: str | None, home: Home) -> None:
     )
 
 
-def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installed(home: Home) -> None:
+@pytest.mark.parametrize("version", ["4.8.5", "4.8.5+cu130"])
+def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installed(version: str, home: Home) -> None:
     """Its Python, its platform, its glibc, and that it was withdrawn: only what it loads counts."""
-    home.add("ctranslate2", "4.8.5")
+    home.add("ctranslate2", version)
     row = Package(
         "ctranslate2",
-        "4.8.5",
+        version,
         (),
         "<3",
         ("cp27",),

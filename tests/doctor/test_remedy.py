@@ -427,15 +427,19 @@ def test_a_command_for_the_machine_itself_names_no_other(given: dict[str, str], 
 
 
 @pytest.mark.process
-def test_a_command_for_a_mac_names_no_macos(home: Home) -> None:
+@pytest.mark.parametrize(("broken", "end"), [(False, ""), (True, " --no-deps -- --force-reinstall")])
+def test_a_command_for_a_mac_names_no_macos(broken: bool, end: str, home: Home) -> None:
+    """Whose wheels have no label by which an installer could know another build."""
     home.torch("2.9.1", None, None).companion("torchvision", "0.22.0", codes="")
+    if broken:
+        (home.site / "torch" / "lib" / "libtorch_cpu.so").unlink()
     request = Request(platform="macos-arm64", macos="14.0", gpus=("M2",), python=home.python)
 
     found = examination.examine(Session(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
 
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")
-    assert words == "torchpick install torch==2.9.1 torchvision --gpu M2 --python HERE --backend cpu"
+    assert words == f"torchpick install torch==2.9.1 torchvision --gpu M2 --python HERE --backend cpu{end}"
 
 
 @pytest.mark.process
