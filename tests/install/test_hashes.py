@@ -296,3 +296,12 @@ def test_without_a_network_only_a_hash_that_is_known_names_a_file(
 
     assert set(found.files) == named
     assert all(wheel.sha256 for wheels in found.files.values() for wheel in wheels)
+
+
+@pytest.mark.parametrize("offline", [True, False])
+def test_no_page_is_read_on_a_mirror_that_nobody_vouches_for(offline: bool, tmp_path: Path) -> None:
+    request = A100._replace(index_base="http://mirror.example/whl", offline=offline)
+    session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path), "PIP_TRUSTED_HOST": "other.example"})
+
+    with pytest.raises(UsageError, match=r"http://mirror\.example/whl/cu\d+ is not secure"):
+        files.listed(session, session.pick())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 from torchpick.environment import toml
@@ -27,7 +28,7 @@ def check_mirror(own: OwnSettings, index_url: str, passed_on: Sequence[str] = ()
     trusted = [*own.environ.get("UV_INSECURE_HOST", "").split()]
     trusted += own.pip_words("trusted-host")
     trusted += [str(each) for file in own.uv_files for each in toml.texts(file.table.get("allow-insecure-host"))]
-    for word, following in zip(passed_on, (*passed_on[1:], ""), strict=False):
+    for word, following in pairwise((*passed_on, "")):
         option, mark, value = word.partition("=")
         trusted += [value if mark else following] if option in ("--trusted-host", "--allow-insecure-host") else []
     if not {host, f"{host}:{parts.port}", f"http://{host}", f"http://{host}:{parts.port}"} & {*map(str.lower, trusted)}:

@@ -97,7 +97,10 @@ def test_a_folder_and_a_repository_are_told_apart() -> None:
     place = {"type": "git", "commit-id": "c" * 40}
     made = hashes().locked(Item("d", "", "https://h.example/d", (), "vcs", (), place))
 
-    assert made.vcs == {**place, "url": "https://h.example/d"}
+    assert made == LockedPackage("d", "", "vcs", (), {**place, "url": "https://h.example/d"})
+    # uv's lock names its address as that of a file, too.
+    file = ReportedFile("https://h.example/d")
+    assert hashes().locked(Item("d", "", "https://h.example/d", (), "vcs", (file,), place)) == made
     with pytest.raises(UsageError, match="mine is a folder, which has no hash"):
         hashes().locked(Item("mine", "", "file:///srv/mine", (), "directory"))
 
