@@ -95,6 +95,16 @@ def test_torch_and_its_companions_as_releases_are_all_in_the_table(words: tuple[
     assert not question.is_of_family
 
 
+def test_releases_of_the_family_alone_are_no_environment() -> None:
+    question = asked("torch==2.9.1", "torchvision>=0.20", "torchaudio").question()
+
+    assert (question.wanted, question.wish.torch) == ((), "==2.9.1")
+    assert question.wish.companions == {"torchvision": ">=0.20", "torchaudio": ""}
+    whole = asked("torch")
+    whole.as_stack = True
+    assert [each.name for each in whole.question().wanted] == ["torch"]
+
+
 def test_files_and_groups_that_the_installer_reads_are_no_releases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

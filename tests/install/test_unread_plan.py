@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +14,10 @@ import torchpick
 from tests.doctor.homes import linking
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.loopback import Answer, Loopback
+from tests.fakes.resolver import Resolver
 from tests.fakes.tinywheel import TinyWheel
 from tests.installers.jobs import TARGET
+from tests.installers.test_cases import FLAGS
 from tests.wheels import making
 from torchpick.cli import main
 from torchpick.environment import requirements
@@ -22,6 +25,7 @@ from torchpick.environment.requirements import Given
 from torchpick.install import planning, unread
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.learning import Learner
+from torchpick.installers import run
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -429,3 +433,26 @@ def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_ov
     question = TargetQuestion(session, Order(asked.given, "pip"), asked, target, session.machine)
 
     assert [each.version for each in Learner(question).learn().facts["swift-train"].versions] == [taken]
+
+
+def test_a_version_that_the_resolver_takes_and_that_does_not_run_gives_way(
+    own: OwnIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80", version="2.0"), wheel("swift-ops", 13, "sm_80"))
+    uv = tmp_path / "uv"
+    uv.write_text(" ".join(FLAGS))
+    uv.chmod(0o755)
+    monkeypatch.setenv("UV", str(uv))
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"{own.server.url}/simple/")
+    monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
+    torch = {f"{number}+{backend}": [] for number in ("2.15.0", "2.14.1") for backend in ("cu126", "cu130", "cu132")}
+    packages = {"torch": torch, "swift-ops": {"2.0": ["torch"], "1.0": ["torch"]}}
+    monkeypatch.setattr(run, "capture", Resolver(packages))
+
+    def taken(*words: str) -> tuple[str, str]:
+        found = planned(capsys, "swift-ops", *words, *A100, "580.95.05", *LINUX)
+        return found["swift-ops"], found["torch"]
+
+    # Which CUDA it links is known once it is read: then torch gives way, or, where that may not, the version.
+    assert taken() == ("2.0", "2.14.1+cu126")
+    assert taken("torch==2.14.1+cu130") == ("1.0", "2.14.1+cu130")

@@ -16,7 +16,7 @@ def learn(asking: TargetQuestion, *, rehearse: bool = False) -> Learnt:
     `rehearse` says that the resolver is asked in any case where packages are.
     """
     if asking.is_of_family:
-        return Learnt(decided(asking.answer({}, everything=False), asking.session.knowledge.rules), {})
+        return Learnt(decided(asking.answer({}), asking.session.knowledge.rules), {})
     from torchpick.install.learning import Learner
 
     return Learner(asking, rehearse=rehearse).learn()

@@ -91,9 +91,9 @@ class TargetQuestion:
         more = self.asked.opaque or self.order.given.groups
         return names <= TRIO and not (placed or more or self.as_stack)
 
-    def answer(self, facts: Mapping[str, PackageFacts], *more: PackageDemand, everything: bool = True) -> Answer:
+    def answer(self, facts: Mapping[str, PackageFacts], *more: PackageDemand) -> Answer:
         """The answer with what is known of packages, and with more that an environment was found to need."""
-        return self.session.answer(self.question(*more), lambda: facts, everything=everything)
+        return self.session.answer(self.question(*more), lambda: facts)
 
     def question(self, *more: PackageDemand) -> Question:
         """Everything that binds."""
