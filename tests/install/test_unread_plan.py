@@ -445,7 +445,9 @@ def test_a_version_that_the_resolver_takes_and_that_does_not_run_gives_way(
     monkeypatch.setenv("UV", str(uv))
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"{own.server.url}/simple/")
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
-    torch = {f"{number}+{backend}": [] for number in ("2.15.0", "2.14.1") for backend in ("cu126", "cu130", "cu132")}
+    torch: dict[str, list[str]] = {
+        f"{number}+{backend}": [] for number in ("2.15.0", "2.14.1") for backend in ("cu126", "cu130", "cu132")
+    }
     packages = {"torch": torch, "swift-ops": {"2.0": ["torch"], "1.0": ["torch"]}}
     monkeypatch.setattr(run, "capture", Resolver(packages))
 
