@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.installers.jobs import TARGET
 from torchpick.decide.answer import StayingTorch
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
+from torchpick.environment.targets import Target
 from torchpick.errors import RequirementError
 from torchpick.install import asking
 from torchpick.install.asking import Order, TargetQuestion
@@ -195,3 +197,18 @@ def test_what_binds_is_what_is_asked_for_and_what_limits_it(tmp_path: Path) -> N
     assert [(each.name, each.specifier) for each in made.wish.limits] == [("torch", "<2.10"), ("scipy", "<2")]
     question.unjudged = frozenset({"known"})
     assert question.question().wanted == ()
+
+
+def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_machine_that_is_described() -> None:
+    here = Request(gpus=("sm_61",), driver="580.95.05", python=sys.executable)
+    order = Order(Given(("torch",)), only_planned=True)
+
+    mine = asking.planned(Session(here, {}), order)
+    assert mine.elsewhere is None
+    assert mine.target.python == sys.executable
+    assert set(mine.target.installed) <= {"pip"}
+    for request in (PASCAL, here._replace(platform="windows-x86_64"), here._replace(python="3.12")):
+        session = Session(request, {})
+        there = asking.planned(session, order)
+        assert there.elsewhere == session.machines[0]
+        assert there.target == Target(sys.executable, there.elsewhere.python.version, sys.prefix, ())

@@ -448,7 +448,9 @@ def test_a_version_that_the_resolver_takes_and_that_does_not_run_gives_way(
     torch: dict[str, list[str]] = {
         f"{number}+{backend}": [] for number in ("2.15.0", "2.14.1") for backend in ("cu126", "cu130", "cu132")
     }
-    packages = {"torch": torch, "swift-ops": {"2.0": ["torch"], "1.0": ["torch"]}}
+    own.add(wheel("swift-norm", 12, "sm_80", version="2.0"), wheel("swift-norm", 12, "sm_80"))
+    both = {"2.0": ["torch"], "1.0": ["torch"]}
+    packages = {"torch": torch, "swift-ops": both, "swift-norm": both}
     monkeypatch.setattr(run, "capture", Resolver(packages))
 
     def taken(*words: str) -> tuple[str, str]:
@@ -458,3 +460,6 @@ def test_a_version_that_the_resolver_takes_and_that_does_not_run_gives_way(
     # Which CUDA it links is known once it is read: then torch gives way, or, where that may not, the version.
     assert taken() == ("2.0", "2.14.1+cu126")
     assert taken("torch==2.14.1+cu130") == ("1.0", "2.14.1+cu130")
+    # Where no version does, that is the answer.
+    said = refused(capsys, "swift-norm", "torch==2.14.1+cu130", *A100, "580.95.05", *LINUX)
+    assert "swift-norm 1.0: links CUDA 12, and torch 2.14.1+cu130 is for CUDA 13.0" in said

@@ -47,7 +47,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     versions = learnt.versions
     wanted = [each.name for each in asking.wanted]
     brings = {name for name in TRIO if name in versions or stack.version(name) is not None}
-    if learnt.resolution is None and not asking.order.no_deps:
+    if not asking.order.no_deps:
         brings |= {"torch" for name in wanted if name in TRIO}
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
     names = [*wanted, *pins, *versions]
