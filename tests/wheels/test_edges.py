@@ -9,12 +9,13 @@ from zipfile import BadZipFile, ZipInfo
 
 import pytest
 
+from tests.doctor.homes import linking
 from tests.wheels import making
 from tests.wheels.test_archive import Bytes
 from tests.wheels.test_rows import LINUX, links, torch
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
-from torchpick.wheels import archive, fatbin, librarycode, listed, wheel
+from torchpick.wheels import archive, fatbin, librarycode, listed, sections, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import Library, Modules, texts
 from torchpick.wheels.readings import SAMPLE, WHOLE, Allowance, Reading
@@ -143,7 +144,7 @@ def test_whatever_fails_in_an_archive_names_it(kind: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sections", "holds_code"),
+    ("named", "holds_code"),
     [
         ({".nv_fatbin": making.module("sm_80")}, True),
         ({".nv_fatbin": making.module("compute_80")}, True),
@@ -153,8 +154,8 @@ def test_whatever_fails_in_an_archive_names_it(kind: type[Exception]) -> None:
         ({".nv_fatbin": making.module("lto_80")}, False),
     ],
 )
-def test_a_library_holds_code_wherever_it_lies_and_of_either_kind(sections: dict[str, bytes], holds_code: bool) -> None:
-    assert librarycode.of_buffer(making.elf(sections), "x.so").holds_code is holds_code
+def test_a_library_holds_code_wherever_it_lies_and_of_either_kind(named: dict[str, bytes], holds_code: bool) -> None:
+    assert librarycode.of_buffer(making.elf(named), "x.so").holds_code is holds_code
 
 
 NEVER = (
@@ -351,3 +352,14 @@ def test_alike_modules_are_counted_together_and_those_with_more_come_first() -> 
 
     assert [(texts(each.sass), each.count) for each in one.code.modules] == [(["sm_90"], 2), (["sm_80"], 1)]
     assert (one.code.total, one.code.empty, one.complete, one.notes) == (3, 1, True, ())
+
+
+@pytest.mark.parametrize(("length", "table"), [(88, ()), (87, None)])
+def test_the_header_of_a_dll_lies_in_the_file(length: int, table: tuple[()] | None) -> None:
+    head = b"MZ".ljust(60, b"\0") + (64).to_bytes(4, "little") + b"PE\0\0"
+    assert sections.sections(head.ljust(88, b"\0")[:length]) == table
+
+
+def test_the_name_of_a_library_may_be_of_any_bytes() -> None:
+    data = linking(["libXX.so.1"]).replace(b"libXX", b"lib\xff\xfe")
+    assert sections.links_of(data).needed == ("lib\ufffd\ufffd.so.1",)
