@@ -13,9 +13,13 @@ from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles
 from torchpick.model.fleet import Fleet
+from torchpick.model.machine import Driver
 from torchpick.model.request import Request
 
-LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+LABELS = {
+    "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+    "nvidia.com/cuda.driver-version.full": "580.95.05", "nvidia.com/cuda.runtime-version.full": "13.0.1",
+}  # fmt: skip
 NODE = {
     "apiVersion": "v1",
     "kind": "Node",
@@ -68,6 +72,7 @@ def test_a_python_and_trust_in_the_bus_contradict_no_file(tmp_path: Path) -> Non
 def test_a_node_of_kubernetes_is_read_from_a_file_and_not_from_a_host_that_was_asked(tmp_path: Path) -> None:
     (machine,) = listed(tmp_path, NODE).machines
     assert [gpu.name for gpu in machine.gpus] == ["NVIDIA-A100-SXM4-40GB"]
+    assert machine.driver == Driver("580.95.05", "13.0", "label", "label")
 
     reading = machinefiles.Reader(Request(), Knowledge({}))
     reading.stream(BytesIO(json.dumps(NODE).encode()), "an answer", host="node7", has="2 GPUs")

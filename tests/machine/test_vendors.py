@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -161,6 +163,15 @@ def test_intel_by_the_devices_that_xpu_builds_support(device: int, served: bool)
     assert not any(each.counted for each in gpus)
     alone = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE, alone=True).gpus
     assert [each.counted for each in alone] == ([True] if served else [])
+
+
+def test_an_intel_python_on_apple_silicon_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = "Darwin Kernel Version 23.5.0: Wed May  1 20:12:58 PDT 2024; root:xnu-10063.121.3~5"
+    for end, codes in (("RELEASE_ARM64_T6000", ["ROSETTA"]), ("RELEASE_X86_64", [])):
+        system = SimpleNamespace(version=f"{kernel}/{end}")
+        monkeypatch.setattr(platform, "uname", lambda system=system: system)
+        seen = non_nvidia.look_for_apple(Platform("macos", "x86_64"))
+        assert (seen.gpus, [note.code for note in seen.notes]) == ((), codes)
 
 
 def test_apple_silicon(tmp_path: Path) -> None:
