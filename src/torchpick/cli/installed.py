@@ -84,7 +84,9 @@ def _broken(verified: Verified, pick: Pick) -> InstallerError | None:
     if not broken:
         return None
     message = f"torch {verified.torch or pick.version} does not compute here: {'; '.join(broken)}"
-    return InstallerError(message, hint="`torchpick doctor` looks for the cause", code="VERIFY")
+    return InstallerError(
+        message, hint="`torchpick doctor` looks for the cause, `torchpick explain` knows such errors", code="VERIFY"
+    )
 
 
 def _outcome(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from netrc import netrc
-from types import TracebackType
 from typing import TypeVar
 from urllib.parse import urljoin
 
@@ -123,9 +122,7 @@ class Client:
     def __enter__(self) -> Client:  # noqa: PYI034 # typing.Self came with Python 3.11
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -63,7 +63,8 @@ def run(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str],
     ran = []
     for place, result in enumerate(done):
         index, name = (gpus[place].index, gpus[place].label) if place < len(gpus) else (None, kind)
-        ran.append(Ran(index, name, ok=not result)._replace(**result))
+        # Under torch's own name of the GPU, if it tells one: a machine that was described may be another than this one.
+        ran.append(Ran(index, name, ok="error" not in result)._replace(**result))
     return Verified(head["torch"], tuple(ran))
 
 

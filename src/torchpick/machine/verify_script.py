@@ -2,7 +2,7 @@
 
 It runs in the target's Python and imports nothing of torchpick, nor of the current folder. It writes JSON lines to its
 stdout, which it takes away from whatever torch and its libraries print: that goes to stderr. First comes what torch is
-and how many devices it sees, or why there is none; then a line a device, empty where it computed.
+and how many devices it sees, or why there is none; then a line a device, without an error where it computed.
 """
 
 import os
@@ -40,25 +40,28 @@ def check(say, kind: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN0
         found = ["mps"] if torch.backends.mps.is_available() else []
     else:
         found = [f"{kind}:{index}" for index in range(getattr(torch, kind).device_count())]
-    say(torch=str(torch.__version__), devices=len(found))
+    say(torch=torch.__version__, devices=len(found))
     for device in found:
+        said = {}  # type: dict[str, str]
         try:
-            result = compute(torch, kind, device)
+            if ":" in device:
+                said["name"] = getattr(torch, kind).get_device_name(device)
+            said.update(wrong(torch, kind, device))
         except BaseException as error:  # noqa: BLE001
-            say(**words(error))
-            continue
-        say(**({} if result == (1048576.0, 324.0) else {"error": "WRONG", "text": f"computed {result}"}))
+            said.update(words(error))
+        say(**said)
 
 
-def compute(torch, kind: str, device: str) -> "tuple[float, float]":  # type: ignore[no-untyped-def]  # noqa: ANN001
-    """A product of matrices, 64·64 entries of 2·2·64, and a convolution, 6·6 entries of 3·3."""
+def wrong(torch, kind: str, device: str) -> "dict[str, str]":  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """A product of matrices, 64·64 entries of 2·2·64, a convolution, 6·6 entries of 3·3: empty where both are right."""
     twos = torch.full((64, 64), 2.0, device=device)
     product = (twos @ twos).sum()
     image, kernel = torch.ones(1, 1, 8, 8, device=device), torch.ones(1, 1, 3, 3, device=device)
     convolved = torch.nn.functional.conv2d(image, kernel).sum()
     if kind != "cpu":
         getattr(torch, kind).synchronize()  # an error of a kernel comes to light here at the latest
-    return product.item(), convolved.item()
+    result = product.item(), convolved.item()
+    return {} if result == (1048576.0, 324.0) else {"error": "WRONG", "text": f"computed {result}"}
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ class cuda:
     def device_count():
         return len(WORDS)
     @staticmethod
-    def get_device_name(index):
-        return f"Stand-in {index}"
+    def get_device_name(device):
+        return f"Stand-in {device}"
     @staticmethod
     def synchronize():
         pass
@@ -94,6 +94,7 @@ def test_every_gpu_computes(world: World, python: Path) -> None:
     assert all(each.ok for each in found.ran)
     assert found.torch == "2.14.1+cu126"
     assert [each.gpu for each in found.ran] == [0, 1]
+    assert [each.name for each in found.ran] == ["Stand-in cuda:0", "Stand-in cuda:1"]  # not what was said to be here
 
 
 def test_the_gpu_that_fails_is_named_and_the_others_still_run(world: World, python: Path) -> None:
@@ -154,7 +155,7 @@ def test_install_verifies(published: World) -> None:
 
     done = published.install("torch", "--verify", python=python, environ={"STAND_IN_GPUS": "good"})
 
-    assert "verified: GPU 0, sm_61: computes" in done.stderr
+    assert "verified: GPU 0, Stand-in cuda:0: computes" in done.stderr
 
 
 def test_install_exits_with_3_and_says_which_gpu_and_why(published: World) -> None:
@@ -162,7 +163,7 @@ def test_install_exits_with_3_and_says_which_gpu_and_why(published: World) -> No
 
     done = published.install("torch", "--verify", python=python, status=3, environ={"STAND_IN_GPUS": "no-kernel"})
 
-    assert "GPU 0, sm_61: CUDA error: no kernel image" in done.stderr
+    assert "GPU 0, Stand-in cuda:0: CUDA error: no kernel image" in done.stderr
     assert published.installed(python)["torch"] == "2.14.1+cu126"
 
 
