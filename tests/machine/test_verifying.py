@@ -78,25 +78,28 @@ def torch(*, devices: int = 1, wrong: str = "", broken: str = "", mps: bool = Tr
     module.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
     for kind in ("cuda", "xpu", "mps"):
         each = SimpleNamespace(device_count=lambda: devices, synchronize=lambda kind=kind: synchronized.append(kind))
+        if kind != "mps":
+            each.get_device_name = lambda device: f"the GPU at {device}"
         setattr(module, kind, each)
     module.synchronized = synchronized
     return module
 
 
 FINE: dict[str, object] = {}
+FIRST, SECOND = {"name": "the GPU at cuda:0"}, {"name": "the GPU at cuda:1"}
 HEAD = {"torch": "2.9.1+cu126", "devices": 1}
 
 
 @pytest.mark.parametrize(
     ("kind", "module", "said", "synchronized"),
     [
-        ("cuda", torch(devices=2), [HEAD | {"devices": 2}, FINE, FINE], 2),
+        ("cuda", torch(devices=2), [HEAD | {"devices": 2}, FIRST, SECOND], 2),
         ("cuda", torch(devices=0), [HEAD | {"devices": 0}], 0),
         ("cuda", torch(devices=2, wrong="cuda:1"),
-         [HEAD | {"devices": 2}, FINE, {"error": "WRONG", "text": "computed (2359296.0, 324.0)"}], 2),
+         [HEAD | {"devices": 2}, FIRST, SECOND | {"error": "WRONG", "text": "computed (2359296.0, 324.0)"}], 2),
         ("cuda", torch(devices=2, broken="cuda:0"),
-         [HEAD | {"devices": 2}, {"error": "RuntimeError", "text": "no kernel image"}, FINE], 1),
-        ("xpu", torch(), [HEAD, FINE], 1),
+         [HEAD | {"devices": 2}, FIRST | {"error": "RuntimeError", "text": "no kernel image"}, SECOND], 1),
+        ("xpu", torch(), [HEAD, {"name": "the GPU at xpu:0"}], 1),
         ("mps", torch(), [HEAD, FINE], 1),
         ("mps", torch(mps=False), [HEAD | {"devices": 0}], 0),
         ("cpu", torch(), [HEAD, FINE], 0),
@@ -135,6 +138,8 @@ DIED = "DIED"
     [
         ([HEAD | {"devices": 2}, {}, {}], "", "2.9.1+cu126", [(3, "RTX 3090 (sm_86)", True, "", ""), (5,
          "sm_61", True, "", "")]),
+        ([HEAD | {"devices": 2}, {"name": "H200"}, {"name": "T4", "error": "WRONG", "text": "x"}], "", "2.9.1+cu126",
+         [(3, "H200", True, "", ""), (5, "T4", False, "WRONG", "x")]),  # the machine that was described is another
         ([HEAD, {"error": "WRONG", "text": "x"}], "", "2.9.1+cu126",
          [(3, "RTX 3090 (sm_86)", False, "WRONG", "x"), (5, "sm_61", False, *NOT_SEEN)]),
         ([HEAD | {"devices": 3}, {}, {}, {}], "", "2.9.1+cu126",

@@ -36,6 +36,7 @@ BRANDS = {
 FAMILIES = "gwdjn"
 # `780M` is a Radeon as well, and `M4` Apple's.
 _SHARED = "m0123456789"
+_MARKS = bytes(range(128)).translate(None, b"0123456789abcdefghijklmnopqrstuvwxyz")
 
 
 class Names(Noun):
@@ -80,7 +81,7 @@ def named(text: str, plain: str, capability: str, names: Names) -> GivenGpu:
 
 def letters(text: str) -> str:
     """The letters and digits of a name, which alone tell products apart."""
-    return "".join(char for char in text.lower() if char.isascii() and char.isalnum())
+    return text.lower().encode("ascii", "ignore").translate(None, _MARKS).decode()
 
 
 def brand(plain: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ and digits alone; the keys of the index are made by the same functions (scripts/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
 from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
@@ -36,7 +36,7 @@ class Candidates(Noun):
 
     reason: str
     text: str
-    close: tuple[Named, ...]
+    close: Callable[[], tuple[Named, ...]] = tuple  # looked for only where nobody knows the name
 
 
 def look_up(text: str, names: Names) -> GivenGpu | Candidates:
@@ -50,12 +50,12 @@ def look_up(text: str, names: Names) -> GivenGpu | Candidates:
     for name in _as_written(spoken[: 2 * LONGEST]):
         plain = letters(name)
         if not plain or len(plain) > LONGEST:
-            return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
+            return Candidates("UNKNOWN_NAME", text[:LONGEST])
         plain = plain.removeprefix("nvidia") or plain
         found = _of_name(text, plain, names)
         if found is not None:
             return found
-    return _of_parts(text, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], _similar(plain, names))
+    return _of_parts(text, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], lambda: _similar(plain, names))
 
 
 def _of_parts(text: str, names: Names) -> GivenGpu | None:
@@ -92,7 +92,7 @@ def _no_such(text: str, capability: str, names: Names) -> Candidates:
     near = [known for known in names.capabilities if known.split(".")[0] == digits or known.replace(".", "") == digits]
     close = [Named(known, arch_of(known)) for known in near]
     close += _holding(digits, names) if len(digits) > 2 else []
-    return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], tuple(close[:MOST_CLOSE]))
+    return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], lambda: tuple(close[:MOST_CLOSE]))
 
 
 def _of_name(text: str, plain: str, names: Names) -> GivenGpu | Candidates | None:
@@ -113,7 +113,7 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
     meant = _meant(form, names)
     usual = names.sold_most.get(brand(form)[1], "")
     if usual not in capabilities:
-        return Candidates("AMBIGUOUS", text, meant)
+        return Candidates("AMBIGUOUS", text, lambda: meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
     others = (Named(form, _maybe_arch(other)) for other in sorted(capabilities - {usual, "?"}))
     return GivenGpu.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
@@ -129,7 +129,7 @@ def _of_instance(text: str, profile: str, names: Names) -> GivenGpu | Candidates
     """The GPU that has such an instance: the one sold first, with the others that have it too."""
     gpus = [gpu.partition(" ") for gpu in names.mig.get(profile, ())]
     if not gpus:
-        return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
+        return Candidates("UNKNOWN_NAME", text[:LONGEST])
     first, _, _ = gpus[0]
     return GivenGpu.nvidia(
         text, arch_of(first), tuple(Named(name, arch_of(other)) for other, _, name in gpus if other != first)
@@ -170,7 +170,7 @@ def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
 
 
 def _as_words(part: str, name: str) -> bool:
-    words = "".join(char if char.isalnum() else " " for char in name.lower()).split()
+    words = re.findall("[a-z0-9]+", name.lower())
     runs = ("".join(words[first : last + 1]) for last in range(len(words)) for first in range(last + 1))
     return part in runs
 

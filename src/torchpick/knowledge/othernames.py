@@ -109,7 +109,7 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GivenGpu
     else:
         found = look_up(text, others)
     if isinstance(found, Candidates):
-        close = "; ".join(gpu.name if vendor and gpu.arch is None else str(gpu) for gpu in found.close)
+        close = "; ".join(gpu.name if vendor and gpu.arch is None else str(gpu) for gpu in found.close())
         hint = _HINTS[vendor]
         if close:
             hint = f"similar names: {close}; {hint}" if vendor else f"similar names: {close}"
@@ -174,7 +174,7 @@ def look_up(text: str, names: OtherNames) -> GivenGpu | Candidates:
     if vendor == "intel" and re.search(r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$", plain):
         return GivenGpu("intel", shown, None, integrated=True, supported=False)
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
-    return Candidates("UNKNOWN_NAME", shown, _close(plain, products, names))
+    return Candidates("UNKNOWN_NAME", shown, lambda: _close(plain, products, names))
 
 
 def target_of(text: str) -> Arch:
@@ -189,7 +189,7 @@ def _apple(shown: str, plain: str, names: OtherNames) -> GivenGpu | Candidates:
         return GivenGpu("apple", f"Apple {known[chip]}", integrated=True, platform=MAC)
     if chip in ("silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
         return GivenGpu("apple", shown, integrated=True, platform=MAC)
-    return Candidates("UNKNOWN_NAME", shown, ())
+    return Candidates("UNKNOWN_NAME", shown)
 
 
 def _amd(shown: str, plain: str, names: OtherNames) -> GivenGpu | None:

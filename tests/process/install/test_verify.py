@@ -180,6 +180,9 @@ def test_install_says_it_in_the_terms_of_the_table(published: World) -> None:
     assert answer["verify"]["torch"] == "2.14.1+cu126"
     assert answer["verify"]["ran"][0]["gpu"] == 0
     error = answer["error"]
-    assert (error["code"], error["hint"]) == ("VERIFY", "`torchpick doctor` looks for the cause")
-    assert error["text"].startswith("torch 2.14.1+cu126 does not compute here: GPU 0, sm_61: ")
+    assert (error["code"], error["hint"]) == (
+        "VERIFY",
+        "`torchpick doctor` looks for the cause, `torchpick explain` knows such errors",
+    )
+    assert error["text"].startswith("torch 2.14.1+cu126 does not compute here: GPU 0, Stand-in cuda:0: ")
     assert "no kernel image" in error["text"]
