@@ -21,7 +21,7 @@ PIPS = {"pip": "pip", "pip-22.3": "pip==22.3.1"} if sys.version_info < (3, 12) e
 NEWEST = ("uv", "pip")
 OLD = tuple(name for name in PIPS if name not in NEWEST)
 NAMES = (*NEWEST, *OLD)
-# For a test of what must never get in, whichever installer it is.
+# For the test that shows the oldest pip at work in every run; elsewhere it takes part in the long ones.
 EVERY_INSTALLER = pytest.mark.parametrize("installer", NAMES)
 
 
@@ -31,6 +31,9 @@ def uv_and_later_pip(argument: str) -> pytest.MarkDecorator:
 
 
 UV_AND_LATER_PIP = uv_and_later_pip("newest")
+UV_AND_LATER_PIPS = pytest.mark.parametrize(
+    "installer", ["uv", *(pytest.param(name, marks=pytest.mark.long) for name in PIPS)]
+)
 
 
 class Installers(NamedTuple):

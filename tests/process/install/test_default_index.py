@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import UV_AND_LATER_PIP
+from tests.process.install.installers import UV_AND_LATER_PIP, UV_AND_LATER_PIPS
 from tests.process.install.test_env import plain
 from tests.process.install.test_install import kind
 
@@ -39,6 +39,7 @@ def holding(world: World, name: str, *words: str) -> Path:
     return python
 
 
+@UV_AND_LATER_PIPS
 def test_torch_and_its_companion_come_from_the_users_index_and_then_stay(own: World, installer: str) -> None:
     python = own.environment(installer)
     words = ("torch", "torchvision", "accelerate", *DEFAULT, "--installer", kind(installer))

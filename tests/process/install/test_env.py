@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.install.conftest import GTX_1080_TI, World
-from tests.process.install.installers import uv_and_later_pip
+from tests.process.install.installers import UV_AND_LATER_PIP, uv_and_later_pip
 
 CU130 = "https://download.pytorch.org/whl/cu130"
 
@@ -98,6 +98,7 @@ def test_where_nothing_runs_the_shell_stops(world: World) -> None:
     assert "no PyTorch build runs" in done.stderr
 
 
+@UV_AND_LATER_PIP
 def test_an_older_decision_does_not_bind_a_newer_one(world: World, newest: str) -> None:
     python = world.environment(newest)
     words = shlex.join([*world.torchpick_words, "install", "torch", "--installer", newest, "--python", str(python)])

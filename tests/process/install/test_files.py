@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.backend import project
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import EVERY_INSTALLER, NEWEST, OLD, UV_AND_LATER_PIP, uv_and_later_pip
+from tests.process.install.installers import NEWEST, OLD, UV_AND_LATER_PIP, uv_and_later_pip
 from tests.process.install.test_env import plain, prepared
 from tests.process.install.test_install import kind
 
@@ -47,7 +47,6 @@ def test_so_it_is_in_a_shell_that_env_prepared(world: World, installer: str) -> 
     world.family_is_clean()
 
 
-@EVERY_INSTALLER
 def test_a_build_tag_on_another_index_wins_nothing(world: World, installer: str) -> None:
     python = world.environment(installer)
     bad = world.wheels("localhost")

@@ -6,7 +6,7 @@ import json
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
+from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP, UV_AND_LATER_PIPS
 
 
 def kind(installer: str) -> str:
@@ -59,6 +59,7 @@ def test_another_build_of_the_same_version_is_replaced_and_then_left_alone(world
     assert "torch 2.14.1+cu126 is installed already" in second.stderr
 
 
+@UV_AND_LATER_PIPS
 def test_upgrading_does_not_drift_to_another_index(world: World, installer: str) -> None:
     python = world.environment(installer, "torch==2.9.1+cu126")
 
@@ -68,6 +69,7 @@ def test_upgrading_does_not_drift_to_another_index(world: World, installer: str)
     world.family_is_clean()
 
 
+@UV_AND_LATER_PIPS
 def test_the_wheel_host_is_asked_for_one_page_of_each_project(world: World, installer: str) -> None:
     python = world.environment(installer)
 
@@ -154,6 +156,7 @@ def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick(world: World
     assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
+@UV_AND_LATER_PIPS
 def test_a_family_name_that_no_table_pins_comes_from_the_wheel_host_too(world: World, installer: str) -> None:
     python = world.environment(installer)
 
@@ -163,6 +166,7 @@ def test_a_family_name_that_no_table_pins_comes_from_the_wheel_host_too(world: W
     world.family_is_clean()
 
 
+@UV_AND_LATER_PIP
 def test_the_triton_of_a_rocm_build_comes_from_the_wheel_host_alone(world: World, newest: str) -> None:
     """Somebody else may publish that name on another index, in the very version that torch asks for."""
     python = world.environment(newest)

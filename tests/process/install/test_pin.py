@@ -30,7 +30,7 @@ def plain_environment(world: World, name: str) -> Path:
     return python
 
 
-@pytest.mark.parametrize("name", ["pip", "pip-22.3"])
+@pytest.mark.parametrize("name", ["pip", pytest.param("pip-22.3", marks=pytest.mark.long)])
 def test_plain_pip_takes_the_pinned_torch_below_somebody_elses_package(world: World, name: str) -> None:
     if name not in world.installers.pips:
         pytest.skip(f"no {name} for this Python")

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
+from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 # A GPU for which the first resolution finds the pick itself, so that no second one is run.
@@ -63,7 +63,6 @@ def resolutions(
     return world.run([*command], environ=environ).stderr.splitlines().count("RESOLVED")
 
 
-@EVERY_INSTALLER
 def test_a_page_of_the_users_that_leads_to_the_wheel_host_is_refused_with_prove(
     led_away: World, installer: str
 ) -> None:
@@ -93,6 +92,7 @@ def test_torch_alone_is_named_by_its_address_and_resolves_nothing(world: World, 
     assert resolutions(world, *words, python=python) == 0
 
 
+@UV_AND_LATER_PIP
 def test_a_library_that_names_a_torch_of_its_own_by_address_is_refused(world: World, newest: str) -> None:
     """Where the installer itself would take it: uv refuses such an address by itself."""
     python = world.environment(newest)

@@ -112,6 +112,7 @@ def test_a_hash_of_another_torch_is_refused_before_a_download(world: World, newe
     assert "locked.txt line 1 pins the bytes of another torch by their hash" in done.stderr
 
 
+@UV_AND_LATER_PIP
 def test_an_editable_project_and_its_sources_do_not_lead_elsewhere(world: World, newest: str) -> None:
     python = world.environment(newest)
     sources = (

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.process.install.conftest import GTX_1080_TI, World
-from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
+from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 WORDS = ("install", "torch", "--installer", "uv", *GTX_1080_TI)
@@ -35,7 +35,6 @@ def test_a_failing_installer_gives_its_own_status_and_words(world: World, instal
     assert f"{kind(installer)} could not resolve the requirements" in done.stderr
 
 
-@EVERY_INSTALLER
 def test_a_wheel_host_that_lacks_what_was_promised_is_named(world: World, installer: str) -> None:
     python = world.environment(installer)
     world.wheels("download.pytorch.org").clear()

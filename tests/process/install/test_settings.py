@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.process.install.conftest import GTX_1080_TI, World
-from tests.process.install.installers import EVERY_INSTALLER, OLD, UV_AND_LATER_PIP
+from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 CU130 = "https://download.pytorch.org/whl/cu130"
@@ -31,7 +29,6 @@ def test_variables_that_name_a_wheel_index_change_nothing_and_a_private_index_se
     assert f"{variable} names a PyTorch wheel index, left out for this run: {CU130}" in done.stderr
 
 
-@pytest.mark.parametrize("installer", ["uv", pytest.param("pip", marks=pytest.mark.long), *OLD])
 def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, installer: str) -> None:
     python = world.environment(installer)
     conf = world.home / ".config" / "pip" / "pip.conf"
@@ -114,7 +111,6 @@ def test_a_folder_can_be_the_mirror_and_then_no_network_is_needed(world: World, 
     assert world.server.log == []
 
 
-@EVERY_INSTALLER
 def test_offline_is_obeyed_for_the_files_that_settings_name(world: World, installer: str) -> None:
     python = world.environment(installer)
     limits = f"http://localhost:{world.server.server_port}/limits.txt"
