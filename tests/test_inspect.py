@@ -121,7 +121,7 @@ def test_a_bare_name_is_looked_up_in_the_environment_that_is_active(
 def test_modules_without_a_kernel_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     main(["inspect", "one.so", "--gpu", "none"])
 
-    assert "and 1 modules without a kernel" in capsys.readouterr().out
+    assert "and 1 without a kernel" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("files")
@@ -268,7 +268,7 @@ one.so: 0.0 MB
   PTX       compute_80
   library  modules  code
   one.so         1  sm_52 sm_70 compute_80
-                    and 1 modules without a kernel
+                    and 1 without a kernel
   sm_90     runs by JIT, by its compute_80
   sm_61     will not run
             one.so: its module does not load

@@ -105,7 +105,7 @@ def _table(reading: Reading) -> list[tuple[str, str, str]]:
             name = library.path.replace("\\", "/").rpartition("/")[2]
             rows.append((f"  {name}", f"{library.code.total:>7}", code))
             if library.code.empty:
-                rows.append(("", "", f"and {library.code.empty} modules without a kernel"))
+                rows.append(("", "", f"and {library.code.empty} without a kernel"))
             if library.apart.total:
                 apart = " ".join(texts((*library.apart.sass, *library.apart.ptx)))
                 rows.append(("", "", f"and {library.apart.total} modules in its own data: {apart}"))
