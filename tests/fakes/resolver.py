@@ -30,10 +30,15 @@ INDEX = "https://user.example/simple"
 SHA = "5" * 64
 # Links that were read: by the name of their page or folder, which says what is in it.
 _SEEN: dict[str, dict[str, list[Candidate]]] = {}
-# Options of theirs that take a word.
+# Options of theirs that take a word, and those that take none: another one's word would be taken for a requirement.
 _WITH_WORD = {
     "--python", "--annotation-style", "--torch-backend", "--config-file", "--python-version", "--python-platform",
     "--format", "--report", "--find-links", "-c", "-r", "--exclude-newer", "--index-url",
+    "--no-sources-package", "--overrides",
+}  # fmt: skip
+_ALONE = {
+    "-P", "-m", "--annotate", "--dry-run", "--ignore-installed", "--no-build-isolation", "--no-deps", "--no-header",
+    "--no-index", "--offline", "--quiet", "--upgrade", "--use-feature=fast-deps",
 }  # fmt: skip
 
 
@@ -169,6 +174,7 @@ def _words(command: Command) -> _Words:
             elif word == "--find-links":
                 found.links.append(value)
         elif word.startswith("-"):
+            assert word in _ALONE, f"whether {word} takes a word is not known"
             found.switches.add(word)
         elif word in ("install", "compile"):
             behind = True
