@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests import hostile, skips, tables, usersettings
 from torchpick.environment import settingsfiles
 from torchpick.knowledge import locations
+from torchpick.machine import kernel
 
 # Drawn anew in each run, so that fewer at a time are no less in the end.
 settings.register_profile("house", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -111,6 +112,14 @@ def _clean_environment(
 @pytest.fixture(autouse=True)
 def _frozen_table(_clean_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHPICK_COMPAT_DIR", tables.frozen())  # for what runs in a process of its own
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch, _nothing: dict[str, str]) -> None:
+    """Whatever is built into this computer: a test describes its machine."""
+    read = kernel.read
+    empty = _nothing["XDG_CONFIG_DIRS"]
+    monkeypatch.setattr(kernel, "read", lambda world: read(world._replace(root=empty) if world.real else world))
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import printed
+from tests import printed, transcripts
 from torchpick.cli import main
+from torchpick.environment import interpreter
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
@@ -23,6 +24,8 @@ def test_case(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     case = json.loads(file.read_text())
     for name, value in case.get("env", {}).items():
         monkeypatch.setenv(name, value)
+
+    monkeypatch.setattr(interpreter, "own", transcripts.our_python)  # its command is shown only where it would work
 
     status = main(case["argv"])
     out, err = capsys.readouterr()

@@ -19,6 +19,9 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli import main
+from torchpick.environment import interpreter
+from torchpick.environment.interpreter import Interpreter
+from torchpick.model.machine import Platform, Python
 
 RENEW = bool(os.environ.get("TORCHPICK_TEST_RENEW"))
 _ASKED = ("argv", "env", "limits", "machines", "files", "stdin")
@@ -30,6 +33,7 @@ def check(file: Path, folder: Path, capsys: pytest.CaptureFixture[str], monkeypa
     """Each question of the file is answered as it was."""
     for name, value in {"HOME": str(folder), "PATH": "/nowhere", "COLUMNS": "120"}.items():
         monkeypatch.setenv(str(name), str(value))
+    monkeypatch.setattr(interpreter, "own", our_python)
     known: list[Case] = json.loads(file.read_text(encoding="utf-8"))
     now = []
     for place, case in enumerate(known):
@@ -37,6 +41,12 @@ def check(file: Path, folder: Path, capsys: pytest.CaptureFixture[str], monkeypa
         with monkeypatch.context() as patch:
             now.append(answered(case, own, capsys, patch))
     as_before(file, known, now, "argv")
+
+
+def our_python(source: str = "the Python that runs torchpick") -> Interpreter:
+    """The Python and the system that transcripts are of, whatever runs the tests."""
+    python = Python("3.11", executable=sys.executable, source=source, exact="3.11.7")
+    return Interpreter(python, Platform("linux", "x86_64", "2.36", "glibc"))
 
 
 def as_before(file: Path, known: Sequence[Case], now: Sequence[Case], question: str) -> None:

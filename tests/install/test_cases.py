@@ -107,7 +107,9 @@ def done(
             assert not answer.get("pick"), "where nothing runs nothing is picked"
         if "install" in answer:
             made["install"] = _made(answer["install"], marks)
-        made["json"] = {name: json.loads(plain(json.dumps(answer[name]), marks)) for name in PARTS if name in answer}
+        parts = {name: plain(json.dumps(answer[name]), marks) for name in PARTS if name in answer}
+        ours = (f"python_version == '{VERSION}'", "python_version == '$VERSION'")
+        made["json"] = {name: json.loads(text.replace(*ours)) for name, text in parts.items()}
         out = ""
     for name, text in (("stdout", out), ("stderr", err)):
         if text:
