@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -246,6 +247,17 @@ def test_how_a_page_may_be_compressed(coding: str | None, body: bytes, page: byt
                 client.get(URL)
         else:
             assert client.get(URL).body == page
+
+
+def test_what_follows_a_compressed_page_is_not_kept(use: Use) -> None:
+    use(answer(200, gzip.compress(b"page"), *[bytes(1 << 16)] * 100, content_encoding="gzip"))
+    tracemalloc.start()
+    try:
+        with asking() as client:
+            assert client.get(URL).body == b"page"
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_page_may_be_as_large_as_the_limit_and_no_larger(use: Use) -> None:

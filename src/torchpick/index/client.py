@@ -304,7 +304,7 @@ def _gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         for chunk in chunks:
             data = chunk
-            while data:
+            while data and not inflater.eof:  # it would keep all that follows the end
                 yield inflater.decompress(data, _CHUNK)
                 data = inflater.unconsumed_tail
     except zlib.error as error:
