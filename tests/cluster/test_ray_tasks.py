@@ -13,7 +13,7 @@ import pytest
 
 from torchpick.cluster import ray, ray_wheels
 from torchpick.cluster.programs import ClusterError
-from torchpick.errors import NetworkError, TorchpickError, UsageError
+from torchpick.errors import NetworkError, UsageError, WheelLayoutError
 from torchpick.knowledge.locations import PACKAGE
 from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
@@ -229,6 +229,6 @@ def test_a_cluster_that_cannot_be_reached_reads_no_wheel(install: Callable[..., 
 
 
 def test_a_task_returns_what_went_wrong() -> None:
-    found = ray_wheels.answer("https://a.example/no-wheel.txt", None)
+    found = ray_wheels.answer("https://a.example/torch-1.0.tar.gz", None)
 
-    assert isinstance(found, TorchpickError)
+    assert isinstance(found, WheelLayoutError)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 import threading
 import time
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -258,9 +260,6 @@ def test_metadata_that_is_not_utf_8_is_read_as_far_as_it_is() -> None:
 def test_bundled_pips_are_read_in_order_and_those_that_are_none_are_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sysconfig
-    import zipfile
-
     folder = tmp_path / "ensurepip" / "_bundled"
     folder.mkdir(parents=True)
     for name, inside in (("pip-2", "pip/_internal/models/index.py"), ("pip-1", "else"), ("setuptools-1", "x")):

@@ -47,8 +47,8 @@ def test_of_torchs_family_no_resolver_is_asked(tmp_path: Path, index: dict[str, 
     assert (learnt.answer.pick.version, learnt.resolution, learnt.facts) == ("2.14.1+cu126", None, {})
 
 
-def test_what_the_table_knows_is_resolved_only_where_that_is_said(tmp_path: Path, index: dict[str, Any]) -> None:
-    assert index
+@pytest.mark.usefixtures("index")
+def test_what_the_table_knows_is_resolved_only_where_that_is_said(tmp_path: Path) -> None:
     question = asked(tmp_path, "xformers")
     assert answering.learn(question).resolution is None
     rehearsed = answering.learn(question, rehearse=True)

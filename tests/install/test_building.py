@@ -45,7 +45,7 @@ def test_with_torch_in_place_and_without_isolation_it_is_built_for_these_gpus() 
 @pytest.mark.parametrize(
     ("there", "flag"), [(TORCH, ""), (TORCH, "--no-cache-dir"), ({"torch": "2.9.1"}, FLAG), ({}, FLAG)]
 )
-def test_else_it_is_said_before_anything_starts_what_comes_first(there: dict[str, str], flag: str) -> None:
+def test_otherwise_it_is_said_before_anything_starts_what_comes_first(there: dict[str, str], flag: str) -> None:
     asked = "mamba-ssm", "torch==2.9.1+cu126"
     with pytest.raises(InstallerError) as caught:
         checked(*asked, there=there, flag=flag)

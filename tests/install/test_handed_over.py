@@ -91,7 +91,7 @@ def test_what_a_job_is_made_of(
     )  # fmt: skip
     assert {name: getattr(job, name) for name in fields if getattr(job, name)} == made
     assert [note.code for note in job.notes] == [*codes, "LEARNT"]
-    assert (job.asked.given.words, job.target.prefix, job.place) == (words, "/env", job.place)
+    assert (job.asked.given.words, job.target.prefix) == (words, "/env")
 
 
 def test_uv_leaves_out_what_installs_the_same_module_and_pip_cannot() -> None:

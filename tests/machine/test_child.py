@@ -165,7 +165,7 @@ def test_one_that_closes_its_answer_is_still_heard(tmp_path: Path) -> None:
     until = time.monotonic() + PATIENCE_S
     while len(each.fds) > 1 or each.talk != b"first\n":
         assert time.monotonic() < until
-        processes.wait([each], time.monotonic())
+        processes.wait([each], time.monotonic() + 0.01)
     assert not each.finished
     go_on.write_text("word\n")
 
