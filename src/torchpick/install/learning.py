@@ -189,7 +189,7 @@ class Learner:
             elif not self.packages.readable:
                 lacking[name] = f"wheels are read for {' and '.join(READ)}"
             else:
-                lacking[name] = "your index has no release within that"
+                lacking[name] = "its version was not resolved"
         return tuple(
             Note("PACKAGE_UNREAD", f"no wheel of {name}{unknown.get(name, '')} was read: {why}")
             for name, why in sorted(lacking.items())
