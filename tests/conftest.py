@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, settings
 from tests import hostile, skips, tables, usersettings
 from torchpick.environment import settingsfiles
 from torchpick.knowledge import locations
-from torchpick.machine import kernel
+from torchpick.machine import computer
+from torchpick.machine.kernel import LookOptions, Seen
+from torchpick.model.machine import Platform
 
 # Drawn anew in each run, so that fewer at a time are no less in the end.
 settings.register_profile("house", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -117,9 +119,13 @@ def _frozen_table(_clean_environment: None, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(autouse=True)
 def _no_gpu(monkeypatch: pytest.MonkeyPatch, _nothing: dict[str, str]) -> None:
     """Whatever is built into this computer: a test describes its machine."""
-    read = kernel.read
+    look = computer.look
     empty = _nothing["XDG_CONFIG_DIRS"]
-    monkeypatch.setattr(kernel, "read", lambda world: read(world._replace(root=empty) if world.real else world))
+
+    def look_at_none(how: LookOptions, platform: Platform) -> Seen:
+        return look(how._replace(world=how.world._replace(root=empty)) if how.world.real else how, platform)
+
+    monkeypatch.setattr(computer, "look", look_at_none)
 
 
 @pytest.fixture(autouse=True)
