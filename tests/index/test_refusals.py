@@ -403,8 +403,7 @@ def test_what_the_index_has_in_place_of_what_was_asked(
         (tmp_path / "pkg").mkdir(exist_ok=True)
         (tmp_path / "pkg" / wheel.filename).write_bytes(wheel.content)
     (tmp_path / "empty").mkdir()
-    environ = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": tmp_path.as_uri(), "PIP_FIND_LINKS": "https://[x"}
-    environ = {name: value for name, value in environ.items() if name != "PIP_FIND_LINKS"}
+    environ = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": tmp_path.as_uri()}
     with pytest.raises(WheelError) as caught:
         user_index.locate(requirement, wanted, environ)
 
