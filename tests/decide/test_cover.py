@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from torchpick.decide.cover import CoverSet, fewest
+from torchpick.decide.cover import CoverSet, fewest, undominated
 
 RELEASES = 6
 
@@ -76,3 +76,12 @@ def test_many_kinds_and_builds_that_hardly_overlap() -> None:
 
     assert union(chosen) == (1 << 40) - 1
     assert len(chosen) <= 6
+
+
+def test_a_column_that_another_covers_and_equals_is_left_out_whichever_came_first() -> None:
+    small, large = CoverSet(0b001, (True, 1), (1,)), CoverSet(0b011, (True, 1), (1,))
+    newer, none = CoverSet(0b001, (True, 2), (1,)), CoverSet(0, (True, 9), (1,))
+
+    assert [*undominated({"small": small, "large": large, "none": none})] == ["large"]
+    assert {*undominated({"large": large, "newer": newer, "none": none})} == {"large", "newer"}
+    assert fewest({"none": none}) == ()

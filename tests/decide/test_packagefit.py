@@ -243,6 +243,8 @@ def test_what_is_no_library_of_cuda_has_no_wheel(table: Table) -> None:
     assert provided.wheel_for("libfoo.so.12", 12) is None
     assert provided.by_torch(build(table, "2.10.0+cpu")) == frozenset()
     assert provided.by_requirements((PackageDemand("cuda-toolkit"),), None) == frozenset()
+    assert provided.by_requirements((PackageDemand("cuda-toolkit"),), 10) == frozenset()  # nobody knows its names
+    assert provided.by_requirements((PackageDemand("nvidia-cublas-cu10"),), None) == frozenset()
     assert provided.by_requirements((PackageDemand("nvidia-cublas-cu12"),), 12) == {
         "libcublas.so.12",
         "libcublasLt.so.12",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.decide import demands, environments, stacknotes, stacksearch
+from torchpick.decide import demands, environments, refusal, stacknotes, stacksearch
 from torchpick.errors import RequirementError
 from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
@@ -671,3 +671,14 @@ def test_the_version_that_was_asked_for_and_not_read_is_named(table: Table) -> N
 
         (dep,) = (each for each in stack.objections if each.name == "dep")
         assert (dep.versions, dep.objection.text.partition(";")[0]) == ((version,), "has not been read")
+
+
+def test_six_reasons_are_said_and_the_others_counted(table: Table) -> None:
+    facts = known(package("ext", "1", links_torch=True, cuda="12"), package("new", "1", links_torch=True, cuda="13"))
+    stack = plan(table, facts, "ext", "new")
+    one = stack.objections[:1]
+
+    said = [refusal.of_stack(stack._replace(objections=one * count)).why.splitlines() for count in (6, 7)]
+
+    assert [len(lines) for lines in said] == [7, 8]
+    assert said[1] == [*said[0], "and 1 more; `--json` has all"]

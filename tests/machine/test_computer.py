@@ -64,6 +64,7 @@ def test_a_told_fact_replaces_its_own_and_no_other(computer: Computer) -> None:
     assert (found.python.version, found.platform.glibc) == ("3.9", "2.28")
     cuda = detect(world=world, driver=Driver(None, "12.4", "given", "given")).driver
     assert cuda == Driver("580.95.05", "12.4", "nvml", "given")
+    assert detect(world=world).driver == Driver("580.95.05", "13.0", "nvml", "nvml")
 
 
 def test_another_platform_needs_its_gpus_told() -> None:

@@ -63,6 +63,15 @@ def test_what_no_machine_has_is_refused_by_its_path(path: str, value: object) ->
     assert caught.value.path.startswith(path.split(".", maxsplit=1)[0])
 
 
+def test_an_implementation_and_a_platform_are_words() -> None:
+    python = {"version": "3.11", "implementation": "pp"}
+    assert Machine.from_json(altered(GOOD, "python", python)).python.tag == "pp311"
+    assert Machine.from_json(altered(GOOD, "platform.cpu", "x")).platform.cpu == "x"
+    for path, value in (("python", {**python, "implementation": "../x"}), ("platform.cpu", "")):
+        with pytest.raises(ShapeError):
+            Machine.from_json(altered(GOOD, path, value))
+
+
 def test_an_amd_target_belongs_to_amd() -> None:
     machine = altered(GOOD, "gpus", [{"vendor": "amd", "arch": "gfx1100"}, {"vendor": "intel", "arch": None}])
 

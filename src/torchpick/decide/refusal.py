@@ -55,7 +55,7 @@ def of_stack(stack: Stack) -> Refusal:
     """What stands in the way of one environment, a line for each reason."""
     reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections]
     more = len(reasons) - _MOST_REASONS
-    lines = [*reasons[:_MOST_REASONS], *([f"and {more} more reasons; `--json` has all"] if more > 0 else [])]
+    lines = [*reasons[:_MOST_REASONS], *([f"and {more} more; `--json` has all"] if more > 0 else [])]
     gpus = labels(stack.machine.used)
     what = "no environment fits" if reasons else "nothing is known that could be planned of"
     why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
