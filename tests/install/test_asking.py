@@ -210,5 +210,6 @@ def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_mach
     for request in (PASCAL, here._replace(platform="windows-x86_64"), here._replace(python="3.12")):
         session = Session(request, {})
         there = asking.planned(session, order)
+        assert there.elsewhere is not None
         assert there.elsewhere == session.machines[0]
         assert there.target == Target(sys.executable, there.elsewhere.python.version, sys.prefix, ())
