@@ -66,6 +66,7 @@ def test_what_no_machine_has_is_refused_by_its_path(path: str, value: object) ->
 def test_an_implementation_and_a_platform_are_words() -> None:
     python = {"version": "3.11", "implementation": "pp"}
     assert Machine.from_json(altered(GOOD, "python", python)).python.tag == "pp311"
+    assert Machine.from_json(altered(GOOD, "python", {**python, "implementation": ""})).python.tag == "cp311"
     assert Machine.from_json(altered(GOOD, "platform.cpu", "x")).platform.cpu == "x"
     for path, value in (("python", {**python, "implementation": "../x"}), ("platform.cpu", "")):
         with pytest.raises(ShapeError):
