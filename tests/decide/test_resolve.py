@@ -6,9 +6,10 @@ import pytest
 
 from tests.laws.strategies import gpu, table
 from torchpick.decide import refusal, remarks, resolve, several
+from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
-from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import MpsFloor
@@ -391,3 +392,20 @@ def test_each_objection_says_what_was_asked_and_what_is_there(
     where: Machine, one: Build, wish: Wish, texts: list[str]
 ) -> None:
     assert sorted(each.text for each in objections(where, one, wish).values()) == sorted(texts)
+
+
+@pytest.mark.parametrize(("arch", "all_judged"), [("sm_75", True), ("sm_86", False), ("sm_61", False)])
+def test_what_comes_after_the_pick_is_judged_where_a_library_of_it_lacks_the_gpu(
+    arch: str, *, all_judged: bool
+) -> None:
+    """For another build may have that library; else nobody needs to know."""
+    known = Knowledge({}).table(["linux-x86_64"])
+    here = Machine(
+        Platform("linux", "x86_64", "2.35", "glibc"), Python("3.12"), Driver("580.95.05"),
+        (Gpu(0, "nvidia", None, Arch.parse(arch)),),
+    )  # fmt: skip
+
+    short, whole = (resolve.pick(here, known, Wish(), everything=everything) for everything in (False, True))
+
+    assert short.build == whole.build
+    assert (len(short.considered) == len(whole.considered)) is all_judged
