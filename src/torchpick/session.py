@@ -278,7 +278,7 @@ class Session:
         """The packages of the table for this machine's platform."""
         from torchpick.knowledge.packages import KnownPackages
 
-        return self.once("packages", lambda: KnownPackages(self.environ, machine.platform.name))
+        return self.once("packages", lambda: KnownPackages(self.environ, machine.platform.name), machine.platform.name)
 
     def pick(self, *, everything: bool = True) -> Pick:
         """The pick, or NoBuildError where nothing runs."""

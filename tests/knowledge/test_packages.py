@@ -10,7 +10,10 @@ import pytest
 from torchpick.errors import CompatError
 from torchpick.knowledge import packages
 from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.package import PackageFacts
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 
 def test_a_file_is_read_when_its_package_is_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,3 +78,11 @@ def test_a_wheel_for_windows_without_gpu_code_links_no_cuda() -> None:
     tensorflow = KnownPackages({}, "windows-x86_64")["tensorflow"].versions[0]
 
     assert (tensorflow.code, tensorflow.cuda, tensorflow.needs) == ((), None, ())
+
+
+def test_a_session_has_the_packages_of_each_platform_once() -> None:
+    session = Session(Request(), {})
+    linux, windows = (Machine(Platform(os, "x86_64"), Python("3.12")) for os in ("linux", "windows"))
+
+    assert session.packages(linux) is session.packages(linux)
+    assert session.packages(windows) is not session.packages(linux)

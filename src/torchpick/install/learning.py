@@ -21,7 +21,6 @@ from torchpick.install.unread import READ, LearntPackages, UnreadWheels
 from torchpick.installers import resolution
 from torchpick.installers.job import Job
 from torchpick.installers.resolution import Resolution
-from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
@@ -39,7 +38,7 @@ class Learner:
         platform, target = machine.platform, asking.target
         aim = IndexTarget(machine.python.tag, platform, target.full_version)
         reader = None if session.offline else UnreadWheels(session.environ, session.report, target.python, aim)
-        self.table = KnownPackages(session.environ, platform.name)
+        self.table = session.packages(machine)
         self.packages = LearntPackages(self.table, platform.name, reader)
         self._rules = session.knowledge.rules
 
