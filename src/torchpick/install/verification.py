@@ -27,8 +27,10 @@ def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
 def lacking(asking: TargetQuestion, job: Job) -> str | None:
     """What of torch is not there after a run that needed it; None where all is as it was to be."""
     needed = "torch" in job.needs or any(each.name == "torch" for each in asking.wanted)
+    if not needed or own_settings.leads_away(job.passed_on):
+        return None
     there = targets.installed_in(job.target.packages).get("torch")
-    if not needed or there == job.pick.version or own_settings.leads_away(job.passed_on):
+    if there == job.pick.version:
         return None
     return "there is no torch" if there is None else f"there is torch {there}"
 
