@@ -254,7 +254,7 @@ def world(tmp_path: Path, authority: Authority, installers: Installers) -> Itera
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.long if name in OLD else ()) for name in NAMES])
 def installer(request: pytest.FixtureRequest) -> str:
-    """Uv and the newest pip; the oldest too where there is time, and in the one test of `EVERY_INSTALLER`."""
+    """Uv and the newest pip; the oldest too where there is time."""
     return str(request.param)
 
 

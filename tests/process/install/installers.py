@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,19 +22,16 @@ PIPS = {"pip": "pip", "pip-22.3": "pip==22.3.1"} if sys.version_info < (3, 12) e
 NEWEST = ("uv", "pip")
 OLD = tuple(name for name in PIPS if name not in NEWEST)
 NAMES = (*NEWEST, *OLD)
-# For the test that shows the oldest pip at work in every run; elsewhere it takes part in the long ones.
-EVERY_INSTALLER = pytest.mark.parametrize("installer", NAMES)
 
 
 # For a test whose neighbour shows the same with pip already, whose runs are the dear ones.
-def uv_and_later_pip(argument: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(argument, ["uv", pytest.param("pip", marks=pytest.mark.long)])
+def uv_and_later_pip(argument: str, pips: Iterable[str] = ("pip",)) -> pytest.MarkDecorator:
+    later = [pytest.param(name, marks=pytest.mark.long) for name in pips]
+    return pytest.mark.parametrize(argument, ["uv", *later])
 
 
 UV_AND_LATER_PIP = uv_and_later_pip("newest")
-UV_AND_LATER_PIPS = pytest.mark.parametrize(
-    "installer", ["uv", *(pytest.param(name, marks=pytest.mark.long) for name in PIPS)]
-)
+UV_AND_LATER_PIPS = uv_and_later_pip("installer", PIPS)
 
 
 class Installers(NamedTuple):

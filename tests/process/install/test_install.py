@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP, UV_AND_LATER_PIPS
+from tests.process.install.installers import NAMES, UV_AND_LATER_PIP, UV_AND_LATER_PIPS
 
 
 def kind(installer: str) -> str:
     return "uv" if installer == "uv" else "pip"
 
 
-@EVERY_INSTALLER
+@pytest.mark.parametrize("installer", NAMES)  # the oldest pip too, which elsewhere takes part in the long runs
 def test_a_fresh_environment_gets_the_pick_and_its_companions(world: World, installer: str) -> None:
     python = world.environment(installer)
 
