@@ -70,13 +70,19 @@ def test_the_cpu_and_another_backend_contradict_each_other() -> None:
         ("http://127.0.0.1:9/whl", "http://127.0.0.1:9/whl"),
         ("file:///srv/whl/", "file:///srv/whl"),
         ("flat+https://m.example/x/?a=b#c", "flat+https://m.example/x/?a=b#c"),
-        ("https://user:word@m.example/[x]", "https://user:word@m.example/[x]"),
+        ("https://user:word@m.example/x(1)", "https://user:word@m.example/x(1)"),
         ("https://[::1]/whl", "https://[::1]/whl"),
         ("https://user:word@[fe80::1]:8080/whl", "https://user:word@[fe80::1]:8080/whl"),
     ],
 )
 def test_a_mirror_is_taken_as_it_is_spelled(typed: str, base: str) -> None:
     assert wishes.of(Request(index_base=typed), {}).index_base == base
+
+
+def test_what_pip_or_uv_would_expand_in_a_mirror_is_encoded() -> None:
+    typed = "https://me:a$b@m.example/${NAME}/[x]"
+
+    assert wishes.of(Request(index_base=typed), {}).index_base == "https://me:a%24b@m.example/%24%7BNAME%7D/%5Bx%5D"
 
 
 @pytest.mark.parametrize(

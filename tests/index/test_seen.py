@@ -70,7 +70,7 @@ def test_the_wheels_of_a_name_on_two_indexes_and_a_page_of_links(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     there = {f"{A}/pkg/": on_a, f"{B}pkg/": on_b, C: on_c}
-    monkeypatch.setattr(pages, "fetch", lambda url, _: there[url])
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: there[url])
     index = UserIndex(IndexPlaces((A, B), (C,), first_only), NOBODY)
 
     assert index.links("Pkg") == found
@@ -79,7 +79,7 @@ def test_the_wheels_of_a_name_on_two_indexes_and_a_page_of_links(
 def test_each_page_is_read_once_by_one_thread_and_also_one_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def fetch(url: str, _: Client) -> tuple[Link, ...]:
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
         asked.append(url)
         time.sleep(0.01)  # the others come meanwhile
         if url == B:
@@ -111,7 +111,7 @@ def test_each_page_is_read_once_by_one_thread_and_also_one_that_cannot_be(monkey
 def test_what_several_indexes_read_of_one_page_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def fetch(url: str, _: Client) -> tuple[Link, ...]:
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
         asked.append(url)
         return ONE
 

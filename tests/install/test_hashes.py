@@ -19,6 +19,7 @@ from torchpick.install.hashes import Hashes, check_mirror
 from torchpick.installers.links import Wheel
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.knowledge.compat import Knowledge
+from torchpick.model.address import Address
 from torchpick.model.build import Evidence, VendorIndex
 from torchpick.model.pick import Pick
 from torchpick.model.request import Request
@@ -45,7 +46,7 @@ def hashes(monkeypatch: pytest.MonkeyPatch, pick: Pick = PICK, *, seen: str | No
 
 
 def wheel(listed: str | None) -> Wheel:
-    return Wheel("torch", FILE, f"https://host.example/{FILE}", listed)
+    return Wheel("torch", FILE, Address(f"https://host.example/{FILE}"), listed)
 
 
 def read(pick: Pick) -> Pick:

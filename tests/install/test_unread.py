@@ -12,6 +12,7 @@ from torchpick.index.user_index import IndexTarget
 from torchpick.index.wheelnames import WheelName
 from torchpick.install import unread
 from torchpick.install.unread import FoundWheel, LearntPackages
+from torchpick.model.address import Address
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
 from torchpick.model.package import Package, PackageFacts, WheelRule
@@ -106,7 +107,7 @@ def test_where_the_places_of_the_user_cannot_be_read_a_wheel_by_its_path_still_c
 SHA = "5" * 64
 LINK = Link(
     "swift-1.0-cp312-cp312-manylinux_2_28_x86_64.whl",
-    "https://own.example/swift.whl",
+    Address("https://own.example/swift.whl"),
     WheelName("swift", "1.0", "cp312", "cp312", "manylinux_2_28_x86_64"),
     SHA,
 )

@@ -91,7 +91,7 @@ def test_the_page_has_encoded_addresses_and_plain_names() -> None:
 
     page = links.page([wheel._replace(sha256="0" * 64)])
 
-    assert 'href="https://host/a&quot;b&amp;c/torch-2.14.1%2Bcu126-cp311-cp311-' in page
+    assert 'href="https://host/a%22b&amp;c/torch-2.14.1%2Bcu126-cp311-cp311-' in page
     assert f'.whl#sha256={"0" * 64}">torch-2.14.1+cu126-' in page
 
 

@@ -12,6 +12,7 @@ from torchpick.errors import InstallerError
 from torchpick.installers import reporting
 from torchpick.installers.reporting import Item, ReportedFile
 from torchpick.installers.run import Heard
+from torchpick.model.address import Address
 
 SHA = "5" * 64
 WHEEL = "https://h.example/My_Lib-1.0-py3-none-any.whl"
@@ -32,29 +33,34 @@ def of_pip(info: dict[str, Any], **more: Any) -> Item:
             {"url": WHEEL, "archive_info": {"hashes": {"sha256": SHA.replace("5", "A")}}},
             {"metadata": {"requires_dist": ["torch>=2", "numpy"]}},
             Item(
-                "my-lib", "1.0", WHEEL, ("torch>=2", "numpy"), "wheels", (ReportedFile(WHEEL, SHA.replace("5", "a")),)
+                "my-lib",
+                "1.0",
+                WHEEL,
+                ("torch>=2", "numpy"),
+                "wheels",
+                (ReportedFile(Address(WHEEL), SHA.replace("5", "a")),),
             ),
         ),
-        ({"url": WHEEL}, {}, Item("my-lib", "1.0", WHEEL, (), "wheels", (ReportedFile(WHEEL),))),
+        ({"url": WHEEL}, {}, Item("my-lib", "1.0", WHEEL, (), "wheels", (ReportedFile(Address(WHEEL)),))),
         (
             {"url": f"{WHEEL}#x", "archive_info": None},
             {"metadata": {"requires_dist": None}},
-            Item("my-lib", "1.0", f"{WHEEL}#x", (), "wheels", (ReportedFile(f"{WHEEL}#x"),)),
+            Item("my-lib", "1.0", f"{WHEEL}#x", (), "wheels", (ReportedFile(Address(f"{WHEEL}#x")),)),
         ),
         (
             {"url": SOURCE, "archive_info": {"hashes": {"md5": "0"}}},
             {"is_direct": False},
-            Item("my-lib", "1.0", SOURCE, (), "sdist", (ReportedFile(SOURCE),)),
+            Item("my-lib", "1.0", SOURCE, (), "sdist", (ReportedFile(Address(SOURCE)),)),
         ),
         (
             {"url": SOURCE, "archive_info": {"hashes": {"sha256": SHA}}},
             {"is_direct": True},
-            Item("my-lib", "1.0", SOURCE, (), "archive", (ReportedFile(SOURCE, SHA),)),
+            Item("my-lib", "1.0", SOURCE, (), "archive", (ReportedFile(Address(SOURCE), SHA),)),
         ),
         (
             {"url": "file:///srv/lib", "dir_info": {}},
             {"is_direct": True},
-            Item("my-lib", "1.0", "file:///srv/lib", (), "directory", (ReportedFile("file:///srv/lib"),)),
+            Item("my-lib", "1.0", "file:///srv/lib", (), "directory", (ReportedFile(Address("file:///srv/lib")),)),
         ),
         (
             {"url": "https://h.example/lib", "vcs_info": {"vcs": "git", "commit_id": COMMIT}, "subdirectory": "py"},
@@ -75,20 +81,26 @@ def test_a_package_of_pips_report(info: dict[str, Any], more: dict[str, Any], ex
     [
         (
             f'[[packages.wheels]]\nurl = "{WHEEL}"\nsize = 5\nhashes = {{sha256 = "{SHA}"}}',
-            Item("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(WHEEL, SHA, 5),)),
+            Item("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(Address(WHEEL), SHA, 5),)),
         ),
         # The wheels are taken where there is a source too.
         (
             f'sdist = {{url = "{SOURCE}"}}\nwheels = [{{url = "{WHEEL}"}}, {{url = "{WHEEL}2"}}]',
-            Item("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(WHEEL), ReportedFile(f"{WHEEL}2"))),
+            Item(
+                "my-lib",
+                "1.0",
+                WHEEL,
+                source="wheels",
+                files=(ReportedFile(Address(WHEEL)), ReportedFile(Address(f"{WHEEL}2"))),
+            ),
         ),
         (
             f'sdist = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA[1:]}"}}}}',
-            Item("my-lib", "1.0", SOURCE, source="sdist", files=(ReportedFile(SOURCE),)),
+            Item("my-lib", "1.0", SOURCE, source="sdist", files=(ReportedFile(Address(SOURCE)),)),
         ),
         (
             f'archive = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA}"}}}}',
-            Item("my-lib", "1.0", SOURCE, source="archive", files=(ReportedFile(SOURCE, SHA),)),
+            Item("my-lib", "1.0", SOURCE, source="archive", files=(ReportedFile(Address(SOURCE), SHA),)),
         ),
         ("", Item("my-lib", "1.0", "", source="")),
     ],
@@ -104,7 +116,7 @@ def test_a_place_of_this_computer_and_a_repository_in_uvs_lock(tmp_path: Path, m
     vcs = f'{{type = "git", url = "https://h.example/lib", commit-id = "{COMMIT}", requested-revision = "v1"}}'
     (repository,) = reporting.locked(f'[[packages]]\nname = "lib"\nvcs = {vcs}\n')
 
-    assert folder == Item("lib", "", here, source="directory", files=(ReportedFile(here),))
+    assert folder == Item("lib", "", here, source="directory", files=(ReportedFile(Address(here)),))
     assert (repository.source, repository.version, repository.url) == ("vcs", "", "https://h.example/lib")
     assert repository.vcs == {"type": "git", "commit-id": COMMIT, "requested-revision": "v1"}
     assert reporting.locked("") == ()

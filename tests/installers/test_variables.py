@@ -14,6 +14,7 @@ from torchpick.errors import UsageError
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
 from torchpick.installers.own_settings import OwnSettings, SettingChanges
+from torchpick.model.address import Address
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -26,7 +27,8 @@ FILES = {
     "torchaudio": "torchaudio-2.11.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl",
 }
 READ = {
-    name: [Wheel(name, file, f"https://files.example/{file.replace('+', '%2B')}", HASH)] for name, file in FILES.items()
+    name: [Wheel(name, file, Address(f"https://files.example/{file.replace('+', '%2B')}"), HASH)]
+    for name, file in FILES.items()
 }
 
 

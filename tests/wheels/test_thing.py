@@ -21,6 +21,7 @@ from torchpick.errors import (
 from torchpick.index import ranges, user_index
 from torchpick.index.listing import Link, WheelTarget
 from torchpick.index.wheelnames import WheelName
+from torchpick.model.address import Address
 from torchpick.wheels import thing
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.thing import How
@@ -176,7 +177,7 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
     def locates(requirement: str, wanted: WheelTarget, **_: object) -> Link:
         asked.append((requirement, wanted))
         file = "pkg-9.0-py3-none-any.whl"
-        return Link(file, f"{host.url}/{file}", WheelName("pkg", "9.0", "py3", "none", "any"), "b" * 64)
+        return Link(file, Address(f"{host.url}/{file}"), WheelName("pkg", "9.0", "py3", "none", "any"), "b" * 64)
 
     monkeypatch.setattr(distributions, "read", lambda *_, **__: Environment(None, "", "3.12"))
     monkeypatch.setattr(user_index, "locate", locates)

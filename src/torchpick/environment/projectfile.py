@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 
 from torchpick.environment import toml
 from torchpick.environment.marks import MARK, PIN, ArrayEntry, ProjectSetting, ProjectSettings, without
+from torchpick.environment.requirementline import requirement
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.noun import Noun
@@ -97,7 +98,7 @@ def pinned(
     have the build.
     """
     uv = ("tool", "uv")
-    found = [ProjectSetting((*uv, "constraint-dependencies"), [f"{name}=={pins[name]}" for name in pins])]
+    found = [ProjectSetting((*uv, "constraint-dependencies"), [requirement(name, f"=={pins[name]}") for name in pins])]
     found += [links] if links else []
     if index is None:
         return ProjectSettings(tuple(found), mark=PIN, binding=frozenset(pins))

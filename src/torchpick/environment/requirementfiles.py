@@ -73,9 +73,25 @@ def decoded(data: bytes, path: str, by: str) -> str:
         raise UsageError(
             f"{path}: is not a text file ({error.reason} at byte {error.start})", hint="save it as UTF-8"
         ) from error
+    _check_line_ends(text, path)
     if "\0" in text:
         raise UsageError(f"{path}: is not a text file, it contains zero bytes", hint=f"check the path behind `{by}`")
     return text
+
+
+def _check_line_ends(text: str, path: str) -> None:
+    """Refuse what Python, and so pip, takes for the end of a line, and uv does not (str.splitlines)."""
+    if not any(mark in text for mark in _LINE_ENDS):
+        return
+    for number, line in enumerate(pattern(r"\r\n?|\n").split(text), 1):
+        if len(line.strip().splitlines()) > 1:
+            raise UsageError(
+                f"{path}: line {number} has a separator in it that pip takes for a line end, and uv does not",
+                hint="replace it by a blank or a line break",
+            )
+
+
+_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 
 def _check_declared(data: bytes, path: str) -> None:

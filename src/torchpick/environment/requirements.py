@@ -176,6 +176,7 @@ def parse(text: str, where: str = "") -> Requested:
     if _is_place(stripped):
         bare, marker = _marker_off(stripped)
         bare, extras = _extras_off(bare)
+        _check_address(stripped, where, bare)
         name, version = wheel_of(bare)
         return Requested(stripped, where, name, extras, f"=={version}" if version else "", marker, bare)
     try:
@@ -191,9 +192,24 @@ def parse(text: str, where: str = "") -> Requested:
 
 def _at_place(text: str, where: str, front: re.Match[str]) -> Requested:
     place, marker = _marker_off(text[front.end() + 1 :].strip())
+    _check_address(text, where, place)
     extras = tuple(sorted(each.strip() for each in (front[2] or "").split(",") if each.strip()))
     _, version = wheel_of(place)
     return Requested(text, where, normal(front[1]), extras, f"=={version}" if version else "", marker, place)
+
+
+def _check_address(text: str, where: str, place: str) -> None:
+    """Refuse a URL that pip and uv would read otherwise in a file than alone, or not alike; a path is no URL."""
+    if "://" not in place and place[:5].lower() != "file:":
+        return
+    from torchpick.model.address import Address
+
+    try:
+        Address(place)
+    except ValueError as error:
+        at = f"{where}: " if where else ""
+        hint = "percent-encode it: a blank is %20, and what follows ` #` would be a comment"
+        raise RequirementError(f"{at}the URL of `{redacted(text)}` is not valid: {error}", hint=hint) from error
 
 
 def _marker_off(text: str) -> tuple[str, str]:

@@ -14,8 +14,10 @@ from torchpick.errors import InstallerError, UsageError, WheelError
 from torchpick.index import pages
 from torchpick.index.listing import Link
 from torchpick.index.user_index import IndexTarget, fitting
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.versions import some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class Host:
     def __init__(self, index: str, *, flat: bool = False, offline: bool = False) -> None:
         self._index, self._flat, self._offline = index, flat, offline
         self._stack = ExitStack()
+        self._refused: dict[str, list[str]] = {}
         self._once = cache(self._read)
 
     def close(self) -> None:
@@ -44,18 +47,34 @@ class Host:
 
     def links(self, name: str) -> tuple[Link, ...]:
         """The wheels of a project there."""
-        listed = self._once(self._index if self._flat else f"{self._index}/{name}/")
+        listed = self._once(self._page(name))
         return tuple(link for link in listed or () if link.wheel.project == name)
 
+    def refused(self, name: str) -> tuple[str, ...]:
+        """What is wrong with the links of its page that were passed over."""
+        return tuple(self._refused.get(self._page(name), ()))
+
+    def notes(self) -> list[Note]:
+        """What was passed over on the pages that were read."""
+        return [
+            Note("LINK_REFUSED", f"{redacted(page)}: {some_of(texts, 1, '; ')}, so that file is passed over")
+            for page, texts in self._refused.items()
+            if texts
+        ]
+
+    def _page(self, name: str) -> str:
+        return self._index if self._flat else f"{self._index}/{name}/"
+
     def _read(self, page: str) -> tuple[Link, ...] | None:
+        refused = self._refused.setdefault(page, []).append
         if page.startswith("file:"):  # a page in it, its wheels, or those of the backend's folder above
-            return pages.folder(page) or pages.folder(self._index)
+            return pages.folder(page, refused) or pages.folder(self._index, refused)
         if self._offline:
             raise UsageError(
                 f"a lock needs {redacted(page)}, and `--offline` forbids it",
                 hint="remove `--offline`, or use a folder with the wheels: `--index-base file:///…`",
             )
-        return pages.fetch(page, self._client)
+        return pages.fetch(page, self._client, refused)
 
     def tritons(self, wheel: str) -> Mapping[str, str]:
         """The triton that a torch wheel requires and its specifier, from the metadata file beside the wheel."""

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from html.parser import HTMLParser
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
+from torchpick.model.address import Address, check_characters
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
+from torchpick.model.redaction import redacted
 
 # The page of torch over all variants has some 10,000 links in 5 MB.
 MOST_BYTES = 16 << 20
 _HASH = re.compile(r"sha256[=:]([0-9a-f]{64})")
+_HEX = re.compile(r"[0-9a-f]*")
+# The hashes that pip checks behind an address, the best first, and how many digits each has.
+_DIGITS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
+# HTML takes blanks around an address away (its standard, "valid URL potentially surrounded by spaces").
+_BLANKS = " \t\n\f\r"
+_MOST_SHOWN = 120
 _SIDECARS = ("data-core-metadata", "data-dist-info-metadata")
 _HINT = "check that the address is an index of Python packages"
 
@@ -42,24 +49,30 @@ class Link(Noun):
     """One wheel on a page; what the page does not say is None."""
 
     file: str
-    url: str
+    url: Address
     wheel: wheelnames.WheelName
     sha256: str | None = None
     requires_python: str | None = None
     yanked: str | None = None  # the reason, which may be empty
     metadata: str | None = None  # sha256 of the sidecar file, or empty where only its presence is told
     uploaded: str | None = None
+    other_hash: str | None = None  # where there is no sha256, such as `sha512=…`, which pip and uv check too
 
     @property
-    def with_hash(self) -> str:
-        return f"{self.url}#sha256={self.sha256}" if self.sha256 else self.url
+    def with_hash(self) -> Address:
+        return self.url.with_hash(f"sha256={self.sha256}" if self.sha256 else self.other_hash)
 
 
-def parse(page: bytes, url: str, content_type: str = "text/html") -> tuple[Link, ...]:
-    """The wheels of a page that came from this URL, in the page's order; what is not a wheel is skipped."""
+def parse(
+    page: bytes, url: str, content_type: str = "text/html", refused: Callable[[str], None] = lambda _: None
+) -> tuple[Link, ...]:
+    """The wheels of a page that came from this URL, in the page's order; what is not a wheel is skipped.
+
+    So is a wheel whose address or hash is not valid, and `refused` is called with what is wrong with it.
+    """
     text = page.decode("utf-8", "replace")
     wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
-    return tuple(_of_json(text, url) if wants_json else _of_html(text, url))
+    return tuple(_of_json(text, url, refused) if wants_json else _of_html(text, url, refused))
 
 
 def file_of(url: str) -> str:
@@ -67,23 +80,53 @@ def file_of(url: str) -> str:
     return unquote(urlsplit(url).path.rpartition("/")[2])
 
 
-def _link(href: str, base: str, file: str | None = None) -> Link | None:
-    """A Link where the href leads to a wheel."""
+def joined(base: str, reference: str) -> Address:
+    """Where a page at `base` leads by this reference; a ValueError says why no address comes of it."""
+    # urljoin would drop line breaks and tabs in silence.
+    check_characters(base)
+    check_characters(reference)
+    return Address(urljoin(base, reference))
+
+
+def _link(href: str, base: str, file: str | None, refused: Callable[[str], None]) -> Link | None:
+    """A Link where the href leads to a wheel; one that is refused would have another address to pip or uv."""
     try:
-        address, fragment = urldefrag(urljoin(base, href.strip()))
-        scheme, file = urlsplit(address).scheme, file or file_of(address)
-    except ValueError:  # `http://[` and its like
+        url, _, fragment = joined(base, href).partition("#")
+        address = Address(url)
+        scheme, file = urlsplit(url).scheme, file or file_of(url)
+        digest, other = _hashes_of(fragment.lower().replace("sha256:", "sha256=").split("&"))
+    except ValueError as error:
+        if ".whl" in href.lower():
+            refused(f"the address of `{_shown(href)}` is not valid: {error}")
         return None
     if scheme not in ("http", "https") and (scheme != "file" or not base.startswith("file:")):
         return None  # a page on the web must not lead to files of this computer
     wheel = wheelnames.parse(file)
-    if wheel is None:
-        return None
-    digest = _HASH.search(fragment.lower())
-    return Link(file, address, wheel, sha256=digest[1] if digest else None)
+    return None if wheel is None else Link(file, address, wheel, sha256=digest, other_hash=other)
 
 
-def _of_json(text: str, base: str) -> Iterator[Link]:
+def _hashes_of(texts: Iterable[str]) -> tuple[str | None, str | None]:
+    """The sha256 among `ALGORITHM=DIGEST`, and another hash where there is none.
+
+    A ValueError for one that no file can have: it binds pip, and would bind nobody if it were left out.
+    """
+    found = [text for text in texts if text.partition("=")[0] in _DIGITS]
+    for text in found:
+        kind, _, digest = text.partition("=")
+        if len(digest) != _DIGITS[kind] or not _HEX.fullmatch(digest):
+            raise ValueError(f"its {kind} is not one")
+    of_kind = {text.partition("=")[0]: text for text in reversed(found)}
+    if "sha256" in of_kind:
+        return of_kind["sha256"].partition("=")[2], None
+    return None, next((of_kind[kind] for kind in _DIGITS if kind in of_kind), None)
+
+
+def _shown(href: str) -> str:
+    """The end of an address, by which its file can be told, without what a redactor might overlook before it."""
+    return redacted(href.rpartition("/")[2][:_MOST_SHOWN].strip())
+
+
+def _of_json(text: str, base: str, refused: Callable[[str], None]) -> Iterator[Link]:
     try:
         page = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -94,13 +137,19 @@ def _of_json(text: str, base: str) -> Iterator[Link]:
     for entry in files:
         if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
             continue
-        link = _link(entry["url"], base, _text(entry.get("filename")))
+        link = _link(entry["url"], base, _text(entry.get("filename")), refused)
         if link is None:
             continue
         hashes = entry.get("hashes")
+        try:
+            digest, other = _hashes_of(f"{kind}={value}".lower() for kind, value in _items(hashes))
+        except ValueError as error:
+            refused(f"`{link.file}` is not listed right: {error}")
+            continue
         yanked = entry.get("yanked")
         yield link._replace(
-            sha256=_digest(hashes) or link.sha256,
+            sha256=digest or link.sha256,
+            other_hash=None if digest or link.sha256 else other or link.other_hash,
             requires_python=_text(entry.get("requires-python")),
             yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
             metadata=_sidecar(entry.get("core-metadata", entry.get("dist-info-metadata"))),
@@ -110,6 +159,10 @@ def _of_json(text: str, base: str) -> Iterator[Link]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _items(value: object) -> Iterable[tuple[object, object]]:
+    return value.items() if isinstance(value, dict) else ()
 
 
 def _digest(hashes: object) -> str | None:
@@ -140,17 +193,19 @@ class _Anchors(HTMLParser):
         href = attributes.get("href")
         if tag == "base" and href is not None and not self._based:
             self._based = True
-            with suppress(ValueError):
-                self.base = urljoin(self.base, href)
+            try:
+                self.base = joined(self.base, href.strip(_BLANKS))
+            except ValueError:
+                self.base = href  # what is relative to it has no address
         elif tag == "a" and href is not None:
             self.found.append(attributes)
 
 
-def _of_html(text: str, base: str) -> Iterator[Link]:
+def _of_html(text: str, base: str, refused: Callable[[str], None]) -> Iterator[Link]:
     anchors = _Anchors(base)
     anchors.feed(text)
     for tag in anchors.found:
-        link = _link(tag["href"] or "", anchors.base)
+        link = _link((tag["href"] or "").strip(_BLANKS), anchors.base, None, refused)
         if link is not None:
             # One without a value counts as yes.
             sidecar = next((tag[name] or "true" for name in _SIDECARS if name in tag), None)

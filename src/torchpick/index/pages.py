@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
 
 
-def fetch(url: str, client: Client) -> tuple[Link, ...] | None:
-    """The links of a page; None where there is no such page."""
+def fetch(url: str, client: Client, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
+    """The links of a page; None where there is no such page. `refused` is called with what is wrong with one."""
     if url.startswith("file:"):
-        return folder(url)
+        return folder(url, refused)
     answer = client.get(url, {"accept": _ACCEPT}, absent=True)
     if answer.status != 200:
         return None
     try:
         # Links are relative to where a redirect led.
-        return listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""))
+        return listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""), refused)
     except WheelError as error:
         raise type(error)(f"{redacted(url)}: {error.message}", hint=error.hint) from error
 
@@ -44,7 +44,7 @@ def local(url: str) -> Path:
     return Path(url2pathname(urlsplit(url).path))
 
 
-def folder(url: str) -> tuple[Link, ...] | None:
+def folder(url: str, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
     """A page in a folder: its index.html, else the wheels that lie there."""
     place = local(url)
     try:
@@ -60,7 +60,7 @@ def folder(url: str) -> tuple[Link, ...] | None:
     except OSError as error:
         raise WheelError(f"cannot read {place}: {error.strerror}", hint="check its permissions") from error
     base = url if not is_folder or url.endswith("/") else url + "/"
-    return listing.parse(body, base)
+    return listing.parse(body, base, refused=refused)
 
 
 def _bytes(path: Path) -> bytes:

@@ -65,6 +65,7 @@ class SeenPages:
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[Link, ...] | TorchpickError | None] = {}
+        self.refused: dict[str, list[str]] = {}  # by the page, what is wrong with the links that were passed over
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)
 
     def page(self, url: str, client: Client) -> tuple[Link, ...] | None:
@@ -72,7 +73,7 @@ class SeenPages:
         with self._locks[url]:  # the other threads wait for it, and do not read it too
             if url not in self._found:
                 try:
-                    self._found[url] = pages.fetch(url, client)
+                    self._found[url] = pages.fetch(url, client, self.refused.setdefault(url, []).append)
                 except TorchpickError as error:
                     self._found[url] = error
             found = self._found[url]
@@ -115,6 +116,12 @@ class UserIndex:
             if self.places.first_only and listed is not None:
                 break
         return tuple(found) if known else None
+
+    def refused(self, name: str) -> list[str]:
+        """What is wrong with links of the name that were passed over."""
+        found = self._seen.refused
+        pages_ = (*self.places.links, *(f"{index.rstrip('/')}/{normal(name)}/" for index in self.places.indexes))
+        return [text for page in pages_ for text in found.get(page, ())]
 
     def _on(self, url: str, name: str) -> list[Link] | None:
         links = self._seen.page(url, self._client)
@@ -184,5 +191,5 @@ def _failure(asked: Requirement, target: IndexTarget, index: UserIndex) -> Wheel
     glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
     aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
     hint = f"request another version, `{asked.name}==VERSION`; `--python`, `--platform` and `--glibc` another machine"
-    text = f"`{asked}`: {where} has no wheel of it for {aim}, but {some}"
+    text = "; ".join([f"`{asked}`: {where} has no wheel of it for {aim}, but {some}", *index.refused(asked.name)[:1]])
     return WheelError(text, hint=hint, code="NOT_FOUND")

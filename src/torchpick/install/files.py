@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
+from torchpick.environment.requirementline import is_word
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.install.hashes import Hashes, check_mirror
@@ -16,6 +17,7 @@ from torchpick.installers import links, store
 from torchpick.installers.job import Job
 from torchpick.installers.links import Wheel
 from torchpick.knowledge.compat import Knowledge
+from torchpick.model.address import Address, is_sha256
 from torchpick.model.machine import Note, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -49,6 +51,7 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
     wanted = [name for name in jobs.concerned(job) if not jobs.stays(job, name)]
     hashes = Hashes(pick, knowledge)
     found = _certain(job, hashes) if "torch" in wanted else []
+    passed_over: list[Note] = []
     if pages and not out_of_reach:
         with _host(pick) as host:
             try:
@@ -58,13 +61,14 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
                     raise  # no mirror stands for a vendor's index
                 hint = "`--index-base URL` names a mirror, `--backend default` takes the torch of your own index"
                 raise type(error)(error.message, hint=f"{error.hint}; {hint}") from error
+            passed_over = host.notes()
     hashed = {wheel.name for wheel in found if wheel.sha256}
     if pages or out_of_reach:
         notes = hashes.notes(found)
     else:
         notes = _of_pages(pick, [name for name in wanted if name not in hashed])
     files = {wheel.name: links.address(wheel) for wheel in found}
-    return job._replace(files={**job.files, **files}, notes=(*job.notes, *notes))
+    return job._replace(files={**job.files, **files}, notes=(*job.notes, *notes, *passed_over))
 
 
 def _of_pages(pick: Pick, names: Sequence[str]) -> list[Note]:
@@ -110,7 +114,11 @@ class _Pages:
     def _best(self, name: str, specifier: str) -> Wheel:
         """The file of a project; an error where its page does not have it."""
         pick = self.job.pick
-        link = self.reading.best(name, specifier, self.host.links(name), links.page_of(pick, name), self.place)
+        try:
+            link = self.reading.best(name, specifier, self.host.links(name), links.page_of(pick, name), self.place)
+        except InstallerError as error:
+            message = "; ".join((error.message, *self.host.refused(name)[:1]))
+            raise InstallerError(message, hint=error.hint, code=error.code) from error
         return self.hashes.checked(_wheel(link, pick.index_url))
 
     def _tritons(self, torch: str | None) -> Mapping[str, str]:
@@ -124,11 +132,11 @@ class _Pages:
         return {"triton": f"=={version}" if version[:1].isdigit() else version} if version else {}
 
 
-def _at_home(url: str, index: str) -> str:
+def _at_home(url: Address, index: str) -> Address:
     """The same file on the mirror: a copied page may still lead to the wheel host, which is not asked then."""
     ours = (urlsplit(index).hostname or "").endswith(PYTORCH)
     theirs = (urlsplit(url).hostname or "").endswith(PYTORCH)
-    return url if ours or not theirs else f"{index.rstrip('/')}/{url.rpartition('/')[2]}"
+    return url if ours or not theirs else Address(f"{index.rstrip('/')}/{url.rpartition('/')[2]}")
 
 
 def _certain(job: Job, hashes: Hashes) -> list[Wheel]:
@@ -179,8 +187,9 @@ def listed(session: Session, pick: Pick) -> Listed:
                 wheels = _of_table(pick, hashes) or None
             if wheels is not None:
                 found[name] = tuple(map(hashes.checked, wheels))
+        passed_over = host.notes()
     here = (wheel for name in pick.build.pins for wheel in filter(links.suits(pick), found.get(name, ())))
-    return Listed(found, tuple(hashes.notes(here)))
+    return Listed(found, (*hashes.notes(here), *passed_over))
 
 
 def _tritons(pick: Pick) -> tuple[str, ...]:
@@ -214,10 +223,19 @@ def _kept(record: str, pick: Pick) -> tuple[bool, list[Wheel] | None]:
         age = time.time() - read_at
         if rows is None:
             return age < _HOUR_S, None
-        wheels = [Wheel(*row) for row in rows]
-    except (OSError, ValueError, TypeError):
+        wheels = [_recorded(*row) for row in rows]
+    except (OSError, ValueError, TypeError, AttributeError):
         return False, None
     return (True, wheels) if age < _DAY_S or any(map(links.suits(pick), wheels)) else (False, None)
+
+
+def _recorded(name: str, file: str, url: str, sha256: str | None, other_hash: str | None = None) -> Wheel:
+    """A file of a record; a ValueError where it is not what a page can have said."""
+    if not (is_word(name) and is_word(file.replace("+", ".")) and (sha256 is None or is_sha256(sha256))):
+        raise ValueError("no file has these values")
+    wheel = Wheel(name, file, Address(url), sha256, other_hash)
+    links.address(wheel)
+    return wheel
 
 
 def _is(link: Link, version: str, pick: Pick) -> bool:
@@ -228,4 +246,4 @@ def _is(link: Link, version: str, pick: Pick) -> bool:
 
 
 def _wheel(link: Link, index: str) -> Wheel:
-    return Wheel(link.wheel.project, link.file, _at_home(link.url, index), link.sha256)
+    return Wheel(link.wheel.project, link.file, _at_home(link.url, index), link.sha256, link.other_hash)

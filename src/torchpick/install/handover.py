@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from torchpick.decide.answer import Answer
 from torchpick.decide.demands import required
 from torchpick.environment import targets
+from torchpick.environment.requirementline import requirement
 from torchpick.errors import InstallerError
 from torchpick.install import files
 from torchpick.install.asking import TargetQuestion
@@ -14,6 +15,7 @@ from torchpick.installers import copies, store
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.address import Address
 from torchpick.model.build import TRIO, is_on_host_of
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -74,9 +76,9 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         pins={name: version for name, version in pins.items() if name not in twins},
         bounds={each.name: each.version for each in moved if not each.is_pinned},
         needs=frozenset(brings),
-        files={each.name: each.index for each in stack.packages if "#sha256=" in each.index},
+        files={each.name: Address(each.index) for each in stack.packages if "#sha256=" in each.index},
         added=(
-            *(f"{each.name}=={each.version}" for each in stack.packages if "*" in each.version),
+            *(requirement(each.name, f"=={each.version}") for each in stack.packages if "*" in each.version),
             *_torch_of(learnt, wanted, there.get("torch")),
         ),
         left_out=tuple(twins) if leaves_out else (),
@@ -98,7 +100,7 @@ def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[
     taken = [row for each in packages for row in known[each.name].versions if row.version == each.version]
     needs = [need.name for row in taken for need in required(row.requires, answer.pick.machine, (), "")]
     version = answer.environment.version("torch")
-    return () if TRIO & {*asked, *needs} or version in (None, there) else (f"torch=={version}",)
+    return () if TRIO & {*asked, *needs} or version in (None, there) else (requirement("torch", f"=={version}"),)
 
 
 def handed_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:

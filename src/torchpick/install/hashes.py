@@ -79,10 +79,10 @@ class Hashes:
         """What a person should know of files that were checked: those without a hash, and those that were replaced."""
         found = []
         for wheel in wheels:
-            if wheel.sha256 is None:
+            if wheel.sha256 is None and wheel.other_hash is None:
                 text = f"{wheel.file} has no known sha256, so it is taken from {redacted(wheel.url)} unchecked"
                 found.append(Note("UNHASHED", text))
-            elif self.known(wheel) != wheel:
+            elif wheel.sha256 is not None and self.known(wheel) != wheel:
                 text = f"{wheel.file} has another sha256 on the wheel host than in public locks: the host's is taken"
                 found.append(Note("HASH_CHANGED", text))
         return found

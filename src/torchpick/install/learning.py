@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from torchpick.decide.answer import Answer, bound_as
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import Situation
+from torchpick.environment.requirementline import requirement
 from torchpick.errors import ResolverError
 from torchpick.index.user_index import IndexTarget
 from torchpick.install import building, handover
@@ -115,7 +116,9 @@ class Learner:
         moved = self._exactly(answer, found, torch=False)
         bad = [] if moved.ok else [each.name for each in exact.environment.objections if each.name in found.versions]
         answer = moved if moved.ok else answer
-        again = self._resolve(answer, [answer.pick.build], [f"{name}!={found.versions[name]}" for name in bad])
+        again = self._resolve(
+            answer, [answer.pick.build], [requirement(name, f"!={found.versions[name]}") for name in bad]
+        )
         if again.refusal is not None:
             decided(exact, self._rules)
         return self._agreed(self._exactly(answer, again), again)
@@ -138,8 +141,8 @@ class Learner:
             bad = self._against(facts.versions)
             runs = [package for package in facts.versions if package not in bad]
             if runs and facts.versions[0] in bad:
-                yield f"{name}<={runs[0].version}"
-            yield from (f"{name}!={package.version}" for package in bad)
+                yield requirement(name, f"<={runs[0].version}")
+            yield from (requirement(name, f"!={package.version}") for package in bad)
 
     def _opened(self, answer: Answer, refused: ResolverError) -> Resolution:
         """A resolution in which torch's release is open among the builds of one backend that run here."""

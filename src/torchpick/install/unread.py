@@ -24,6 +24,7 @@ from torchpick.index.listing import Link, file_of
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
+from torchpick.model.address import Address
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.model.pythons import python_name
@@ -161,13 +162,15 @@ class UnreadWheels:
         try:
             with self._index() as index:
                 links = index.candidates(asked.name, asked.specifier, aim)
+                bad = index.refused(asked.name)
         except TorchpickError as error:
             return asked._replace(why=error.message)
         except ValueError:
             return asked._replace(why=f"`{asked.specifier}` is not a specifier of versions")
         wheel = packaged.wanted(links, links[0].wheel.version, aim.platform.name) if links else None
         if wheel is None:
-            return asked._replace(why=f"your index has no wheel of it for {_for(aim)}")
+            none = f"your index has no wheel of it for {_for(aim)}"
+            return asked._replace(why="; ".join((none, *bad[:1])))
         return asked._replace(wheel=wheel._replace(link=links[0]))
 
     def _say(self, compiled: list[FoundWheel]) -> None:
@@ -220,9 +223,9 @@ def at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
     url = asked.place if "://" in asked.place else Path(asked.place).absolute().as_uri()
     address, _, fragment = url.partition("#")
     with suppress(ValueError):
-        file = file_of(address)
+        file = file_of(Address(address))
         if (wheel := wheelnames.parse(file)) is not None:
-            link = Link(file, address, wheel, thing.sha256_of(fragment))
+            link = Link(file, Address(address), wheel, thing.sha256_of(fragment))
             fits = wheelnames.rank(wheel, aim.tag, aim.platform) is not None
             found = packaged.wanted([link], wheel.version, aim.platform.name) if fits else None
             why = "" if found else f"{file} is not for {_for(aim)}"

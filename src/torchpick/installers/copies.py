@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from torchpick.environment.requirementfiles import RequirementLine, beside
+from torchpick.environment.requirementline import option
 from torchpick.environment.requirements import Requirements
 from torchpick.installers import store
 from torchpick.model.build import is_wheel_host
@@ -46,5 +47,4 @@ def _line(entry: RequirementLine, path: str) -> str:
     value = beside(path, entry.value)
     # pip looks for a relative find-links beside the file first.
     value = os.path.abspath(value) if entry.option == "--find-links" and os.path.exists(value) else entry.value
-    quoted = f'"{value}"' if " " in value or "'" in value else value  # pip splits option lines as a shell does
-    return f"{entry.option} {quoted}".rstrip() if entry.option else entry.text
+    return option(entry.option, value) if entry.option else entry.text

@@ -6,16 +6,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from torchpick.environment import toolsettings
+from torchpick.environment.requirementline import checked, file_of, requirement
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.installers import own_settings, store
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
+from torchpick.model.address import Address
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.pick import Pick, with_extras
+from torchpick.model.pick import Pick
 
 # Options of pip and uv that install again what is there.
 _AGAIN = frozenset({"--force-reinstall", "--reinstall", "--reinstall-package", "--ignore-installed", "-I"})
@@ -38,7 +40,7 @@ class Job(Noun):
     pins: Mapping[str, str] = {}
     bounds: Mapping[str, str] = {}
     needs: frozenset[str] = frozenset()
-    files: Mapping[str, str] = {}
+    files: Mapping[str, Address] = {}
     added: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     upgrade: bool = False
@@ -74,10 +76,10 @@ class Job(Noun):
 
 def constraints(job: Job) -> StoredFile:
     """Torch's family by its very files, so that no index is asked for it; what was judged by its version."""
-    lines = {name: f"{name}=={version}" for name, version in {**job.family, **job.pins}.items()}
-    lines |= {name: f"{name}<={version}" for name, version in job.bounds.items()}
-    lines |= {name: f"{name} @ {url}" for name, url in sorted(job.files.items())}
-    text = "".join(f"{line}\n" for name, line in lines.items() if name not in job.placed)
+    lines = {name: requirement(name, f"=={version}") for name, version in {**job.family, **job.pins}.items()}
+    lines |= {name: requirement(name, f"<={version}") for name, version in job.bounds.items()}
+    lines |= {name: requirement(name, address=url) for name, url in sorted(job.files.items())}
+    text = file_of(line for name, line in lines.items() if name not in job.placed)
     return store.file(job.place, "constraints", ".txt", text)
 
 
@@ -105,17 +107,17 @@ def words(job: Job) -> list[str]:
         if each.where:
             continue  # a line of a file, which is passed as it is
         if each.editable:
-            found += ["-e", each.text]
+            found += ["-e", checked(each.text)]
         elif each.name in job.family and not each.place:
             extras = job.pick.build.extras_of(each.name)
             found.append(_pinned(each._replace(extras=(*each.extras, *extras)), job.family[each.name]))
         else:
-            found.append(each.text)
-    return [*found, *(f"{name}=={job.family[name]}" for name in brought(job)), *job.added]
+            found.append(checked(each.text))
+    return [*found, *(requirement(name, f"=={job.family[name]}") for name in brought(job)), *job.added]
 
 
 def _pinned(each: Requested, version: str) -> str:
-    return f"{with_extras(each.name, each.extras)}=={version}" + (f" ; {each.marker}" if each.marker else "")
+    return requirement(each.name, f"=={version}", extras=each.extras, marker=each.marker)
 
 
 def of_vendor(job: Job) -> list[str]:
@@ -123,7 +125,7 @@ def of_vendor(job: Job) -> list[str]:
     build = job.pick.build
     if build.vendor is None or not build.vendor.alone:
         return []
-    return [f"{with_extras(name, build.extras_of(name))}=={job.family[name]}" for name in concerned(job)]
+    return [requirement(name, f"=={job.family[name]}", extras=build.extras_of(name)) for name in concerned(job)]
 
 
 def after_vendor(job: Job, command: Command, from_vendor: Callable[[Job, list[str]], Command]) -> Command:
@@ -140,12 +142,12 @@ def after_vendor(job: Job, command: Command, from_vendor: Callable[[Job, list[st
 
 def lines(job: Job) -> str:
     """The command line's requirements in the user's own words, as a requirements file."""
-    found = []
+    wanted, editables = list[str](), list[str]()
     for each in job.asked.wanted:
         if not each.where:
             text = os.path.abspath(each.text) if each.place == each.text and "://" not in each.text else each.text
-            found.append(f"-e {text}" if each.editable else text)
-    return "".join(f"{line}\n" for line in (*found, *job.added))
+            (editables if each.editable else wanted).append(text)
+    return file_of((*wanted, *job.added), editables=editables)
 
 
 def groups(job: Job) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from torchpick.errors import InstallerError
+from torchpick.model.address import Address
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -18,8 +19,9 @@ class Wheel(Noun):
 
     name: str
     file: str
-    url: str
+    url: Address
     sha256: str | None = None
+    other_hash: str | None = None  # of its page, where that has no sha256
 
 
 def wheels(build: Build, tag: str, index_url: str) -> list[Wheel]:
@@ -32,7 +34,7 @@ def wheels(build: Build, tag: str, index_url: str) -> list[Wheel]:
     found = []
     for platform in build.tags if tag in build.pythons else ():
         file = f"torch-{build.version}-{tag.rstrip('t')}-{_abi(build, tag)}-{platform}.whl"
-        found.append(Wheel("torch", file, f"{index_url}/{file.replace('+', '%2B')}"))
+        found.append(Wheel("torch", file, Address(f"{index_url}/{file.replace('+', '%2B')}")))
     return found
 
 
@@ -49,9 +51,9 @@ def suits(pick: Pick) -> Callable[[Wheel], bool]:
     return judge
 
 
-def address(wheel: Wheel) -> str:
+def address(wheel: Wheel) -> Address:
     """Where it lies, with its hash where that is known."""
-    return wheel.url + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
+    return wheel.url.with_hash(f"sha256={wheel.sha256}" if wheel.sha256 else wheel.other_hash)
 
 
 def _abi(build: Build, tag: str) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from torchpick.environment import toml
+from torchpick.environment.requirementline import is_version, is_word
 from torchpick.environment.world import text_of
 from torchpick.errors import InstallerError, ResolverError
 from torchpick.installers import run
 from torchpick.installers.run import Command
+from torchpick.model.address import Address, is_sha256
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
@@ -29,7 +30,7 @@ _CHATTER = ("Collecting", "Looking in", "Downloading", "Using cached", "Obtainin
 class ReportedFile(Noun):
     """A file as a report names it."""
 
-    url: str
+    url: Address
     sha256: str | None = None
     size: int | None = None
 
@@ -91,7 +92,7 @@ def items(report: str) -> tuple[Item, ...]:
 
 def _of_pip(item: Mapping[str, Mapping[str, Any]]) -> Item:
     about, info = item["metadata"], item["download_info"]
-    url, archive = str(info["url"]), info.get("archive_info") or {}
+    url, archive = Address(str(info["url"])), info.get("archive_info") or {}
     files: tuple[ReportedFile, ...] = (ReportedFile(url, _sha256(archive)),)
     source, vcs = "wheels" if url.partition("#")[0].endswith(".whl") else "sdist", {}
     if "vcs_info" in info:
@@ -100,7 +101,7 @@ def _of_pip(item: Mapping[str, Mapping[str, Any]]) -> Item:
     elif item.get("is_direct"):
         source = "directory" if "dir_info" in info else "archive"
     requires = tuple(map(str, about.get("requires_dist") or ()))
-    return Item(normal(about["name"]), str(about["version"]), url, requires, source, files, _vcs(vcs))
+    return Item(_name(about["name"]), _version(about["version"]), url, requires, source, files, _vcs(vcs))
 
 
 def locked(lock: str) -> tuple[Item, ...]:
@@ -113,13 +114,13 @@ def locked(lock: str) -> tuple[Item, ...]:
 
 def _of_lock(package: Mapping[str, Any]) -> Item:
     """A package with the files that would be taken: the wheels, else the archive or the folder."""
-    name, version = normal(package["name"]), str(package.get("version", ""))
+    name, version = _name(package["name"]), _version(package.get("version", ""))
     source = next((each for each in _SOURCES if package.get(each)), "")
     places = package.get(source) or ()
     places = [places] if isinstance(places, Mapping) else places
     files = tuple(
         ReportedFile(
-            str(each.get("url") or Path(os.path.abspath(each.get("path", ""))).as_uri()),
+            Address(str(each.get("url") or Path(os.path.abspath(each.get("path", ""))).as_uri())),
             _sha256(each),
             each.get("size"),
         )
@@ -127,6 +128,18 @@ def _of_lock(package: Mapping[str, Any]) -> Item:
     )
     vcs = _vcs(package[source]) if source == "vcs" else {}
     return Item(name, version, files[0].url if files else "", source=source, files=files, vcs=vcs)
+
+
+def _name(text: str) -> str:
+    if not is_word(text):
+        raise ValueError("it has a name that is not one")
+    return normal(text)
+
+
+def _version(text: object) -> str:
+    if text != "" and not is_version(str(text)):
+        raise ValueError("it has a version that is not one")
+    return str(text)
 
 
 def _vcs(place: Mapping[str, object]) -> dict[str, str]:
@@ -139,4 +152,4 @@ def _sha256(place: Mapping[str, Any]) -> str | None:
     """The digest where it is one."""
     hashes = place.get("hashes")
     value = hashes.get("sha256") if isinstance(hashes, Mapping) else None
-    return value.lower() if isinstance(value, str) and re.fullmatch(r"[0-9a-fA-F]{64}", value) else None
+    return value.lower() if isinstance(value, str) and is_sha256(value) else None

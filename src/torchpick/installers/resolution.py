@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from torchpick.environment.requirementline import file_of, requirement
 from torchpick.environment.requirements import wheel_of
 from torchpick.errors import ResolverError
 from torchpick.installers import reporting, store, stubs
@@ -38,9 +39,9 @@ def resolve(
     `avoided` are further constraints, such as `xformers!=0.0.35`.
     """
     pins = {name: version for name, version in job.pins.items() if name not in job.placed}
-    lines = [f"{name}=={version}" for name, version in sorted(pins.items())]
-    lines += [f"{name}<={version}" for name, version in sorted(job.bounds.items())]
-    limits = store.file(job.place, "limits", ".txt", "\n".join([*lines, *avoided, *_family(offered)]) + "\n")
+    lines = [requirement(name, f"=={version}") for name, version in sorted(pins.items())]
+    lines += [requirement(name, f"<={version}") for name, version in sorted(job.bounds.items())]
+    limits = store.file(job.place, "limits", ".txt", file_of([*lines, *avoided, *_family(offered)]))
     with stubs.shelf(stubs.of_builds(offered)) as shelf:
         argv = (*resolver.argv, "--find-links", shelf, "-c", limits.path)
         try:
@@ -53,9 +54,9 @@ def resolve(
 def _family(offered: Sequence[Build]) -> list[str]:
     """Constraints that keep the resolver to these builds: another index may hold other releases, or the same plain."""
     if len(offered) == 1:
-        return [f"{name}=={version}" for name, version in offered[0].pins.items()]
+        return [requirement(name, f"=={version}") for name, version in offered[0].pins.items()]
     ours = sorted({build.torch for build in offered}, key=release_key)
-    return [f"torch>={ours[0]},<={ours[-1]}"] if ours else ["torch==0+nothing.runs.here"]
+    return [requirement("torch", f">={ours[0]},<={ours[-1]}" if ours else "==0+nothing.runs.here")]
 
 
 def of_pins(text: str) -> Resolution:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchpick.decide.remarks import installs_from
 from torchpick.environment.requirementfiles import not_below
+from torchpick.environment.requirementline import file_of, requirement
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, store, tools
 from torchpick.installers.job import Job
@@ -108,7 +109,9 @@ class UvInstaller(Noun):
         argv = jobs.behind("-c", (*own, *job.asked.given.constraints))
         if job.left_out:
             # What is never to be installed, whoever needs it; the option hides the user's variable, which is repeated.
-            ours = store.file(job.place, "overrides", ".txt", "".join(f"{name} ; {NEVER}\n" for name in job.left_out))
+            ours = store.file(
+                job.place, "overrides", ".txt", file_of(requirement(name, marker=NEVER) for name in job.left_out)
+            )
             files.append(ours)
             paths = (ours.path, *job.own.environ.get("UV_OVERRIDE", "").split())
             argv += jobs.behind("--overrides", paths)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 from torchpick.environment.requirementfiles import not_below
+from torchpick.environment.requirementline import file_of, requirement
 from torchpick.installers import links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.own_settings import OwnSettings, SettingChanges
@@ -44,7 +45,7 @@ def of(
     unlabelled = "+" not in pick.build.version and pick.build.family != "cpu"
     exact = on_host and (unlabelled or bool(_users(others, own, place)))
     lines = (_limit(pick, name, read.get(name, ()) if exact else ()) for name in pins)
-    files.append(store.file(place, "constraints", ".txt", "".join(f"{line}\n" for line in lines)))
+    files.append(store.file(place, "constraints", ".txt", file_of(lines)))
     ours, uv_limits = address(files[-1].path), own.environ.get("UV_CONSTRAINT", "").split()
     changed["PIP_CONSTRAINT"] = " ".join((ours, *not_below(own.pip_words("constraint"), place)))
     changed["UV_CONSTRAINT"] = " ".join((ours, *not_below(uv_limits, place)))
@@ -71,7 +72,9 @@ def _users(words: Iterable[str], own: OwnSettings, place: str) -> list[str]:
 def _limit(pick: Pick, name: str, wheels: Iterable[Wheel]) -> str:
     """The one version; with files, the very one for the machine's Python."""
     mine = next(filter(links.suits(pick), wheels), None)
-    return f"{name}=={pick.build.pins[name]}" if mine is None else f"{name} @ {links.address(mine)}"
+    if mine is None:
+        return requirement(name, f"=={pick.build.pins[name]}")
+    return requirement(name, address=links.address(mine))
 
 
 def address(path: str) -> str:

@@ -192,7 +192,13 @@ def _names(fields: Fields) -> tuple[str, ...]:
 
 
 def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
-    return fields.mapping("files")
+    """By backend and file; a digest goes into a line for pip and uv."""
+    from torchpick.model.address import is_sha256
+
+    files: Mapping[str, Mapping[str, str]] = fields.mapping("files")
+    if not all(is_sha256(digest) for known in files.values() for digest in known.values()):
+        raise ShapeError("files", "has a sha256 that is not one")
+    return files
 
 
 class PlatformBuilds(Noun):

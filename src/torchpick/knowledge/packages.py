@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from torchpick.knowledge.compat import checked, content
 from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
+from torchpick.model.address import check_characters
 from torchpick.model.build import Evidence
 from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import release_key, remembered
@@ -51,6 +52,10 @@ def facts_of(file: str, platform: str) -> PackageFacts:
 def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
     """One file's content, which is trusted: `scripts/check-compat` and a test hold it against its format."""
     places = tuple(_noun(OtherIndex, place) for place in row.get("elsewhere", ()))
+    for text in (
+        text for place in places for text in (place.url, *(path for wheel in place.wheels for path in wheel[5:]))
+    ):
+        check_characters(text)
     own = [package_of(row["name"], version, platform) for version in row["versions"]]
     source = next((package for package in own if package.file is None), Package(row["name"], "", code=None))
     wheels = [wheel for place in places for wheel in _wheels(place, source, platform)]

@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from torchpick.environment.requirementline import is_specifier, is_version, is_word
 from torchpick.knowledge import indexes
+from torchpick.model.address import Address
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError, plain
 from torchpick.model.noun import Noun
@@ -74,17 +76,22 @@ def read(value: object) -> RefreshedBuilds:
 
 
 def _is_sound(build: Build) -> bool:
-    """Whether its values are what is compared, sorted and printed later."""
+    """Whether its values are what is compared, sorted, printed and written for pip and uv later."""
     companions = [version for version in build.companions.values() if version is not None]
     for version in (build.torch, *companions):
         release_key(version)
     pythons = [tag for tags in (build.pythons, *build.companion_pythons.values()) for tag in tags]
-    names = (build.platform, build.backend, build.version, *pythons, *build.tags, *build.libraries.values())
+    names = (build.platform, build.backend, *pythons, *build.tags)
+    if build.vendor is not None:
+        Address(build.vendor.url)
     sources = (*build.companion_basis.values(), build.evidence.kind, build.evidence.ref, *(build.evidence.twin or ()))
     dotted = (build.cuda, build.glibc, build.libraries.get("cudnn"), build.libraries.get("nccl"))
     return (
         build.version.partition("+")[0] == build.torch
-        and all(isinstance(text, str) for text in (*names, *sources))
+        and all(isinstance(text, str) for text in sources)
+        and all(map(is_word, names))
+        and all(map(is_version, (build.version, *companions)))
+        and all(map(is_specifier, build.libraries.values()))
         and all(text is None or is_dotted(text) for text in dotted)
         and build.published in (None, False, True)
         and isinstance(build.yanked, bool)

@@ -13,6 +13,7 @@ from torchpick.environment.requirementfiles import located
 from torchpick.errors import UsageError, WheelError, silent
 from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import FileSource, RemoteSource
+from torchpick.model.address import is_sha256
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
@@ -116,7 +117,7 @@ def _url(url: str, how: How, target: str | None = None) -> Reading:
 def sha256_of(text: str) -> str | None:
     """The hash that an index puts behind a file's address."""
     kind, _, digest = text.partition("=")
-    return digest.lower() if kind == "sha256" and len(digest) == 64 and digest.isalnum() else None
+    return digest.lower() if kind == "sha256" and is_sha256(digest) else None
 
 
 def _path(path: Path, shown: str, how: How) -> Reading:

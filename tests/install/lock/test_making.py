@@ -22,6 +22,7 @@ from torchpick.install.lock.making import LockHashes
 from torchpick.install.lock.pylock import LockedPackage
 from torchpick.installers.reporting import Item, ReportedFile
 from torchpick.knowledge.compat import Knowledge
+from torchpick.model.address import Address
 from torchpick.model.machine import Note
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -51,9 +52,9 @@ def hashes(*hrefs: str, files: dict[str, str] | None = None) -> LockHashes:
 
 
 def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -> None:
-    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(TORCH, "of a download"),))
+    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), "of a download"),))
 
-    assert hashes(f"{TORCH}#sha256={SHA}").locked(item).files == (ReportedFile(TORCH, SHA),)
+    assert hashes(f"{TORCH}#sha256={SHA}").locked(item).files == (ReportedFile(Address(TORCH), SHA),)
     for page in (hashes(), hashes(TORCH)):
         with pytest.raises(WheelError, match=r"no index gives a sha256 for https://.*torch-2\.14\.1") as missing:
             page.locked(item)
@@ -63,30 +64,33 @@ def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -
 def test_a_chosen_file_has_its_hash_or_there_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "a.whl").write_bytes(b"")
 
-    assert making.hashed(f"{TORCH}#sha256={SHA}") == f"{TORCH}#sha256={SHA}"
-    assert making.hashed((tmp_path / "a.whl").as_uri()).endswith(
+    assert making.hashed(Address(f"{TORCH}#sha256={SHA}")) == f"{TORCH}#sha256={SHA}"
+    assert making.hashed(Address((tmp_path / "a.whl").as_uri())).endswith(
         "#sha256=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     )
     with pytest.raises(WheelError, match="a lock needs it"):
-        making.hashed(TORCH)
+        making.hashed(Address(TORCH))
 
 
 def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() -> None:
-    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(TORCH, None, 5),))
+    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), None, 5),))
 
     made = hashes(files={"torch": f"{TORCH}#sha256={SHA}"}).locked(item)
 
-    file = ReportedFile(TORCH, SHA, 5)
+    file = ReportedFile(Address(TORCH), SHA, 5)
     assert made == LockedPackage("torch", "2.14.1+cu126", "wheels", (file,), index_url=PICK.index_url)
 
 
 def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(tmp_path: Path) -> None:
     wheel = TinyWheel("plain", "1.0")
     (tmp_path / wheel.filename).write_bytes(wheel.content)
-    told, bare = ReportedFile("https://h.example/a-1.whl", SHA), ReportedFile("https://h.example/b-1.tar.gz")
+    told, bare = (
+        ReportedFile(Address("https://h.example/a-1.whl"), SHA),
+        ReportedFile(Address("https://h.example/b-1.tar.gz")),
+    )
 
     assert hashes().locked(Item("a", "1", told.url, files=(told,))).files == (told,)
-    local = ReportedFile((tmp_path / wheel.filename).as_uri())
+    local = ReportedFile(Address((tmp_path / wheel.filename).as_uri()))
     (file,) = hashes().locked(Item("plain", "1.0", local.url, (), "archive", (local,))).files
     assert len(str(file.sha256)) == 64
     with pytest.raises(WheelError, match=r"no index gives a sha256 for https://h\.example/b-1\.tar\.gz"):
@@ -99,7 +103,7 @@ def test_a_folder_and_a_repository_are_told_apart() -> None:
 
     assert made == LockedPackage("d", "", "vcs", (), {**place, "url": "https://h.example/d"})
     # uv's lock names its address as that of a file, too.
-    file = ReportedFile("https://h.example/d")
+    file = ReportedFile(Address("https://h.example/d"))
     assert hashes().locked(Item("d", "", "https://h.example/d", (), "vcs", (file,), place)) == made
     with pytest.raises(UsageError, match="mine is a folder, which has no hash"):
         hashes().locked(Item("mine", "", "file:///srv/mine", (), "directory"))
@@ -107,7 +111,7 @@ def test_a_folder_and_a_repository_are_told_apart() -> None:
 
 def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchpick.installers.links.measured", lambda *_: "another")
-    file = ReportedFile("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl", SHA)
+    file = ReportedFile(Address("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl"), SHA)
 
     with pytest.raises(IntegrityError, match="the wheel that was read had another"):
         hashes().locked(Item("torch", "2.14.1", file.url, files=(file,)))
@@ -144,7 +148,7 @@ def test_no_place_in_a_lock_holds_a_password() -> None:
     notes: list[Note] = []
     hidden, plain = "https://me:secret@h.example", "https://h.example"
     package = LockedPackage(
-        "a", "1", "wheels", (ReportedFile(f"{hidden}/a.whl"),),
+        "a", "1", "wheels", (ReportedFile(Address(f"{hidden}/a.whl")),),
         {"type": "git", "url": f"{hidden}/a.git", "commit-id": "5"}, f"{hidden}/simple",
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from torchpick.errors import TorchpickError
 from torchpick.install.lock import pylock
 from torchpick.install.lock.pylock import LockedPackage
 from torchpick.installers.reporting import ReportedFile
+from torchpick.model.address import Address
 from torchpick.model.machine import Machine, Platform, Python
 
 SHA = "ab" * 32
@@ -25,10 +26,12 @@ HERE = Machine(Platform.parse("linux-x86_64"), Python("3.12"))
 
 def test_a_lock_is_what_the_packaging_library_reads() -> None:
     torch = LockedPackage(
-        "torch", "2.14.1+cu126", files=(ReportedFile(URL, SHA, 5),), index_url="https://host.example/whl/cu126"
+        "torch", "2.14.1+cu126", files=(ReportedFile(Address(URL), SHA, 5),), index_url="https://host.example/whl/cu126"
     )
-    source = LockedPackage("thing", "1.0", "sdist", (ReportedFile("https://host.example/thing-1.0.tar.gz", SHA),))
-    direct = LockedPackage("other", "1.0", "archive", (ReportedFile("https://host.example/other.zip", SHA),))
+    source = LockedPackage(
+        "thing", "1.0", "sdist", (ReportedFile(Address("https://host.example/thing-1.0.tar.gz"), SHA),)
+    )
+    direct = LockedPackage("other", "1.0", "archive", (ReportedFile(Address("https://host.example/other.zip"), SHA),))
     vcs = LockedPackage(
         "mine", "", "vcs", (), {"type": "git", "url": "https://host.example/mine", "commit-id": "c" * 40}
     )
@@ -54,9 +57,9 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        LockedPackage("torch", "2.14.1+cu126", files=(ReportedFile(URL),)),
-        LockedPackage("torch", "2.14.1", files=(ReportedFile(URL, SHA),)),
-        LockedPackage("numpy", "2.14.1+cu126", files=(ReportedFile(URL, SHA),)),
+        LockedPackage("torch", "2.14.1+cu126", files=(ReportedFile(Address(URL)),)),
+        LockedPackage("torch", "2.14.1", files=(ReportedFile(Address(URL), SHA),)),
+        LockedPackage("numpy", "2.14.1+cu126", files=(ReportedFile(Address(URL), SHA),)),
         LockedPackage("torch", "2.14.1+cu126", "wheels"),
     ],
     ids=["no hash", "another version", "another name", "no file"],

@@ -16,6 +16,7 @@ from torchpick.install.lock.pylock import LockedPackage
 from torchpick.installers import links
 from torchpick.installers.job import Job
 from torchpick.installers.reporting import Item, ReportedFile
+from torchpick.model.address import Address
 from torchpick.model.build import is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -70,9 +71,9 @@ def _job(question: ground.LockQuestion, learnt: handover.Learnt) -> Job:
     return job._replace(for_lock=True, notes=notes, files={name: hashed(url) for name, url in job.files.items()})
 
 
-def hashed(address: str) -> str:
+def hashed(address: Address) -> Address:
     """The address of a file of torch's family with its hash, which for one of this computer is that of its bytes."""
-    return address if "#sha256=" in address else f"{address}#sha256={_of_bytes(address)}"
+    return address if "#sha256=" in address else address.with_hash(f"sha256={_of_bytes(address)}")
 
 
 class LockHashes:
@@ -85,9 +86,9 @@ class LockHashes:
         """A package of the resolution, each of its files with its hash."""
         if item.source == "directory":
             raise ground.folder_refused(item.name)
-        address, digest = (*self.job.files.get(item.name, "").split("#sha256="), "")[:2]
-        if address:  # its place is torchpick's choice, and not what the user asked for
-            wheel = wheelnames.parse(file_of(address))
+        if item.name in self.job.files:  # its place is torchpick's choice, and not what the user asked for
+            url, _, digest = self.job.files[item.name].partition("#sha256=")
+            address, wheel = Address(url), wheelnames.parse(file_of(url))
             version = item.version if wheel is None else wheel.version
             file = ReportedFile(address, digest, item.files[0].size)
             index = self.job.pick.index_url if is_on_host_of(address, self.job.pick.index_url) else ""
@@ -126,7 +127,7 @@ def public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
         return found.url
 
     made = package._replace(
-        files=tuple(each._replace(url=clean(each.url)) for each in package.files),
+        files=tuple(each._replace(url=Address(clean(each.url))) for each in package.files),
         index_url=clean(package.index_url),
         vcs={key: clean(value) if key == "url" else value for key, value in package.vcs.items()},
     )
