@@ -147,11 +147,18 @@ def test_the_encodings_that_pip_and_uv_read_alike(data: bytes) -> None:
         (b"\n# vim: set fileencoding=cp1252 :\n", "declares the encoding cp1252"),
         (b"torch\xe4", r"is not a text file \(invalid continuation byte|unexpected end of data at byte 5"),
         (b"torch\0", "it contains zero bytes"),
+        ("torch\n# \u2028--pre".encode(), "line 2 has a separator in it"),
+        (b"torch\r\n\r\nnumpy\x0c--extra-index-url http://x", "line 3 has a separator in it"),
+        ("torch @ http://x\x85#y".encode(), "line 1 has a separator in it"),
     ],
 )
 def test_what_pip_and_uv_read_otherwise_is_refused(data: bytes, words: str) -> None:
     with pytest.raises(UsageError, match=rf"^r\.txt: .*({words})"):
         requirementfiles.decoded(data, "r.txt", "-r")
+
+
+def test_a_form_feed_between_lines_ends_none() -> None:
+    assert requirementfiles.decoded(b"torch\n\x0c\nnumpy\x0c\r\n", "r.txt", "-r") == "torch\n\x0c\nnumpy\x0c\r\n"
 
 
 GROUPS = """

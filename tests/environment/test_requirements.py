@@ -73,6 +73,27 @@ def test_a_folder_named_like_a_project_is_a_project() -> None:
     assert parse("torch").place == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch @ https://h.example/a.whl #sha256=0",
+        "https://h.example/a b.whl",
+        "torch @ file:///a\u2028b.whl",
+        "a @ http:///x",
+    ],
+)
+def test_a_url_that_would_end_early_is_refused(text: str) -> None:
+    for reader in (parse, requirements.editable):
+        with pytest.raises(RequirementError, match=r"^r\.txt line 3: the URL of `.*` is not valid: it has "):
+            reader(text, "r.txt line 3")
+
+
+def test_a_path_may_have_blanks_and_a_url_what_pip_encodes() -> None:
+    assert parse("./a b/torch-1.0-py3-none-any.whl").place == "./a b/torch-1.0-py3-none-any.whl"
+    url = "https://me:a$b@h.example/\u00fc/[x]/torch-1.0-py3-none-any.whl"
+    assert parse(f"torch @ {url} ; os_name == 'posix'").place == url
+
+
 @pytest.mark.parametrize("text", ["torch=>2", "two words", "?", "-"])
 def test_nonsense_is_refused_with_its_place(text: str) -> None:
     with pytest.raises(RequirementError, match=r"reqs\.txt line 3"):

@@ -14,6 +14,7 @@ from torchpick.index import listing
 
 DIGEST = "86107f52ff49e63a75c9d345374cac30140e053a12ffa728d676fee836e69022"
 BASE = "https://wheels.example/whl/cu128/torch/"
+FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
 # Lines of the wheel host: one without a hash, one with, one of the later hosts with a full address and a date.
 PAGE = f"""<!DOCTYPE html>
 <html>
@@ -68,6 +69,87 @@ def test_base_is_obeyed() -> None:
     page = b'<base href="https://other.example/x/"><a href="torch-2.9.0-cp312-cp312-win_amd64.whl">t</a>'
 
     assert listing.parse(page, BASE)[0].url == "https://other.example/x/torch-2.9.0-cp312-cp312-win_amd64.whl"
+
+
+def refused(page: str | list[dict[str, object]], base: str = BASE) -> tuple[list[str], list[str]]:
+    """The addresses of the wheels of a page, and what is said of those that are passed over."""
+    text = page if isinstance(page, str) else json.dumps({"files": page})
+    said: list[str] = []
+    links = listing.parse(
+        text.encode(), base, "text/html" if isinstance(page, str) else "application/json", said.append
+    )
+    return [link.with_hash for link in links], said
+
+
+@pytest.mark.parametrize("mark", ["&#32;", "&#x0c;", "&#10;", "&#x2028;", "&nbsp;", "\x85", "\x1f", "\ufeff"])
+def test_a_file_whose_address_ends_early_is_passed_over_and_said(mark: str) -> None:
+    page = f'<a href="{FILE}{mark}#x">x</a><a href="{FILE}#sha256={DIGEST}">x</a>'
+
+    links, said = refused(page)
+
+    assert links == [f"{BASE}{FILE}#sha256={DIGEST}"]
+    assert len(said) == 1
+    assert said[0].startswith(f"the address of `{FILE}")
+
+
+def test_so_is_one_in_json_though_its_hash_is_right() -> None:
+    entry = {"filename": FILE, "hashes": {"sha256": DIGEST}}
+
+    for url in (f"{BASE}{FILE} #x", f"{FILE}\n", f" {FILE}", f"{FILE}\ud800", f"https://a b@h.example/{FILE}"):
+        assert refused([{**entry, "url": url}])[0] == []
+    assert refused([{**entry, "url": FILE}]) == ([f"{BASE}{FILE}#sha256={DIGEST}"], [])
+
+
+def test_what_is_no_wheel_is_passed_over_in_silence() -> None:
+    assert refused('<a href="mailto:a b">x</a><a href="a b.tar.gz">x</a><a href="http://[">x</a>') == ([], [])
+
+
+@pytest.mark.parametrize("base", ["https://h.example/a b/", "https://h.example/&#10;/", "https://h.example/&#x2028;/"])
+def test_what_is_relative_to_a_base_that_is_no_address_is_passed_over(base: str) -> None:
+    absolute = f"https://h.example/{FILE}"
+
+    links, said = refused(f'<base href="{base}"><a href="{FILE}">x</a>')
+
+    assert (links, len(said)) == ([], 1)
+    assert refused(f'<base href=" /a/ "><a href=" {FILE} "><a href={absolute}>')[0] == [
+        f"https://wheels.example/a/{FILE}",
+        absolute,
+    ]
+
+
+def test_what_pip_and_uv_would_expand_is_encoded() -> None:
+    links, said = refused(f'<a href="${{NAME}}/a,b;c/{FILE}?t=${{NAME}}">x</a>')
+
+    assert (links, said) == ([f"{BASE}%24%7BNAME%7D/a%2Cb%3Bc/{FILE}?t=%24%7BNAME%7D"], [])
+
+
+@pytest.mark.parametrize(
+    "fragment", ["sha256=abc", "sha256=", f"sha256={DIGEST}0", f"sha256={'g' * 64}", "sha512=5", "md5=", "x&sha256=5"]
+)
+def test_a_hash_that_no_file_has_is_no_file_without_a_hash(fragment: str) -> None:
+    links, said = refused(f"<a href={FILE}#{fragment}>x</a>")
+
+    assert links == []
+    assert said[0].startswith(f"the address of `{FILE}#{fragment}` is not valid: its ")
+    kind, _, digest = fragment.rpartition("&")[2].partition("=")
+    assert refused([{"filename": FILE, "url": FILE, "hashes": {kind: digest}}])[0] == []
+
+
+def test_a_hash_of_another_kind_is_passed_on_and_a_sha256_wins() -> None:
+    sha512, md5 = f"sha512={'a' * 128}", f"md5={'b' * 32}"
+
+    assert refused(f"<a href={FILE}#{md5}>x</a>")[0] == [f"{BASE}{FILE}#{md5}"]
+    assert refused(f"<a href='{FILE}#{md5}&{sha512}'>x</a>")[0] == [f"{BASE}{FILE}#{sha512}"]
+    assert refused(f"<a href='{FILE}#{md5}&sha256={DIGEST}'>x</a>")[0] == [f"{BASE}{FILE}#sha256={DIGEST}"]
+    hashes = {"md5": "b" * 32, "blake2b": "x"}
+    assert refused([{"filename": FILE, "url": FILE, "hashes": hashes}])[0] == [f"{BASE}{FILE}#{md5}"]
+
+
+def test_a_password_in_a_refused_address_is_not_shown() -> None:
+    _, said = refused(f'<a href="https://me:hunter22@h.example/{FILE} #x">x</a>')
+
+    assert said
+    assert "hunter22" not in said[0]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,31 @@ def test_each_member_is_named_by_its_file_and_hash(
         for name in names
     }
     assert (read, made.notes) == (pages_of, asked.notes)
+
+
+def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(url: str, _: object, refused: Callable[[str], None]) -> tuple[Link, ...]:
+        name = url.rstrip("/").rpartition("/")[2]
+        file = f"{name}-{THERE[name].replace('+', '%2B')}-cp312-cp312-manylinux_2_28_x86_64.whl"
+        good = f'<a href="{file}#sha256={SHA}">x</a>' if name != "torchvision" else ""
+        return listing.parse(f'<a href="{file} #x">x</a>{good}'.encode(), url, refused=refused)
+
+    monkeypatch.setattr(pages, "fetch", fetch)
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+
+    made = addressed(job(no_deps=True))
+
+    assert made.files["torch"].endswith(f"#sha256={SHA}")
+    (note,) = made.notes
+    text = "torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl #x` is not valid: it has a blank in it"
+    assert (note.code, note.text) == (
+        "LINK_REFUSED",
+        f"{HOST}/torch/: the address of `{text}, so that file is passed over",
+    )
+    with pytest.raises(
+        InstallerError, match=r"no file of it is listed there; the address of `torchvision.* #x` is not"
+    ):
+        addressed(job(Given(("torchvision",))))
 
 
 def test_a_file_that_is_named_already_keeps_its_address(read: list[str]) -> None:

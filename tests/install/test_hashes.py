@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -222,6 +223,27 @@ def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
         kept.write_text(kept.read_text().ljust(size))
         found = files.listed(session, session.pick()).files
         assert [found[name] for name in first if found[name] != first[name]] == forgotten
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        (0, "torch #"), (0, 5), (1, "torch-1.whl\n--pre"), (2, "https://h.example/x.whl #x"), (2, "https://h.example/\n"),
+        (2, None), (3, f"{B} #x"), (3, "0"), (3, 5), (4, "md5=0 #x"),
+    ],
+)  # fmt: skip
+def test_a_record_with_what_no_page_can_have_said_is_not_believed(
+    column: int, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
+    first = files.listed(session, session.pick()).files
+    for kept in tmp_path.rglob("record-*"):
+        read_at, [row] = json.loads(kept.read_text())
+        kept.write_text(json.dumps([read_at, [[*row[:column], value, *row[column + 1 :]]]]))
+
+    assert files.listed(session, session.pick()).files == first
 
 
 @pytest.mark.parametrize("is_there", [True, False])

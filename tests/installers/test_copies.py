@@ -8,6 +8,7 @@ import pytest
 
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
+from torchpick.errors import InstallerError
 from torchpick.installers import copies
 from torchpick.installers.store import StoredFile
 from torchpick.model.machine import Note
@@ -108,6 +109,11 @@ def test_a_hard_name_is_quoted_as_pip_reads_it(name: str, tmp_path: Path) -> Non
     Path(name).mkdir()
 
     assert lines("r.txt", r_txt=f'--find-links "{name}"\n-i {WHEELS}\n') == [f'--find-links "{tmp_path / name}"']
+
+
+def test_an_option_stays_one_value() -> None:
+    with pytest.raises(InstallerError, match="cannot stand in a requirements file"):
+        lines("r.txt", r_txt=f"--find-links 'a\" --index-url https://evil.example \"'\n-i {WHEELS}\n")
 
 
 def test_links_beside_a_file_are_found_from_its_copy(tmp_path: Path) -> None:

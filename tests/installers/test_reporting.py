@@ -138,6 +138,10 @@ GOOD = {"metadata": {"name": "a", "version": "1"}, "download_info": {"url": "htt
         json.dumps({"install": [{**GOOD, "metadata": {"name": 5, "version": "1"}}]}),
         json.dumps({"install": [{**GOOD, "download_info": {"url": "u", "archive_info": [5]}}]}),
         json.dumps({"install": [{**GOOD, "download_info": {"url": "u", "vcs_info": []}}]}),
+        json.dumps({"install": [{**GOOD, "download_info": {"url": "https://h.example/a.whl #x"}}]}),
+        json.dumps({"install": [{**GOOD, "metadata": {"name": "a\n", "version": "1"}}]}),
+        json.dumps({"install": [{**GOOD, "metadata": {"name": "a", "version": "1 ; x"}}]}),
+        json.dumps({"install": [{**GOOD, "metadata": {"name": "a", "version": ""}}, {}]}),
     ],
 )
 def test_a_report_that_is_none_is_called_that(report: str) -> None:
@@ -156,6 +160,9 @@ def test_a_report_that_is_none_is_called_that(report: str) -> None:
         "[[packages]]\nname = 5",
         '[[packages]]\nname = "a"\nwheels = [5]',
         '[[packages]]\nname = "a"\nvcs = 5',
+        '[[packages]]\nname = "a b"',
+        '[[packages]]\nname = "a"\nversion = "1\\n--pre"',
+        '[[packages]]\nname = "a"\nversion = "1"\narchive = {url = "https://h.example/a b"}',
     ],
 )
 def test_a_lock_that_is_none_is_called_that(lock: str) -> None:

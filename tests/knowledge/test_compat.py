@@ -161,6 +161,11 @@ def test_what_a_refresh_wrote_meanwhile_is_read(tmp_path: Path) -> None:
         (12, {"torchvision": []}),
         (12, {"torchvision": "new"}),
         (16, ["a"]),
+        (1, "cu126 #x"),
+        (2, "2.15.0+cu134 #x"),
+        (6, ["manylinux_2_28_x86_64.whl #x"]),
+        (8, {"triton": "==3 ; x"}),
+        (12, {"torchvision": "0.30.0\n--extra-index-url http://evil.example"}),
     ],
 )
 def test_a_wrong_value_in_the_cache_is_ignored(
@@ -176,6 +181,14 @@ def test_a_wrong_value_in_the_cache_is_ignored(
     out, err = capsys.readouterr()
     assert "torch==2.14.1+cu126" in out
     assert "builds: " in err
+
+
+@pytest.mark.parametrize("digest", ["0" * 63, f"{'0' * 64} #x", f"{'0' * 64}\n--pre", "${NAME}"])
+def test_a_hash_of_a_file_that_is_not_one_is_told_by_its_file(digest: str, tmp_path: Path) -> None:
+    (tmp_path / "files.json").write_text(json.dumps({"schema": 1, "files": {"": {"a.whl": digest}}}))
+
+    with pytest.raises(CompatError, match=r"files\.json: files: has a sha256 that is not one"):
+        compat.Knowledge({"TORCHPICK_COMPAT_DIR": str(tmp_path)}).witnessed("cu126")
 
 
 @pytest.mark.parametrize("text", ['{"schema": 1', '{"schema": 9}', "[]", '{"schema": 1, "platform": "x"}', ""])

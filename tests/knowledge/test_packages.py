@@ -46,6 +46,17 @@ def test_a_fault_names_its_file(tmp_path: Path) -> None:
         known["app"]
 
 
+def test_an_address_that_would_end_early_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "packages").mkdir()
+    for place in ({"url": "https://h.example/a b"}, {"url": "https://h.example", "wheels": [[*"12345", "/a.whl\n#x"]]}):
+        row = {"schema": 1, "name": "app", "versions": [], "elsewhere": [{"text": "x", **place}]}
+        (tmp_path / "packages" / "app.json").write_text(json.dumps(row))
+        known = KnownPackages({"TORCHPICK_COMPAT_DIR": str(tmp_path)}, "linux-x86_64")
+
+        with pytest.raises(CompatError, match=r"app\.json: is damaged"):
+            known["app"]
+
+
 def test_a_table_without_packages_knows_none(tmp_path: Path) -> None:
     assert dict(KnownPackages({"TORCHPICK_COMPAT_DIR": str(tmp_path)}, "linux-x86_64")) == {}
 

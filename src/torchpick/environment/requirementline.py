@@ -34,7 +34,7 @@ def checked(line: str) -> str:
     """A requirement in somebody's own words, which says in a file what it says alone; else an error."""
     if not line.isprintable():
         raise refused(line, "has a line end or a control character in it")
-    if line[:1] in ("-", "#", "") or " #" in line or line.endswith("\\"):
+    if line[:1] in ("-", "#", "") or " #" in line or " -" in line or line.endswith("\\"):
         raise refused(line, "would be an option or a comment in a requirements file, or continue on the next line")
     if "${" in line:
         raise refused(line, "names a variable, which pip and uv expand in a requirements file")
@@ -43,7 +43,13 @@ def checked(line: str) -> str:
 
 def option(name: str, value: str) -> str:
     """An option of a requirements file; pip splits such a line as a shell does, and uv takes quotes around a value."""
-    if not value.isprintable() or '"' in value or "\\" in value or "#" in value.split(" ", 1)[-1] or "${" in value:
+    if (
+        not value.isprintable()
+        or '"' in value
+        or value.endswith("\\")
+        or "#" in value.split(" ", 1)[-1]
+        or "${" in value
+    ):
         raise refused(f"{name} {value}", "cannot stand in a requirements file")
     quoted = f'"{value}"' if " " in value or "'" in value else value
     return f"{name} {quoted}".rstrip()

@@ -161,6 +161,7 @@ class _Reader:
 
 def editable(path: str, where: str = "") -> Requested:
     bare, extras = _extras_off(path)
+    _check_address(path, where, bare)
     return Requested(path, where, extras=extras, place=bare, editable=True)
 
 

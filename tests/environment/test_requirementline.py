@@ -1,0 +1,94 @@
+"""The one writer of what pip and uv read: a line is one requirement, whatever it is made of."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.environment import requirementfiles
+from torchpick.environment.requirementline import (
+    checked,
+    file_of,
+    is_specifier,
+    is_version,
+    is_word,
+    option,
+    requirement,
+)
+from torchpick.errors import InstallerError
+from torchpick.model.address import Address
+
+
+def test_a_requirement_is_written_from_its_parts() -> None:
+    url = Address("https://h.example/x.whl#sha256=0")
+
+    assert requirement("torch", "==2.6.0+cu126") == "torch==2.6.0+cu126"
+    assert requirement("torch", ">=2.6,<=2.7") == "torch>=2.6,<=2.7"
+    assert requirement("torch", address=url) == f"torch @ {url}"
+    assert requirement("a", "==1", extras=("b", "c"), marker="x == 'y'") == "a[b,c]==1 ; x == 'y'"
+    assert file_of(["a==1", "b"], editables=["./c"]) == "-e ./c\na==1\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "specifier", "extras"),
+    [
+        ("torch ", "==1", ()), ("-r x", "", ()), ("", "==1", ()), ("-e", "", ()), ("a\nb", "", ()),
+        ("a", "==1\n--pre", ()),
+        ("a", "==1 #", ()), ("a", "==1 ; x", ()), ("a", "==${NAME}", ()), ("a", "==1\\", ()), ("a", "==1\u2028b", ()),
+        ("a", "", ("b]",)), ("a", " @ http://x", ()), ("a", "", ("",)),
+    ],
+)  # fmt: skip
+def test_a_name_or_a_version_that_is_not_one_is_refused(name: str, specifier: str, extras: tuple[str, ...]) -> None:
+    with pytest.raises(InstallerError, match="is not a name with a version"):
+        requirement(name, specifier, extras=extras)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "-r x", "--pre", "#x", "torch #x", "torch\n", "torch\\", "a\x0cb", "a\u2028b", "a\x85b", "a\xa0b",
+     "a @ x${NAME}", "torch --hash=sha256:0", "torch -r x"],
+)  # fmt: skip
+def test_words_that_say_more_in_a_file_are_refused(line: str) -> None:
+    with pytest.raises(InstallerError):
+        checked(line)
+    with pytest.raises(InstallerError):
+        file_of(["torch", line])
+
+
+@given(st.lists(st.text("ab1.[]<=>;@ #\\-${}NAME'\"\n\x0c\u2028\xa0/:", min_size=1, max_size=20), max_size=4))
+def test_a_file_has_as_many_entries_as_it_was_made_of(lines: list[str]) -> None:
+    try:
+        text = file_of(lines)
+    except InstallerError:
+        return
+    entries = requirementfiles.parse(text, {"NAME": "secret"})
+
+    assert [entry.value for entry in entries] == [line.strip() for line in lines if line.strip()]
+    assert not any(entry.option for entry in entries)
+
+
+def test_a_refusal_shows_no_password() -> None:
+    with pytest.raises(InstallerError) as caught:
+        checked("torch @ https://me:hunter22@h.example/x.whl #x")
+
+    assert "hunter22" not in caught.value.message
+
+
+def test_an_option_is_one_value() -> None:
+    assert option("--find-links", "/srv/a") == "--find-links /srv/a"
+    assert option("--find-links", "/srv/a b") == '--find-links "/srv/a b"'
+    assert option("--pre", "") == "--pre"
+    for value in ('a" --index-url http://x "', "a\n--pre", "a #b", "a\\", "${NAME}", "a\u2028b"):
+        with pytest.raises(InstallerError, match="cannot stand in a requirements file"):
+            option("--find-links", value)
+
+
+def test_what_is_a_word_a_version_and_a_specifier() -> None:
+    assert all(map(is_word, ("torch", "cp312", "manylinux_2_28_x86_64", "a.b-c")))
+    assert not any(map(is_word, ("", "-a", ".a", "a+b", "a b", "\u00fc", "a\n")))
+    assert all(map(is_version, ("2.6.0+cu126", "1!2.0", "2.0rc1")))
+    assert not any(map(is_version, ("", "2.0 ", "==2", "-1", "2,3", "\u0662")))
+    assert is_specifier("")
+    assert is_specifier("~=2.6,!=2.7.*")
+    assert not any(map(is_specifier, ("==2 ; x", "@", "\n")))
