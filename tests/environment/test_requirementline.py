@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from torchpick.environment import requirementfiles
 from torchpick.environment.requirementline import (
+    argument,
     checked,
     file_of,
     is_specifier,
@@ -56,6 +57,14 @@ def test_words_that_say_more_in_a_file_are_refused(line: str) -> None:
         file_of(["torch", line])
 
 
+def test_as_an_argument_only_an_option_and_a_line_end_are_refused() -> None:
+    assert argument("C:\\mine\\") == "C:\\mine\\"
+    assert argument("./a -b #c/${x}") == "./a -b #c/${x}"
+    for word in ("", "-r/x.whl", "--pre", "a\n", "a\u2028"):
+        with pytest.raises(InstallerError):
+            argument(word)
+
+
 @given(st.lists(st.text("ab1.[]<=>;@ #\\-${}NAME'\"\n\x0c\u2028\xa0/:", min_size=1, max_size=20), max_size=4))
 def test_a_file_has_as_many_entries_as_it_was_made_of(lines: list[str]) -> None:
     try:
@@ -79,6 +88,7 @@ def test_an_option_is_one_value() -> None:
     assert option("--find-links", "/srv/a") == "--find-links /srv/a"
     assert option("--find-links", "/srv/a b") == '--find-links "/srv/a b"'
     assert option("--pre", "") == "--pre"
+    assert option("--find-links", "https://h.example/x#y") == "--find-links https://h.example/x#y"
     for value in ('a" --index-url http://x "', "a\n--pre", "a #b", "a\\", "${NAME}", "a\u2028b"):
         with pytest.raises(InstallerError, match="cannot stand in a requirements file"):
             option("--find-links", value)

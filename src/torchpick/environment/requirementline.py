@@ -30,11 +30,19 @@ def requirement(
     return checked(f"{front}{what} ; {marker}" if marker else f"{front}{what}")
 
 
+def argument(word: str) -> str:
+    """A requirement in somebody's own words as an argument of its own; an error where it would be an option."""
+    if not word.isprintable():
+        raise refused(word, "has a line end or a control character in it")
+    if not word or word.startswith("-"):
+        raise refused(word, "would be an option")
+    return word
+
+
 def checked(line: str) -> str:
     """A requirement in somebody's own words, which says in a file what it says alone; else an error."""
-    if not line.isprintable():
-        raise refused(line, "has a line end or a control character in it")
-    if line[:1] in ("-", "#", "") or " #" in line or " -" in line or line.endswith("\\"):
+    argument(line)
+    if line.startswith("#") or " #" in line or " -" in line or line.endswith("\\"):
         raise refused(line, "would be an option or a comment in a requirements file, or continue on the next line")
     if "${" in line:
         raise refused(line, "names a variable, which pip and uv expand in a requirements file")
@@ -47,7 +55,8 @@ def option(name: str, value: str) -> str:
         not value.isprintable()
         or '"' in value
         or value.endswith("\\")
-        or "#" in value.split(" ", 1)[-1]
+        or value.startswith("#")
+        or " #" in value
         or "${" in value
     ):
         raise refused(f"{name} {value}", "cannot stand in a requirements file")

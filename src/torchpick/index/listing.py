@@ -122,8 +122,8 @@ def _hashes_of(texts: Iterable[str]) -> tuple[str | None, str | None]:
 
 
 def _shown(href: str) -> str:
-    """The end of an address, by which its file can be told, without what a redactor might overlook before it."""
-    return redacted(href.rpartition("/")[2][:_MOST_SHOWN].strip())
+    """The end of an address, which has the file's name, without what a redactor might overlook before it."""
+    return redacted(href.rpartition("/")[2].rpartition("@")[2][:_MOST_SHOWN].strip())
 
 
 def _of_json(text: str, base: str, refused: Callable[[str], None]) -> Iterator[Link]:

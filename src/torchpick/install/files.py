@@ -234,7 +234,7 @@ def _recorded(name: str, file: str, url: str, sha256: str | None, other_hash: st
     if not (is_word(name) and is_word(file.replace("+", ".")) and (sha256 is None or is_sha256(sha256))):
         raise ValueError("no file has these values")
     wheel = Wheel(name, file, Address(url), sha256, other_hash)
-    links.address(wheel)
+    wheel.url.with_hash(other_hash)  # raises where it is none
     return wheel
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from torchpick.environment import toolsettings
-from torchpick.environment.requirementline import checked, file_of, requirement
+from torchpick.environment.requirementline import argument, file_of, requirement
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.installers import own_settings, store
@@ -107,12 +107,12 @@ def words(job: Job) -> list[str]:
         if each.where:
             continue  # a line of a file, which is passed as it is
         if each.editable:
-            found += ["-e", checked(each.text)]
+            found += ["-e", argument(each.text)]
         elif each.name in job.family and not each.place:
             extras = job.pick.build.extras_of(each.name)
             found.append(_pinned(each._replace(extras=(*each.extras, *extras)), job.family[each.name]))
         else:
-            found.append(checked(each.text))
+            found.append(argument(each.text))
     return [*found, *(requirement(name, f"=={job.family[name]}") for name in brought(job)), *job.added]
 
 
