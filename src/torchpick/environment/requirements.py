@@ -200,7 +200,7 @@ def _at_place(text: str, where: str, front: re.Match[str]) -> Requested:
 
 
 def _check_address(text: str, where: str, place: str) -> None:
-    """Refuse a URL that pip and uv would read otherwise in a file than alone, or not alike; a path may have all of it."""
+    """Refuse a URL that pip and uv would read otherwise in a file than alone; a path may have all of it."""
     if "://" not in place and place[:5].lower() != "file:":
         return
     from torchpick.model.address import Address
