@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -49,6 +49,11 @@ class HostileAddress(NamedTuple):
     text: str
     is_good: bool = False
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is in what torchpick alone reads."""
+        return self.kind in ("record", "table")
+
 
 class Outcome(NamedTuple):
     """What a run did: the wheels that are there after it, and what the server was asked."""
@@ -66,6 +71,7 @@ class Outcome(NamedTuple):
             "swapped file installed": self.swapped,
             "variable sent": self.leaked,
             "other index asked": self.led_away,
+            "traceback": "/torchpick/cli/" in self.words,
         }
         return {name for name, happened in marks.items() if happened}
 
@@ -150,7 +156,7 @@ def _hashes_and_ends() -> Iterator[HostileAddress]:
 
 
 def _of_our_own() -> Iterator[HostileAddress]:
-    for mark in (" #x", "\n--extra-index-url EVIL", "/${BAIT}"):
+    for mark in (" #x", "\n--extra-index-url EVIL", "?t=${BAIT}"):
         yield HostileAddress(f"record, {mark!r}", "record", f"MIRROR/f/WHEEL{mark}")
         yield HostileAddress(f"table, {mark!r}", "table", f"SHA256{mark}")
 
@@ -245,7 +251,8 @@ class Playground:
     def plain(self, attack: HostileAddress, installer: str) -> Outcome:
         """What pip or uv does by itself with the page; what is torchpick's own it does not know."""
         self._serve(attack)
-        words = ["install", "torch==2.10.0+cpu", "--no-deps", "--index-url", f"{self.base}/cpu"]
+        option = "--index-url" if installer == "pip" else "--default-index"
+        words = ["install", "torch==2.10.0+cpu", "--no-deps", option, f"{self.base}/cpu"]
         return self._outcome(installer, [*self._front(installer, words)])
 
     def torchpick(self, attack: HostileAddress, installer: str) -> Outcome:
@@ -257,8 +264,14 @@ class Playground:
         command = [*ours, "install", "torch==2.10.0+cpu", "--no-deps", *told, "--installer", installer]
         if attack.kind == "record":
             command = [*ours, "run", *told, *self._front(installer, ["install", "torch==2.10.0+cpu", "--no-deps"])]
-            self._run([*ours, "env", *told], cache)
+            # A second index, beside which torch is named by its very file.
+            limits, beside = self.folder / "limits.txt", f"http://{self.mirror.host}/beside/simple"
+            limits.write_text("torch==2.10.0\n")
+            more = {"PIP_CONSTRAINT": str(limits), "UV_CONSTRAINT": str(limits)}
+            more |= {"PIP_EXTRA_INDEX_URL": beside, "UV_INDEX": beside}
+            self._run([*ours, "env", *told], cache, more)
             self._poison(cache, self._filled(attack.text))
+            return self._outcome(installer, command, cache, more)
         return self._outcome(installer, command, cache)
 
     def python(self, installer: str) -> Path:
@@ -285,7 +298,9 @@ class Playground:
             entry = {"filename": RIGHT.filename, "url": text, "hashes": {"sha256": SHA256}}
             text = json.dumps({"meta": {"api-version": "1.0"}, "name": "torch", "files": [entry]})
         elif attack.kind in ("record", "table"):
-            text = self._filled(_anchor("MIRROR/f/WHEEL"))
+            text = self._filled(
+                _anchor("MIRROR/f/WHEEL#sha256=SHA256" if attack.kind == "record" else "MIRROR/f/WHEEL")
+            )
         if attack.kind in ("json", "raw"):
             self.mirror.kind = "application/vnd.pypi.simple.v1+json"
         self.mirror.page = text.encode()
@@ -302,16 +317,19 @@ class Playground:
                 row[2:4] = [url, SHA256]
             record.write_text(json.dumps([read_at, rows]))
 
-    def _run(self, command: list[str], cache: Path | None) -> subprocess.CompletedProcess[str]:
-        environ = {**self.environ, "TORCHPICK_CACHE_DIR": str(cache or self.folder / "cache")}
+    def _run(
+        self, command: list[str], cache: Path | None, more: Mapping[str, str] = {}
+    ) -> subprocess.CompletedProcess[str]:
+        environ = {**self.environ, **more, "TORCHPICK_CACHE_DIR": str(cache or self.folder / "cache")}
         return subprocess.run(
             command, env=environ, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
 
-    def _outcome(self, installer: str, command: list[str], cache: Path | None = None) -> Outcome:
+    def _outcome(
+        self, installer: str, command: list[str], cache: Path | None = None, more: Mapping[str, str] = {}
+    ) -> Outcome:
         self.mirror.asked.clear()
-        done = self._run(command, cache)
-        assert "torchpick/cli/" not in done.stderr, done.stderr  # of a traceback
+        done = self._run(command, cache, more)
         (site,) = (self.python(installer).parent.parent / "lib").glob("python*/site-packages")
         paths = [*site.glob("torch*"), *site.glob("evil*")]
         names = {path.name for path in paths}
@@ -344,8 +362,9 @@ def main() -> None:
     print("| address | plain pip | plain uv | torchpick, pip | torchpick, uv |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name, playground(Path(name), fetched(Path(name))) as tried:
         for attack in addresses():
-            both = [method(attack, each) for method in (tried.plain, tried.torchpick) for each in ("pip", "uv")]
-            print(f"| {attack.name} | {' | '.join(map(str, both))} |", flush=True)
+            plain = ["–", "–"] if attack.is_ours else [str(tried.plain(attack, each)) for each in ("pip", "uv")]
+            ours = [str(tried.torchpick(attack, each)) for each in ("pip", "uv")]
+            print(f"| {attack.name} | {' | '.join((*plain, *ours))} |", flush=True)
 
 
 if __name__ == "__main__":

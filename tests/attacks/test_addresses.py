@@ -44,9 +44,10 @@ def test_no_hostile_address_makes_torchpick_weaker_than_the_installer(
 ) -> None:
     failures = {}
     for name, attack in BY_NAME.items():
-        plain, ours = tried.plain(attack, newest), tried.torchpick(attack, newest)
-        fails = attack.is_good and plain.installed and not ours.installed
-        if ours.harm - plain.harm or fails or (not ours.installed and ours.status == 0):
+        plain, ours = None if attack.is_ours else tried.plain(attack, newest), tried.torchpick(attack, newest)
+        allowed = plain.harm if plain is not None else set[str]()
+        fails = attack.is_good and plain is not None and plain.installed and not ours.installed
+        if ours.harm - allowed or fails or (not ours.installed and ours.status == 0):
             failures[name] = f"{ours} (plain {newest}: {plain})\n{ours.words[-600:]}"
 
     count(f"addresses with {newest}", len(BY_NAME), len(BY_NAME) - len(failures))

@@ -23,6 +23,7 @@ from torchpick.model.redaction import redacted
 MOST_BYTES = 16 << 20
 _HASH = re.compile(r"sha256[=:]([0-9a-f]{64})")
 _HEX = re.compile(r"[0-9a-f]*")
+_HASHES = re.compile(r"(sha512|sha384|sha256|sha224|sha1|md5)[=:]([^&#]*)")
 # The hashes that pip checks behind an address, the best first, and how many digits each has.
 _DIGITS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
 # HTML takes blanks around an address away (its standard, "valid URL potentially surrounded by spaces").
@@ -94,7 +95,7 @@ def _link(href: str, base: str, file: str | None, refused: Callable[[str], None]
         url, _, fragment = joined(base, href).partition("#")
         address = Address(url)
         scheme, file = urlsplit(url).scheme, file or file_of(url)
-        digest, other = _hashes_of(fragment.lower().replace("sha256:", "sha256=").split("&"))
+        digest, other = _hashes_of(_HASHES.findall(fragment.lower().replace("%23", "#")))
     except ValueError as error:
         if ".whl" in href.lower():
             refused(f"the address of `{_shown(href)}` is not valid: {error}")
@@ -105,20 +106,21 @@ def _link(href: str, base: str, file: str | None, refused: Callable[[str], None]
     return None if wheel is None else Link(file, address, wheel, sha256=digest, other_hash=other)
 
 
-def _hashes_of(texts: Iterable[str]) -> tuple[str | None, str | None]:
-    """The sha256 among `ALGORITHM=DIGEST`, and another hash where there is none.
+def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
+    """The sha256 among digests by their algorithm, and another hash, such as `sha512=…`, where there is none.
 
     A ValueError for one that no file can have: it binds pip, and would bind nobody if it were left out.
     """
-    found = [text for text in texts if text.partition("=")[0] in _DIGITS]
-    for text in found:
-        kind, _, digest = text.partition("=")
+    found: dict[str, str] = {}
+    for kind, digest in pairs:
+        if kind not in _DIGITS:
+            continue
         if len(digest) != _DIGITS[kind] or not _HEX.fullmatch(digest):
             raise ValueError(f"its {kind} is not one")
-    of_kind = {text.partition("=")[0]: text for text in reversed(found)}
-    if "sha256" in of_kind:
-        return of_kind["sha256"].partition("=")[2], None
-    return None, next((of_kind[kind] for kind in _DIGITS if kind in of_kind), None)
+        found.setdefault(kind, digest)
+    if "sha256" in found:
+        return found["sha256"], None
+    return None, next((f"{kind}={found[kind]}" for kind in _DIGITS if kind in found), None)
 
 
 def _shown(href: str) -> str:
@@ -142,7 +144,7 @@ def _of_json(text: str, base: str, refused: Callable[[str], None]) -> Iterator[L
             continue
         hashes = entry.get("hashes")
         try:
-            digest, other = _hashes_of(f"{kind}={value}".lower() for kind, value in _items(hashes))
+            digest, other = _hashes_of((kind, str(value).lower()) for kind, value in _items(hashes))
         except ValueError as error:
             refused(f"`{link.file}` is not listed right: {error}")
             continue
@@ -161,7 +163,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _items(value: object) -> Iterable[tuple[object, object]]:
+def _items(value: object) -> Iterable[tuple[str, object]]:
     return value.items() if isinstance(value, dict) else ()
 
 
