@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -49,6 +50,8 @@ CLEARED_NAMES = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is read: some look things up in the table as they are imported."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # by `&`, cron or an agent; what tests start would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     patch = pytest.MonkeyPatch()
     patch.setattr(locations, "shipped_dir", tables.frozen)
     if os.environ.get("PYTEST_XDIST_WORKER") or not config.getoption("numprocesses", None):

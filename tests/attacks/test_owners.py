@@ -6,6 +6,7 @@ all its commands and says what came of them.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -14,21 +15,21 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.requirements import Requirement
 
+import torchpick
 from tests.attacks.project import GPU
+from tests.skips import needs_root
 from torchpick.knowledge import locations
 
-ROOT = Path(__file__).parents[2]
 USER, STRANGER = 4242, 4243
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root may give files away"),
-]
+pytestmark = [pytest.mark.process, needs_root]
 # Runs command lines and prints, for each, its status and what it said.
 ASKER = """
 import contextlib, io, json, os, sys
@@ -77,6 +78,34 @@ def python_of_all() -> str:
     pytest.skip("no Python here that an ordinary user may start")
 
 
+@cache
+def packages() -> Path:
+    """torchpick, what it needs, and pip, where every user may read: those of the tests may lie in a private folder."""
+    folder = Path(tempfile.mkdtemp(prefix="torchpick-test-", dir="/tmp"))
+    atexit.register(shutil.rmtree, folder)
+    shutil.copytree(str(Path(torchpick.__file__).parent), folder / "torchpick")
+    for distribution in requirements("torchpick-cli", "pip"):
+        for file in distribution.files or ():
+            if file.parts[0] not in ("..", "torchpick"):
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(str(file.locate()), folder / file)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+    return folder
+
+
+def requirements(*names: str) -> list[metadata.Distribution]:
+    """The distributions of these names here, and of all that they require."""
+    found: dict[str, metadata.Distribution] = {}
+    waiting = list(names)
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found[name] = metadata.distribution(name)
+            required = map(Requirement, found[name].requires or ())
+            waiting += [each.name for each in required if not each.marker or each.marker.evaluate({"extra": ""})]
+    return list(found.values())
+
+
 def ask(
     who: int,
     folder: Path,
@@ -91,9 +120,7 @@ def ask(
         "TMPDIR": str(folder / "tmp"),
         "TORCHPICK_CACHE_DIR": str(folder / "cache"),
         "TORCHPICK_COMPAT_DIR": str(folder / "compat"),
-        "PYTHONPATH": os.pathsep.join(
-            [str(ROOT / "src"), *(each for each in sys.path if each.endswith("site-packages"))]
-        ),
+        "PYTHONPATH": str(packages()),
         "PYTHONDONTWRITEBYTECODE": "1",
         "SOURCE_DATE_EPOCH": os.environ["SOURCE_DATE_EPOCH"],
         **(environ or {}),
@@ -284,9 +311,7 @@ def test_a_module_clusters_pythonpath_and_user_site(world: Path, who: int) -> No
     (modules / "cluster.py").write_text("")
     given_to(modules, who)
     environ = {"PYTHONUSERBASE": str(world / "home" / ".local"), "LOADEDMODULES": "python/3.12:cuda/12.6"}
-    path = os.pathsep.join(
-        [str(modules), str(ROOT / "src"), *(each for each in sys.path if each.endswith("site-packages"))]
-    )
+    path = os.pathsep.join([str(modules), str(packages())])
 
     all_work(ask(who, world, *EVERY, environ={**environ, "PYTHONPATH": path}), world)
 

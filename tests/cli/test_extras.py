@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.skips import bound_by_modes
 from torchpick.cli import main
 
 LIBRARY = """\
@@ -164,7 +163,7 @@ def test_a_broken_file_is_told_and_left(content: bytes, capsys: pytest.CaptureFi
     assert Path("pyproject.toml").read_bytes() == content
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.getuid() == 0, reason="root may open everything")
+@bound_by_modes
 def test_a_read_only_folder_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     Path("pyproject.toml").write_text(LIBRARY)
     tmp_path.chmod(0o500)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.doctor.homes import Home
 from tests.installers.test_store import folder_of
+from tests.skips import needs_root
 from torchpick.cli import main
 from torchpick.environment import interpreter, world
 from torchpick.environment.world import World
@@ -70,7 +71,7 @@ def test_ones_own_environment_is_taken_also_in_a_folder_of_a_group(
     assert (tmp_path / "started").exists()
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+@needs_root
 def test_another_users_is_not_ours_and_a_link_of_theirs_neither(tmp_path: Path) -> None:
     os.chown(venv(tmp_path / "a"), 4242, 4242)
     venv(tmp_path / "b")

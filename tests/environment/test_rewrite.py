@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.skips import needs_root
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 
@@ -70,7 +71,7 @@ def test_a_new_file_gets_the_mode_that_the_user_gives_new_files(tmp_path: Path) 
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("new", "private")] == [0o640, 0o600]
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root may give files away")
+@needs_root
 def test_root_leaves_a_file_to_its_owner(tmp_path: Path) -> None:
     file = tmp_path / "pip.conf"
     file.write_text("a")

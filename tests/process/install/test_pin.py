@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.install.conftest import SOURCE, World
+from tests.skips import needs_root
 
 PROJECT = '# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = []\n'
 PIP_CONF = "# mine\n[global]\ntimeout = 60\n[install]\nfind-links = {links}\n"
@@ -236,7 +237,7 @@ def test_nothing_pinned_is_said(world: World) -> None:
     assert "nothing was pinned" in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@needs_root
 def test_root_pins_what_belongs_to_somebody_else_and_it_stays_theirs(world: World) -> None:
     python = plain_environment(world, "pip")
     conf = python.parent.parent / "pip.conf"
