@@ -21,7 +21,7 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_case(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    case = json.loads(file.read_text())
+    case = json.loads(file.read_text("utf-8"))
     for name, value in case.get("env", {}).items():
         monkeypatch.setenv(name, value)
 

@@ -146,10 +146,10 @@ def environment(folder: Path) -> Path:
     site = folder / "lib" / f"python{VERSION}" / "site-packages"
     (folder / "bin").mkdir(parents=True)
     site.mkdir(parents=True)
-    (folder / "pyvenv.cfg").write_text(f"home = /usr/bin\nversion = {VERSION}.4\n")
+    (folder / "pyvenv.cfg").write_text(f"home = /usr/bin\nversion = {VERSION}.4\n", "utf-8")
     program = folder / "bin" / "python"
     program.write_text(
-        f'#!/bin/sh\necho "$(id -u)" >> "{folder.parent.parent}/tmp/started"\nexec "{python_of_all()}" "$@"\n'
+        f'#!/bin/sh\necho "$(id -u)" >> "{folder.parent.parent}/tmp/started"\nexec "{python_of_all()}" "$@"\n', "utf-8"
     )
     program.chmod(0o755)
     return folder
@@ -169,7 +169,7 @@ def world(who: int) -> Iterator[Path]:
     for name in ("home", "tmp", "cache/install", "project"):
         (folder / name).mkdir(parents=True)
     (folder / "project" / "pyproject.toml").write_text(
-        '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n'
+        '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n', "utf-8"
     )
     environment(folder / "project" / ".venv")
     given_to(folder, who)
@@ -253,11 +253,11 @@ def test_nothing_runs_in_a_foreign_environment(
 def test_a_forged_record_leads_nowhere(world: Path, who: int, spoilt: Callable[[Path], None]) -> None:
     venv, victim = world / "project" / ".venv", world / "home" / "pyproject.toml"
     words = {"pin": ["pin", "--project", str(victim), "--offline", *GPU], "unpin": ["unpin", "--python", str(venv)]}
-    victim.write_text('[project]\nname = "y"\nversion = "1"\ndependencies = ["torch"]\n')
+    victim.write_text('[project]\nname = "y"\nversion = "1"\ndependencies = ["torch"]\n', "utf-8")
     given_to(victim, who)
     [pinned] = ask(who, world, "pin", words=words).values()
     assert pinned.status == 0, pinned
-    there = victim.read_text()
+    there = victim.read_text("utf-8")
     spoilt(venv / "share" / "torchpick" / "pin.json")
 
     [unpinned] = ask(who, world, "unpin", words=words).values()
@@ -265,7 +265,7 @@ def test_a_forged_record_leads_nowhere(world: Path, who: int, spoilt: Callable[[
     assert unpinned.status == 2
     assert f"others may write {venv}/share/torchpick/pin.json, which names {victim}" in unpinned.err
     assert "`--project" in unpinned.err
-    assert victim.read_text() == there
+    assert victim.read_text("utf-8") == there
 
 
 # ---- no false alarms ----
@@ -308,7 +308,7 @@ def test_a_containers_root_takes_the_environment_of_a_user_that_it_is_given(worl
 def test_a_module_clusters_pythonpath_and_user_site(world: Path, who: int) -> None:
     modules = world / "home" / "modules"
     modules.mkdir()
-    (modules / "cluster.py").write_text("")
+    (modules / "cluster.py").write_text("", "utf-8")
     given_to(modules, who)
     environ = {"PYTHONUSERBASE": str(world / "home" / ".local"), "LOADEDMODULES": "python/3.12:cuda/12.6"}
     path = os.pathsep.join([str(modules), str(packages())])
@@ -318,11 +318,11 @@ def test_a_module_clusters_pythonpath_and_user_site(world: Path, who: int) -> No
 
 def test_a_uv_project_with_an_index_of_its_own(world: Path, who: int) -> None:
     index = '\n[[tool.uv.index]]\nname = "own"\nurl = "https://own.example/simple"\n'
-    with (world / "project" / "pyproject.toml").open("a") as file:
+    with (world / "project" / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write(index)
 
     said = ask(who, world, *EVERY)
 
     all_work(said, world)
     assert "pyproject.toml names https://own.example/simple" in said["env"].err
-    assert index in (world / "project" / "pyproject.toml").read_text()
+    assert index in (world / "project" / "pyproject.toml").read_text("utf-8")

@@ -136,7 +136,7 @@ def test_why_a_program_gave_no_answer(result: ChildResult, why: str) -> None:
 
 def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "kubectl"
-    broken.write_text("#!/no/such/interpreter\n")
+    broken.write_text("#!/no/such/interpreter\n", "utf-8")
     broken.chmod(0o755)
 
     with pytest.raises(ClusterError) as caught:
@@ -215,7 +215,7 @@ def test_a_source_that_can(source: str, options: tuple[str, ...], image: str | N
 def test_each_engine_is_asked_and_a_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = {"slurm:p": "scontrol", "kubernetes:c": "kubectl", "ssh:hosts": "ssh"}
-    Path("hosts").write_text("n1")
+    Path("hosts").write_text("n1", "utf-8")
     Path("n1.json").write_bytes(said(A100))
     for source, program in first.items():
         stand = StandIn(lambda _: ended(status=1))

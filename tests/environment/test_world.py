@@ -38,7 +38,7 @@ def test_what_is_not_there_is_none(there: World, path: str) -> None:
 
 
 def test_a_file_is_neither_a_folder_nor_a_link(there: World, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").write_text("x", "utf-8")
 
     assert (there.names("/file"), there.link("/file")) == ([], None)
 

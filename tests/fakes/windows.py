@@ -98,5 +98,5 @@ def opened(
 
 
 builtins.__import__ = imported
-builtins.open = io.open = opened
-io.text_encoding = text_encoding
+builtins.open = opened
+vars(io).update(open=opened, text_encoding=text_encoding)

@@ -133,9 +133,9 @@ def test_a_killed_detect_leaves_a_whole_file_or_none(tmp_path: Path, count: Coun
 
     def whole() -> str:
         for path in into.glob("*.json"):
-            json.loads(path.read_text())
+            json.loads(path.read_text("utf-8"))
         done = detect.run()
-        files = [json.loads(path.read_text()) for path in into.glob("*.json")]
+        files = [json.loads(path.read_text("utf-8")) for path in into.glob("*.json")]
         if done.status not in (0, 4) or len(files) != 1:
             return done.err or f"{len(files)} files"
         return " ".join(leftovers(into))
@@ -218,7 +218,7 @@ def test_two_pins_at_once_are_as_good_as_one(home: Home, count: Count) -> None:
         if any("Traceback" in text for text in words):
             troubles[f"round {number}"] = "".join(words)
         elif home.conf.read_bytes() != pinned:
-            troubles[f"round {number}"] = f"{home.conf.read_text()} {words}"
+            troubles[f"round {number}"] = f"{home.conf.read_text('utf-8')} {words}"
         else:
             named = [word.removeprefix("file://") for word in pinned.decode().split() if word.startswith("file://")]
             missing = [path for path in named if not Path(path).exists()]

@@ -30,7 +30,7 @@ def choose(told: str | None, where: World) -> Interpreter:
 
 def script(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
     path.chmod(0o755)
     return path
 
@@ -154,7 +154,7 @@ class TestEnvironments:
 
     def test_not_a_program(self, tmp_path: Path) -> None:
         text = tmp_path / "notes.txt"
-        text.write_text("hello")
+        text.write_text("hello", "utf-8")
         with pytest.raises(UsageError, match="does not start"):
             choose(str(text), world(tmp_path))
         with pytest.raises(UsageError, match="neither a version"):

@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in NAMES:
         (tmp_path / name).touch()
     for shell in completion.SHELLS:
-        (tmp_path / f"script.{shell}").write_text(completion.script(shell))
+        (tmp_path / f"script.{shell}").write_text(completion.script(shell), "utf-8")
     return tmp_path
 
 

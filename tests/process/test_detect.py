@@ -45,7 +45,7 @@ def environ(libraries: Path | None, said: str = "", **more: str) -> dict[str, st
     told["PYTHONPATH"] = SOURCE
     if libraries is not None:
         config = libraries / "fake.conf"
-        config.write_text(said + "\n")
+        config.write_text(said + "\n", "utf-8")
         told |= {"LD_LIBRARY_PATH": str(libraries), "FAKE_NVIDIA": str(config)}
     return {**told, **more}
 
@@ -141,7 +141,7 @@ def test_a_missing_stdin_and_stdout_harm_nothing(libraries: Path) -> None:
     out = libraries / "out.json"
     shell = f"exec <&- 2>&-; exec {sys.executable} -m torchpick detect --json > {out}"
     assert subprocess.run(["/bin/sh", "-c", shell], env=env, timeout=60, check=False).returncode == 0
-    assert [each["arch"] for each in json.loads(out.read_text())["machine"]["gpus"]] == ["sm_89"]
+    assert [each["arch"] for each in json.loads(out.read_text("utf-8"))["machine"]["gpus"]] == ["sm_89"]
 
 
 def below(pid: int) -> Iterator[int]:

@@ -33,7 +33,7 @@ def named(page: Path) -> str:
 
 
 def from_network(page: Path) -> list[Block]:
-    return [block for block in documents.blocks(page.read_text()) if block.options.get("needs") == "network"]
+    return [block for block in documents.blocks(page.read_text("utf-8")) if block.options.get("needs") == "network"]
 
 
 COMMITTER = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.com"]
@@ -91,7 +91,7 @@ def cloned(page: Path, folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, opened: Opened) -> None:
-    blocks = documents.blocks(page.read_text())
+    blocks = documents.blocks(page.read_text("utf-8"))
 
     said = complaints(steps([block for block in blocks if block.options.get("needs") not in MISSING]), opened(), page)
 

@@ -104,7 +104,7 @@ def table_without_hashes(folder: Path) -> Path:
     for each in COMPAT.iterdir():
         (made / each.name).symlink_to(each)
     (made / "files.json").unlink()
-    (made / "files.json").write_text('{"schema": 1, "files": {}}')
+    (made / "files.json").write_text('{"schema": 1, "files": {}}', "utf-8")
     return made
 
 
