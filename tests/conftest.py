@@ -108,6 +108,8 @@ def _clean_environment(
     # The table grows old as time goes by, and says so; the tests are about the day it was made.
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
     _clear(monkeypatch, _nothing)
+    if os.name == "nt":  # elsewhere it is what is left without SHELL
+        monkeypatch.setenv("TORCHPICK_SHELL", "sh")
     monkeypatch.setenv("NETRC", str(tmp_path_factory.getbasetemp() / "no-netrc"))
     # To trust a hundred authorities takes longer to read than most tests take, and no test asks them for anything.
     monkeypatch.setenv("SSL_CERT_DIR", _nothing["XDG_CONFIG_DIRS"])
