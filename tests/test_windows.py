@@ -26,8 +26,8 @@ def windows_arguments(workflow: str) -> set[str]:
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="the made-up Windows is for other systems")
 @pytest.mark.parametrize("arguments", sorted(set[str]().union(*map(windows_arguments, WORKFLOWS))))
-def test_windows_collects_every_module_and_runs_what_touches_no_system(arguments: str) -> None:
-    words = ["-p", "tests.fakes.windows", *shlex.split(arguments), "-n", "0", "-q"]
+def test_windows_collects_every_module_and_answers_the_command_lines_of_the_cases(arguments: str) -> None:
+    words = ["-p", "tests.fakes.windows", *shlex.split(arguments), "-n", "0", "-q", "-k", "test_cases.py"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
 
     done = subprocess.run(
