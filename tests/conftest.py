@@ -13,8 +13,8 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
-from tests import hostile, skips, tables, usersettings
-from torchpick.environment import settingsfiles
+from tests import hostile, skips, tables, transcripts, usersettings
+from torchpick.environment import interpreter, settingsfiles
 from torchpick.knowledge import locations
 from torchpick.machine import computer
 from torchpick.machine.kernel import LookOptions, Seen
@@ -136,6 +136,12 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch, _nothing: dict[str, str]) -> None:
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
+@pytest.fixture
+def on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torchpick runs in the Python and on the system of the transcripts, whatever runs the tests."""
+    monkeypatch.setattr(interpreter, "own", transcripts.our_python)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ def test_a_marker_of_brackets_alone_is_not_a_valid_requirement(
     assert capsys.readouterr().err.startswith("error: ")
 
 
+@pytest.mark.usefixtures("on_linux")
 def test_a_requirements_file_of_brackets_is_named_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -242,6 +242,7 @@ def test_a_plain_value_is_that_of_the_first_file_and_of_uv_pip_before_the_rest()
     assert toolsettings.uv_key([one, other], "no-index") is None
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the separator of paths is another")
 def test_an_environments_own_places() -> None:
     assert toolsettings.project_of("/srv/app/.venv") == "/srv/app/pyproject.toml"
     assert toolsettings.project_of("/srv/app/venv") is None

@@ -258,11 +258,13 @@ def test_the_name_of_this_python_tells_musl_where_the_system_tells_no_library(
         def unknown(_: str, error: type[Exception] = error) -> str:
             raise error
 
-        monkeypatch.setattr(os, "confstr", unknown)
+        monkeypatch.setattr(os, "confstr", unknown, raising=False)
         assert interpreter.own().platform.libc == "musl"
     names.clear()
     assert interpreter.own().platform.libc is None
-    monkeypatch.setattr(os, "confstr", lambda name: "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None)
+    monkeypatch.setattr(
+        os, "confstr", lambda name: "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None, raising=False
+    )
     assert interpreter.own().platform.glibc == "2.36"
 
 

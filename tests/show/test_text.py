@@ -98,6 +98,7 @@ def test_a_command_in_a_sentence_is_not_broken() -> None:
     ]
 
 
+@pytest.mark.usefixtures("on_linux")
 def test_error_pick_and_command_have_a_colour_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
