@@ -38,7 +38,7 @@ def cases(folder: Path) -> list[Case]:
     for name in ("libnvidia-ml", "libcuda"):
         compile_fake(name, folder)
     config = folder / "fake.conf"
-    config.write_text(gpu(1, "6.1", "NVIDIA GeForce GTX 1080 Ti") + "\n")
+    config.write_text(gpu(1, "6.1", "NVIDIA GeForce GTX 1080 Ti") + "\n", "utf-8")
     plain = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT / "src")}
     driver = {**plain, "LD_LIBRARY_PATH": str(folder), "FAKE_NVIDIA": str(config)}
     detect = ["-m", "torchpick", "detect", "--json"]

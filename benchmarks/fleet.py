@@ -89,7 +89,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = {name: Path(folder) / f"{place}.jsonl" for place, name in enumerate(cases)}
         for name, case in cases.items():
-            with files[name].open("w") as stream:
+            with files[name].open("w", encoding="utf-8") as stream:
                 stream.writelines(lines(*case))
         for _ in range(ROUNDS):
             bares.append(bare())

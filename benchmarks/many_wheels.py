@@ -31,15 +31,15 @@ WORDS = ["--python", "3.12", "--platform", "linux-x86_64", "--gpu", "8.0", "--qu
 
 def run(server: Loopback, folder: Path, cache: Path, jobs: int, *more: str, wheels: int = NAMES) -> float:
     """Seconds of the whole process, for so many of the wheels."""
-    lines = (folder / "names").read_text().splitlines()[:wheels]
-    (folder / "asked").write_text("\n".join(lines))
+    lines = (folder / "names").read_text("utf-8").splitlines()[:wheels]
+    (folder / "asked").write_text("\n".join(lines), "utf-8")
     env = {**os.environ, "PIP_INDEX_URL": f"{server.url}/simple", "TORCHPICK_CACHE_DIR": str(cache)}
     out = folder / f"{cache.name}.jsonl"
     argv = [sys.executable, "-m", "torchpick", "inspect", "--from", str(folder / "asked"), "--out", str(out), *WORDS]
     begun = time.perf_counter()
     done = subprocess.run([*argv, "--jobs", str(jobs), *more], env=env, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - begun
-    held = out.read_text().count("\n") if done.returncode == 0 else 0
+    held = out.read_text("utf-8").count("\n") if done.returncode == 0 else 0
     if held != wheels:
         sys.exit(f"--jobs {jobs} ended with {done.returncode} and {held} lines: {done.stderr}{done.stdout}")
     return seconds
@@ -62,7 +62,7 @@ def main() -> None:
     seconds: dict[int, list[float]] = {1: [], 2: []}
     with index.serve(DELAY_S).running() as server, tempfile.TemporaryDirectory() as name:
         folder, requests = Path(name), 0
-        (folder / "names").write_text("\n".join(f"{name}==1.0" for name in index.names))
+        (folder / "names").write_text("\n".join(f"{name}==1.0" for name in index.names), "utf-8")
         cache = folder
         for turn in range(ROUNDS):
             for jobs, times in seconds.items():  # in turns, so that what else the machine does meets both

@@ -43,8 +43,10 @@ def packages(python: Path, count: int) -> None:
         head = f"Metadata-Version: 2.4\nName: made-{number}\nVersion: 1.{number}\nRequires-Python: >=3.9\n{requires}\n"
         (folder / "METADATA").write_text(head + "It is long. " * 500, encoding="utf-8")
         names = [f"made_{number}/module_{each}.py,," for each in range(50)]
-        (folder / "RECORD").write_text("\n".join([*names, f"{folder.name}/METADATA,,", f"{folder.name}/RECORD,,"]))
-        (folder / "INSTALLER").write_text("pip\n")
+        (folder / "RECORD").write_text(
+            "\n".join([*names, f"{folder.name}/METADATA,,", f"{folder.name}/RECORD,,"]), "utf-8"
+        )
+        (folder / "INSTALLER").write_text("pip\n", "utf-8")
 
 
 def main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -12,8 +13,8 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
-from tests import hostile, skips, tables, usersettings
-from torchpick.environment import settingsfiles
+from tests import hostile, skips, tables, transcripts, usersettings
+from torchpick.environment import interpreter, settingsfiles
 from torchpick.knowledge import locations
 from torchpick.machine import computer
 from torchpick.machine.kernel import LookOptions, Seen
@@ -49,6 +50,8 @@ CLEARED_NAMES = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is read: some look things up in the table as they are imported."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # by `&`, cron or an agent; what tests start would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     patch = pytest.MonkeyPatch()
     patch.setattr(locations, "shipped_dir", tables.frozen)
     if os.environ.get("PYTEST_XDIST_WORKER") or not config.getoption("numprocesses", None):
@@ -105,6 +108,8 @@ def _clean_environment(
     # The table grows old as time goes by, and says so; the tests are about the day it was made.
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
     _clear(monkeypatch, _nothing)
+    if os.name == "nt":  # elsewhere it is what is left without SHELL
+        monkeypatch.setenv("TORCHPICK_SHELL", "sh")
     monkeypatch.setenv("NETRC", str(tmp_path_factory.getbasetemp() / "no-netrc"))
     # To trust a hundred authorities takes longer to read than most tests take, and no test asks them for anything.
     monkeypatch.setenv("SSL_CERT_DIR", _nothing["XDG_CONFIG_DIRS"])
@@ -131,6 +136,12 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch, _nothing: dict[str, str]) -> None:
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
+@pytest.fixture
+def on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torchpick runs in the Python and on the system of the transcripts, whatever runs the tests."""
+    monkeypatch.setattr(interpreter, "own", transcripts.our_python)
 
 
 @pytest.fixture

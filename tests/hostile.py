@@ -40,7 +40,7 @@ def plant(folder: Path, pip: str = _PIP, uv: str = _UV) -> None:
     for name, text in {"pip/pip.conf": pip, "uv/uv.toml": uv}.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, "utf-8")
 
 
 def variables(folder: Path) -> dict[str, str]:
@@ -50,8 +50,8 @@ def variables(folder: Path) -> dict[str, str]:
         plant(place, _PIP.replace("[global]\n", _PIP_INDEX), _UV + _UV_INDEX)
     for name in (".pip/pip.conf", "Library/Application Support/pip/pip.conf"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / name).write_text(_PIP)
-    (home / ".netrc").write_text("machine 127.0.0.1 login hostile password hostile\n")
+        (home / name).write_text(_PIP, "utf-8")
+    (home / ".netrc").write_text("machine 127.0.0.1 login hostile password hostile\n", "utf-8")
     places = {"HOME": home, "NETRC": home / ".netrc", "PIP_CONFIG_FILE": home / ".pip/pip.conf",
               "UV_CONFIG_FILE": folder / "user/uv/uv.toml", "XDG_CONFIG_HOME": folder / "user",
               "XDG_CONFIG_DIRS": folder / "shared", "XDG_CACHE_HOME": folder / "user/pip/pip.conf"}  # fmt: skip

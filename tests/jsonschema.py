@@ -20,7 +20,7 @@ _IGNORED = {"$schema", "$defs", "title", "description"}
 
 
 # What is published of the envelope that every command prints.
-ENVELOPE: Mapping[str, Any] = json.loads((Path(__file__).parents[1] / "docs" / "schema.json").read_text())
+ENVELOPE: Mapping[str, Any] = json.loads((Path(__file__).parents[1] / "docs" / "schema.json").read_text("utf-8"))
 
 
 def envelope_faults(answer: object) -> list[str]:

@@ -1,6 +1,14 @@
-"""The skips that a strict run accepts: each with why it cannot be otherwise there."""
+"""The skips that a strict run accepts, each with why it cannot be otherwise there, and some that rooms share."""
 
 from __future__ import annotations
+
+import os
+
+import pytest
+
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
+bound_by_modes = pytest.mark.skipif(IS_ROOT or os.name == "nt", reason="root may open everything")
 
 # Part of what the skip says → why that is no hole in the run.
 EXPECTED = {

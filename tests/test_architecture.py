@@ -59,7 +59,7 @@ def room_named(module: str) -> str:
 
 @cache
 def tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text())
+    return ast.parse(file.read_text("utf-8"))
 
 
 @cache
@@ -163,7 +163,7 @@ def test_a_class_name_is_used_once() -> None:
 
 
 def test_a_module_stays_readable() -> None:
-    assert [name_of(file) for file in modules() if len(file.read_text().splitlines()) > 350] == []
+    assert [name_of(file) for file in modules() if len(file.read_text("utf-8").splitlines()) > 350] == []
 
 
 def test_the_picture_of_the_floors_is_this_table() -> None:
@@ -197,7 +197,7 @@ def test_one_opener_reads_all_files() -> None:
 def test_one_client_asks_servers_and_only_to_read() -> None:
     talkers = ("httpcore", "httpx", "http.client", "socket", "urllib3", "requests", "smtplib", "ftplib", "asyncio")
     asking = {file.name for file in modules() if {each.partition(".")[0] for each in imports(file)} & {*talkers}}
-    client = (SOURCE / "index" / "client.py").read_text()
+    client = (SOURCE / "index" / "client.py").read_text("utf-8")
 
     assert asking == {"client.py", "connection.py"}
     assert client.count("httpcore.Request(") == client.count('httpcore.Request("GET", raw, headers=') == 1
@@ -216,3 +216,34 @@ def test_a_test_goes_through_public_names() -> None:
         found += [(file.name, *each) for each in used if each[0] in names] + [(file.name, each) for each in private]
 
     assert found == []
+
+
+def test_a_text_file_is_opened_with_an_encoding() -> None:
+    """Without one Windows takes cp1252."""
+    root = Path(__file__).parents[1]
+    files = [file for folder in ("src", "tests", "scripts", "benchmarks") for file in (root / folder).rglob("*.py")]
+
+    found = [
+        f"{file.relative_to(root)}:{node.lineno}: {ast.unparse(node)}"
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and _opens_text(node) and "encoding" not in {word.arg for word in node.keywords}
+    ]
+
+    assert found == []
+
+
+def _opens_text(call: ast.Call) -> bool:
+    """Whether it opens a file as text, with no encoding among its positional arguments."""
+    match call.func, call.args:
+        case ast.Attribute(attr="read_text"), args:
+            return not args
+        case ast.Attribute(attr="write_text"), args:
+            return len(args) < 2
+        case ast.Name("open"), [_]:
+            return True
+        case ast.Name("open"), [_, ast.Constant(str(mode)), *_]:
+            return "b" not in mode
+        case ast.Attribute(attr="open"), [ast.Constant(str(mode))]:  # a path's; other things that open name no mode
+            return set(mode) <= set("rwax+")
+    return False

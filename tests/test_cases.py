@@ -12,20 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tests import printed, transcripts
+from tests import printed
 from torchpick.cli import main
-from torchpick.environment import interpreter
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 
 
+@pytest.mark.usefixtures("on_linux")  # a command is shown only where it would work
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_case(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    case = json.loads(file.read_text())
+    case = json.loads(file.read_text("utf-8"))
     for name, value in case.get("env", {}).items():
         monkeypatch.setenv(name, value)
-
-    monkeypatch.setattr(interpreter, "own", transcripts.our_python)  # its command is shown only where it would work
 
     status = main(case["argv"])
     out, err = capsys.readouterr()

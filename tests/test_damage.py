@@ -29,7 +29,7 @@ WRONG: list[object] = [
 @pytest.fixture(scope="module")
 def small() -> dict[str, Any]:
     """An index with few releases, so that a question takes a millisecond."""
-    index: dict[str, Any] = json.loads(INDEX.read_text())
+    index: dict[str, Any] = json.loads(INDEX.read_text("utf-8"))
     return {**index, "builds": [row for row in index["builds"] if row[0] in RELEASES]}
 
 
@@ -62,7 +62,7 @@ def test_damage_in_the_cache_never_prevents_an_answer(
     cache = tmp_path_factory.mktemp("cache")
     file = cache / "table" / "stable-linux-x86_64.json"
     file.parent.mkdir()
-    file.write_text(json.dumps(_damaged(small, data.draw)))
+    file.write_text(json.dumps(_damaged(small, data.draw)), "utf-8")
 
     for request in (
         OLD_CARD,

@@ -30,7 +30,7 @@ def named(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[documents.Block]:
-    return documents.blocks(page.read_text())
+    return documents.blocks(page.read_text("utf-8"))
 
 
 # What is run where the page is (`console`, `notebook`) or read as a command line here (`powershell`, `bat`).
@@ -73,7 +73,7 @@ def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
     commands = [command.text for block in blocks(page) if block.language == "console"
                 for command in documents.commands(block)]  # fmt: skip
 
-    for text in [*documents.inline_code(page.read_text()), *commands]:
+    for text in [*documents.inline_code(page.read_text("utf-8")), *commands]:
         for said in re.findall(r"(?:^|[\s(])torchpick ([^|)`\n]*)", text):
             words = said.partition(" -- ")[0].split()
             if words and words[0].isidentifier() and not words[0].startswith("torch"):
@@ -96,7 +96,7 @@ def test_what_is_for_windows_is_a_command_line_that_torchpick_takes(page: Path) 
 
 def compared(page: Path) -> dict[str, str]:
     """Our own column of the comparison with other tools, by what is compared."""
-    table = page.read_text().partition("## Beside other tools")[2].partition("\n## ")[0]
+    table = page.read_text("utf-8").partition("## Beside other tools")[2].partition("\n## ")[0]
     return dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", table, re.MULTILINE))
 
 
@@ -128,7 +128,7 @@ def test_the_comparison_says_what_torchpick_answers_today() -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "compat" / "README.md"], ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in documents.links(page.read_text()):
+    for target in documents.links(page.read_text("utf-8")):
         if "://" in target:
             assert "com/example/torchpick" not in target, f"{named(page)}: a path works in every checkout: {target}"
             continue
@@ -136,17 +136,17 @@ def test_links_lead_somewhere(page: Path) -> None:
         there = (page.parent / path).resolve() if path else page
         assert there.exists(), f"{named(page)}: {target}"
         assert there.is_relative_to(ROOT), f"{named(page)}: {target}"
-        assert not anchor or anchor in documents.anchors(there.read_text()), f"{named(page)}: {target}"
+        assert not anchor or anchor in documents.anchors(there.read_text("utf-8")), f"{named(page)}: {target}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_pictures_are_there(page: Path) -> None:
-    for target in documents.pictures(page.read_text()):
+    for target in documents.pictures(page.read_text("utf-8")):
         assert (page.parent / target).is_file(), f"{named(page)}: {target}"
 
 
 def test_readme_names_no_gpu_or_text_that_torchpick_does_not_know() -> None:
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "README.md").read_text("utf-8")
     (example,) = re.findall(r'`torchpick explain "([^"]+)"`', text)
 
     assert cli.main(["explain", example]) == 0
@@ -154,7 +154,7 @@ def test_readme_names_no_gpu_or_text_that_torchpick_does_not_know() -> None:
 
 def test_pages_that_the_program_names_are_there() -> None:
     for file in sorted(SOURCE.rglob("*.py")):
-        for named_page in re.findall(r"\b(?:docs|compat)/[\w./-]+\.(?:md|yml)", file.read_text()):
+        for named_page in re.findall(r"\b(?:docs|compat)/[\w./-]+\.(?:md|yml)", file.read_text("utf-8")):
             assert (ROOT / named_page).exists(), f"{named(file)}: {named_page}"
 
 
@@ -162,7 +162,7 @@ def test_every_page_is_reached_from_another() -> None:
     reached = {
         (page.parent / target.partition("#")[0]).resolve()
         for page in PAGES
-        for target in documents.links(page.read_text())
+        for target in documents.links(page.read_text("utf-8"))
         if "://" not in target and not target.startswith("#")
     }
 
@@ -177,7 +177,7 @@ MADE_WITH_A_CODE = {"Note", "Trouble", "Change", "Finding", "Candidates"}
 
 def codes(file: Path) -> Iterator[str]:
     """The codes that a module can hand out: first arguments, `code=…`, `"code": …`, and members of code enums."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.Call):
             yield from _of_call(node)
         elif isinstance(node, ast.Dict):
@@ -217,7 +217,7 @@ def _of_class(node: ast.ClassDef) -> Iterator[str]:
 
 
 def test_every_code_is_explained() -> None:
-    explained = {code for page in REFERENCE for code in documents.catalogued(page.read_text())}
+    explained = {code for page in REFERENCE for code in documents.catalogued(page.read_text("utf-8"))}
     found = {code: named(file) for file in sorted(SOURCE.rglob("*.py")) for code in codes(file)}
 
     assert {
@@ -234,9 +234,9 @@ def test_every_code_is_explained() -> None:
 
 
 def test_no_page_explains_a_code_that_is_gone() -> None:
-    words = {word for file in SOURCE.rglob("*.py") for word in re.findall(r"\w+", file.read_text())}
+    words = {word for file in SOURCE.rglob("*.py") for word in re.findall(r"\w+", file.read_text("utf-8"))}
     tables = {"judgement.md", "detection.md", "doctor.md", "install.md", "pinned.md"}
-    texts = [page.read_text() for page in REFERENCE if page.name in tables]
+    texts = [page.read_text("utf-8") for page in REFERENCE if page.name in tables]
     explained = {code for text in texts for code in documents.catalogued(text.partition("\n## Codes\n")[2] or text)}
     codes = {code for code in explained if re.fullmatch(r"[A-Z]{3,}[A-Z_]*", code)}
     # One of a source is made of the source's name and a word: NVML_HANGS.
@@ -248,14 +248,14 @@ def test_no_page_explains_a_code_that_is_gone() -> None:
 
 
 def test_every_objection_is_in_the_page_of_the_judgement_and_no_other() -> None:
-    text = (ROOT / "docs" / "judgement.md").read_text()
+    text = (ROOT / "docs" / "judgement.md").read_text("utf-8")
     section = text.partition("## Objections")[2].partition("\n## ")[0]
 
     assert documents.catalogued(section) == {reason.name for reason in Reason}
 
 
 def test_every_public_name_is_in_the_page_of_the_library() -> None:
-    text = (ROOT / "docs" / "library.md").read_text()
+    text = (ROOT / "docs" / "library.md").read_text("utf-8")
     section = text.partition("## Every name")[2].partition("\n## ")[0]
 
     assert documents.catalogued(section) == set(torchpick.__all__)
@@ -287,7 +287,11 @@ def texts() -> list[Path]:
 
 def test_no_text_tells_to_install_torchpick_by_its_name() -> None:
     """Not before it is published, and never by the short name, which belongs to somebody else."""
-    said = {named(path): BY_NAME.findall(path.read_text(errors="replace")) for path in texts() if path.name != SWITCH}
+    said = {
+        named(path): BY_NAME.findall(path.read_text(errors="replace", encoding="utf-8"))
+        for path in texts()
+        if path.name != SWITCH
+    }
     wrong = [(name, line) for name, lines in said.items() for line in lines if not (PUBLISHED and line[-4:] == "-cli")]
 
     assert wrong == []
@@ -302,11 +306,13 @@ def test_one_line_installs_torchpick() -> None:
     for path in texts():
         if path.relative_to(ROOT).parts[0] in (".github", "scripts", "conda"):
             continue
-        lines = [line for line in path.read_text(errors="replace").splitlines() if " install " in line]
+        lines = [
+            line for line in path.read_text(errors="replace", encoding="utf-8").splitlines() if " install " in line
+        ]
         for said in OF_A_CHECKOUT.findall("\n".join(lines)):
             plain = re.sub(r"^\.venv/bin/", "", said.strip())
             assert plain in ("python -m pip install .", "pip install ."), f"{named(path)}: {said}"
             assert path.suffix != ".py" or named(path).endswith("model/__init__.py"), f"{named(path)}: use INSTALL_LINE"
-    assert INSTALL_LINE in (ROOT / "docs" / "users.md").read_text()
+    assert INSTALL_LINE in (ROOT / "docs" / "users.md").read_text("utf-8")
     for other in ("pip3 install -e .", "uv pip install .", "uv tool install .", "pipx install ."):
         assert OF_A_CHECKOUT.findall(f"run `{other}`") == [other]

@@ -24,7 +24,7 @@ def _project(root: Path) -> Path:
         "cluster": "import json",
     }.items():
         (root / f"src/torchpick/{room}").mkdir(parents=True)
-        (root / f"src/torchpick/{room}/__init__.py").write_text(text)
+        (root / f"src/torchpick/{room}/__init__.py").write_text(text, "utf-8")
         (root / f"tests/{room}").mkdir(parents=True)
     for name in (
         "tests/test_architecture.py",
@@ -33,7 +33,7 @@ def _project(root: Path) -> Path:
         "tests/table/test_y.py",
     ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("")
+        (root / name).write_text("", "utf-8")
     return root
 
 
@@ -71,7 +71,7 @@ def test_every_place_that_is_named_is_there() -> None:
 
 @pytest.mark.process
 def test_what_there_is_no_time_for_is_said_and_fails_nothing(tmp_path: Path) -> None:
-    (tmp_path / "test_late.py").write_text("def test_it(): raise AssertionError\ndef test_other(): pass\n")
+    (tmp_path / "test_late.py").write_text("def test_it(): raise AssertionError\ndef test_other(): pass\n", "utf-8")
     words = ["-p", "scripts.fast", "-p", "no:cacheprovider", "-n", "1", "-c", os.devnull, "--rootdir", str(tmp_path)]
     environ = {**os.environ, "TORCHPICK_TEST_UNTIL": "0", "PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
 

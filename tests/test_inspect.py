@@ -143,7 +143,7 @@ def test_the_json_has_the_machine_or_all_of_them_and_why_none_was_asked(
 ) -> None:
     main(["detect", "--json", "--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64"])
     machine = capsys.readouterr().out
-    (tmp_path / "fleet").write_text(machine + machine.replace("sm_61", "sm_90"))
+    (tmp_path / "fleet").write_text(machine + machine.replace("sm_61", "sm_90"), "utf-8")
 
     answers = []
     for words in (["--gpu", "6.1"], ["--machine", "fleet"], ["--platform", "windows-x86_64"]):

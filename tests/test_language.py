@@ -47,7 +47,7 @@ WORDS = {
 def strings() -> Iterator[Text]:
     """Each text of the sources with its place; a single word is a code or a key."""
     for file in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
                 yield f"{file.relative_to(ROOT).as_posix()}:{node.lineno}", node.value
 
@@ -55,7 +55,7 @@ def strings() -> Iterator[Text]:
 def documents() -> Iterator[Text]:
     files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "action.yml", *sorted((ROOT / "docs").glob("*.md"))]
     for file in (*files, *sorted(ROOT.glob("compat/*.md")), *sorted(ROOT.glob("evidence/*.md"))):
-        for number, line in enumerate(file.read_text().splitlines(), 1):
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
             yield f"{file.relative_to(ROOT).as_posix()}:{number}", line
 
 

@@ -368,7 +368,7 @@ def test_a_mirror_in_a_folder(base: str, tmp_path: Path, index: Index, capsys: p
 def test_a_broken_cache_is_made_anew(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refreshed(capsys, *HERE)
     for file in (tmp_path / "cache").glob("*/*.json"):
-        file.write_text(text)
+        file.write_text(text, "utf-8")
 
     assert [row["version"] for row in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu126"]
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"

@@ -18,7 +18,7 @@ def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monk
     }.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True)
-        file.write_text(text)
+        file.write_text(text, "utf-8")
     original = {
         "HOME": str(tmp_path / "home"),
         "XDG_CONFIG_DIRS": str(tmp_path / "config"),
@@ -71,6 +71,6 @@ def test_what_is_planted_binds_whoever_reads_it_and_no_test(tmp_path: Path) -> N
     ("text", "bound"), [("[global]\ncert = /a.pem\n", False), ("[global]\nconstraint = /a.txt\n", True)]
 )
 def test_what_no_variable_can_hide_is_named(text: str, *, bound: bool, tmp_path: Path) -> None:
-    (tmp_path / "pip.conf").write_text(text)
+    (tmp_path / "pip.conf").write_text(text, "utf-8")
 
     assert ("constraint" in usersettings.binding([str(tmp_path / "pip.conf")])) is bound

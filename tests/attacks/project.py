@@ -65,4 +65,4 @@ def made(folder: Path) -> None:
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        (folder / name).write_text(text, "utf-8")

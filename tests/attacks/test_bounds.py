@@ -20,11 +20,12 @@ def test_a_marker_of_brackets_alone_is_not_a_valid_requirement(
     assert capsys.readouterr().err.startswith("error: ")
 
 
+@pytest.mark.usefixtures("on_linux")
 def test_a_requirements_file_of_brackets_is_named_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "r.txt"
-    file.write_text(f"numpy\ntorch ; {DEEP}\n")
+    file.write_text(f"numpy\ntorch ; {DEEP}\n", "utf-8")
 
     assert main(["install", "-r", str(file), "--dry-run", *GPU]) == 2
     assert "r.txt" in capsys.readouterr().err.partition("\n")[0]

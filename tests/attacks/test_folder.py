@@ -51,14 +51,14 @@ QUICK = ("bare", "doctor", "install", "ray")
 def planted(place: Path, mark: Path) -> None:
     """A file under every name that might be looked for; whatever runs leaves its name."""
     for name in MODULES:
-        (place / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write('{name}.py\\n')\n")
+        (place / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write('{name}.py\\n')\n", "utf-8")
     for name in PROGRAMS:
-        (place / name).write_text(f"#!/bin/sh\necho {name} >> '{mark}'\n")
+        (place / name).write_text(f"#!/bin/sh\necho {name} >> '{mark}'\n", "utf-8")
         (place / name).chmod(0o755)
     for name, text in SETTINGS.items():
-        (place / name).write_text(text.replace("MARK", str(mark)))
+        (place / name).write_text(text.replace("MARK", str(mark)), "utf-8")
     for package in (place / "venv").glob("lib/*/site-packages/*/__init__.py"):
-        package.write_text(f"open({str(mark)!r}, 'a').write('{package.parent.name}, installed\\n')\n")
+        package.write_text(f"open({str(mark)!r}, 'a').write('{package.parent.name}, installed\\n')\n", "utf-8")
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ran(below: Path) -> list[str]:
     mark = below.parent / "ran"
-    return sorted(set(mark.read_text().splitlines())) if mark.exists() else []
+    return sorted(set(mark.read_text("utf-8").splitlines())) if mark.exists() else []
 
 
 def test_what_is_planted_runs_where_somebody_looks_into_the_folder(below: Path) -> None:

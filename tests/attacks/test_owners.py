@@ -6,6 +6,7 @@ all its commands and says what came of them.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -14,21 +15,21 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from packaging.requirements import Requirement
 
+import torchpick
 from tests.attacks.project import GPU
+from tests.skips import needs_root
 from torchpick.knowledge import locations
 
-ROOT = Path(__file__).parents[2]
 USER, STRANGER = 4242, 4243
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root may give files away"),
-]
+pytestmark = [pytest.mark.process, needs_root]
 # Runs command lines and prints, for each, its status and what it said.
 ASKER = """
 import contextlib, io, json, os, sys
@@ -77,6 +78,34 @@ def python_of_all() -> str:
     pytest.skip("no Python here that an ordinary user may start")
 
 
+@cache
+def packages() -> Path:
+    """torchpick, what it needs, and pip, where every user may read: those of the tests may lie in a private folder."""
+    folder = Path(tempfile.mkdtemp(prefix="torchpick-test-", dir="/tmp"))
+    atexit.register(shutil.rmtree, folder)
+    shutil.copytree(str(Path(torchpick.__file__).parent), folder / "torchpick")
+    for distribution in requirements("torchpick-cli", "pip"):
+        for file in distribution.files or ():
+            if file.parts[0] not in ("..", "torchpick"):
+                (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(str(file.locate()), folder / file)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)
+    return folder
+
+
+def requirements(*names: str) -> list[metadata.Distribution]:
+    """The distributions of these names here, and of all that they require."""
+    found: dict[str, metadata.Distribution] = {}
+    waiting = list(names)
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found[name] = metadata.distribution(name)
+            required = map(Requirement, found[name].requires or ())
+            waiting += [each.name for each in required if not each.marker or each.marker.evaluate({"extra": ""})]
+    return list(found.values())
+
+
 def ask(
     who: int,
     folder: Path,
@@ -91,9 +120,7 @@ def ask(
         "TMPDIR": str(folder / "tmp"),
         "TORCHPICK_CACHE_DIR": str(folder / "cache"),
         "TORCHPICK_COMPAT_DIR": str(folder / "compat"),
-        "PYTHONPATH": os.pathsep.join(
-            [str(ROOT / "src"), *(each for each in sys.path if each.endswith("site-packages"))]
-        ),
+        "PYTHONPATH": str(packages()),
         "PYTHONDONTWRITEBYTECODE": "1",
         "SOURCE_DATE_EPOCH": os.environ["SOURCE_DATE_EPOCH"],
         **(environ or {}),
@@ -119,10 +146,10 @@ def environment(folder: Path) -> Path:
     site = folder / "lib" / f"python{VERSION}" / "site-packages"
     (folder / "bin").mkdir(parents=True)
     site.mkdir(parents=True)
-    (folder / "pyvenv.cfg").write_text(f"home = /usr/bin\nversion = {VERSION}.4\n")
+    (folder / "pyvenv.cfg").write_text(f"home = /usr/bin\nversion = {VERSION}.4\n", "utf-8")
     program = folder / "bin" / "python"
     program.write_text(
-        f'#!/bin/sh\necho "$(id -u)" >> "{folder.parent.parent}/tmp/started"\nexec "{python_of_all()}" "$@"\n'
+        f'#!/bin/sh\necho "$(id -u)" >> "{folder.parent.parent}/tmp/started"\nexec "{python_of_all()}" "$@"\n', "utf-8"
     )
     program.chmod(0o755)
     return folder
@@ -142,7 +169,7 @@ def world(who: int) -> Iterator[Path]:
     for name in ("home", "tmp", "cache/install", "project"):
         (folder / name).mkdir(parents=True)
     (folder / "project" / "pyproject.toml").write_text(
-        '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n'
+        '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n', "utf-8"
     )
     environment(folder / "project" / ".venv")
     given_to(folder, who)
@@ -226,11 +253,11 @@ def test_nothing_runs_in_a_foreign_environment(
 def test_a_forged_record_leads_nowhere(world: Path, who: int, spoilt: Callable[[Path], None]) -> None:
     venv, victim = world / "project" / ".venv", world / "home" / "pyproject.toml"
     words = {"pin": ["pin", "--project", str(victim), "--offline", *GPU], "unpin": ["unpin", "--python", str(venv)]}
-    victim.write_text('[project]\nname = "y"\nversion = "1"\ndependencies = ["torch"]\n')
+    victim.write_text('[project]\nname = "y"\nversion = "1"\ndependencies = ["torch"]\n', "utf-8")
     given_to(victim, who)
     [pinned] = ask(who, world, "pin", words=words).values()
     assert pinned.status == 0, pinned
-    there = victim.read_text()
+    there = victim.read_text("utf-8")
     spoilt(venv / "share" / "torchpick" / "pin.json")
 
     [unpinned] = ask(who, world, "unpin", words=words).values()
@@ -238,7 +265,7 @@ def test_a_forged_record_leads_nowhere(world: Path, who: int, spoilt: Callable[[
     assert unpinned.status == 2
     assert f"others may write {venv}/share/torchpick/pin.json, which names {victim}" in unpinned.err
     assert "`--project" in unpinned.err
-    assert victim.read_text() == there
+    assert victim.read_text("utf-8") == there
 
 
 # ---- no false alarms ----
@@ -281,23 +308,21 @@ def test_a_containers_root_takes_the_environment_of_a_user_that_it_is_given(worl
 def test_a_module_clusters_pythonpath_and_user_site(world: Path, who: int) -> None:
     modules = world / "home" / "modules"
     modules.mkdir()
-    (modules / "cluster.py").write_text("")
+    (modules / "cluster.py").write_text("", "utf-8")
     given_to(modules, who)
     environ = {"PYTHONUSERBASE": str(world / "home" / ".local"), "LOADEDMODULES": "python/3.12:cuda/12.6"}
-    path = os.pathsep.join(
-        [str(modules), str(ROOT / "src"), *(each for each in sys.path if each.endswith("site-packages"))]
-    )
+    path = os.pathsep.join([str(modules), str(packages())])
 
     all_work(ask(who, world, *EVERY, environ={**environ, "PYTHONPATH": path}), world)
 
 
 def test_a_uv_project_with_an_index_of_its_own(world: Path, who: int) -> None:
     index = '\n[[tool.uv.index]]\nname = "own"\nurl = "https://own.example/simple"\n'
-    with (world / "project" / "pyproject.toml").open("a") as file:
+    with (world / "project" / "pyproject.toml").open("a", encoding="utf-8") as file:
         file.write(index)
 
     said = ask(who, world, *EVERY)
 
     all_work(said, world)
     assert "pyproject.toml names https://own.example/simple" in said["env"].err
-    assert index in (world / "project" / "pyproject.toml").read_text()
+    assert index in (world / "project" / "pyproject.toml").read_text("utf-8")

@@ -129,7 +129,7 @@ def test_a_mirrors_page_that_lists_a_swapped_file_is_refused_where_others_saw_th
     mirror.files_at = world.private.removesuffix("/simple/")
     [right] = mirror.wheels["cu126", "torch"][:1]
     known = {"cu126": {right.filename: hashlib.sha256(right.content).hexdigest()}}
-    (tmp_path / "compat" / "files.json").write_text(json.dumps({"schema": 1, "files": known}))
+    (tmp_path / "compat" / "files.json").write_text(json.dumps({"schema": 1, "files": known}), "utf-8")
     environ = world.environ
     environ["TORCHPICK_INDEX_BASE"] = f"{mirror.files_at}/whl"
     world.server.sites["localhost"] = mirror

@@ -20,7 +20,7 @@ def test_a_gpu_whose_capability_is_not_known_is_passed_over(
         "driver": {"version": "580.95.05"},
         "gpus": [{"vendor": "nvidia", "name": "a new one", "arch": arch} for arch in arches],
     }
-    (tmp_path / "machine").write_text(json.dumps(machine))
+    (tmp_path / "machine").write_text(json.dumps(machine), "utf-8")
 
     assert main(["arch", "--machine", str(tmp_path / "machine")]) == status
     assert capsys.readouterr().out == line

@@ -68,7 +68,7 @@ def test_the_width_of_a_terminal_is_asked() -> None:
 
     ends = os.openpty()
     fcntl.ioctl(ends[1], termios.TIOCSWINSZ, struct.pack("HHHH", 24, 77, 0, 0))
-    with open(ends[1], "w") as stream:
+    with open(ends[1], "w", encoding="utf-8") as stream:
         assert console.width(stream, {}) == 77
         fcntl.ioctl(ends[1], termios.TIOCSWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
         assert console.width(stream, {}) is None

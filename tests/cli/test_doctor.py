@@ -113,7 +113,9 @@ def test_a_mirror_s_password_is_never_printed(
     flag: str, sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UV_INDEX", "https://anna:hunter2@mirror.example/whl/cu130")
-    (sick.root / "pip.conf").write_text("[global]\nextra-index-url = https://bob:pa55word@mirror.example/whl/cu118\n")
+    (sick.root / "pip.conf").write_text(
+        "[global]\nextra-index-url = https://bob:pa55word@mirror.example/whl/cu118\n", "utf-8"
+    )
     mirror = "https://carol:s3cret99@mirror.example/whl"
     real = cli.main
     monkeypatch.setattr(cli, "main", lambda _argv: 1)
@@ -147,8 +149,8 @@ def test_what_cannot_be_meant_is_refused(words: list[str], said: str, capsys: py
 def test_a_machine_from_a_file_is_judged(sick: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["detect", "--json", "--gpu", "MX330", "--driver", "580.119.02"])
     line = capsys.readouterr().out
-    (tmp_path / "one.json").write_text(line)
-    (tmp_path / "two.json").write_text(line + line)
+    (tmp_path / "one.json").write_text(line, "utf-8")
+    (tmp_path / "two.json").write_text(line + line, "utf-8")
 
     assert main(["doctor", "--python", sick.python, "--machine", str(tmp_path / "one.json")]) == 3
     assert f"--machine {tmp_path / 'one.json'}" in capsys.readouterr().out

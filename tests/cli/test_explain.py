@@ -211,7 +211,7 @@ def test_another_torch_in_the_text_is_named(
 def test_a_file_is_read_and_a_python_may_be_another_machine_s(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "log.txt").write_text(f"torch==2.9.1+cu130\n{KERNELS}\n")
+    (tmp_path / "log.txt").write_text(f"torch==2.9.1+cu130\n{KERNELS}\n", "utf-8")
 
     assert main(["explain", *OLD, "--python", "3.12", str(tmp_path / "log.txt")]) == 0
     out = capsys.readouterr().out

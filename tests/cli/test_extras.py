@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.skips import bound_by_modes
 from torchpick.cli import main
 
 LIBRARY = """\
@@ -46,43 +45,43 @@ def test_without_a_file_the_flags_say_all(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_projects_own_range_is_read(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("pyproject.toml").write_text(LIBRARY.replace(">=2.5", ">=2.6"))
+    Path("pyproject.toml").write_text(LIBRARY.replace(">=2.5", ">=2.6"), "utf-8")
 
     _, out, _ = run(capsys)
 
     assert '"torch>=2.6,<2.8"' in out
-    assert Path("pyproject.toml").read_text() == LIBRARY.replace(">=2.5", ">=2.6")
+    assert Path("pyproject.toml").read_text("utf-8") == LIBRARY.replace(">=2.5", ">=2.6")
 
 
 def test_writing_twice_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     file = Path("pyproject.toml")
-    file.write_text(LIBRARY)
+    file.write_text(LIBRARY, "utf-8")
 
     first, out, _ = run(capsys, "--write", "pyproject.toml")
-    written = file.read_text()
+    written = file.read_text("utf-8")
     second, again, err = run(capsys, "--write", "pyproject.toml")
 
     assert (first, second) == (0, 0)
     assert (out, again) == ("pyproject.toml\n", "")
     assert "up to date" in err
-    assert file.read_text() == written
+    assert file.read_text("utf-8") == written
     assert written.startswith(LIBRARY)
 
 
 def test_a_clash_is_shown_and_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     text = LIBRARY + '\n[project.optional-dependencies]\nnvidia-old = ["torch<2.7"]\n'
-    Path("pyproject.toml").write_text(text)
+    Path("pyproject.toml").write_text(text, "utf-8")
 
     status, out, err = run(capsys, "--write", "pyproject.toml")
 
     assert (status, out) == (1, "")
     assert 'project.optional-dependencies.nvidia-old is ["torch<2.7"] and would be' in err
-    assert Path("pyproject.toml").read_text() == text
+    assert Path("pyproject.toml").read_text("utf-8") == text
 
 
 def test_an_app_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text(
-        '[project]\nname = "app"\nrequires-python = ">=3.11"\n[tool.uv]\npackage = false\n'
+        '[project]\nname = "app"\nrequires-python = ">=3.11"\n[tool.uv]\npackage = false\n', "utf-8"
     )
 
     status, _, err = run(capsys, "--write", "pyproject.toml", "--backend", "cu126", "--backend", "cpu")
@@ -107,7 +106,7 @@ def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("pyproject.toml").write_text(LIBRARY)
+    Path("pyproject.toml").write_text(LIBRARY, "utf-8")
 
     _, out, _ = run(capsys, "--json", "--for", "app", "--backend", "cu126")
     answer = json.loads(out)
@@ -164,9 +163,9 @@ def test_a_broken_file_is_told_and_left(content: bytes, capsys: pytest.CaptureFi
     assert Path("pyproject.toml").read_bytes() == content
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.getuid() == 0, reason="root may open everything")
+@bound_by_modes
 def test_a_read_only_folder_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    Path("pyproject.toml").write_text(LIBRARY)
+    Path("pyproject.toml").write_text(LIBRARY, "utf-8")
     tmp_path.chmod(0o500)
     try:
         status, _, err = run(capsys, "--write", "pyproject.toml")
@@ -188,9 +187,9 @@ def test_a_folder_in_the_files_place_is_told(capsys: pytest.CaptureFixture[str])
 
 def test_a_file_in_poetrys_old_format_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     text = '[tool.poetry]\nname = "app"\n\n[tool.poetry.dependencies]\npython = "^3.11"\ntorch = "^2.5"\n'
-    Path("pyproject.toml").write_text(text)
+    Path("pyproject.toml").write_text(text, "utf-8")
 
     status, _, err = run(capsys, "--for", "app", "--write", "pyproject.toml")
 
-    assert (status, Path("pyproject.toml").read_text()) == (1, text)
+    assert (status, Path("pyproject.toml").read_text("utf-8")) == (1, text)
     assert "no [project] table" in err

@@ -44,7 +44,7 @@ def five(*left_out: str) -> list[Machine]:
 
 def write(folder: Path, machines: list[Machine], *more: str) -> str:
     file = folder / "fleet.jsonl"
-    file.write_text("\n".join([*(json.dumps(each.to_json()) for each in machines), *more]))
+    file.write_text("\n".join([*(json.dumps(each.to_json()) for each in machines), *more]), "utf-8")
     return str(file)
 
 
@@ -77,8 +77,8 @@ def test_one_environment_for_all_and_what_it_costs(capsys: pytest.CaptureFixture
 def test_variables_bind_a_fleet_and_the_settings_of_this_computer_do_not(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "limits.txt").write_text("torch<2.9\n")
-    (tmp_path / "pip.conf").write_text(f"[global]\nconstraint = {tmp_path / 'limits.txt'}\n")
+    (tmp_path / "limits.txt").write_text("torch<2.9\n", "utf-8")
+    (tmp_path / "pip.conf").write_text(f"[global]\nconstraint = {tmp_path / 'limits.txt'}\n", "utf-8")
     file = write(tmp_path, five("v"))
     free = versions(asked(capsys, file))
     monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
@@ -273,7 +273,7 @@ def test_the_text_says_who_is_left_out_why_and_what_to_do(capsys: pytest.Capture
     err = capsys.readouterr().err
     assert "error: 3 machines did not answer\n  s1: updated; reboot\n  s2: hangs; wait\n" in err
 
-    with (tmp_path / "fleet.jsonl").open("a") as file:
+    with (tmp_path / "fleet.jsonl").open("a", encoding="utf-8") as file:
         file.write("\nno machine\n")
     assert main(["fleet", file.name]) == 4
     err = capsys.readouterr().err
@@ -337,7 +337,7 @@ def test_the_report_is_one_page_that_loads_and_runs_nothing(capsys: pytest.Captu
     assert main(["fleet", write(tmp_path, [*five("v"), evil]), "--html", str(file)]) == 0
 
     assert capsys.readouterr().out == f"{file}\n"
-    page = file.read_text()
+    page = file.read_text("utf-8")
     tags = Tags()
     tags.feed(page)
     assert not {"script", "img", "link", "iframe"} & set(tags.tags)
@@ -354,7 +354,7 @@ def test_files_for_what_runs_the_cluster(form: str, capsys: pytest.CaptureFixtur
     assert main(["fleet", *words]) == 0
 
     written = capsys.readouterr().out.splitlines()
-    texts = "".join(Path(file).read_text() for file in written)
+    texts = "".join(Path(file).read_text("utf-8") for file in written)
     assert sorted(map(str, (path for path in out.rglob("*") if path.is_file()))) == sorted(written)
     wanted = {
         "slurm": "give torch_2_15_0_cu132 'b[1-40],h[1-200]'",
@@ -393,7 +393,7 @@ def test_what_is_no_name_of_a_host_is_written_nowhere(
     assert [count for count, _ in groups(asked(capsys, file))] == [14]
 
     assert main(["fleet", write(tmp_path, named[-len(good) :]), "--emit", form, "--out", str(out)]) == 0
-    texts = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    texts = "".join(path.read_text("utf-8") for path in out.rglob("*") if path.is_file())
     assert all(name in texts for name in good)
 
 
@@ -408,7 +408,7 @@ def test_what_is_no_name_of_a_host_still_is_a_machine(capsys: pytest.CaptureFixt
 
 
 def test_the_file_stands_for_a_name_that_no_host_can_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "n7.json").write_text(json.dumps(machine("a b", "A100", (8, 0), "580.95.05").to_json()))
+    (tmp_path / "n7.json").write_text(json.dumps(machine("a b", "A100", (8, 0), "580.95.05").to_json()), "utf-8")
     answer = asked(capsys, str(tmp_path))
 
     assert versions(answer) == [("2.15.0+cu132", "n7")]
@@ -418,7 +418,7 @@ def test_the_file_stands_for_a_name_that_no_host_can_have(capsys: pytest.Capture
 
 def test_more_hosts_than_ssh_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
-    hosts.write_text("n[1-999999999]\n")
+    hosts.write_text("n[1-999999999]\n", "utf-8")
 
     assert main(["fleet", f"ssh:{hosts}"]) == 2
     assert "more than 100000 hosts" in capsys.readouterr().err
@@ -434,7 +434,7 @@ def test_a_mirrors_login_is_in_no_file_and_its_address_works(
     assert main(["fleet", *words, "--emit", form, "--out", str(out)]) == 0
 
     assert "the index without its login" in capsys.readouterr().err
-    texts = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    texts = "".join(path.read_text("utf-8") for path in out.rglob("*") if path.is_file())
     assert "secret" not in texts
     assert "****" not in texts
     assert "@mirror" not in texts
@@ -478,7 +478,7 @@ def test_an_engine_that_is_not_there(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "hosts").write_text("n1\n")
+    (tmp_path / "hosts").write_text("n1\n", "utf-8")
 
     assert main(["fleet", engine]) == 1
     assert "is not on PATH" in capsys.readouterr().err
@@ -522,20 +522,20 @@ def test_detect_replaces_a_link_in_the_place_of_its_file(
 ) -> None:
     nodes, precious = tmp_path / "nodes", tmp_path / "precious"
     nodes.mkdir()
-    precious.write_text("mine")
+    precious.write_text("mine", "utf-8")
     (tmp_path / "linked").symlink_to(nodes)
     monkeypatch.setenv("TORCHPICK_GPU", "a100")
     (nodes / "n1.json").symlink_to(precious)
     (nodes / "n2.json").symlink_to(tmp_path / "made-elsewhere")
     (nodes / "n3.json").symlink_to(os.devnull)
-    (nodes / "n4.json").write_text("old")
+    (nodes / "n4.json").write_text("old", "utf-8")
     (nodes / "n4.json").chmod(0o640)
     for name in ("n1", "n2", "n3", "n4"):
         monkeypatch.setenv("SLURMD_NODENAME", name)
         assert main(["detect", "--into", str(tmp_path / "linked"), "--python", "3.12"]) == 0
     capsys.readouterr()
 
-    assert precious.read_text() == "mine"
+    assert precious.read_text("utf-8") == "mine"
     assert not (tmp_path / "made-elsewhere").exists()
     assert all(path.is_file() and not path.is_symlink() for path in nodes.iterdir())
     assert (nodes / "n4.json").stat().st_mode & 0o777 == 0o640
@@ -578,7 +578,7 @@ def test_a_machine_without_a_gpu_is_shown_without_its_driver(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bare = machine(None, "x", (8, 0), "580.95.05")._replace(gpus=())
-    (tmp_path / "fleet").write_text(json.dumps(bare.to_json()))
+    (tmp_path / "fleet").write_text(json.dumps(bare.to_json()), "utf-8")
 
     assert main(["fleet", str(tmp_path / "fleet")]) == 0
 

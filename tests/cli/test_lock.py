@@ -61,7 +61,7 @@ def test_several_machines_are_sent_to_locks_of_their_own(
     told = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
     for gpu in ("sm_61", "sm_120"):
         main(["detect", "--json", "--gpu", gpu, "--driver", "580.95.05", *told])
-    Path("fleet").write_text(capsys.readouterr().out)
+    Path("fleet").write_text(capsys.readouterr().out, "utf-8")
 
     assert main(["lock", "torch", "--machine", "fleet"]) == 2
 
@@ -74,11 +74,11 @@ def test_what_binds_uv_is_obeyed_or_named_with_its_place(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     uv = tmp_path / "uv"
-    uv.write_text("#!/bin/false\n")
+    uv.write_text("#!/bin/false\n", "utf-8")
     uv.chmod(0o755)
     monkeypatch.setenv("UV", str(uv))
     file = tmp_path / "pyproject.toml"
-    file.write_text(f'[tool.uv]\n{name} = ["torch<1.0"]\n')
+    file.write_text(f'[tool.uv]\n{name} = ["torch<1.0"]\n', "utf-8")
 
     assert main(["lock", "torch", "--python", sys.executable, "--installer", "uv", *PASCAL]) == 3
 

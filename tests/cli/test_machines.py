@@ -192,11 +192,11 @@ def test_what_windows_shells_write(coding: str) -> None:
 
 def test_from_files_folders_and_stdin_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "fleet.jsonl"
-    file.write_text(line(PASCAL))
+    file.write_text(line(PASCAL), "utf-8")
     (tmp_path / "nodes").mkdir()
-    (tmp_path / "nodes" / "n1.json").write_text(line(PASCAL._replace(name=None)))
-    (tmp_path / "nodes" / "n2.json").write_text("")
-    (tmp_path / "nodes" / ".hidden.json").write_text("nonsense")
+    (tmp_path / "nodes" / "n1.json").write_text(line(PASCAL._replace(name=None)), "utf-8")
+    (tmp_path / "nodes" / "n2.json").write_text("", "utf-8")
+    (tmp_path / "nodes" / ".hidden.json").write_text("nonsense", "utf-8")
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(line(BARE).encode())))
     reader = machinefiles.Reader(Request(), Knowledge({}))
     for place in (str(file), str(tmp_path / "nodes"), "-"):
@@ -212,7 +212,7 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("n1", "n2", "locked", "broken"):
-        (tmp_path / f"{name}.json").write_text(line(PASCAL._replace(name=None)))
+        (tmp_path / f"{name}.json").write_text(line(PASCAL._replace(name=None)), "utf-8")
     (tmp_path / "loop.json").symlink_to("loop.json")
     (tmp_path / "dangling.json").symlink_to("gone")
     (tmp_path / "link.json").symlink_to("n1.json")
@@ -358,8 +358,8 @@ def test_any_json_is_machines_or_an_error(value: object) -> None:
 
 def test_two_files_of_hosts_that_call_themselves_alike_are_two_machines(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        (tmp_path / f"{name}.json").write_text(line(PASCAL._replace(name="localhost")))
-    (tmp_path / "many.jsonl").write_text("\n".join(line(BARE._replace(name=name)) for name in ("c", "d")))
+        (tmp_path / f"{name}.json").write_text(line(PASCAL._replace(name="localhost")), "utf-8")
+    (tmp_path / "many.jsonl").write_text("\n".join(line(BARE._replace(name=name)) for name in ("c", "d")), "utf-8")
     reader = machinefiles.Reader(Request(), Knowledge({}))
     reader.folder(str(tmp_path))
 

@@ -49,8 +49,8 @@ def test_two_told_gpus_are_not_made_to_share_a_driver(capsys: pytest.CaptureFixt
 def test_a_file_is_of_one_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["detect", "--json", "--gpu", "sm_61", "--driver", "535.1", *TOLD, "--glibc", "2.35"]) == 0
     one = capsys.readouterr().out
-    (tmp_path / "one").write_text(one)
-    (tmp_path / "two").write_text(one + one.replace("sm_61", "sm_90"))
+    (tmp_path / "one").write_text(one, "utf-8")
+    (tmp_path / "two").write_text(one + one.replace("sm_61", "sm_90"), "utf-8")
 
     status, out, _ = run(capsys, "--machine", str(tmp_path / "one"))
     refused, _, said = run(capsys, "--machine", str(tmp_path / "two"))

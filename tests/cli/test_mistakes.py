@@ -55,6 +55,7 @@ def test_what_is_plainly_meant_is_taken(typed: str, meant: str, capsys: pytest.C
     assert said[0] == said[1]
 
 
+@pytest.mark.usefixtures("on_linux")
 @pytest.mark.parametrize("name", ["transformers", "triton", "vllm"])
 def test_a_well_known_package_may_be_the_first_word(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--gpu", "3090", "--driver", "580.95.05", "--platform", "linux-x86_64"]) == 0

@@ -171,7 +171,7 @@ def test_a_real_list_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[s
         node("mixed-1", BASE, capacity={"nvidia.com/mig-1g.10gb": "7"}),
     ]
     file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}, indent=4))
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}, indent=4), "utf-8")
 
     status = main(["--machine", str(file), "--python", "3.12", "--json"])
     answer = json.loads(capsys.readouterr().out)
@@ -224,7 +224,7 @@ def test_the_labellers_of_amd_and_intel() -> None:
 def test_four_gpus_of_one_machine_are_four(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels = {**A100, "nvidia.com/gpu.count": "4", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
     file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"kind": "List", "items": [node("a", labels), node("b", labels)]}))
+    file.write_text(json.dumps({"kind": "List", "items": [node("a", labels), node("b", labels)]}), "utf-8")
 
     assert main(["fleet", str(file), "--python", "3.12"]) == 0
     assert "8 × NVIDIA-A100-SXM4-40GB (sm_80), driver 535.161.07\n" in capsys.readouterr().out
@@ -235,7 +235,9 @@ def test_a_machine_is_named_before_its_gpus_and_those_that_are_alike_once(
 ) -> None:
     four = {**BASE, "cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "nvidia.com/gpu.count": "4"}
     file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"kind": "List", "items": [node("g1", four), node("a1", A100), node("a2", A100)]}))
+    file.write_text(
+        json.dumps({"kind": "List", "items": [node("g1", four), node("a1", A100), node("a2", A100)]}), "utf-8"
+    )
 
     assert main(["--machine", str(file), "--python", "3.12"]) == 0
     shown = [line.split("  ")[-1].strip() for line in capsys.readouterr().out.partition("\n\n")[0].splitlines()]
@@ -248,7 +250,7 @@ def test_a_driver_that_was_given_for_who_does_not_tell_is_marked(
 ) -> None:
     gke = {**BASE, "cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
     file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"kind": "List", "items": [node("told", A100), node("not", gke)]}))
+    file.write_text(json.dumps({"kind": "List", "items": [node("told", A100), node("not", gke)]}), "utf-8")
 
     assert main(["fleet", str(file), "--python", "3.12", "--driver", "550.127.08"]) == 0
     out = capsys.readouterr().out

@@ -48,7 +48,7 @@ def test_a_real_answer_is_as_the_schema_says(name: str, capsys: pytest.CaptureFi
 
 def test_several_machines_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     lines = [printed(capsys, ["detect", "--gpu", gpu, "--driver", "580.95.05", *TOLD]) for gpu in ("sm_61", "sm_120")]
-    (tmp_path / "machines").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "machines").write_text("\n".join(map(json.dumps, lines)), "utf-8")
 
     answer = printed(capsys, ["--machine", str(tmp_path / "machines")])
 

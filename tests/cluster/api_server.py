@@ -74,7 +74,7 @@ class ApiServer:
 
     def config(self, folder: Path) -> str:
         file = folder / "kubeconfig"
-        file.write_text(CONFIG % f"http://127.0.0.1:{self._server.server_port}")
+        file.write_text(CONFIG % f"http://127.0.0.1:{self._server.server_port}", "utf-8")
         return str(file)
 
     def get(self, path: str) -> object:

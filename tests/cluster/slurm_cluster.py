@@ -102,10 +102,10 @@ class SlurmCluster:
         text += f"PartitionName=apart Nodes={','.join(apart)} State=UP\n" if apart else ""
         (self.folder / "state").mkdir()
         self.programs.mkdir()
-        (self.folder / "slurm.conf").write_text(text)
+        (self.folder / "slurm.conf").write_text(text, "utf-8")
         # A device has to be named, and nothing is done with it.
         devices = [f"NodeName={name} Name=gpu Type={kind} File=/dev/tty[1-2]\n" for name, kind in gpus.items()]
-        (self.folder / "gres.conf").write_text("".join(devices))
+        (self.folder / "gres.conf").write_text("".join(devices), "utf-8")
         self.environ: Mapping[str, str] = {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def __enter__(self) -> SlurmCluster:  # noqa: PYI034 # Self needs Python 3.11
@@ -123,7 +123,9 @@ class SlurmCluster:
                 return self
             time.sleep(0.3)
         states = self.states()
-        log = (self.folder / "slurmctld.log").read_text()[-2000:] + (self.folder / "started.log").read_text()[-2000:]
+        log = (self.folder / "slurmctld.log").read_text("utf-8")[-2000:] + (self.folder / "started.log").read_text(
+            "utf-8"
+        )[-2000:]
         self.__exit__()
         raise RuntimeError(f"the nodes did not come up: {states}\n{log}")
 

@@ -379,7 +379,7 @@ def test_the_job_is_cancelled_whatever_happens() -> None:
 
 def test_each_host_is_asked_by_ssh_in_these_words(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
-    file.write_text("# all\nn[1-2] # two\n\nme@n3\nn1\nn4,n5\n")
+    file.write_text("# all\nn[1-2] # two\n\nme@n3\nn1\nn4,n5\n", "utf-8")
     mark = b"motd\ntorchpick-begins\n"
     answers = {
         "n1": ended(mark + said(A100)),
@@ -412,7 +412,7 @@ def test_each_host_is_asked_by_ssh_in_these_words(tmp_path: Path) -> None:
 def test_hosts_that_hang_leave_time_for_those_behind_them(
     count: int, left_s: float, limit: float, connect: int, tmp_path: Path
 ) -> None:
-    (tmp_path / "hosts").write_text(f"n[1-{count}]")
+    (tmp_path / "hosts").write_text(f"n[1-{count}]", "utf-8")
     stand = StandIn(lambda _: ended(status=None), left_s=left_s)
 
     ssh.detect(str(tmp_path / "hosts"), stand.engine)
@@ -433,7 +433,7 @@ def test_hosts_that_hang_leave_time_for_those_behind_them(
 )
 def test_a_file_of_hosts_that_is_none_says_why(lines: str, what: str, tmp_path: Path) -> None:
     file = tmp_path / "hosts"
-    file.write_text(lines)
+    file.write_text(lines, "utf-8")
 
     with pytest.raises(UsageError) as caught:
         ssh.hosts_of(str(file))
@@ -451,7 +451,7 @@ def test_a_file_of_hosts_that_cannot_be_read_is_named_as_the_source(tmp_path: Pa
 
 @pytest.fixture
 def _with_ray(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "ray.py").write_text("")
+    (tmp_path / "ray.py").write_text("", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
 
 

@@ -44,7 +44,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(tmp_path: Path) -> Path:
     file = tmp_path / "nodes.json"
     listed = [node(name, V100 if name.startswith("old") else A100) for name in HOSTS]
-    file.write_text(json.dumps({"kind": "List", "items": listed}))
+    file.write_text(json.dumps({"kind": "List", "items": listed}), "utf-8")
     words = ["--driver", "470.256.02", "--emit", "ansible", "--emit", "kubernetes", "--out", str(tmp_path / "site")]
     assert main(["fleet", str(file), "--python", "3.12", *words]) == 0
     return tmp_path / "site"
@@ -67,7 +67,7 @@ def test_ansible_reads_each_group_with_its_variables(site: Path, tools: Path) ->
 def test_kubernetes_schemas_take_the_affinity_and_the_job(site: Path, tools: Path) -> None:
     texts = [job("gpu-1", "registry.example/app:1", ("torchpick", "detect"), "abc", 0)]
     for file in site.glob("affinity-*.yaml"):
-        inside = "".join(f"  {line}\n" for line in file.read_text().splitlines())
+        inside = "".join(f"  {line}\n" for line in file.read_text("utf-8").splitlines())
         head = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: x\nspec:\n  containers:\n  - {name: c, image: i}\n"
         texts.append(head + inside)
     argv = [str(tools / "python"), "-c", VALIDATE]

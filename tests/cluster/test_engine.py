@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from torchpick.environment.processes import Running
 from torchpick.errors import UsageError
 
 SYSTEM = {"PATH": "/usr/bin:/bin"}
+on_posix = pytest.mark.skipif(os.name == "nt", reason="the programs are those of a POSIX shell")
 
 
 def engine(*options: str, program: str = "torchpick", left_s: float = 60.0, **environ: str) -> Engine:
@@ -35,6 +37,7 @@ def test_the_command_of_a_machine_and_the_time_that_is_left() -> None:
     assert engine(left_s=-1.0).left_s == 0
 
 
+@on_posix
 def test_a_call_has_the_environment_and_its_own_limit() -> None:
     made = engine(WORD="given")
 
@@ -42,6 +45,7 @@ def test_a_call_has_the_environment_and_its_own_limit() -> None:
     assert made.call(["sleep", "60"], limit_s=0.01).status is None
 
 
+@on_posix
 def test_the_output_of_a_program_that_fails_is_its_own_error() -> None:
     made = engine()
 
@@ -51,10 +55,12 @@ def test_the_output_of_a_program_that_fails_is_its_own_error() -> None:
     assert (caught.value.message, caught.value.hint, caught.value.code) == ("sh: last", "a hint", "CLUSTER")
 
 
+@on_posix
 def test_a_program_may_print_more_than_a_detection_does() -> None:
     assert len(engine().output(["head", "-c", "1500000", "/dev/zero"], "")) == 1_500_000
 
 
+@on_posix
 def test_calls_end_in_any_order_and_more_may_be_put_among_them() -> None:
     made = engine()
     waiting: deque[Call] = deque([(["a", "b"], ["echo", "1"]), (["c"], ["sh", "-c", "exit 3"])])
@@ -67,6 +73,7 @@ def test_calls_end_in_any_order_and_more_may_be_put_among_them() -> None:
     assert sorted(found) == [(["a", "b"], 0, b"1\n"), (["c"], 3, b""), (["d"], 0, b"2\n")]
 
 
+@on_posix
 def test_so_many_calls_run_at_once_and_none_longer_than_its_limit_or_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
 
@@ -134,9 +141,10 @@ def test_why_a_program_gave_no_answer(result: ChildResult, why: str) -> None:
     assert programs.why(result) == why
 
 
+@on_posix
 def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "kubectl"
-    broken.write_text("#!/no/such/interpreter\n")
+    broken.write_text("#!/no/such/interpreter\n", "utf-8")
     broken.chmod(0o755)
 
     with pytest.raises(ClusterError) as caught:
@@ -215,7 +223,7 @@ def test_a_source_that_can(source: str, options: tuple[str, ...], image: str | N
 def test_each_engine_is_asked_and_a_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = {"slurm:p": "scontrol", "kubernetes:c": "kubectl", "ssh:hosts": "ssh"}
-    Path("hosts").write_text("n1")
+    Path("hosts").write_text("n1", "utf-8")
     Path("n1.json").write_bytes(said(A100))
     for source, program in first.items():
         stand = StandIn(lambda _: ended(status=1))

@@ -25,7 +25,7 @@ def machine(name: str, *capabilities: tuple[int, int]) -> str:
 def test_a_node_keeps_its_features_and_gets_those_of_its_groups(tmp_path: Path) -> None:
     volta, blackwell = "torch_2_14_1_cu126", "torch_2_15_0_cu132"
     file = tmp_path / "fleet.jsonl"
-    file.write_text("\n".join([machine("n1", (7, 0)), machine("n2", (10, 0)), machine("n3", (7, 0), (10, 0))]))
+    file.write_text("\n".join([machine("n1", (7, 0)), machine("n2", (10, 0)), machine("n3", (7, 0), (10, 0))]), "utf-8")
     assert main(["fleet", str(file), "--max-environments", "2", "--emit", "slurm", "--out", str(tmp_path)]) == 0
 
     with SlurmCluster(3) as cluster:
@@ -49,6 +49,6 @@ def test_a_node_keeps_its_features_and_gets_those_of_its_groups(tmp_path: Path) 
                 f"{both} {both}",
             ]
         [head] = tmp_path.glob("job-*cu132.sh")
-        constraint = head.read_text().partition("--constraint=")[2].split()[0]
+        constraint = head.read_text("utf-8").partition("--constraint=")[2].split()[0]
         ran = cluster.tool("srun", f"--constraint={constraint}", "--nodelist=n3", "printenv", "SLURMD_NODENAME")
         assert ran.strip() == "n3"

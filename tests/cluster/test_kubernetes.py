@@ -119,7 +119,7 @@ def test_a_pod_that_does_not_come_to_run_has_the_cause_in_kubernetes_own_words(t
 
 def test_a_node_gets_a_label_for_each_of_its_groups_and_loses_ours_of_an_earlier_torch(tmp_path: Path) -> None:
     file, site = tmp_path / "fleet.jsonl", tmp_path / "site"
-    file.write_text("\n".join([machine("n1", (7, 0)), machine("n2", (10, 0)), machine("n3", (7, 0), (10, 0))]))
+    file.write_text("\n".join([machine("n1", (7, 0)), machine("n2", (10, 0)), machine("n3", (7, 0), (10, 0))]), "utf-8")
     assert main(["fleet", str(file), "--max-environments", "2", "--emit", "kubernetes", "--out", str(site)]) == 0
 
     old = {"torchpick.example/torch-2.9.0-cu118": "true", "rack": "4"}
@@ -138,7 +138,7 @@ def test_a_node_gets_a_label_for_each_of_its_groups_and_loses_ours_of_an_earlier
     }
     for label in (volta, blackwell):
         [key] = label
-        assert f"key: {key}, operator: Exists" in (site / f"affinity-{key.partition('/')[2]}.yaml").read_text()
+        assert f"key: {key}, operator: Exists" in (site / f"affinity-{key.partition('/')[2]}.yaml").read_text("utf-8")
 
 
 def test_a_server_that_is_not_there_is_said_in_time(tmp_path: Path) -> None:

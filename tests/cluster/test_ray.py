@@ -40,7 +40,8 @@ def test_a_task_on_each_node(ray_cluster: RayCluster, tmp_path: Path) -> None:
     program = tmp_path / "there"
     program.write_text(
         f"#!/bin/sh\nexport PYTHONPATH={SOURCE} TORCHPICK_GPU=a100 TORCHPICK_DRIVER=580.95.05\n"
-        f'exec {ray_cluster.python} -m torchpick "$@"\n'
+        f'exec {ray_cluster.python} -m torchpick "$@"\n',
+        "utf-8",
     )
     program.chmod(0o755)
 

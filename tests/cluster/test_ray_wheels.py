@@ -65,13 +65,13 @@ def get(task):
 @pytest.mark.usefixtures("index")
 def test_a_task_reads_what_is_not_known_and_one_that_dies_is_that_wheels_error(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("modules").mkdir()
-    Path("modules", "ray.py").write_text(FAKE_RAY)
+    Path("modules", "ray.py").write_text(FAKE_RAY, "utf-8")
     monkeypatch.syspath_prepend("modules")
     monkeypatch.setitem(sys.modules, "ray", sys)  # so that it is taken away afterwards
     del sys.modules["ray"]
     assert main(["inspect", "--from", "names.txt", *HERE, "--out", "before", "--jobs", "2"]) == 0
     for file in Path("cache", "readings").iterdir():
-        if "gpu01" in file.read_text() or "gpu02" in file.read_text():
+        if "gpu01" in file.read_text("utf-8") or "gpu02" in file.read_text("utf-8"):
             file.unlink()
 
     assert main(["inspect", "--from", "names.txt", *HERE, "--on", "ray", "--out", "there"]) == 1

@@ -61,10 +61,10 @@ def programs(folder: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]
     """These on PATH, and beside them what is to be said."""
     for name, streams in said.items():
         for stream, text in streams.items():
-            (folder / f"{name}.{stream}").write_text(str(text))
+            (folder / f"{name}.{stream}").write_text(str(text), "utf-8")
     (folder / "bin").mkdir()
     for name, text in programs.items():
-        (folder / "bin" / name).write_text(text.format(folder=folder))
+        (folder / "bin" / name).write_text(text.format(folder=folder), "utf-8")
         (folder / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
 
@@ -109,7 +109,7 @@ def test_slurm_is_asked_in_these_words(
     if within:
         monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-13]")
     ask(capsys, "--timeout", "100", "--", "--account=physics")
-    first, *tasks, last = (tmp_path / "asked").read_text().splitlines()
+    first, *tasks, last = (tmp_path / "asked").read_text("utf-8").splitlines()
     job = last.removeprefix("scancel --name=")
 
     assert first == "scontrol show node --oneliner" + (" n[1-13]" if within else "")
@@ -128,7 +128,9 @@ def test_slurm_is_asked_in_these_words(
 def test_a_node_that_others_hold_in_part_is_busy_by_sruns_own_word(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "scontrol.stdout").write_text(SAID["scontrol"]["stdout"].replace("State=ALLOCATED", "State=MIXED"))
+    (tmp_path / "scontrol.stdout").write_text(
+        SAID["scontrol"]["stdout"].replace("State=ALLOCATED", "State=MIXED"), "utf-8"
+    )
 
     _, answer = ask(capsys)
     [busy] = [part for part in answer["left_out"] if part["code"] == "BUSY"]
@@ -175,7 +177,7 @@ def test_each_host_has_the_cause_that_ssh_gives(
 ) -> None:
     said = json.loads((RECORDED / "ssh.json").read_text("utf-8"))
     programs(tmp_path, monkeypatch, said, ssh=SSH)
-    (tmp_path / "hosts").write_text("\n".join(said))
+    (tmp_path / "hosts").write_text("\n".join(said), "utf-8")
 
     status, answer = ask(capsys, "--timeout", "6", "--program", "tp", source=f"ssh:{tmp_path / 'hosts'}")
     texts = {part["hosts"]: part["text"] for part in answer["left_out"]}
@@ -197,9 +199,9 @@ def test_each_node_has_the_cause_that_ray_gives(
 ) -> None:
     strategies = tmp_path / "modules" / "ray" / "util"
     strategies.mkdir(parents=True)
-    (strategies.parent / "__init__.py").write_text(RAY.format(said=str(RECORDED / "ray.json")))
+    (strategies.parent / "__init__.py").write_text(RAY.format(said=str(RECORDED / "ray.json")), "utf-8")
     (strategies / "scheduling_strategies.py").write_text(
-        "def NodeAffinitySchedulingStrategy(node_id, soft): return node_id"
+        "def NodeAffinitySchedulingStrategy(node_id, soft): return node_id", "utf-8"
     )
     monkeypatch.syspath_prepend(strategies.parents[1])
 

@@ -51,9 +51,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
         fakes = Fakes(tmp_path_factory.mktemp("compiled"))
         for name in ("libnvidia-ml", "libcuda"):
             shutil.copy(fakes.get(name), running.programs / f"{name}.so.1")
-        (running.programs / "fake.conf").write_text("nvml.init 18\ncuda.init 803\n")
+        (running.programs / "fake.conf").write_text("nvml.init 18\ncuda.init 803\n", "utf-8")
         file = running.programs / "torchpick-here"
-        file.write_text(WRAPPER.format(source=SOURCE, libraries=running.programs, python=sys.executable))
+        file.write_text(WRAPPER.format(source=SOURCE, libraries=running.programs, python=sys.executable), "utf-8")
         file.chmod(0o755)
         yield running
 

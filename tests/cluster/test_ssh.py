@@ -36,11 +36,11 @@ PYTHONPATH={source} SLURMD_NODENAME=localhost exec {python} -m torchpick detect 
 def ask(folder: Path, hosts: str, *words: str) -> subprocess.CompletedProcess[str]:
     binaries = folder / "bin"
     binaries.mkdir()
-    (binaries / "ssh").write_text(SSH.format(source=SOURCE, python=sys.executable))
+    (binaries / "ssh").write_text(SSH.format(source=SOURCE, python=sys.executable), "utf-8")
     (binaries / "ssh").chmod(0o755)
     for name in ("sh", "sleep"):
         (binaries / name).symlink_to(str(shutil.which(name)))
-    (folder / "hosts.txt").write_text(hosts)
+    (folder / "hosts.txt").write_text(hosts, "utf-8")
     env = {**os.environ, "PATH": str(binaries), "PYTHONPATH": SOURCE}
     argv = [
         sys.executable,

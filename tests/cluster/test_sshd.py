@@ -75,7 +75,7 @@ class Hosts(NamedTuple):
 
     def ask(self, hosts: str, *words: str) -> subprocess.CompletedProcess[str]:
         file = self.folder / "hosts.txt"
-        file.write_text(hosts)
+        file.write_text(hosts, "utf-8")
         return fleet(f"ssh:{file}", "--program", "tp", *words, "--", "-F", str(self.folder / "client"))
 
 
@@ -93,12 +93,12 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     first = free_ports(len(KINDS))
     ports = {kind: first + place for place, kind in enumerate(KINDS)}
     listed = "\n".join(f"Port {port}" for port in ports.values())
-    (folder / "server").write_text(SERVER.format(folder=folder, ports=listed, **ports))
+    (folder / "server").write_text(SERVER.format(folder=folder, ports=listed, **ports), "utf-8")
     each = "\n".join(f"Host {kind}*\n  Port {port}" for kind, port in ports.items())
-    (folder / "client").write_text(CLIENT.format(folder=folder, hosts=each))
+    (folder / "client").write_text(CLIENT.format(folder=folder, hosts=each), "utf-8")
     (folder / "bin").mkdir()
     for name, text in (("tp", PROGRAM), ("hang", HANG)):
-        (folder / "bin" / name).write_text(text.format(folder=folder, source=SOURCE, python=sys.executable))
+        (folder / "bin" / name).write_text(text.format(folder=folder, source=SOURCE, python=sys.executable), "utf-8")
         (folder / "bin" / name).chmod(0o755)
     Path("/run/sshd").mkdir(exist_ok=True)
     with (folder / "log").open("wb") as log:

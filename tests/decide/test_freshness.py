@@ -90,7 +90,7 @@ def test_json_carries_the_tables_day_and_its_age(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(known.timestamp()) + 3 * DAY))
     monkeypatch.chdir(tmp_path)
     main(["detect", *MACHINE, "--json"])
-    Path("machines.json").write_text(capsys.readouterr().out)
+    Path("machines.json").write_text(capsys.readouterr().out, "utf-8")
 
     main([*words, "--json"])
 

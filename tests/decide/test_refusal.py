@@ -26,7 +26,7 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
     machines: list[dict[str, object]], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet = tmp_path / "fleet.jsonl"
-    fleet.write_text("".join(json.dumps(each) + "\n" for each in machines))
+    fleet.write_text("".join(json.dumps(each) + "\n" for each in machines), "utf-8")
 
     assert main(["url", "--machine", str(fleet)]) == 3
 
@@ -128,7 +128,7 @@ def test_gpus_of_a_kind_are_counted_over_all_machines(tmp_path: Path, capsys: py
 
     fleet = tmp_path / "fleet.jsonl"
     machines = [*hosts("p", "sm_120", "580.95.05", 1), *hosts("k", "sm_35", "470.256.02", 3)]
-    fleet.write_text("".join(json.dumps(each) + "\n" for each in machines))
+    fleet.write_text("".join(json.dumps(each) + "\n" for each in machines), "utf-8")
 
     assert main(["url", "--machine", str(fleet)]) == 3
 

@@ -31,7 +31,7 @@ class Home:
         (root / "bin").mkdir()
         lines = [f"home = {os.path.dirname(BASE)}", f"version = {VERSION}.0"]
         lines.append(f"include-system-site-packages = {'true' if shared else 'false'}")
-        (root / "pyvenv.cfg").write_text("\n".join(lines) + "\n")
+        (root / "pyvenv.cfg").write_text("\n".join(lines) + "\n", "utf-8")
         (root / "bin" / "python").symlink_to(BASE if python else root / "nowhere" / "python")
 
     @property

@@ -73,7 +73,7 @@ def test_what_conda_installed_is_condas_business(home: Home) -> None:
     home.add("torchvision", "1.0", requires=["gone"])
     assert len(depends.missing(read(home))) == 1
     (home.root / "conda-meta").mkdir()
-    (home.root / "conda-meta" / "x-1-0.json").write_text("{}")
+    (home.root / "conda-meta" / "x-1-0.json").write_text("{}", "utf-8")
     assert depends.missing(read(home)) == []
 
 

@@ -184,7 +184,7 @@ def test_a_program_is_meant_before_a_folder_of_its_name_here(tmp_path: Path, mon
     (tmp_path / "env").mkdir()
     with pytest.raises(TorchpickError, match=re.escape(f"{program} does not start")):
         distributions.read("env", environ)
-    (tmp_path / "env" / "pyvenv.cfg").write_text("home = /gone\n")
+    (tmp_path / "env" / "pyvenv.cfg").write_text("home = /gone\n", "utf-8")
     with pytest.raises(TorchpickError, match=re.escape(f"the interpreter of {tmp_path / 'env'} is gone")):
         distributions.read("env", {"PATH": ""})
 
@@ -202,7 +202,9 @@ def test_of_a_text_no_more_than_torch_and_what_goes_with_it_is_judged() -> None:
 
 def test_of_several_machines_none_is_examined(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "fleet.jsonl"
-    file.write_text("".join(f"{json.dumps(WITH_GPU._replace(name=name).to_json())}\n" for name in ("one", "two")))
+    file.write_text(
+        "".join(f"{json.dumps(WITH_GPU._replace(name=name).to_json())}\n" for name in ("one", "two")), "utf-8"
+    )
 
     with pytest.raises(UsageError) as caught:
         examination.examine(Session(Request(machine=(str(file),), python=home.python), {}))

@@ -136,7 +136,7 @@ def with_companion(version: str, *requires: str, name: str = "torchvision") -> M
 def twice(home: Home) -> None:
     torch(home)
     (home.site / "torch-2.8.0.dist-info").mkdir()
-    (home.site / "torch-2.8.0.dist-info" / "METADATA").write_text("Name: torch\nVersion: 2.8.0\n")
+    (home.site / "torch-2.8.0.dist-info" / "METADATA").write_text("Name: torch\nVersion: 2.8.0\n", "utf-8")
 
 
 def unrecorded(home: Home) -> None:
@@ -146,14 +146,14 @@ def unrecorded(home: Home) -> None:
 def unrecorded_by_conda(home: Home) -> None:
     unrecorded(home)
     (home.root / "conda-meta").mkdir()
-    (home.root / "conda-meta" / "pytorch-2.9.1-py3.12_cuda12.8_0.json").write_text("{}")
+    (home.root / "conda-meta" / "pytorch-2.9.1-py3.12_cuda12.8_0.json").write_text("{}", "utf-8")
 
 
 def conda(version: str, installer: str) -> Make:
     def make(home: Home) -> None:
         home.torch(installer=installer)
         (home.root / "conda-meta").mkdir()
-        (home.root / "conda-meta" / f"pytorch-{version}-py3.12_cuda12.4_cudnn9.1.0_0.json").write_text("{}")
+        (home.root / "conda-meta" / f"pytorch-{version}-py3.12_cuda12.4_cudnn9.1.0_0.json").write_text("{}", "utf-8")
 
     return make
 
@@ -232,7 +232,9 @@ def two_onnxruntimes(home: Home) -> None:
     home.add("onnxruntime", "1.23.2", {"onnxruntime/capi/state.so": b"cpu"})
     home.add("onnxruntime-gpu", "1.23.2", {"onnxruntime/capi/state.so": b"the gpu"})
     for name, size in (("onnxruntime", 3), ("onnxruntime_gpu", 7)):
-        (home.site / f"{name}-1.23.2.dist-info" / "RECORD").write_text(f"onnxruntime/capi/state.so,sha256=x,{size}\n")
+        (home.site / f"{name}-1.23.2.dist-info" / "RECORD").write_text(
+            f"onnxruntime/capi/state.so,sha256=x,{size}\n", "utf-8"
+        )
 
 
 def jax(home: Home) -> None:
@@ -576,7 +578,7 @@ def test_a_case_raises_it_and_a_near_miss_does_not(name: str, tmp_path: Path) ->
 
     assert case.code in codes(found)
     assert case.code not in codes(near)
-    assert {"case": said(found, tmp_path), "miss": said(near, tmp_path)} == json.loads(FILE.read_text())[name]
+    assert {"case": said(found, tmp_path), "miss": said(near, tmp_path)} == json.loads(FILE.read_text("utf-8"))[name]
 
 
 # What no told machine can have, or what another file of tests makes.
@@ -675,7 +677,7 @@ def test_a_library_per_cuda_is_judged_by_torch_s_own(home: Home) -> None:
 def test_a_broken_library_of_a_package_is_said_and_the_rest_is_judged(home: Home) -> None:
     torch(home).add("odd", "1.0", {"odd/_C.so": b"\x7fELF\x02\x01\x01" + bytes(60), "odd/empty.so": b""})
     (home.site / "odd" / "loop.so").symlink_to("loop.so")
-    (home.site / "odd-1.0.dist-info" / "RECORD").write_text("odd/_C.so,,\nodd/loop.so,,\nodd/empty.so,,\n")
+    (home.site / "odd-1.0.dist-info" / "RECORD").write_text("odd/_C.so,,\nodd/loop.so,,\nodd/empty.so,,\n", "utf-8")
 
     found = examine(home, "sm_86")
 
@@ -824,7 +826,7 @@ def record() -> None:
         with TemporaryDirectory() as folder:
             found, near = examined(case, Path(folder))
             recorded[name] = {"case": said(found, Path(folder)), "miss": said(near, Path(folder))}
-    FILE.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
+    FILE.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

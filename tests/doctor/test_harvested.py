@@ -35,6 +35,7 @@ def advice(said: str, text: str) -> str:
     return said
 
 
+@pytest.mark.usefixtures("on_linux")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_a_text_from_a_source_is_answered(
     row: dict[str, object], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -97,7 +97,7 @@ def test_the_folders_of_the_system_are_the_loader_s(folder: str, home: Home, mon
 
 def test_library_path_has_it_too(tmp_path: Path) -> None:
     home = Home(tmp_path / "env").torch(more=wanting(NOWHERE))
-    (tmp_path / NOWHERE).write_text("")
+    (tmp_path / NOWHERE).write_text("", "utf-8")
 
     assert absent(home, shell=Shell({"LD_LIBRARY_PATH": f"/nowhere:{tmp_path}"})) == []
 

@@ -363,12 +363,12 @@ def against(version: str, *reasons: Reason, fit: Fit = Fit.NONE) -> Verdict:
 def test_what_binds_the_installer_binds_the_command_and_is_named(by: str, home: Home, tmp_path: Path) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
     limits = tmp_path / "limits.txt"
-    limits.write_text("torch<2.13\nnumpy<3\n")
+    limits.write_text("torch<2.13\nnumpy<3\n", "utf-8")
     environ = {by: str(limits)} if by != "pip.conf" else {}
     if by != "UV_CONSTRAINT":
         home.add("pip", "26.3")
     if by == "pip.conf":
-        (home.root / "pip.conf").write_text(f"[install]\nconstraint = {limits}\n")
+        (home.root / "pip.conf").write_text(f"[install]\nconstraint = {limits}\n", "utf-8")
 
     found = examine(home, "sm_61", driver="580.1", environ=environ)
 
@@ -382,7 +382,7 @@ def test_what_binds_the_installer_binds_the_command_and_is_named(by: str, home: 
 @pytest.mark.process
 def test_a_constraint_that_nothing_runs_within_is_said(home: Home, tmp_path: Path) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120").add("pip", "26.3")
-    (tmp_path / "limits.txt").write_text("torch>=2.15\n")
+    (tmp_path / "limits.txt").write_text("torch>=2.15\n", "utf-8")
 
     found = examine(home, "sm_61", driver="580.1", environ={"PIP_CONSTRAINT": str(tmp_path / "limits.txt")})
 

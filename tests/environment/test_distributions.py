@@ -74,7 +74,7 @@ def test_the_files_of_a_record_have_their_commas_and_lose_what_is_no_name(tmp_pa
     record = tmp_path / one.info / "RECORD"
     record.parent.mkdir()
     lines = ["a.so,sha256=x,1", '"b,c.so",,', "", "zero\0byte.so,,", f"{'x' * 4096}.so,,", "../../bin/d.dll,,"]
-    record.write_text("\n".join(lines))
+    record.write_text("\n".join(lines), "utf-8")
 
     assert distributions.files(one) == ("a.so", "b,c.so", "../../bin/d.dll")
     assert distributions.libraries(one) == ("a.so", "b,c.so")
@@ -83,7 +83,7 @@ def test_the_files_of_a_record_have_their_commas_and_lose_what_is_no_name(tmp_pa
 def test_two_projects_share_a_library_only_in_one_folder(tmp_path: Path) -> None:
     for name, files in (("one", "a.so,,\nb.so,,\n"), ("other", "c.so,,\nb.so,,\n"), ("third", "c.so,,\n")):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "RECORD").write_text(files)
+        (tmp_path / name / "RECORD").write_text(files, "utf-8")
     one, other, third = (distributions.Distribution(n, "1", str(tmp_path), n) for n in ("one", "other", "third"))
 
     assert distributions.overwritten(one, other) == "b.so"
@@ -95,7 +95,7 @@ def test_without_record_the_project_s_own_folders_are_walked(home: Home) -> None
     """As conda and Debian leave it out."""
     files = {"thing/deep/_C.so.1": b"x", "thing/text.txt": b"x", "other/_C.so": b"x"}
     info = home.add("thing", "1.0", files, without=["RECORD"])
-    (info / "top_level.txt").write_text("thing\n..\n/etc\n")
+    (info / "top_level.txt").write_text("thing\n..\n/etc\n", "utf-8")
     (home.site / "thing" / "up").symlink_to(home.site)
 
     (one,) = distributions.read(home.python, {}).distributions
@@ -106,7 +106,7 @@ def test_without_record_the_project_s_own_folders_are_walked(home: Home) -> None
 def test_a_folder_that_cannot_be_read_is_a_fault(home: Home, tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    (home.site / "here.pth").write_text(f"{loop}\nimport os\n{tmp_path / 'not-there'}\n\0\n")
+    (home.site / "here.pth").write_text(f"{loop}\nimport os\n{tmp_path / 'not-there'}\n\0\n", "utf-8")
     home.add("thing", "1.0")
 
     found = distributions.read(home.python, {})
@@ -121,7 +121,7 @@ def test_the_search_path_has_pythonpath_pth_files_and_the_user_s_folder(tmp_path
     user = tmp_path / "user" / "lib" / f"python{VERSION}" / "site-packages"
     for folder in (more, told, user):
         folder.mkdir(parents=True)
-    (home.site / "more.pth").write_text(f"# a comment\n{more}\n")
+    (home.site / "more.pth").write_text(f"# a comment\n{more}\n", "utf-8")
 
     # `site` asks for the user's folder by this variable, which the child is given.
     user_base = {"PYTHONUSERBASE": str(tmp_path / "user")}
@@ -139,7 +139,7 @@ def test_an_environment_of_its_own_does_not_look_beyond(home: Home) -> None:
 def test_torch_in_two_folders_of_the_search_path_is_a_finding(home: Home, tmp_path: Path) -> None:
     home.torch()
     other = Home(tmp_path / "other").torch("2.8.0+cpu", None, None)
-    (home.site / "other.pth").write_text(f"{other.site}\n")
+    (home.site / "other.pth").write_text(f"{other.site}\n", "utf-8")
 
     found = examine(home, "sm_86")
 
@@ -153,7 +153,7 @@ def test_an_environment_whose_interpreter_is_gone_or_does_not_run_is_an_error(ho
     program.unlink()
     with pytest.raises(TorchpickError, match="is gone; it was made by the Python in"):
         layout.of(str(home.root), {})
-    program.write_text("#!/bin/sh\necho no >&2\nexit 7\n")
+    program.write_text("#!/bin/sh\necho no >&2\nexit 7\n", "utf-8")
     program.chmod(0o755)
     with pytest.raises(TorchpickError, match="or is broken: no"):
         layout.of(str(home.root), {})
@@ -161,7 +161,7 @@ def test_an_environment_whose_interpreter_is_gone_or_does_not_run_is_an_error(ho
 
 @pytest.mark.parametrize("name", ["nowhere/python", "nowhere", "file"])
 def test_what_is_no_python_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "file").write_text("#!/bin/sh\necho '{\"version\": 3}'\n")
+    (tmp_path / "file").write_text("#!/bin/sh\necho '{\"version\": 3}'\n", "utf-8")
     (tmp_path / "file").chmod(0o755)
 
     with pytest.raises(TorchpickError) as caught:
@@ -199,7 +199,7 @@ def test_conda_s_own_records_are_read_by_their_names(home: Home) -> None:
     folder = home.root / "conda-meta"
     folder.mkdir()
     for name in ("cudatoolkit-11.8.0-h4ba93d1_13.json", "history", "odd.json", "notes-1.0-2.txt"):
-        (folder / name).write_text("")
+        (folder / name).write_text("", "utf-8")
     home.torch(installer="pip")
 
     found = examine(home, "sm_86")

@@ -22,7 +22,7 @@ def environment(
     packages = root / "lib" / name / "site-packages"
     packages.mkdir(parents=True)
     if config is not None:
-        (root / "pyvenv.cfg").write_text(config)
+        (root / "pyvenv.cfg").write_text(config, "utf-8")
     return str(packages)
 
 
@@ -118,7 +118,7 @@ def test_what_an_interpreter_answers_is_its_layout(tmp_path: Path) -> None:
     }  # fmt: skip
     program = tmp_path / "bin" / "python"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n")
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n", "utf-8")
     program.chmod(0o755)
 
     found = layout.of(str(program), {"PYTHONNOUSERSITE": "1"})
@@ -127,7 +127,7 @@ def test_what_an_interpreter_answers_is_its_layout(tmp_path: Path) -> None:
         str(program), "/the/prefix", "3.14", "pp", True, (sites[0],), "3.14.2", (sites[0], "/plat"), "/the/lib", None
     )
     assert layout.of(str(program), {}).sites == (sites[2], sites[0])
-    (tmp_path / "pyvenv.cfg").write_text("include-system-site-packages = True\n")
+    (tmp_path / "pyvenv.cfg").write_text("include-system-site-packages = True\n", "utf-8")
     assert layout.of(str(tmp_path), {"PYTHONPATH": f":{sites[1]}:/none"}).sites == (sites[1], sites[0], sites[2])
 
 
@@ -141,7 +141,7 @@ def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path
     del said[lacks]
     program = tmp_path / "bin" / "python"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n")
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n", "utf-8")
     program.chmod(0o755)
 
     with pytest.raises(TorchpickError, match=lacks) as caught:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.doctor.homes import Home
 from tests.installers.test_store import folder_of
+from tests.skips import needs_root
 from torchpick.cli import main
 from torchpick.environment import interpreter, world
 from torchpick.environment.world import World
@@ -24,9 +25,9 @@ VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 def venv(folder: Path) -> Path:
     """An environment whose interpreter leaves a mark when it is started."""
     (folder / ".venv" / "bin").mkdir(parents=True)
-    (folder / ".venv" / "pyvenv.cfg").write_text(f"home = /usr/bin\nversion = {VERSION}.4\n")
+    (folder / ".venv" / "pyvenv.cfg").write_text(f"home = /usr/bin\nversion = {VERSION}.4\n", "utf-8")
     program = folder / ".venv" / "bin" / "python"
-    program.write_text(f'#!/bin/sh\ntouch "{folder}/started"\nexec "{sys.executable}" "$@"\n')
+    program.write_text(f'#!/bin/sh\ntouch "{folder}/started"\nexec "{sys.executable}" "$@"\n', "utf-8")
     program.chmod(0o755)
     return folder / ".venv"
 
@@ -70,7 +71,7 @@ def test_ones_own_environment_is_taken_also_in_a_folder_of_a_group(
     assert (tmp_path / "started").exists()
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+@needs_root
 def test_another_users_is_not_ours_and_a_link_of_theirs_neither(tmp_path: Path) -> None:
     os.chown(venv(tmp_path / "a"), 4242, 4242)
     venv(tmp_path / "b")
@@ -130,9 +131,11 @@ def test_doctor_reads_an_environment_that_others_may_write_and_starts_nothing(
 ) -> None:
     site = venv(tmp_path) / "lib" / f"python{VERSION}" / "site-packages"
     (site / "torch").mkdir(parents=True)
-    (site / "torch" / "version.py").write_text("__version__ = '2.14.1+cu126'\ncuda = '12.6'\n")
+    (site / "torch" / "version.py").write_text("__version__ = '2.14.1+cu126'\ncuda = '12.6'\n", "utf-8")
     (site / "torch-2.14.1.dist-info").mkdir()
-    (site / "torch-2.14.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.14.1\n")
+    (site / "torch-2.14.1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: torch\nVersion: 2.14.1\n", "utf-8"
+    )
     (tmp_path / ".venv").chmod(0o777)
     monkeypatch.chdir(tmp_path)
 
@@ -150,11 +153,11 @@ def test_doctor_reads_an_environment_that_others_may_write_and_starts_nothing(
 def test_a_record_that_others_may_write_leads_unpin_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prefix, project = tmp_path / "venv", tmp_path / "pyproject.toml"
     pinned = '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n'
-    project.write_text(pinned)
+    project.write_text(pinned, "utf-8")
     Home(prefix)
     words = ["--python", str(prefix)]
     assert main(["pin", *words, "--project", str(project), "--gpu", "none", "--offline"]) == 0
-    written = project.read_text()
+    written = project.read_text("utf-8")
     record = prefix / "share" / "torchpick" / "pin.json"
     record.chmod(0o666)
     capsys.readouterr()
@@ -164,10 +167,10 @@ def test_a_record_that_others_may_write_leads_unpin_nowhere(tmp_path: Path, caps
     said = capsys.readouterr().err
     assert f"others may write {record}, which names {project}" in said
     assert f"--project {project}" in said
-    assert project.read_text() == written != pinned
+    assert project.read_text("utf-8") == written != pinned
     record.unlink()
     assert main(["unpin", *words, "--project", str(project)]) == 0
-    assert project.read_text() == pinned
+    assert project.read_text("utf-8") == pinned
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
@@ -189,7 +192,7 @@ def test_a_pipe_at_an_environments_settings_is_named_and_its_python_not_started(
 def test_a_folder_here_does_not_stand_for_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does a program that lies here, where a bare name is said."""
     venv(tmp_path).rename(tmp_path / "python3")
-    (tmp_path / "mine").write_text((tmp_path / "python3" / "bin" / "python").read_text())
+    (tmp_path / "mine").write_text((tmp_path / "python3" / "bin" / "python").read_text("utf-8"), "utf-8")
     (tmp_path / "mine").chmod(0o755)
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
     monkeypatch.chdir(tmp_path)

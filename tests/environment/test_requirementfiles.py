@@ -176,7 +176,7 @@ def test_a_dependency_group_has_those_it_includes(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     (tmp_path / "sub").mkdir()
     for file in ("pyproject.toml", "sub/pyproject.toml"):
-        (tmp_path / file).write_text(GROUPS)
+        (tmp_path / file).write_text(GROUPS, "utf-8")
 
     assert requirementfiles.of_group("test-all") == [
         (text, "pyproject.toml group test-all") for text in ("pytest", "ruff", "mypy>=1")
@@ -196,7 +196,7 @@ def test_a_group_that_is_none_is_refused(
     word: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text(GROUPS)
+    (tmp_path / "pyproject.toml").write_text(GROUPS, "utf-8")
 
     with pytest.raises(UsageError, match=words) as caught:
         requirementfiles.of_group(word)
@@ -205,7 +205,7 @@ def test_a_group_that_is_none_is_refused(
 
 def test_groups_of_what_is_no_toml_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text("= =")
+    (tmp_path / "pyproject.toml").write_text("= =", "utf-8")
 
     with pytest.raises(UsageError, match=r"^pyproject\.toml: "):
         requirementfiles.of_group("lint")

@@ -120,9 +120,9 @@ def test_a_build_tag_is_no_part_of_the_version() -> None:
 
 def test_files_nest_and_constraints_limit(tmp_path: Path) -> None:
     tmp_path.joinpath("sub").mkdir()
-    tmp_path.joinpath("a.txt").write_text("numpy\n-r sub/b.txt\n-c c.txt\n-e ./here\n")
-    tmp_path.joinpath("sub", "b.txt").write_text("torch<2.12\n-r ../a.txt\n")
-    tmp_path.joinpath("c.txt").write_text("torch!=2.9.0\nscipy<2\n")
+    tmp_path.joinpath("a.txt").write_text("numpy\n-r sub/b.txt\n-c c.txt\n-e ./here\n", "utf-8")
+    tmp_path.joinpath("sub", "b.txt").write_text("torch<2.12\n-r ../a.txt\n", "utf-8")
+    tmp_path.joinpath("c.txt").write_text("torch!=2.9.0\nscipy<2\n", "utf-8")
 
     asked = read(Given(("torchvision",), (str(tmp_path / "a.txt"),)), {})
 
@@ -160,7 +160,7 @@ def test_a_huge_file_and_a_missing_one_are_refused(tmp_path: Path) -> None:
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
     for number in range(requirements.MOST_FILES + 1):
         tmp_path.joinpath(f"{number}.txt").write_text(
-            f"-r {number + 1}.txt\n" if number < requirements.MOST_FILES else ""
+            f"-r {number + 1}.txt\n" if number < requirements.MOST_FILES else "", "utf-8"
         )
 
     assert len(read(Given((), (str(tmp_path / "1.txt"),)), {}).sources) == requirements.MOST_FILES
@@ -185,7 +185,7 @@ def test_a_lock_is_refused_as_it_leaves_nothing_to_pick(name: str) -> None:
 @pytest.mark.parametrize("name", ["pylock.txt", "other.toml"])
 def test_a_file_is_no_lock_by_its_first_word_or_its_last(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
-    file.write_text("numpy\n")
+    file.write_text("numpy\n", "utf-8")
 
     assert [each.name for each in read(Given((), (str(file),)), {}).wanted] == ["numpy"]
 
@@ -193,7 +193,9 @@ def test_a_file_is_no_lock_by_its_first_word_or_its_last(tmp_path: Path, name: s
 @pytest.mark.parametrize("name", ["s.py", "s", "s.txt"])
 def test_a_script_is_refused_as_pip_sees_comments_in_it(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
-    file.write_text("# /// script\n# dependencies = ['torch @ https://e.org/torch-2.0-py3-none-any.whl']\n# ///\n")
+    file.write_text(
+        "# /// script\n# dependencies = ['torch @ https://e.org/torch-2.0-py3-none-any.whl']\n# ///\n", "utf-8"
+    )
 
     with pytest.raises(UsageError, match="a script with requirements of its own"):
         read(Given((), (str(file),)), {})
@@ -215,7 +217,7 @@ def test_a_remote_file_that_nobody_fetches_is_refused(url: str) -> None:
 
 
 def test_a_remote_file_leads_to_no_file_of_this_computer(tmp_path: Path) -> None:
-    tmp_path.joinpath("s.txt").write_text("torch")
+    tmp_path.joinpath("s.txt").write_text("torch", "utf-8")
     page = f"-r {tmp_path.joinpath('s.txt').as_uri()}".encode()
 
     with pytest.raises(UsageError, match=r"r\.txt"):
@@ -224,7 +226,7 @@ def test_a_remote_file_leads_to_no_file_of_this_computer(tmp_path: Path) -> None
 
 def test_a_file_url_is_a_path(tmp_path: Path) -> None:
     file = tmp_path / "r s.txt"
-    file.write_text("torch")
+    file.write_text("torch", "utf-8")
 
     assert list(read(Given((), (file.as_uri(),)), {}).sources) == [(str(file), False)]
 
@@ -236,7 +238,7 @@ def test_a_line_in_doubt_is_refused_with_its_place(tmp_path: Path) -> None:
         ("--nonsense", "no such option"),
     ):
         file = tmp_path / "r.txt"
-        file.write_text(f"numpy\n{line}\n")
+        file.write_text(f"numpy\n{line}\n", "utf-8")
 
         with pytest.raises(RequirementError, match=f"r.txt line 2: .*{words}"):
             read(Given((), (str(file),)), {})

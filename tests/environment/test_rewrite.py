@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.skips import needs_root
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 
@@ -35,7 +36,7 @@ def test_a_file_that_is_not_there_is_empty_and_can_be_made(tmp_path: Path) -> No
 
     rewrite.write(there, "x\n")
 
-    assert (tmp_path / "new").read_text() == "x\n"
+    assert (tmp_path / "new").read_text("utf-8") == "x\n"
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -48,14 +49,14 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_a_link_stays_a_link_and_the_mode_what_it_was(tmp_path: Path) -> None:
     file, link = tmp_path / "real" / "pip.conf", tmp_path / "pip.conf"
     file.parent.mkdir()
-    file.write_text("a")
+    file.write_text("a", "utf-8")
     file.chmod(0o640)
     link.symlink_to("real/pip.conf")
 
     rewrite.write(rewrite.read(str(link)), "b")
 
     assert link.is_symlink()
-    assert file.read_text() == "b"
+    assert file.read_text("utf-8") == "b"
     assert file.stat().st_mode & 0o7777 == 0o640
 
 
@@ -70,10 +71,10 @@ def test_a_new_file_gets_the_mode_that_the_user_gives_new_files(tmp_path: Path) 
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("new", "private")] == [0o640, 0o600]
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root may give files away")
+@needs_root
 def test_root_leaves_a_file_to_its_owner(tmp_path: Path) -> None:
     file = tmp_path / "pip.conf"
-    file.write_text("a")
+    file.write_text("a", "utf-8")
     file.chmod(0o604)
     os.chown(file, 1234, 4321)
 
@@ -85,7 +86,7 @@ def test_root_leaves_a_file_to_its_owner(tmp_path: Path) -> None:
 
 def test_an_owner_that_cannot_be_kept_is_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pip.conf"
-    file.write_text("a")
+    file.write_text("a", "utf-8")
     known = file.stat()
 
     def refuse(*_: object) -> None:
@@ -96,7 +97,7 @@ def test_an_owner_that_cannot_be_kept_is_a_refusal(tmp_path: Path, monkeypatch: 
 
     with pytest.raises(TorchpickError, match=f"belongs to user {known.st_uid}"):
         rewrite.write(rewrite.read(str(file)), "b")
-    assert file.read_text() == "a"
+    assert file.read_text("utf-8") == "a"
     assert [each.name for each in tmp_path.iterdir()] == ["pip.conf"]
 
 
@@ -181,14 +182,14 @@ def test_what_is_no_utf_8_is_named_with_its_byte(tmp_path: Path) -> None:
 
 def test_a_link_is_replaced_where_it_is_not_followed(tmp_path: Path) -> None:
     file, link = tmp_path / "file", tmp_path / "link"
-    file.write_text("theirs")
+    file.write_text("theirs", "utf-8")
     link.symlink_to(file)
 
     rewrite.put(str(link), "ours", 0o600, follow=False)
 
     assert not link.is_symlink()
-    assert (link.read_text(), link.stat().st_mode & 0o777) == ("ours", 0o600)
-    assert file.read_text() == "theirs"
+    assert (link.read_text("utf-8"), link.stat().st_mode & 0o777) == ("ours", 0o600)
+    assert file.read_text("utf-8") == "theirs"
 
 
 def test_a_folder_is_made_with_those_above_it_and_refused_where_a_file_is(tmp_path: Path) -> None:

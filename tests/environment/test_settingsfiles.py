@@ -99,7 +99,7 @@ def test_a_file_of_pip_or_uv_may_bind(
 ) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / file).write_text(text)
+    (tmp_path / file).write_text(text, "utf-8")
     monkeypatch.chdir(tmp_path / "project")
 
     environ = {**NOBODY, "XDG_CONFIG_HOME": str(tmp_path / "config")}
@@ -108,7 +108,7 @@ def test_a_file_of_pip_or_uv_may_bind(
 
 def test_a_file_in_the_users_home_may_bind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "home" / ".pip").mkdir(parents=True)
-    (tmp_path / "home" / ".pip" / "pip.conf").write_text("[install]\nconstraint = c.txt\n")
+    (tmp_path / "home" / ".pip" / "pip.conf").write_text("[install]\nconstraint = c.txt\n", "utf-8")
     monkeypatch.chdir(tmp_path)
     assert files_bind(NOBODY, str(tmp_path)) is False
 

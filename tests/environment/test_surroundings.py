@@ -11,7 +11,7 @@ from torchpick.environment import shellvariables
 
 def test_the_cuda_files_of_library_path_are_listed_and_nothing_else(tmp_path: Path) -> None:
     for name in ("libcudart.so.12", "libcudnn_ops.so.9", "libnvJitLink.so.12.1.105", "libz.so.1", "libcudart.so", "x"):
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_text("", "utf-8")
 
     found = shellvariables.read(
         {"LD_LIBRARY_PATH": f":{tmp_path}:/nowhere:{tmp_path / 'x'}", "PATH": "/bin", "LD_PRELOAD": ""}
@@ -26,7 +26,7 @@ def test_behind_the_driver_s_own_libcuda_no_other_is_loaded(tmp_path: Path) -> N
     driver, stubs = tmp_path / "driver", tmp_path / "stubs"
     for folder in (driver, stubs):
         folder.mkdir()
-        (folder / "libcuda.so.1").write_text("")
+        (folder / "libcuda.so.1").write_text("", "utf-8")
 
     own_first = shellvariables.read({"LD_LIBRARY_PATH": f"{driver}:{stubs}"})
     stub_first = shellvariables.read({"LD_LIBRARY_PATH": f"{stubs}:{driver}"})

@@ -15,7 +15,7 @@ VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 def target(folder: Path, *installed: str, cfg: str = "home = /usr/bin\n", version: str = "3.12") -> targets.Target:
     site = folder / "lib" / f"python{version}" / "site-packages"
     site.mkdir(parents=True)
-    folder.joinpath("pyvenv.cfg").write_text(cfg)
+    folder.joinpath("pyvenv.cfg").write_text(cfg, "utf-8")
     for name in installed:
         site.joinpath(name).mkdir()
     return targets.read(str(folder / "bin" / "python"), version, free_threaded=False, environ={})
@@ -37,7 +37,7 @@ def test_the_cuda_of_an_installed_torch(tmp_path: Path) -> None:
     file = Path(found.packages[0]) / "torch" / "version.py"
     answers = []
     for text in ("cuda: Optional[str] = '12.6'\n", "cuda = None\n", "", "x cuda = '1'\n"):
-        file.write_text(f"__version__ = '2.5.1'\n{text}hip = None\n")
+        file.write_text(f"__version__ = '2.5.1'\n{text}hip = None\n", "utf-8")
         answers.append(targets.cuda_of(found.packages))
 
     assert answers == ["12.6", None, None, None]
@@ -63,10 +63,10 @@ def test_a_managed_environment_is_refused_unless_one_insists(tmp_path: Path) -> 
 
 def test_the_words_of_a_managed_environment(tmp_path: Path) -> None:
     file = tmp_path / "EXTERNALLY-MANAGED"
-    file.write_text("[externally-managed]\nError=To install, use apt\n or a venv\n")
+    file.write_text("[externally-managed]\nError=To install, use apt\n or a venv\n", "utf-8")
 
     assert targets.manager_of(str(tmp_path)) == "To install, use apt"
-    file.write_text("")
+    file.write_text("", "utf-8")
     assert targets.manager_of(str(tmp_path)) == "the system's package manager owns it"
     assert targets.manager_of(str(tmp_path / "none")) is None
 
@@ -96,7 +96,7 @@ def test_a_python_that_is_no_environment_is_asked() -> None:
 def test_a_python_that_gives_no_answer_is_said(tmp_path: Path, script: str) -> None:
     program = tmp_path / "bin" / "python"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
     program.chmod(0o755)
 
     with pytest.raises(InstallerError, match="does not say where it keeps its packages"):
@@ -164,7 +164,7 @@ def test_of_two_folders_the_first_has_the_project_and_an_empty_torch_says_no_cud
         (tmp_path / folder / f"{folder}-3.dist-info").mkdir()
     folders = (str(tmp_path / "none"), str(tmp_path / "a"), str(tmp_path / "b"))
     (tmp_path / "b" / "torch").mkdir()
-    (tmp_path / "b" / "torch" / "version.py").write_text('cuda: str = "12.8"\n')
+    (tmp_path / "b" / "torch" / "version.py").write_text('cuda: str = "12.8"\n', "utf-8")
 
     assert targets.installed_in(folders) == {"thing": "1.0", "a": "3", "b": "3"}
     assert targets.cuda_of(folders) == "12.8"

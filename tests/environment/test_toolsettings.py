@@ -51,9 +51,9 @@ def test_the_install_section_is_stronger_than_a_later_files_global(tmp_path: Pat
     home.joinpath(".config", "pip").mkdir(parents=True)
     env.mkdir()
     home.joinpath(".config", "pip", "pip.conf").write_text(
-        "[install]\nextra-index-url = https://a\n[global]\nproxy = p\n"
+        "[install]\nextra-index-url = https://a\n[global]\nproxy = p\n", "utf-8"
     )
-    env.joinpath("pip.conf").write_text("[global]\nextra_index_url = https://b\n  https://c\nproxy = q\n")
+    env.joinpath("pip.conf").write_text("[global]\nextra_index_url = https://b\n  https://c\nproxy = q\n", "utf-8")
 
     found = toolsettings.pip(NOBODY, str(env), str(home))
 
@@ -64,7 +64,7 @@ def test_the_install_section_is_stronger_than_a_later_files_global(tmp_path: Pat
 
 @pytest.mark.parametrize("text", ["index-url = x\n", "[global\n", "[global]\nx\n"])
 def test_a_broken_pip_conf_is_named(tmp_path: Path, text: str) -> None:
-    tmp_path.joinpath("pip.conf").write_text(text)
+    tmp_path.joinpath("pip.conf").write_text(text, "utf-8")
 
     with pytest.raises(TorchpickError, match=r"pip\.conf"):
         toolsettings.pip(NOBODY, str(tmp_path), str(tmp_path / "nobody"))
@@ -75,9 +75,11 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     inner.mkdir(parents=True)
     home = tmp_path / "home"
     home.joinpath(".config", "uv").mkdir(parents=True)
-    home.joinpath(".config", "uv", "uv.toml").write_text("offline = true\n")
-    tmp_path.joinpath("project", "pyproject.toml").write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n")
-    tmp_path.joinpath("project", "src", "pyproject.toml").write_text("[project]\nname = 'no uv in it'\n")
+    home.joinpath(".config", "uv", "uv.toml").write_text("offline = true\n", "utf-8")
+    tmp_path.joinpath("project", "pyproject.toml").write_text(
+        "[project]\nname = 'x'\n[tool.uv]\nno-index = true\n", "utf-8"
+    )
+    tmp_path.joinpath("project", "src", "pyproject.toml").write_text("[project]\nname = 'no uv in it'\n", "utf-8")
 
     found = toolsettings.uv(NOBODY, str(home), str(inner))
 
@@ -88,24 +90,24 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
 def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) -> None:
     member = tmp_path / "packages" / "m"
     member.mkdir(parents=True)
-    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n[tool.uv]\npackage = false\n")
+    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n[tool.uv]\npackage = false\n", "utf-8")
     root = tmp_path / "pyproject.toml"
 
     def found(workspace: str, folder: Path = member) -> str:
-        root.write_text(f"[tool.uv.workspace]\n{workspace}\n")
+        root.write_text(f"[tool.uv.workspace]\n{workspace}\n", "utf-8")
         return toolsettings.uv(NOBODY, "/nobody", str(folder))[0].path
 
     assert found("members = ['packages/*']") == str(root)
-    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n")
+    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n", "utf-8")
     assert found("members = 1") == str(root)
 
 
 def test_a_project_hides_the_uv_toml_of_a_folder_in_it(tmp_path: Path) -> None:
     inner = tmp_path / "src"
     inner.mkdir()
-    inner.joinpath("uv.toml").write_text("offline = true\n")
+    inner.joinpath("uv.toml").write_text("offline = true\n", "utf-8")
     project = tmp_path / "pyproject.toml"
-    project.write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n")
+    project.write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n", "utf-8")
 
     assert [each.path for each in toolsettings.uv(NOBODY, "/nobody", str(inner))] == [str(project)]
     assert [each.path for each in toolsettings.uv({**NOBODY, "UV_PROJECT": "src"}, "/nobody", str(tmp_path))] == [
@@ -115,7 +117,7 @@ def test_a_project_hides_the_uv_toml_of_a_folder_in_it(tmp_path: Path) -> None:
 
 def test_what_is_too_large_for_settings_or_a_pipe_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "uv.toml"
-    file.write_text("# x\n" * 300_000)
+    file.write_text("# x\n" * 300_000, "utf-8")
     with pytest.raises(TorchpickError, match="larger than 1 MiB"):
         toolsettings.uv({**NOBODY, "UV_NO_CONFIG": "1", "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
     if hasattr(os, "mkfifo"):
@@ -126,15 +128,15 @@ def test_what_is_too_large_for_settings_or_a_pipe_is_refused(tmp_path: Path) -> 
 
 
 def test_pip_has_a_section_for_its_variables_which_is_the_strongest(tmp_path: Path) -> None:
-    tmp_path.joinpath("pip.conf").write_text("[:env:]\nproxy = a\n[install]\nproxy = b\n[global]\nproxy = c\n")
+    tmp_path.joinpath("pip.conf").write_text("[:env:]\nproxy = a\n[install]\nproxy = b\n[global]\nproxy = c\n", "utf-8")
 
     assert toolsettings.pip(NOBODY, str(tmp_path), str(tmp_path / "nobody"))["proxy"].words == ("a",)
 
 
 def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
-    file.write_text("offline = true\n")
-    tmp_path.joinpath("uv.toml").write_text("no-index = true\n")
+    file.write_text("offline = true\n", "utf-8")
+    tmp_path.joinpath("uv.toml").write_text("no-index = true\n", "utf-8")
 
     (found,) = toolsettings.uv({**NOBODY, "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
 
@@ -142,7 +144,7 @@ def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
 
 
 def test_a_broken_uv_file_is_named(tmp_path: Path) -> None:
-    tmp_path.joinpath("uv.toml").write_text("= = =\n")
+    tmp_path.joinpath("uv.toml").write_text("= = =\n", "utf-8")
 
     with pytest.raises(TorchpickError, match=r"uv\.toml"):
         toolsettings.uv(NOBODY, "/nobody", str(tmp_path))
@@ -150,7 +152,7 @@ def test_a_broken_uv_file_is_named(tmp_path: Path) -> None:
 
 def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "uv.toml"
-    file.write_text("a" + ".a" * 900 + " = 1\n")
+    file.write_text("a" + ".a" * 900 + " = 1\n", "utf-8")
 
     with pytest.raises(TorchpickError, match="nested deeper than"):
         toolsettings.uv({**NOBODY, "UV_CONFIG_FILE": str(file)}, str(tmp_path), str(tmp_path))
@@ -158,7 +160,7 @@ def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("header", ["[ tool . uv ]", '["tool"."uv"]', '[tool."\\u0075v"]', "[tool.'uv']"])
 def test_uvs_table_is_found_however_it_is_written(tmp_path: Path, header: str) -> None:
-    (tmp_path / "pyproject.toml").write_text(f'{header}\nindex-url = "https://x"\n')
+    (tmp_path / "pyproject.toml").write_text(f'{header}\nindex-url = "https://x"\n', "utf-8")
 
     (found,) = toolsettings.uv(NOBODY, str(tmp_path), str(tmp_path))
 
@@ -240,6 +242,7 @@ def test_a_plain_value_is_that_of_the_first_file_and_of_uv_pip_before_the_rest()
     assert toolsettings.uv_key([one, other], "no-index") is None
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the separator of paths is another")
 def test_an_environments_own_places() -> None:
     assert toolsettings.project_of("/srv/app/.venv") == "/srv/app/pyproject.toml"
     assert toolsettings.project_of("/srv/app/venv") is None
@@ -251,7 +254,7 @@ def test_an_environments_own_places() -> None:
 @pytest.mark.parametrize("text", ["x = 1\n", "tool = 3\n", "[tool]\nuv = 3\n", "[tool.other]\nuv = 1\n"])
 def test_a_project_without_uvs_table_says_nothing(tmp_path: Path, text: str) -> None:
     file = tmp_path / "pyproject.toml"
-    file.write_text(text)
+    file.write_text(text, "utf-8")
 
     assert toolsettings.toml_of(str(file), "tool", "uv") is None
     assert toolsettings.toml_of(str(tmp_path / "none.toml")) is None

@@ -38,7 +38,7 @@ def test_what_is_not_there_is_none(there: World, path: str) -> None:
 
 
 def test_a_file_is_neither_a_folder_nor_a_link(there: World, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
+    (tmp_path / "file").write_text("x", "utf-8")
 
     assert (there.names("/file"), there.link("/file")) == ([], None)
 
@@ -92,6 +92,7 @@ def test_a_pipe_of_the_shell_is_read_to_its_end_where_that_is_asked_for() -> Non
         os.close(ends[0])
 
 
+@pytest.mark.skipif(os.name == "nt", reason="programs end in .exe on Windows")
 def test_a_command_is_a_file_that_may_run_and_not_in_the_folder_to_leave_out(tmp_path: Path) -> None:
     for name in ("a/tool", "c/bin/tool", "d/tool"):
         (tmp_path / name).parent.mkdir(parents=True)
@@ -105,6 +106,7 @@ def test_a_command_is_a_file_that_may_run_and_not_in_the_folder_to_leave_out(tmp
     assert world.which("other", path) is None
 
 
+@pytest.mark.skipif(os.name == "nt", reason="programs end in .exe on Windows")
 def test_a_bare_name_is_a_command_before_a_folder_and_never_a_file(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "both").touch(mode=0o755)

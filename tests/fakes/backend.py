@@ -48,9 +48,10 @@ def project(folder: Path, name: str, requires: tuple[str, ...], settings: str = 
     folder.mkdir()
     lines = "".join(f"Requires-Dist: {each}\n" for each in requires)
     listed = ", ".join(f'"{each}"' for each in requires)
-    folder.joinpath("backend.py").write_text(BACKEND.format(name=name, requires=lines))
+    folder.joinpath("backend.py").write_text(BACKEND.format(name=name, requires=lines), "utf-8")
     folder.joinpath("pyproject.toml").write_text(
         f'[project]\nname = "{name}"\nversion = "1.0"\ndependencies = [{listed}]\n'
-        f'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n{settings}'
+        f'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n{settings}',
+        "utf-8",
     )
     return folder

@@ -183,7 +183,8 @@ class Authority(NamedTuple):
         names = ",".join(f"DNS:{host}" for host in hosts)
         extensions.write_text(
             f"subjectAltName={names}\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n"
-            "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+            "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n",
+            "utf-8",
         )
         # Python 3.13 and later want an authority to say what its key is for (RFC 5280).
         usage = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]

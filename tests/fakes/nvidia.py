@@ -53,7 +53,7 @@ class Computer:
         return World(str(self.root), {**self.environ, **environ}, str(self.root), "linux")
 
     def say(self, text: str) -> Computer:
-        self.config.write_text("\n".join(line.strip() for line in text.strip().splitlines()) + "\n")
+        self.config.write_text("\n".join(line.strip() for line in text.strip().splitlines()) + "\n", "utf-8")
         return self
 
     def file(self, path: str, text: str | bytes = "") -> Computer:

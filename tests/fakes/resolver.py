@@ -77,7 +77,7 @@ class Resolver:
             return Heard(1, "", self._trouble(words))
         report = words.options.get("--report")
         if report is not None:
-            Path(report).write_text(json.dumps({"install": [self._item(each) for each in found]}))
+            Path(report).write_text(json.dumps({"install": [self._item(each) for each in found]}), "utf-8")
             return Heard(0, "", "")
         return Heard(0, _lock(found) if words.options.get("--format") else self._pins(found), "")
 
@@ -186,8 +186,8 @@ def _words(command: Command) -> _Words:
 
 def _lines(file: str) -> list[Requirement]:
     if file.endswith("pyproject.toml"):
-        return [Requirement(each) for each in toml.loads(Path(file).read_text())["project"]["dependencies"]]
-    lines = [line.partition(" #")[0].split(" --")[0].strip() for line in Path(file).read_text().splitlines()]
+        return [Requirement(each) for each in toml.loads(Path(file).read_text("utf-8"))["project"]["dependencies"]]
+    lines = [line.partition(" #")[0].split(" --")[0].strip() for line in Path(file).read_text("utf-8").splitlines()]
     found = [Requirement(line) for line in lines if line and not line.startswith(("#", "-"))]
     return [each for each in found if _holds(each, "")]
 
@@ -227,7 +227,7 @@ def _linked(place: str) -> Mapping[str, list[Candidate]]:
 
 
 def _of_page(page: Path) -> Iterator[Candidate]:
-    return (_of_url(unescape(href)) for href in re.findall(r'href="([^"]+)"', page.read_text()))
+    return (_of_url(unescape(href)) for href in re.findall(r'href="([^"]+)"', page.read_text("utf-8")))
 
 
 def _of_folder(folder: Path) -> Iterator[Candidate]:

@@ -20,6 +20,6 @@ def with_pip(folder: Path) -> Path:
     for each in (source, info):
         shutil.copytree(each, site / each.name)
     program = folder / "bin" / "pip"
-    program.write_text(f'#!/bin/sh\nexec "{python}" -m pip "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{python}" -m pip "$@"\n', "utf-8")
     program.chmod(0o755)
     return python

@@ -126,7 +126,7 @@ def basic(user: str, password: str) -> str:
 @pytest.fixture
 def netrc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     file = tmp_path / "netrc"
-    file.write_text("machine 127.0.0.1 login net password rc\nmachine api.example login a password b\n")
+    file.write_text("machine 127.0.0.1 login net password rc\nmachine api.example login a password b\n", "utf-8")
     file.chmod(0o600)
     monkeypatch.setenv("NETRC", str(file))
     return file
@@ -174,7 +174,7 @@ def test_whom_to_trust_is_said_as_to_pip_and_uv(
     name: str, authority: Authority, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     if name == "pip.conf":
-        (tmp_path / "pip.conf").write_text(f"[global]\ncert = {authority.certificate}\n")
+        (tmp_path / "pip.conf").write_text(f"[global]\ncert = {authority.certificate}\n", "utf-8")
         monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     else:
         monkeypatch.setenv(name, str(authority.certificate))
@@ -213,7 +213,7 @@ def test_a_file_of_certificates_that_several_variables_name_is_read_once(
 def test_where_nothing_is_named_the_systems_authorities_and_certifis_are_trusted() -> None:
     context = connection.certificates({})
 
-    assert len(context.get_ca_certs()) >= Path(certifi.where()).read_text().count("BEGIN CERTIFICATE") > 50
+    assert len(context.get_ca_certs()) >= Path(certifi.where()).read_text("utf-8").count("BEGIN CERTIFICATE") > 50
 
 
 def test_no_redirect_leads_from_https_to_http(

@@ -284,7 +284,7 @@ NETRC = "machine both.example login me password p\nmachine half.example password
     ],
 )
 def test_whose_login_is_sent(url: str, sent: str | None, use: Use, tmp_path: Path) -> None:
-    (tmp_path / "netrc").write_text(NETRC)
+    (tmp_path / "netrc").write_text(NETRC, "utf-8")
     pool = use(answer(200, b""))
     with asking(NETRC=str(tmp_path / "netrc")) as client:
         client.get(url)

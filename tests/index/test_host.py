@@ -87,7 +87,9 @@ def test_a_folder_of_wheels_is_a_mirror(tmp_path: Path, layout: str) -> None:
 
 def test_a_flat_page_holds_every_project(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
-    page.write_text("".join(f'<a href="{wheel.filename.replace("+", "%2B")}">x</a>' for wheel in (TORCH, VISION)))
+    page.write_text(
+        "".join(f'<a href="{wheel.filename.replace("+", "%2B")}">x</a>' for wheel in (TORCH, VISION)), "utf-8"
+    )
 
     [link] = Host(page.as_uri(), flat=True, offline=True).links("torchvision")
 

@@ -21,7 +21,7 @@ def _pip_with_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     """The only pip there is has this default index, and the folder with the settings is the current one."""
     module = tmp_path / "sites" / "pip" / "_internal" / "models" / "index.py"
     module.parent.mkdir(parents=True)
-    module.write_text(f'PyPI = PackageIndex("{DEFAULT.removesuffix("simple")}", file_storage_domain="f")\n')
+    module.write_text(f'PyPI = PackageIndex("{DEFAULT.removesuffix("simple")}", file_storage_domain="f")\n', "utf-8")
     sites = (str(tmp_path / "sites"),)
     monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12", sites=sites))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -72,8 +72,8 @@ def uri(name: str) -> str:
 def test_what_the_settings_name_is_where_packages_come_from(
     environ: dict[str, str], pip_conf: str, uv_toml: str, expected: IndexPlaces
 ) -> None:
-    Path("pip.conf").write_text(pip_conf)
-    Path("uv.toml").write_text(uv_toml)
+    Path("pip.conf").write_text(pip_conf, "utf-8")
+    Path("uv.toml").write_text(uv_toml, "utf-8")
     files = {"PIP_CONFIG_FILE": "pip.conf", "UV_CONFIG_FILE": "uv.toml"}
     links = tuple(uri(link.removeprefix("file ")) if link.startswith("file ") else link for link in expected.links)
 
@@ -107,7 +107,7 @@ def test_an_index_has_the_login_that_uv_has_for_its_name(word: str, variables: d
 
 
 def test_a_name_in_uvs_file_has_its_login_too() -> None:
-    Path("uv.toml").write_text(f'[[index]]\nname = "in.ner"\nurl = "{A}?a=b"\n')
+    Path("uv.toml").write_text(f'[[index]]\nname = "in.ner"\nurl = "{A}?a=b"\n', "utf-8")
     environ = {"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": "uv.toml", "UV_INDEX_IN_NER_USERNAME": "u"}
 
     assert index_places.of_user(environ).indexes == (A.replace("//", "//u:@") + "?a=b", DEFAULT)

@@ -153,7 +153,7 @@ def test_a_page_in_a_folder(client: Client, tmp_path: Path, name: str) -> None:
             f"{place}torch-1.0-py3-none-any.whl",
             f"{place}torch-2.0%2Bcu118-py3-none-any.whl",
         ]
-    (folder / "index.html").write_text("<a href=sub/torch-3.0-py3-none-any.whl>x</a>")
+    (folder / "index.html").write_text("<a href=sub/torch-3.0-py3-none-any.whl>x</a>", "utf-8")
 
     assert [link.url for link in pages.fetch(url, client) or ()] == [f"{place}sub/torch-3.0-py3-none-any.whl"]
     assert pages.content(f"{place}index.html", client).startswith(b"<a href=sub")

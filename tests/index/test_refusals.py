@@ -151,20 +151,20 @@ def test_the_certificates_of_the_settings_are_trusted_and_no_others(https: str, 
 
 def test_pips_own_certificates_count_unless_a_variable_names_others(authority: Authority, tmp_path: Path) -> None:
     conf, name = tmp_path / "pip.conf", authority.certificate.name
-    conf.write_text(f"[global]\ncert = ~/{name}\n")
+    conf.write_text(f"[global]\ncert = ~/{name}\n", "utf-8")
     (tmp_path / name).write_bytes(authority.certificate.read_bytes())
     environ = {"PIP_CONFIG_FILE": str(conf)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path))
         patch.setenv("USERPROFILE", str(tmp_path))
         assert len(connection.certificates(environ).get_ca_certs()) == 1
-    conf.write_text(f"[global]\ncert = {tmp_path / 'none.pem'}\n")
+    conf.write_text(f"[global]\ncert = {tmp_path / 'none.pem'}\n", "utf-8")
     with pytest.raises(NetworkError, match=r"pip's `cert`: cannot read the certificates in .*none\.pem: ") as caught:
         connection.certificates(environ)
     assert caught.value.hint == "set it to a file of certificates in PEM format, or unset pip's `cert`"
     assert connection.certificates({**environ, "PIP_CERT": str(authority.certificate)}).get_ca_certs()
     assert connection.certificates({"SSL_CERT_FILE": str(tmp_path)}).get_ca_certs() == []  # a folder of them
-    conf.write_text("[global\n")
+    conf.write_text("[global\n", "utf-8")
     assert len(connection.certificates(environ).get_ca_certs()) > 50
 
 

@@ -214,7 +214,7 @@ def test_credentials_come_from_netrc_and_are_never_shown(
     host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login somebody password secret\n")
+    netrc.write_text("machine 127.0.0.1 login somebody password secret\n", "utf-8")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
     with Client() as client:
@@ -227,7 +227,7 @@ def test_credentials_come_from_netrc_and_are_never_shown(
 
 def test_a_broken_netrc_is_no_netrc(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine\nmachine {{{")
+    netrc.write_text("machine\nmachine {{{", "utf-8")
     monkeypatch.setenv("NETRC", str(netrc))
     with Client() as client:
         assert source(host, client).size == len(DATA)

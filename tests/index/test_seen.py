@@ -196,7 +196,7 @@ def test_a_wheel_is_located_by_the_settings_that_are_given(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its own client has the user's login, and the pip that is asked is that of the Python in question."""
-    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password p\n")
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password p\n", "utf-8")
     host.files["/pkg/"], host.types["/pkg/"] = f"<a href={wheel('1.0')}>x</a>".encode(), "text/html"
     asked: list[tuple[object, ...]] = []
 

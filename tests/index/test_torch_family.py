@@ -70,7 +70,8 @@ def test_where_none_fits_it_says_what_there_is() -> None:
 def test_the_triton_of_a_torch_wheel(tmp_path: Path) -> None:
     (tmp_path / "torch.whl.metadata").write_text(
         "Name: torch\nRequires-Dist: filelock\n"
-        "Requires-Dist: pytorch-triton-rocm (==3.5.1) ; platform_system == 'Linux'\n"
+        "Requires-Dist: pytorch-triton-rocm (==3.5.1) ; platform_system == 'Linux'\n",
+        "utf-8",
     )
     host = Host(tmp_path.as_uri())
 

@@ -114,7 +114,7 @@ def test_what_the_index_lacks_is_an_error_that_says_why(
 def test_nothing_of_the_current_folder_is_run(host: Host, tmp_path: Path) -> None:
     for name in ("pip/__main__.py", "pip/__init__.py", "importlib.py", "packaging.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("import pathlib; pathlib.Path('ran').touch()")
+        (tmp_path / name).write_text("import pathlib; pathlib.Path('ran').touch()", "utf-8")
     found = user_index.locate("gpupkg==1.5", WheelTarget())
 
     assert found.url == f"{host.url}/files/{NAME}"
@@ -122,7 +122,7 @@ def test_nothing_of_the_current_folder_is_run(host: Host, tmp_path: Path) -> Non
 
 
 def test_constraints_of_the_user_do_not_bind(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "limits.txt").write_text("gpupkg<1\n")
+    (tmp_path / "limits.txt").write_text("gpupkg<1\n", "utf-8")
     monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "limits.txt"))
 
     assert user_index.locate("gpupkg", WheelTarget()).file == NAME
@@ -220,12 +220,13 @@ def test_whose_settings_count(environ: dict[str, str], indexes: tuple[str, ...])
 
 def test_settings_files_are_read(tmp_path: Path) -> None:
     conf = tmp_path / "pip.conf"
-    conf.write_text(f"[global]\nindex-url = {A}\n[install]\nextra-index-url =\n    {B}\n    {C}\n")
+    conf.write_text(f"[global]\nindex-url = {A}\n[install]\nextra-index-url =\n    {B}\n    {C}\n", "utf-8")
     assert index_places.of_user({"PIP_CONFIG_FILE": str(conf)}).indexes == (A, B, C)
     toml = tmp_path / "uv.toml"
     toml.write_text(
         f'find-links = ["./wheels"]\n[[index]]\nurl = "{A}"\ndefault = true\n[[index]]\nurl = "{B}"\n'
-        f'[[index]]\nurl = "{C}"\nname = "c"\nexplicit = true\n'
+        f'[[index]]\nurl = "{C}"\nname = "c"\nexplicit = true\n',
+        "utf-8",
     )
     found = index_places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml)})
     assert (found.indexes, found.first_only, found.source) == ((B, A), True, "uv")
@@ -235,7 +236,9 @@ def test_settings_files_are_read(tmp_path: Path) -> None:
 def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     module = tmp_path / "pip" / "_internal" / "models" / "index.py"
     module.parent.mkdir(parents=True)
-    module.write_text('PyPI = PackageIndex("https://default.example/", file_storage_domain="f")\nraise SystemExit\n')
+    module.write_text(
+        'PyPI = PackageIndex("https://default.example/", file_storage_domain="f")\nraise SystemExit\n', "utf-8"
+    )
     monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12", sites=(str(tmp_path),)))
     assert index_places.default() == "https://default.example/simple"
     module.unlink()
@@ -284,7 +287,7 @@ def test_another_python_is_asked_for_its_tags() -> None:
 )
 def test_no_settings_file_breaks_the_reader(file: str, tmp_path: Path) -> None:
     toml = tmp_path / "uv.toml"
-    toml.write_text(file)
+    toml.write_text(file, "utf-8")
     with suppress(TorchpickError):
         index_places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml), "PIP_FIND_LINKS": ""})
 

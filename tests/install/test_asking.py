@@ -62,7 +62,7 @@ def test_what_cannot_be_judged_and_what_the_installer_alone_reads_are_strangers_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n')
+    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n', "utf-8")
     question = asked("known", "torch")
     question.unjudged = frozenset({"known"})
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_judged_and_what_the_installer_alone_reads_are_strangers_
 
 def test_an_installation_without_dependencies_or_by_hashes_brings_nothing_else(tmp_path: Path) -> None:
     locked = tmp_path / "locked.txt"
-    locked.write_text(f"mylib==1.0 --hash=sha256:{hashlib.sha256().hexdigest()}\n")
+    locked.write_text(f"mylib==1.0 --hash=sha256:{hashlib.sha256().hexdigest()}\n", "utf-8")
 
     assert asked("mylib", no_deps=True).strangers({}) == ()
     assert asked(given=Given(("other",), (str(locked),))).strangers({}) == ()
@@ -111,7 +111,7 @@ def test_files_and_groups_that_the_installer_reads_are_no_releases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n')
+    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n', "utf-8")
 
     assert not asked(given=Given(("torch",), ("pyproject.toml",))).is_of_family
     assert not asked(given=Given(("torch",), groups=("dev",))).is_of_family
@@ -155,7 +155,7 @@ def test_a_torch_without_a_label_may_be_the_default_indexs_own(
 ) -> None:
     version = tmp_path / "torch" / "version.py"
     version.parent.mkdir()
-    version.write_text("cuda: Optional[str] = '12.8'\n")
+    version.write_text("cuda: Optional[str] = '12.8'\n", "utf-8")
     target = TARGET._replace(installed={"torch": there} if there else {}, packages=(str(tmp_path),))
     wish = asked("torch").wish._replace(backends=backends, channel=channel)
 
@@ -176,16 +176,16 @@ def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_p
 
     locked = tmp_path / "locked.txt"
     hashed = f"--hash=sha256:{hashlib.sha256().hexdigest()}\n"
-    locked.write_text(f"torch==2.9.1 {hashed}")
+    locked.write_text(f"torch==2.9.1 {hashed}", "utf-8")
     with pytest.raises(RequirementError, match=r"locked\.txt line 1 pins the bytes of another torch by their hash"):
         asked(given=Given(files=(str(locked),))).question()
-    locked.write_text(f"torch==2.9.1+cu126 {hashed}numpy==2.0 {hashed}")
+    locked.write_text(f"torch==2.9.1+cu126 {hashed}numpy==2.0 {hashed}", "utf-8")
     asked(given=Given(("torch",), (str(locked),))).question()
 
 
 def test_what_binds_is_what_is_asked_for_and_what_limits_it(tmp_path: Path) -> None:
     limits = tmp_path / "limits.txt"
-    limits.write_text("torch<2.10\nnumpy<2; python_version < '3'\nscipy<2; python_version >= '3'\n")
+    limits.write_text("torch<2.10\nnumpy<2; python_version < '3'\nscipy<2; python_version >= '3'\n", "utf-8")
     question = asked(given=Given(("known[gpu]>=1", "torch>=2", "./folder"), constraints=(str(limits),)))
     question.unjudged = frozenset({"other"})
 

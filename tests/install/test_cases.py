@@ -45,7 +45,7 @@ WATCHED = ("here", "home", "target", "cache")
 
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    case = json.loads(file.read_text())
+    case = json.loads(file.read_text("utf-8"))
     if VERSION not in case.get("pythons", [VERSION]):
         pytest.skip("the releases of this case have no wheel for this Python")
     marks = begun(case, tmp_path, monkeypatch)
@@ -53,7 +53,7 @@ def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     steps = [done(step["argv"], marks, tmp_path, capsys, monkeypatch) for step in case["steps"]]
 
     if RENEW:
-        file.write_text(json.dumps({**case, "steps": steps}, indent=1, ensure_ascii=False) + "\n")
+        file.write_text(json.dumps({**case, "steps": steps}, indent=1, ensure_ascii=False) + "\n", "utf-8")
     assert steps == case["steps"]
 
 
@@ -63,7 +63,7 @@ def begun(case: dict[str, object], folder: Path, monkeypatch: pytest.MonkeyPatch
     for name, content in _table(case, "files").items():
         real = Path(filled(name, {**marks, "$TAG": TAG}))
         real.parent.mkdir(parents=True, exist_ok=True)
-        real.write_text(filled(content, marks))
+        real.write_text(filled(content, marks), "utf-8")
     monkeypatch.chdir(marks["$HERE"])
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
     usual = {"HOME": "$HOME", "PATH": "/nowhere", "UV": "$UV", "TORCHPICK_CACHE_DIR": "$CACHE"}
@@ -144,7 +144,7 @@ def snapshot(folder: Path) -> dict[str, list[str]]:
                 found[f"{parent}/"] = []
             for path in (Path(parent, file) for file in files):
                 if not re.search(r"/(stubs|limits|needs|record)-", path.as_posix()) and not path.is_symlink():
-                    found[str(path)] = path.read_text(errors="replace").splitlines()
+                    found[str(path)] = path.read_text(errors="replace", encoding="utf-8").splitlines()
     return found
 
 

@@ -220,7 +220,7 @@ def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
     monkeypatch.setattr(pages, "fetch", lambda *_: ())
 
     for size, forgotten in ((16 << 20, []), ((16 << 20) + 1, [()])):
-        kept.write_text(kept.read_text().ljust(size))
+        kept.write_text(kept.read_text("utf-8").ljust(size), "utf-8")
         found = files.listed(session, session.pick()).files
         assert [found[name] for name in first if found[name] != first[name]] == forgotten
 

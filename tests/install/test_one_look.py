@@ -31,10 +31,10 @@ def interpreter(folder: Path) -> tuple[Path, Path]:
     """A virtual environment whose interpreter writes down each start, and the file that it writes to."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     (folder / "lib" / f"python{version}" / "site-packages" / "pip-26.0.dist-info").mkdir(parents=True)
-    (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\nversion = {version}.0\n")
+    (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\nversion = {version}.0\n", "utf-8")
     program, starts = folder / "bin" / "python", folder / "starts"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho started >> "{starts}"\nexec "{sys.executable}" "$@"\n')
+    program.write_text(f'#!/bin/sh\necho started >> "{starts}"\nexec "{sys.executable}" "$@"\n', "utf-8")
     program.chmod(0o755)
     return program, starts
 
@@ -76,7 +76,7 @@ def test_one_detection_one_probe_and_each_file_once(
 
     assert status == 0, capsys.readouterr()
     assert len(looks) == 1
-    assert starts.read_text().splitlines() == ["started"]
+    assert starts.read_text("utf-8").splitlines() == ["started"]
     assert files
     assert set(files.values()) == {1}, files
 
@@ -85,7 +85,7 @@ def test_a_file_of_many_machines_opens_the_table_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["detect", "--json", "--gpu", "sm_86", "--driver", "580.95.05", "--platform", "linux-x86_64"])
-    (tmp_path / "fleet").write_text(capsys.readouterr().out * 40)
+    (tmp_path / "fleet").write_text(capsys.readouterr().out * 40, "utf-8")
     files = counted(monkeypatch)
 
     status = main(["url", "--machine", str(tmp_path / "fleet")])

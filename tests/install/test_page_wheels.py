@@ -41,7 +41,7 @@ def asked(
     wheel = ["2.0", "linux-x86_64", "torch==2.13.*", "cu130", TAG, *([path] if path else [])]
     place = {"url": PAGE, "text": "its own releases", "wheels": [wheel]}
     row = {"schema": 1, "name": "attn", "source_only": "it is to be built", "versions": [], "elsewhere": [place]}
-    (compat / "packages" / "attn.json").write_text(json.dumps(row))
+    (compat / "packages" / "attn.json").write_text(json.dumps(row), "utf-8")
     case = {"env": {"TORCHPICK_COMPAT_DIR": str(compat)}, "state": {"pip": "26.3"}, "packages": PACKAGES}
     argv = [
         "install",

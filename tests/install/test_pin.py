@@ -45,16 +45,16 @@ def test_a_new_file_with_a_password_is_its_owners_alone(
     target = Path(marks["$TARGET"])
     own = Path(marks["$HOME"], ".config", "pip", "pip.conf")
     own.parent.mkdir(parents=True)
-    own.write_text(f"[global]\nconstraint = {OWN}\n")
+    own.write_text(f"[global]\nconstraint = {OWN}\n", "utf-8")
 
     _, err = done(capsys, "pin", "--python", f"{target}/bin/python")
 
-    assert "s3cr3tword" in (target / "pip.conf").read_text()
+    assert "s3cr3tword" in (target / "pip.conf").read_text("utf-8")
     assert mode_of(target / "pip.conf") == 0o600
     assert TOLD not in err
     assert "s3cr3tword" not in err
     for file in (target / "share").rglob("*"):
-        if file.is_file() and "s3cr3tword" in file.read_text():
+        if file.is_file() and "s3cr3tword" in file.read_text("utf-8"):
             assert mode_of(file) == 0o600, file
 
 
@@ -62,7 +62,7 @@ def test_a_password_that_others_can_read_now_is_told_and_one_that_was_there_is_n
     marks: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
-    project.write_text(PROJECT)
+    project.write_text(PROJECT, "utf-8")
     project.chmod(0o644)
     words = ("pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
 
@@ -70,18 +70,18 @@ def test_a_password_that_others_can_read_now_is_told_and_one_that_was_there_is_n
     _, again = done(capsys, *words)
 
     assert first.count(f"{project} {TOLD}") == again.count(f"{project} {TOLD}") == 1
-    project.write_text(f"{PROJECT}# {MIRROR}\n")
+    project.write_text(f"{PROJECT}# {MIRROR}\n", "utf-8")
     assert TOLD not in done(capsys, *words)[1]
 
 
 def test_a_script_that_holds_a_password_now_is_told(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     script = Path(marks["$HERE"], "train.py")
-    script.write_text(SCRIPT)
+    script.write_text(SCRIPT, "utf-8")
     script.chmod(0o644)
 
     out, err = done(capsys, "pin", "train.py", "--python", f"{marks['$TARGET']}/bin/python", "--json")
 
-    assert "s3cr3tword" in script.read_text()
+    assert "s3cr3tword" in script.read_text("utf-8")
     assert [note["code"] for note in json.loads(out)["pinned"]] == ["PASSWORD_WRITTEN"]
     assert "s3cr3tword" not in out + err
 
@@ -106,14 +106,14 @@ def test_lines_with_a_password_are_told_to_hold_one(
 
 def test_what_is_handed_on_holds_no_password(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     project = Path(marks["$HERE"], "pyproject.toml")
-    project.write_text(PROJECT)
+    project.write_text(PROJECT, "utf-8")
 
     status = main(["extras", "--for", "app", "--write", "pyproject.toml", "--index-base", MIRROR])
     err = capsys.readouterr().err
 
     assert status == 0, err
-    assert "https://mirror.example/whl/cu" in project.read_text()
-    assert "anna" not in project.read_text()
+    assert "https://mirror.example/whl/cu" in project.read_text("utf-8")
+    assert "anna" not in project.read_text("utf-8")
 
 
 def test_a_copy_of_a_pinned_environment_is_left_without_an_empty_file(
@@ -137,18 +137,18 @@ def test_a_record_that_others_may_write_names_no_project(
     marks: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
-    project.write_text(PROJECT)
+    project.write_text(PROJECT, "utf-8")
     done(capsys, "pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
     record = target / "share" / "torchpick" / "pin.json"
     record.chmod(0o666)
-    pinned = project.read_text()
+    pinned = project.read_text("utf-8")
 
     assert main(["unpin", "--python", f"{target}/bin/python"]) == 2
 
     hint = f"hint: remove it, and name the project yourself: `--project {project}`"
     said = " ".join(capsys.readouterr().err.split())
     assert said == f"error: others may write {record}, which names {project} {hint}"
-    assert project.read_text() == pinned
+    assert project.read_text("utf-8") == pinned
 
 
 @pytest.mark.parametrize(
@@ -166,36 +166,36 @@ def test_a_record_frees_the_project_that_was_pinned_with_this_environment_alone(
     changed: dict[str, str | None] | None, freed: bool, marks: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
-    project.write_text(PROJECT)
+    project.write_text(PROJECT, "utf-8")
     done(capsys, "pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
     record, notes = target / "share" / "torchpick" / "pin.json", project.with_name("notes.txt")
-    told = json.loads(record.read_text())
+    told = json.loads(record.read_text("utf-8"))
     assert told == {"schema": 1, "environment": os.path.realpath(target), "project": str(project)}
     if changed is not None:
         told |= {key: value and value.replace("$HERE", str(project.parent)) for key, value in changed.items()}
-    record.write_text("{" if changed is None else json.dumps(told))
-    pinned = project.read_text()
-    notes.write_text(pinned)
+    record.write_text("{" if changed is None else json.dumps(told), "utf-8")
+    pinned = project.read_text("utf-8")
+    notes.write_text(pinned, "utf-8")
 
     touched = pin.unpin(str(target), None)
 
     assert touched == ((str(target / "pip.conf"), str(project)) if freed else (str(target / "pip.conf"),))
-    assert project.read_text() == (PROJECT if freed else pinned)
-    assert notes.read_text() == pinned
+    assert project.read_text("utf-8") == (PROJECT if freed else pinned)
+    assert notes.read_text("utf-8") == pinned
     assert not (target / "share").exists()
 
 
 def test_what_others_keep_beside_ours_stays(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     target = Path(marks["$TARGET"])
     (target / "share").mkdir()
-    (target / "share" / "others").write_text("")
-    (target / "pip.conf").write_text("[global]\ntimeout = 60\n")
+    (target / "share" / "others").write_text("", "utf-8")
+    (target / "pip.conf").write_text("[global]\ntimeout = 60\n", "utf-8")
     done(capsys, "pin", "--python", f"{target}/bin/python")
 
     assert pin.unpin(str(target), None) == (str(target / "pip.conf"),)
 
     assert [path.name for path in (target / "share").iterdir()] == ["others"]
-    assert (target / "pip.conf").read_text() == "[global]\ntimeout = 60\n"
+    assert (target / "pip.conf").read_text("utf-8") == "[global]\ntimeout = 60\n"
     assert pin.unpin(str(target), None) == ()
 
 
@@ -214,7 +214,7 @@ def test_a_folder_of_ours_that_cannot_be_removed_keeps_nothing_pinned(
 
 
 def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    Path(marks["$HERE"], "mine.toml").write_text("[project\n")
+    Path(marks["$HERE"], "mine.toml").write_text("[project\n", "utf-8")
 
     assert main(["extras", "--write", "mine.toml"]) == 1
     assert capsys.readouterr().err.startswith("error: mine.toml is not TOML: ")
@@ -230,8 +230,8 @@ def test_the_project_to_pin_is_the_named_one_or_the_environments_own(
     monkeypatch.chdir(tmp_path)
 
     assert pin.project_of(prefix, None) is None
-    own.write_text(PROJECT)
-    other.write_text(PROJECT)
+    own.write_text(PROJECT, "utf-8")
+    other.write_text(PROJECT, "utf-8")
     assert pin.project_of(prefix, None) == str(own)
     assert pin.project_of(prefix, "") is None
     assert pin.project_of(prefix, "other.toml") == str(other)

@@ -15,7 +15,7 @@ from torchpick.install import pin
 @pytest.fixture
 def prefix(tmp_path: Path) -> str:
     """An environment in a folder with a project."""
-    tmp_path.joinpath("pyproject.toml").write_text("")
+    tmp_path.joinpath("pyproject.toml").write_text("", "utf-8")
     return str(tmp_path / ".venv")
 
 
@@ -50,13 +50,13 @@ def test_unpin_takes_our_lines_out_of_the_named_project_and_writes_nothing_else(
     record = prefix / "share" / "torchpick" / "pin.json"
     marked = "mine\nx = 1 # torchpick pin\n"
     for file, after in ((victim, marked), (tmp_path / "app.toml", "mine\n")):
-        file.write_text(marked)
+        file.write_text(marked, "utf-8")
         record.parent.mkdir(parents=True)
         entries = [{"file": str(file), "before": "theirs", "before_hash": "", "after_hash": ""}]
         text = {"schema": 1, "environment": str(prefix), "project": str(file), "files": entries}
-        record.write_text(json.dumps(text))
+        record.write_text(json.dumps(text), "utf-8")
 
         pin.unpin(str(prefix), None)
 
-        assert file.read_text() == after
+        assert file.read_text("utf-8") == after
         assert not record.exists()

@@ -38,8 +38,8 @@ def test_a_command_that_takes_torch_from_a_file_of_its_own_is_told(
     argv: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    tmp_path.joinpath("pyproject.toml").write_text("[project]\nname = 'mine'\n")
-    tmp_path.joinpath("script.py").write_text(SCRIPT)
+    tmp_path.joinpath("pyproject.toml").write_text("[project]\nname = 'mine'\n", "utf-8")
+    tmp_path.joinpath("script.py").write_text(SCRIPT, "utf-8")
     request = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", offline=True)
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path / "cache"), "HOME": str(tmp_path)}
 

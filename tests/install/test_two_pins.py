@@ -47,6 +47,6 @@ def test_one_that_starts_in_the_middle_of_the_other_waits(tmp_path: Path, monkey
     assert main([*PIN, python]) == 0
     late.join(60)
     assert ended == [0]
-    assert "own.example" in Path(marks["$TARGET"], "pip.conf").read_text()
+    assert "own.example" in Path(marks["$TARGET"], "pip.conf").read_text("utf-8")
     assert main(["unpin", "--python", python]) == 0
     assert snapshot(tmp_path) == before

@@ -386,7 +386,7 @@ def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: Ow
     )
     environ = {"PIP_INDEX_URL": f"{own.server.url}/simple/", "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
     damaged = tmp_path / "damaged.pem"
-    damaged.write_text("no certificate")
+    damaged.write_text("no certificate", "utf-8")
 
     notes = planning.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), allow_mixed=False).notes
 
@@ -440,7 +440,7 @@ def test_a_version_that_the_resolver_takes_and_that_does_not_run_gives_way(
 ) -> None:
     own.add(wheel("swift-ops", 12, "sm_80", version="2.0"), wheel("swift-ops", 13, "sm_80"))
     uv = tmp_path / "uv"
-    uv.write_text(" ".join(FLAGS))
+    uv.write_text(" ".join(FLAGS), "utf-8")
     uv.chmod(0o755)
     monkeypatch.setenv("UV", str(uv))
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"{own.server.url}/simple/")

@@ -57,19 +57,21 @@ def place(folder: Path, case: dict[str, object]) -> dict[str, str]:
         (target / ("condabin" if state["conda"] == "base" else "share")).mkdir()
     else:
         home = f"home = {Path(sys.base_prefix) / 'bin'}\nversion = {VERSION}.0\n"
-        (target / "pyvenv.cfg").write_text(home + ("uv = 0.13.8\n" if state.get("by_uv") else ""))
+        (target / "pyvenv.cfg").write_text(home + ("uv = 0.13.8\n" if state.get("by_uv") else ""), "utf-8")
     installed = {**state.get("installed", {}), **({"pip": state["pip"]} if state.get("pip") else {})}
     for name, version in installed.items():
         (site / f"{name}-{version}.dist-info").mkdir()
     if "cuda" in state:
         (site / "torch").mkdir()
-        (site / "torch" / "version.py").write_text(f"__version__ = 'x'\ncuda: Optional[str] = {state['cuda']!r}\n")
+        (site / "torch" / "version.py").write_text(
+            f"__version__ = 'x'\ncuda: Optional[str] = {state['cuda']!r}\n", "utf-8"
+        )
     known = case.get("uv", {})
     uv = folder / "tools" / "uv"
     if known is not None:
         assert isinstance(known, dict)
         uv.parent.mkdir()
-        uv.write_text(" ".join(known.get("flags", FLAGS)))
+        uv.write_text(" ".join(known.get("flags", FLAGS)), "utf-8")
         uv.chmod(0o755)
     for name in ("here", "home"):
         (folder / name).mkdir()
@@ -92,7 +94,7 @@ def _page_of(url: str) -> tuple[Link, ...] | None:
     """A project's page as the wheel host has it; a page of a flat mirror has torch and its companions for cu126."""
     backend, project = url.rstrip("/").split("/")[-2:]
     flat = "whl" not in url
-    pairs = json.loads((tables.FROZEN / "companions.json").read_text())["pairs"]
+    pairs = json.loads((tables.FROZEN / "companions.json").read_text("utf-8"))["pairs"]
     lines = []
     names = ["torch", "torchvision", "torchaudio"] if flat else [project]
     for name in names:
@@ -136,14 +138,14 @@ def resolved(case: dict[str, Any], job: Job) -> Resolution:
 
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    case = json.loads(file.read_text())
+    case = json.loads(file.read_text("utf-8"))
     if VERSION not in case.get("pythons", [VERSION]):
         pytest.skip("the releases of this case have no wheel for this Python")
     marks = place(tmp_path, case)
     for path, content in case.get("files", {}).items():
         real = Path(filled(path, marks))
         real.parent.mkdir(parents=True, exist_ok=True)
-        real.write_text(filled(content, marks))
+        real.write_text(filled(content, marks), "utf-8")
     monkeypatch.chdir(marks["$HERE"])
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
     for name, value in {"HOME": "$HOME", "PATH": "/nowhere", "UV": "$UV", "TORCHPICK_CACHE_DIR": "$CACHE"}.items():
@@ -170,7 +172,7 @@ def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
         if RENEW:
             kept = {key: value for key, value in case.items() if key not in made}
             case = {**kept, **{key: value for key, value in made.items() if value}}
-            file.write_text(json.dumps(case, indent=1, ensure_ascii=False) + "\n")
+            file.write_text(json.dumps(case, indent=1, ensure_ascii=False) + "\n", "utf-8")
         assert made == {key: case.get(key, []) for key in ("command", "set", "unset", "given", "notes")}
     for text in case.get("says", []):
         assert text in plain(json.dumps(answer.get("error")), marks)

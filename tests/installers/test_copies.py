@@ -26,7 +26,7 @@ def made(
 ) -> tuple[Given, tuple[StoredFile, ...], tuple[Note, ...]]:
     """What is given for requirements files of these texts, `_` in a name for a dot; the files for it, and notes."""
     for name, text in files.items():
-        Path(name.replace("_", ".")).write_text(text)
+        Path(name.replace("_", ".")).write_text(text, "utf-8")
     read = {url: text.encode() for url, text in (remote or {}).items()}
     asked = requirements.read(Given((), names, constraints), {}, read.__getitem__)
     found, files_made, notes = copies.without_wheel_indexes(asked, "/store")
@@ -118,7 +118,9 @@ def test_an_option_stays_one_value() -> None:
 
 def test_links_beside_a_file_are_found_from_its_copy(tmp_path: Path) -> None:
     Path("sub/links").mkdir(parents=True)
-    Path("sub/r.txt").write_text(f"--find-links links\n--find-links gone\n--find-links https://own/x\n-i {WHEELS}\n")
+    Path("sub/r.txt").write_text(
+        f"--find-links links\n--find-links gone\n--find-links https://own/x\n-i {WHEELS}\n", "utf-8"
+    )
 
     assert lines("sub/r.txt") == [
         f"--find-links {tmp_path / 'sub' / 'links'}", "--find-links gone", "--find-links https://own/x",

@@ -126,7 +126,7 @@ def test_what_else_stands_behind_the_dashes_is_passed_on() -> None:
 
 
 def test_the_constraints_of_both_tools_variables_bind_and_the_files_of_one(tmp_path: Path) -> None:
-    (tmp_path / "limits.txt").write_text("torch<2.13\nnumpy<2; python_version < '3'\n")
+    (tmp_path / "limits.txt").write_text("torch<2.13\nnumpy<2; python_version < '3'\n", "utf-8")
     environ = {"UV_CONSTRAINT": str(tmp_path / "limits.txt"), "PIP_CONSTRAINT": str(tmp_path / "none.txt")}
     own = OwnSettings(
         environ,

@@ -124,13 +124,14 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
     assert done.stdout.split() == ["5", "False"], done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGSEGV])
-def test_we_die_of_the_signal_that_ended_it(number: int) -> None:
-    code = f"from torchpick.installers import run; print('said', end=''); raise SystemExit(run.die_of({-number}))"
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGKILL", "SIGSEGV"])
+def test_we_die_of_the_signal_that_ended_it(name: str) -> None:
+    number = signal.Signals[name]
+    code = f"from torchpick.installers import run; print('said', end=''); raise SystemExit(run.die_of({-int(number)}))"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
 
-    assert (done.returncode, done.stdout) == (-number, "" if number == signal.SIGKILL and not done.stdout else "said")
+    assert (done.returncode, done.stdout) == (-number, "" if name == "SIGKILL" and not done.stdout else "said")
     assert run.die_of(0) == 0
     assert run.die_of(7) == 7
 

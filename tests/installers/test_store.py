@@ -24,18 +24,18 @@ def test_a_file_is_named_by_its_content_and_written_once(tmp_path: Path) -> None
     store.keep([same])
 
     assert one.path == same.path != other.path
-    assert Path(one.path).read_text() == "a"
+    assert Path(one.path).read_text("utf-8") == "a"
     assert os.stat(one.path).st_mtime_ns == before
     assert sorted(os.listdir(tmp_path)) == sorted(os.path.basename(each.path) for each in (one, other))
 
 
 def test_a_file_that_somebody_changed_is_written_anew(tmp_path: Path) -> None:
     made = store.file(str(tmp_path), "limits", ".txt", "a")
-    Path(made.path).write_text("tampered")
+    Path(made.path).write_text("tampered", "utf-8")
 
     store.keep([made])
 
-    assert Path(made.path).read_text() == "a"
+    assert Path(made.path).read_text("utf-8") == "a"
 
 
 def test_a_file_with_a_login_in_an_address_is_private(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written_gives_way_to_a_folder_of_ones_own(tmp_path: Path) -> None:
-    tmp_path.joinpath("cache").write_text("no folder")
+    tmp_path.joinpath("cache").write_text("no folder", "utf-8")
 
     found = folder_of(str(tmp_path / "cache"), str(tmp_path))
 
@@ -67,7 +67,7 @@ def test_a_cache_that_cannot_be_written_gives_way_to_a_folder_of_ones_own(tmp_pa
 
 def test_somebody_elses_folder_is_not_used(tmp_path: Path) -> None:
     """A link that waits in a folder where everybody may write."""
-    tmp_path.joinpath("cache").write_text("no folder")
+    tmp_path.joinpath("cache").write_text("no folder", "utf-8")
     tmp_path.joinpath("theirs").mkdir()
     tmp_path.joinpath(f"torchpick-{os.getuid()}").symlink_to(tmp_path / "theirs")
 
@@ -116,7 +116,7 @@ def test_a_cache_that_is_read_only_gives_way_too(tmp_path: Path, monkeypatch: py
 
 
 def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("no folder")
+    (tmp_path / "cache").write_text("no folder", "utf-8")
 
     with pytest.raises(
         InstallerError, match=r"neither .*/cache nor .*/torchpick-\d+ is yours alone to write"
@@ -128,8 +128,8 @@ def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> N
 
 
 def test_a_file_in_the_place_of_ones_own_folder_is_not_used(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("no folder")
-    (tmp_path / f"torchpick-{os.getuid()}").write_text("a file")
+    (tmp_path / "cache").write_text("no folder", "utf-8")
+    (tmp_path / f"torchpick-{os.getuid()}").write_text("a file", "utf-8")
 
     with pytest.raises(InstallerError, match="is yours alone to write"):
         folder_of(str(tmp_path / "cache"), str(tmp_path))

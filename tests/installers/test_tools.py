@@ -20,7 +20,7 @@ TARGET = Target("/env/bin/python", "3.12", "/env", ())
 def program(folder: Path, *, runs: bool = True, name: str = "uv") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
-    path.write_text("#!/bin/sh\n")
+    path.write_text("#!/bin/sh\n", "utf-8")
     path.chmod(0o755 if runs else 0o644)
     return path
 
@@ -77,7 +77,7 @@ def test_neither_a_folder_nor_a_relative_place_is_a_program(tmp_path: Path, monk
 
 
 def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
-    (tmp_path / "uv").write_text("--torch-backend <TORCH_BACKEND>")
+    (tmp_path / "uv").write_text("--torch-backend <TORCH_BACKEND>", "utf-8")
 
     assert tools.takes(str(tmp_path / "uv"), "torch-backend")
     assert not tools.takes(str(tmp_path / "uv"), "no-sources-package")

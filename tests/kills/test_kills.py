@@ -17,6 +17,7 @@ from tests.fakes.loopback import Loopback
 from tests.fakes.tinywheel import TinyWheel
 from tests.index.server import serving
 from tests.kills.traced import Command, kill_everywhere, leftovers
+from tests.skips import bound_by_modes, needs_root
 from tests.test_refresh import Index
 from torchpick.wheels import refresh
 
@@ -132,9 +133,9 @@ def test_a_killed_detect_leaves_a_whole_file_or_none(tmp_path: Path, count: Coun
 
     def whole() -> str:
         for path in into.glob("*.json"):
-            json.loads(path.read_text())
+            json.loads(path.read_text("utf-8"))
         done = detect.run()
-        files = [json.loads(path.read_text()) for path in into.glob("*.json")]
+        files = [json.loads(path.read_text("utf-8")) for path in into.glob("*.json")]
         if done.status not in (0, 4) or len(files) != 1:
             return done.err or f"{len(files)} files"
         return " ".join(leftovers(into))
@@ -217,7 +218,7 @@ def test_two_pins_at_once_are_as_good_as_one(home: Home, count: Count) -> None:
         if any("Traceback" in text for text in words):
             troubles[f"round {number}"] = "".join(words)
         elif home.conf.read_bytes() != pinned:
-            troubles[f"round {number}"] = f"{home.conf.read_text()} {words}"
+            troubles[f"round {number}"] = f"{home.conf.read_text('utf-8')} {words}"
         else:
             named = [word.removeprefix("file://") for word in pinned.decode().split() if word.startswith("file://")]
             missing = [path for path in named if not Path(path).exists()]
@@ -241,7 +242,7 @@ def test_a_copied_environment_leaves_the_original_alone(home: Home, tmp_path: Pa
     assert b"torchpick" not in (copy / "pip.conf").read_bytes()
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root may give files away")
+@needs_root
 def test_roots_pin_leaves_owner_and_mode(home: Home) -> None:
     home.conf.chmod(0o640)
     os.chown(home.conf, 65534, 65533)
@@ -268,7 +269,7 @@ def test_a_linked_settings_file_stays_a_link(home: Home, tmp_path: Path) -> None
     assert elsewhere.read_bytes() == PIP_CONF
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may open everything")
+@bound_by_modes
 def test_a_read_only_folder_is_refused_in_words(home: Home) -> None:
     home.prefix.chmod(0o555)
     try:

@@ -46,7 +46,7 @@ class Command(NamedTuple):
         """The calls of a whole run that change something: each by its name and which of that name it is."""
         done = self.run(*strace(), "-o", str(log), "-e", f"trace={_CALLS}")
         assert done.status == 0, done.err
-        names = [line.partition("(")[0] for line in log.read_text().splitlines() if line[:1].isalpha()]
+        names = [line.partition("(")[0] for line in log.read_text("utf-8").splitlines() if line[:1].isalpha()]
         return [(name, names[: place + 1].count(name)) for place, name in enumerate(names)]
 
     def injected(self, what: str, name: str, place: int) -> Ended:

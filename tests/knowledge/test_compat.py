@@ -26,7 +26,7 @@ EMPTY = b'{"schema": 1, "platform": "p", "arch_sets": [], "python_sets": [], "re
 
 def test_what_is_shipped_would_pass_as_a_cache() -> None:
     for platform in TABLE_PLATFORMS:
-        value = json.loads((COMPAT / "index" / f"{platform}.json").read_text())
+        value = json.loads((COMPAT / "index" / f"{platform}.json").read_text("utf-8"))
         assert refreshed.index(platform, refreshed.read(value)[0]) == value
 
     assert len(compat.Knowledge({}).every_build) > 500
@@ -117,7 +117,7 @@ def test_the_cache_lies_in_the_platforms_cache_folder(environ: dict[str, str], p
 def test_refreshed_rows_lie_over_the_shipped_ones_and_measured_beats_declared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text())
+    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text("utf-8"))
     row = next(row for row in whole["builds"] if row[2] == "2.14.1+cu126")
     newer = ["2.16.0", "cu126", "2.16.0+cu126", *row[3:]]
     write_cache(tmp_path, {**whole, "builds": [newer]})
@@ -130,13 +130,13 @@ def test_refreshed_rows_lie_over_the_shipped_ones_and_measured_beats_declared(
 def write_cache(folder: Path, value: object) -> Path:
     file = folder / "table" / "stable-linux-x86_64.json"
     file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(value))
+    file.write_text(json.dumps(value), "utf-8")
     return file
 
 
 def test_what_a_refresh_wrote_meanwhile_is_read(tmp_path: Path) -> None:
     known = compat.Knowledge({"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text())
+    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text("utf-8"))
     row = next(row for row in whole["builds"] if row[2] == "2.14.1+cu126")
     assert "2.16.0" not in known.table(["linux-x86_64"]).of("linux-x86_64").releases()
 
@@ -172,7 +172,7 @@ def test_a_wrong_value_in_the_cache_is_ignored(
     column: int, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text())
+    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text("utf-8"))
     whole["builds"][0][column] = value
     write_cache(tmp_path, whole)
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path))
@@ -196,7 +196,7 @@ def test_a_broken_cache_is_ignored_with_a_note(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "table").mkdir()
-    (tmp_path / "table" / "stable-linux-x86_64.json").write_text(text)
+    (tmp_path / "table" / "stable-linux-x86_64.json").write_text(text, "utf-8")
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path))
 
     assert main(URL) == 0
@@ -223,7 +223,7 @@ def test_what_others_may_write_is_no_refresh(
 def test_the_rules_are_those_of_the_files() -> None:
     """What a table is made with beside its builds, from the index that all commands read."""
     folder = Path(os.environ["TORCHPICK_COMPAT_DIR"])
-    libraries, drivers = (json.loads((folder / f"{name}.json").read_text()) for name in ("libraries", "drivers"))
+    libraries, drivers = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("libraries", "drivers"))
     table = compat.Knowledge(os.environ).table(["macos-arm64"])
 
     for name, floors in (("cudnn", table.floors.cudnn), ("nccl", table.floors.nccl)):

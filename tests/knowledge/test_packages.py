@@ -39,7 +39,7 @@ def test_a_file_is_read_when_its_package_is_first_asked_for(monkeypatch: pytest.
 def test_a_fault_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "packages").mkdir()
     row = {"schema": 1, "name": "app", "versions": [{"version": "1"}]}
-    (tmp_path / "packages" / "app.json").write_text(json.dumps(row))
+    (tmp_path / "packages" / "app.json").write_text(json.dumps(row), "utf-8")
     known = KnownPackages({"TORCHPICK_COMPAT_DIR": str(tmp_path)}, "linux-x86_64")
 
     with pytest.raises(CompatError, match=r"app\.json: is damaged \(KeyError\('code'\)\)"):

@@ -181,7 +181,7 @@ def found(folder: Path, index: dict[str, Any], channel: str = "stable") -> dict[
     base = OWN if channel == "default" else WHEEL_HOST
     path = Path(table_file(str(folder), base, channel, LINUX))
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(index))
+    path.write_text(json.dumps(index), "utf-8")
     knowledge = Knowledge({**os.environ, "TORCHPICK_CACHE_DIR": str(folder)})
     table = knowledge.table([LINUX], default_index=channel == "default", user_base=OWN)
     assert table.date == max(index.get("date") or "", "2026-11-22")

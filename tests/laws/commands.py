@@ -121,7 +121,7 @@ class World:
         there = there or ["--python", self.python]
         flags = [*machine, *there, *(word for name in asked.backends for word in ("--backend", name))]
         file = str(self.folder / "limits.txt")
-        Path(file).write_text(asked.limit)
+        Path(file).write_text(asked.limit, "utf-8")
         bound = {asked.by: file} if asked.limit and asked.by != "-c" else {}
         more = ["-c", file] if asked.limit and asked.by == "-c" else []
         os.environ.update(bound)
@@ -191,7 +191,7 @@ class World:
     def _fleet(self, asked: Asked, flags: list[str]) -> Said:
         file = self.folder / "nodes"
         _, found, _ = self.run("detect", *flags[: flags.index("--backend")] if asked.backends else flags)
-        file.write_text(json.dumps(found) + "\n")
+        file.write_text(json.dumps(found) + "\n", "utf-8")
         narrow = flags[flags.index("--backend") :] if asked.backends else []
         status, answer, err = self.run("fleet", str(file), *asked.requirements, *narrow)
         torch = answer["pick"]["version"] if status == 0 else None

@@ -76,7 +76,7 @@ def test_those_still_running_end_with_who_waits_for_them(tmp_path: Path) -> None
     results.close()  # type: ignore[attr-defined]  # a generator, as Ctrl-C ends it
 
     with pytest.raises(ProcessLookupError):
-        os.kill(int(file.read_text()), 0)
+        os.kill(int(file.read_text("utf-8")), 0)
 
 
 @pytest.mark.parametrize("windows", [False, True])
@@ -129,8 +129,9 @@ def test_a_child_ends_by_itself_although_its_parent_held_the_alarm_back(words: s
     assert (ended.status, ended.talk) == (-signal.SIGALRM, b"")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGPIPE])
-def test_a_signal_that_is_ignored_here_still_ends_a_child(number: signal.Signals) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGPIPE"])
+def test_a_signal_that_is_ignored_here_still_ends_a_child(name: str) -> None:
+    number = signal.Signals[name]
     before = signal.signal(number, signal.SIG_IGN)
     try:
         each = started(["/bin/sh", "-c", f"kill -{int(number)} $$; echo survived"], windows=False)
@@ -167,7 +168,7 @@ def test_one_that_closes_its_answer_is_still_heard(tmp_path: Path) -> None:
         assert time.monotonic() < until
         processes.wait([each], time.monotonic() + 0.01)
     assert not each.finished
-    go_on.write_text("word\n")
+    go_on.write_text("word\n", "utf-8")
 
     assert child.finish(each, PATIENCE_S) == (0, b"", b"first\nlater\n")
 
@@ -251,7 +252,7 @@ def test_a_crash_of_a_fork_is_a_signal_and_leaves_no_child() -> None:
 def test_a_crash_is_not_reported_into_the_hosts_files(tmp_path: Path) -> None:
     """A host program may have told faulthandler to write to a file of its own."""
     was_on = faulthandler.is_enabled()
-    with (tmp_path / "crash").open("w") as file:
+    with (tmp_path / "crash").open("w", encoding="utf-8") as file:
         faulthandler.enable(file)
         each = child.fork(lambda: faulthandler._sigsegv(), 5.0)  # type: ignore[attr-defined]
         finish(each)
@@ -260,7 +261,7 @@ def test_a_crash_is_not_reported_into_the_hosts_files(tmp_path: Path) -> None:
     if was_on:
         faulthandler.enable(2)
     assert each.status == -11
-    assert (tmp_path / "crash").read_text() == ""
+    assert (tmp_path / "crash").read_text("utf-8") == ""
 
 
 @pytest.mark.fork
@@ -388,7 +389,7 @@ def test_what_leaves_its_session_is_not_waited_for(tmp_path: Path) -> None:
     line = f"{away} while [ ! -s {tmp_path}/pid ]; do :; done; echo hi"
     done = child.run(["/bin/sh", "-c", line], dict(os.environ), 30.0)
     took = time.monotonic() - began
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    os.kill(int((tmp_path / "pid").read_text("utf-8")), signal.SIGKILL)
 
     assert (done.status, done.answer) == (0, b"hi\n")
     assert took < 10

@@ -63,7 +63,7 @@ def program(start: str, wait: float) -> list[str]:
 
 def is_alive(pid: int) -> bool:
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state != "Z"
@@ -87,7 +87,8 @@ def test_it_dies_with_its_parent_though_it_blocks_every_signal(start: str) -> No
         until = time.monotonic() + 30
         # Confined, it says so by its limits; killed earlier, there would be nothing to see.
         while (
-            "Max cpu time              32" not in Path(f"/proc/{pid}/limits").read_text() and time.monotonic() < until
+            "Max cpu time              32" not in Path(f"/proc/{pid}/limits").read_text("utf-8")
+            and time.monotonic() < until
         ):
             time.sleep(0.01)
         time.sleep(0.2)
@@ -108,7 +109,7 @@ def test_nothing_that_a_driver_library_starts_outlives_the_detection(
 
     found = look(computer, timeout=8.0 if act == "hang" else 60.0)
 
-    pid = int(left.read_text())
+    pid = int(left.read_text("utf-8"))
     is_killed = is_gone(pid)
     assert archs(found) == ["sm_89"]
     assert found.gpus[0].source == ("cuda" if act else "nvml")

@@ -30,7 +30,7 @@ def choose(told: str | None, where: World) -> Interpreter:
 
 def script(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
     path.chmod(0o755)
     return path
 
@@ -154,7 +154,7 @@ class TestEnvironments:
 
     def test_not_a_program(self, tmp_path: Path) -> None:
         text = tmp_path / "notes.txt"
-        text.write_text("hello")
+        text.write_text("hello", "utf-8")
         with pytest.raises(UsageError, match="does not start"):
             choose(str(text), world(tmp_path))
         with pytest.raises(UsageError, match="neither a version"):
@@ -258,11 +258,13 @@ def test_the_name_of_this_python_tells_musl_where_the_system_tells_no_library(
         def unknown(_: str, error: type[Exception] = error) -> str:
             raise error
 
-        monkeypatch.setattr(os, "confstr", unknown)
+        monkeypatch.setattr(os, "confstr", unknown, raising=False)
         assert interpreter.own().platform.libc == "musl"
     names.clear()
     assert interpreter.own().platform.libc is None
-    monkeypatch.setattr(os, "confstr", lambda name: "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None)
+    monkeypatch.setattr(
+        os, "confstr", lambda name: "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None, raising=False
+    )
     assert interpreter.own().platform.glibc == "2.36"
 
 

@@ -20,7 +20,7 @@ def world(root: Path, **environ: str) -> World:
 def put(root: Path, path: str, text: str) -> None:
     place = root / path
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text)
+    place.write_text(text, "utf-8")
 
 
 def test_an_empty_folder_is_a_computer_without_anything(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ MACHINE = {
 
 def listed(folder: Path, value: dict[str, Any], **more: Any) -> Fleet:
     file = folder / "machine.json"
-    file.write_text(json.dumps(value))
+    file.write_text(json.dumps(value), "utf-8")
     return machinefiles.listed(Request(machine=(str(file),), **more), Knowledge({}))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_4090, Computer, gpu
 from tests.machine.conftest import Known, Look
 from tests.machine.test_nvidia_good import archs, codes
+from tests.skips import bound_by_modes
 from torchpick.environment import child
 from torchpick.machine import computer as computers
 from torchpick.machine.kernel import LookOptions, Seen
@@ -249,7 +249,7 @@ def test_the_container_is_not_asked_where_nothing_was_passed_in(
     assert trouble(look(computer)).code == "GPU_NOT_PASSED_IN"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may open everything")
+@bound_by_modes
 def test_device_nodes_that_may_not_be_opened(computer: Computer, look: Look) -> None:
     computer.driver().say("nvml.init 9\ncuda.init 100")
     (computer.root / "dev/nvidia0").chmod(0)

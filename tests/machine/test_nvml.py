@@ -46,7 +46,7 @@ def test_an_impostor_means_the_next_source(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "pynvml.py").write_text(text)
+    (tmp_path / "pynvml.py").write_text(text, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = look(computer.driver().say(gpu(1, "6.1")))
     assert (archs(found), found.gpus[0].source) == (["sm_61"], "cuda")
@@ -57,7 +57,7 @@ def test_an_impostor_means_the_next_source(
 def test_an_old_binding_gives_what_it_has(
     computer: Computer, look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "pynvml.py").write_text(OLD)
+    (tmp_path / "pynvml.py").write_text(OLD, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     found = look(computer.driver().say(gpu(1, "6.1", "ignored")))
     assert (archs(found), found.gpus[0].source) == (["sm_61"], "cuda")
@@ -70,7 +70,7 @@ def test_an_old_binding_gives_what_it_has(
 def test_a_file_in_the_current_folder_is_not_the_binding(
     computer: Computer, look: Look, tmp_path: Path, absolute: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "pynvml.py").write_text("raise RuntimeError('planted')")
+    (tmp_path / "pynvml.py").write_text("raise RuntimeError('planted')", "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path) if absolute else "")
     found = look(computer.driver().say(gpu(1, "6.1")))

@@ -118,7 +118,7 @@ def test_whole_computers_are_seen_as_they_were(tmp_path: Path) -> None:
             if text.startswith("-> "):
                 there.symlink_to(f"../../../bus/pci/drivers/{text[3:]}")
             else:
-                there.write_text(text)
+                there.write_text(text, "utf-8")
         world = World(str(root), case.environ, str(root), "darwin" if case.platform.os == "macos" else "linux")
         how = LookOptions(world, time.monotonic() + 60, Knowledge({}), trust_pci=case.trust_pci)
         usual = KernelFacts()._asdict()
@@ -149,7 +149,7 @@ def test_a_driver_s_library_is_looked_for_where_distributions_have_it(
     for path, text in words.items():
         there = tmp_path / path.lstrip("/")
         there.parent.mkdir(parents=True, exist_ok=True)
-        there.write_text(text)
+        there.write_text(text, "utf-8")
     world = World(str(tmp_path), {}, "/", "linux")
 
     assert kernel.candidates(kernel.CUDA, world) == [str(tmp_path / path.lstrip("/")) for path in libraries]

@@ -122,7 +122,9 @@ def python(folder: Path, *lines: object, more: str = "") -> str:
     """A program that answers so, and then does what stands in `more`."""
     file = folder / "python"
     said = "".join(f"echo '{json.dumps(line)}'\n" for line in lines)
-    file.write_text(f'#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES,$CUDA_DEVICE_ORDER" > {folder}/seen\n{said}{more}\n')
+    file.write_text(
+        f'#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES,$CUDA_DEVICE_ORDER" > {folder}/seen\n{said}{more}\n', "utf-8"
+    )
     file.chmod(0o755)
     return str(file)
 
@@ -160,7 +162,7 @@ def test_what_each_gpu_computed_or_why_not(
     found = verify.run(python(tmp_path, *lines, more=more), "cuda", (ONE, TWO), environ, 60.0)
 
     assert found == Verified(torch, tuple(Ran(*each) for each in ran))  # type: ignore[arg-type]
-    assert (tmp_path / "seen").read_text() == "GPU-a,GPU-b,\n"
+    assert (tmp_path / "seen").read_text("utf-8") == "GPU-a,GPU-b,\n"
 
 
 @pytest.mark.process
@@ -179,7 +181,7 @@ def test_what_the_shell_hides_is_shown_where_the_gpus_are_known(
     environ = {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "1"}
     verify.run(python(tmp_path, HEAD, {}), kind, gpus, environ, 60.0)
 
-    assert (tmp_path / "seen").read_text() == seen
+    assert (tmp_path / "seen").read_text("utf-8") == seen
 
 
 @pytest.mark.process

@@ -101,7 +101,7 @@ def package(folder: Path, source: str) -> dict[Path, set[int] | None]:
     """All lines of a package with one module."""
     module = folder / "src" / "torchpick" / "x.py"
     module.parent.mkdir(parents=True, exist_ok=True)
-    module.write_text(source)
+    module.write_text(source, "utf-8")
     return {module: None}
 
 
@@ -123,7 +123,9 @@ def test_a_sample_is_the_same_wherever_its_lines_move_to(tmp_path: Path) -> None
 def test_what_nobody_can_notice_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = tmp_path / "equivalent.json"
     line = 'if a == 1 and b != "two words":'
-    listed.write_text(json.dumps([{"file": "x.py", "line": line, "changes": ["1 → 2", "2 → 3"], "reason": "a test"}]))
+    listed.write_text(
+        json.dumps([{"file": "x.py", "line": line, "changes": ["1 → 2", "2 → 3"], "reason": "a test"}]), "utf-8"
+    )
     monkeypatch.setattr(drawing, "EQUIVALENT", listed)
 
     (found,) = drawing.drawn(package(tmp_path, SOURCE), None, 0).values()
@@ -152,9 +154,9 @@ def judged(
     """What becomes of every mutant of a project with this module and this test."""
     root = folder / "project"
     (root / "src").mkdir(parents=True)
-    (root / MODULE).write_text(source)
-    (root / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{settings}")
-    (root / "test_example.py").write_text(test)
+    (root / MODULE).write_text(source, "utf-8")
+    (root / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{settings}", "utf-8")
+    (root / "test_example.py").write_text(test, "utf-8")
     workshop = running.Workshop(root, folder, copies, [MODULE])
     verdicts = list(workshop.verdicts(MODULE, list(mutants.of(source)), ["test_example.py"], limit))
     workshop.close()
@@ -177,8 +179,8 @@ def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Pa
     assert {each.mutant.change for each in verdicts if not each.killed} == {"Gt → GtE", "0 → 1"}
     assert {"Add → Sub", "returns None"} <= {each.mutant.change for each in verdicts if each.killed}
     assert len(verdicts) == len(list(mutants.of(source)))
-    assert (tmp_path / "copy-0" / MODULE).read_text() == source
-    assert (tmp_path / "project" / MODULE).read_text() == source
+    assert (tmp_path / "copy-0" / MODULE).read_text("utf-8") == source
+    assert (tmp_path / "project" / MODULE).read_text("utf-8") == source
 
 
 @needs_groups
@@ -205,7 +207,7 @@ def test_only_tests_that_run_the_line_and_succeed_without_a_change_are_asked(tmp
 @pytest.mark.long  # each runs tests in a process of its own
 def test_tests_that_do_not_succeed_without_a_change_are_refused(tmp_path: Path) -> None:
     (tmp_path / "project" / "src").mkdir(parents=True)
-    (tmp_path / "project" / "test_example.py").write_text("import nonesuch\n")
+    (tmp_path / "project" / "test_example.py").write_text("import nonesuch\n", "utf-8")
     workshop = running.Workshop(tmp_path / "project", tmp_path, 1, [Path("src/x.py")])
 
     with pytest.raises(RuntimeError, match="do not succeed without any change"):
@@ -251,10 +253,10 @@ def test_changed_lines_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "src" / "torchpick" / "x.py"
     file.parent.mkdir(parents=True)
-    file.write_text("a = 1\nb = 2\nc = 3\n")
+    file.write_text("a = 1\nb = 2\nc = 3\n", "utf-8")
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True)
-    file.write_text("a = 1\nb = 3\nc = 3\nd = 4\n")
+    file.write_text("a = 1\nb = 3\nc = 3\nd = 4\n", "utf-8")
 
     assert mapping.changed_lines("HEAD") == {Path("src/torchpick/x.py"): {2, 4}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import select
 import shutil
 import subprocess
@@ -26,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in NAMES:
         (tmp_path / name).touch()
     for shell in completion.SHELLS:
-        (tmp_path / f"script.{shell}").write_text(completion.script(shell))
+        (tmp_path / f"script.{shell}").write_text(completion.script(shell), "utf-8")
     return tmp_path
 
 
@@ -66,7 +65,7 @@ def _fish(here: Path, line: str) -> list[str]:
 def _zsh(here: Path, line: str) -> str:
     """What zsh makes of the line when TAB is pressed behind it."""
     _needs("zsh")
-    main, sub = pty.openpty()
+    main, sub = os.openpty()
     environ = {"PATH": os.environ["PATH"], "HOME": str(here), "TERM": "dumb", "COLUMNS": "200"}
     shell = subprocess.Popen(["zsh", "-f", "-i"], cwd=here, env=environ, stdin=sub, stdout=sub, stderr=sub)
     try:

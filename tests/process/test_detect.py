@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -43,7 +45,7 @@ def environ(libraries: Path | None, said: str = "", **more: str) -> dict[str, st
     told["PYTHONPATH"] = SOURCE
     if libraries is not None:
         config = libraries / "fake.conf"
-        config.write_text(said + "\n")
+        config.write_text(said + "\n", "utf-8")
         told |= {"LD_LIBRARY_PATH": str(libraries), "FAKE_NVIDIA": str(config)}
     return {**told, **more}
 
@@ -139,18 +141,38 @@ def test_a_missing_stdin_and_stdout_harm_nothing(libraries: Path) -> None:
     out = libraries / "out.json"
     shell = f"exec <&- 2>&-; exec {sys.executable} -m torchpick detect --json > {out}"
     assert subprocess.run(["/bin/sh", "-c", shell], env=env, timeout=60, check=False).returncode == 0
-    assert [each["arch"] for each in json.loads(out.read_text())["machine"]["gpus"]] == ["sm_89"]
+    assert [each["arch"] for each in json.loads(out.read_text("utf-8"))["machine"]["gpus"]] == ["sm_89"]
+
+
+def below(pid: int) -> Iterator[int]:
+    """What a process has started, and what that has."""
+    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()):
+        yield child
+        yield from below(child)
+
+
+def descendants_with(library: str, pid: int) -> list[int]:
+    """The process's descendants, once one of them has loaded the library."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with suppress(OSError):  # one of them has just ended
+            descendants = [*below(pid)]
+            if any(library in Path(f"/proc/{each}/maps").read_text("utf-8") for each in descendants):
+                return descendants
+        time.sleep(0.01)
+    raise AssertionError(f"no descendant has loaded {library}")
 
 
 def test_an_interrupt_leaves_no_child(libraries: Path) -> None:
     env = environ(libraries, "nvml.act hang\ncuda.act hang")
     argv = [sys.executable, "-m", "torchpick", "detect"]
     with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(0.7)
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        descendants = descendants_with("libnvidia-ml.so.1", process.pid)
         process.send_signal(2)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert children
-    assert not [each for each in children if Path(f"/proc/{each}").exists()]
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{each}").exists() for each in descendants):
+        assert time.monotonic() < until
+        time.sleep(0.01)

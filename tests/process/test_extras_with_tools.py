@@ -46,7 +46,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[torches.Host]:
     """A library as it would be published: a wheel whose metadata holds the generated extras."""
     file = tmp_path_factory.mktemp("library") / "pyproject.toml"
-    file.write_text('[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n')
+    file.write_text('[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n', "utf-8")
     torchpick("--for", "library", "--backend", "cu126", "--write", str(file))
     torchpick_extras = _extras(file)
     requires = ["torch>=2.5"]
@@ -58,7 +58,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[torches.Host]:
 
 
 def _extras(file: Path) -> dict[str, list[str]]:
-    extras: dict[str, list[str]] = toml.loads(file.read_text())["project"]["optional-dependencies"]
+    extras: dict[str, list[str]] = toml.loads(file.read_text("utf-8"))["project"]["optional-dependencies"]
     return extras
 
 
@@ -70,13 +70,13 @@ def pip_gets(host: torches.Host, folder: Path, what: str, python: str, platform:
     done = run(folder, sys.executable, "-m", "pip", *command, *target, what)
     if done.returncode:
         return done.stdout + done.stderr
-    installed = json.loads(report.read_text())["install"]
+    installed = json.loads(report.read_text("utf-8"))["install"]
     return str(next(each["metadata"]["version"] for each in installed if each["metadata"]["name"] == "torch"))
 
 
 def uv_gets(host: torches.Host, folder: Path, what: str, python: str, platform: str) -> str:
     wanted = {"manylinux_2_28_x86_64": "x86_64-manylinux_2_28", "win_amd64": "x86_64-pc-windows-msvc"}[platform]
-    (folder / "wanted.in").write_text(f"{what}\n")
+    (folder / "wanted.in").write_text(f"{what}\n", "utf-8")
     command = ["pip", "compile", "-q", "--default-index", host.own, "--only-binary", ":all:", "--no-header"]
     target = ["--python-version", python, "--python-platform", wanted]
     done = run(folder, tools.tool("uv"), *command, *target, "wanted.in")
@@ -138,7 +138,7 @@ def test_the_loud_extra_is_satisfied_by_the_wheel_host(library: torches.Host, tm
 @pytest.mark.long
 def test_the_extra_for_old_gpus_on_the_real_index(tmp_path: Path) -> None:
     """There torch 2.7.1 is a build for CUDA 12.6, as the runtime that it asks for shows; Python 3.14 has none."""
-    (tmp_path / "wanted.in").write_text("torch>=2.5,<2.8\n")
+    (tmp_path / "wanted.in").write_text("torch>=2.5,<2.8\n", "utf-8")
     answers = {}
     for python in ("3.12", "3.14"):
         target = ["--python-version", python, "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"]
@@ -164,7 +164,7 @@ def project(host: torches.Host, folder: Path, *words: str, own: str = "") -> Pat
     folder.mkdir(exist_ok=True)
     file = folder / "pyproject.toml"
     about = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
-    file.write_text(f'{about}dependencies = ["torch>=2.5", "torchvision"]\n\n{own}')
+    file.write_text(f'{about}dependencies = ["torch>=2.5", "torchvision"]\n\n{own}', "utf-8")
     torchpick("--for", "app", "--write", str(file), "--index-base", host.base, *words)
     return folder
 
@@ -217,7 +217,7 @@ def test_the_companion_that_a_dependency_needs_is_of_the_same_backend(tmp_path: 
         about = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
         own = f'[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n'
         file = tmp_path / "pyproject.toml"
-        file.write_text(f'{about}dependencies = ["torch>=2.5", "timm", "flash-attn"]\n\n{own}')
+        file.write_text(f'{about}dependencies = ["torch>=2.5", "timm", "flash-attn"]\n\n{own}', "utf-8")
         torchpick("--for", "app", "--write", str(file), "--index-base", host.base)
         done = uv(tmp_path, "lock")
         assert done.returncode == 0, done.stderr
@@ -228,7 +228,7 @@ def test_the_companion_that_a_dependency_needs_is_of_the_same_backend(tmp_path: 
             assert f"+ torchvision==0.29.{2 if '2.15' in build else 1}+{name}" in synced.stderr
             assert "+ timm==1.0.22" in synced.stderr
 
-    assert 'flash-attn = [{ requirement = "torch", match-runtime = true }] # torchpick\n' in file.read_text()
+    assert 'flash-attn = [{ requirement = "torch", match-runtime = true }] # torchpick\n' in file.read_text("utf-8")
 
 
 # ---- what packages and uv's own settings say against the extras -----------------------------------------------------
@@ -240,7 +240,7 @@ def locked(host: torches.Host, folder: Path, needs: list[str], *words: str, more
     """A project with its extras, and what `uv lock` says against it."""
     file = folder / "pyproject.toml"
     own = f'[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n{more}'
-    file.write_text(f"{ABOUT}dependencies = {json.dumps(needs)}\n\n{own}")
+    file.write_text(f"{ABOUT}dependencies = {json.dumps(needs)}\n\n{own}", "utf-8")
     torchpick("--for", "app", "--write", str(file), "--index-base", host.base, *words)
     done = uv(folder, "lock")
     return file, done.stderr if done.returncode else ""
@@ -255,7 +255,7 @@ def test_companions_that_belong_to_several_torches_need_no_override(host: torche
     file, trouble = locked(host, tmp_path, ["torch>=2.5", "torchvision", "torchaudio"])
 
     assert trouble == ""
-    assert "override-dependencies" not in file.read_text()
+    assert "override-dependencies" not in file.read_text("utf-8")
     for name in ("cu126", "cu130"):
         assert f"+ torch==2.14.1+{name}" in synced(tmp_path, name)
         assert f"+ torchaudio==2.11.0+{name}" in synced(tmp_path, name)
@@ -273,7 +273,7 @@ def test_a_package_that_pins_a_release_takes_the_other_builds_of_it_too(tmp_path
         file, trouble = locked(host, tmp_path, needs, "torch==2.14.1")
 
         assert trouble == ""
-        assert "override-dependencies" not in file.read_text()
+        assert "override-dependencies" not in file.read_text("utf-8")
         for name in ("cpu", "cu126", "cu132"):
             assert f"+ torch==2.14.1+{name}" in synced(tmp_path, name)
             assert f"+ torchvision==0.29.1+{name}" in synced(tmp_path, name)
@@ -285,13 +285,13 @@ def test_what_is_built_from_source_is_built_with_the_torch_of_the_extra(tmp_path
         host.user.wheels["flash-attn"] = [TinySource("flash-attn", "2.8.3.post2", ("torch",))]  # type: ignore[list-item]  # what an index needs of a file it has too
         file, trouble = locked(host, tmp_path, ["torch>=2.5", "flash-attn"])
         assert trouble == ""
-        assert "match-runtime = true" in file.read_text()
+        assert "match-runtime = true" in file.read_text("utf-8")
 
         for name, build in (("cu126", "2.14.1+cu126"), ("cu132", "2.15.0+cu132")):
             done = uv(tmp_path, "sync", "--frozen", "--extra", name)
             assert done.returncode == 0, done.stderr
             (seen,) = (tmp_path / ".venv").glob("lib/python*/site-packages/flash_attn/built_with.txt")
-            assert seen.read_text() == build
+            assert seen.read_text("utf-8") == build
 
 
 def test_the_extras_obey_what_uvs_constraints_say_of_torch(host: torches.Host, tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_the_extras_obey_what_uvs_constraints_say_of_torch(host: torches.Host, t
     file, trouble = locked(host, tmp_path, ["torch>=2.5"], more=limits)
 
     assert trouble == ""
-    assert limits in file.read_text()
+    assert limits in file.read_text("utf-8")
     assert "+ torch==2.14.1+cu132" in synced(tmp_path, "cu132")
 
 
@@ -311,13 +311,13 @@ def test_an_override_of_torch_would_make_every_extra_the_same(host: torches.Host
     assert trouble == ""
     assert "+ torch==2.14.1+cu126" in synced(tmp_path, "cu126")
 
-    file.write_text(file.read_text().replace('override-dependencies = ["numpy<3"] # mine\n', override))
+    file.write_text(file.read_text("utf-8").replace('override-dependencies = ["numpy<3"] # mine\n', override), "utf-8")
     assert uv(tmp_path, "lock").returncode == 0
     assert "+ torch==2.14.1\n" in synced(tmp_path, "cu126")  # the user's own index has it for CUDA 13
-    before = file.read_text()
+    before = file.read_text("utf-8")
 
     assert main(["extras", "--for", "app", "--write", str(file), "--index-base", host.base]) == 1
-    assert file.read_text() == before
+    assert file.read_text("utf-8") == before
 
 
 def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -333,15 +333,15 @@ def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pyte
 @pytest.mark.long
 def test_pdm_locks_the_build_of_the_page_and_nothing_else_of_that_host(tmp_path: Path) -> None:
     """The host has a filelock of version 9999.0, as an index may have what nobody meant."""
-    page = (ROOT / "docs/tools.md").read_text()
+    page = (ROOT / "docs/tools.md").read_text("utf-8")
     (block,) = (each for each in documents.blocks(page) if each.language == "toml")
     with torches.hosts(RELEASES) as host:
         text = block.text.replace("https://mirror.example/simple", host.own)
-        (tmp_path / "pyproject.toml").write_text(text.replace("https://download.pytorch.org/whl", host.base))
+        (tmp_path / "pyproject.toml").write_text(text.replace("https://download.pytorch.org/whl", host.base), "utf-8")
         done = run(tmp_path, tools.tool("pdm"), "lock")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    packages = toml.loads((tmp_path / "pdm.lock").read_text())["package"]
+    packages = toml.loads((tmp_path / "pdm.lock").read_text("utf-8"))["package"]
     assert {each["name"]: each["version"] for each in packages} == {
         "filelock": "3.20.0", "numpy": "2.3.0", "torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126",
     }  # fmt: skip
@@ -349,16 +349,20 @@ def test_pdm_locks_the_build_of_the_page_and_nothing_else_of_that_host(tmp_path:
 
 def test_the_pre_commit_hook_writes_once(tmp_path: Path) -> None:
     """pre-commit fails where a hook changed a file."""
-    (entry,) = re.findall(r"^  entry: torchpick (.*)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
+    (entry,) = re.findall(
+        r"^  entry: torchpick (.*)$", (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"), re.MULTILINE
+    )
     file = tmp_path / "pyproject.toml"
     build = '[build-system]\nrequires = ["hatchling"]\n\n'
-    file.write_text(build + '[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n')
+    file.write_text(
+        build + '[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n', "utf-8"
+    )
 
     texts = []
     for _ in range(2):
         done = run(tmp_path, sys.executable, "-m", "torchpick", *entry.split())
         assert done.returncode == 0, done.stderr
-        texts.append(file.read_text())
+        texts.append(file.read_text("utf-8"))
 
     assert "nvidia-old = " in texts[0]
     assert texts[1] == texts[0]

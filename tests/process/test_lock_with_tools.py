@@ -372,9 +372,9 @@ def test_a_second_lock_is_the_same_to_the_byte(world: World) -> None:
 
 
 def test_where_nothing_runs_the_old_lock_stays(world: World) -> None:
-    (world.folder / "pylock.torch.toml").write_text("old")
+    (world.folder / "pylock.torch.toml").write_text("old", "utf-8")
 
     done = world.lock("torch", "--gpu", "sm_120", "--driver", "560.28.03", status=3)
 
     assert "error: no PyTorch build runs" in done.stderr
-    assert (world.folder / "pylock.torch.toml").read_text() == "old"
+    assert (world.folder / "pylock.torch.toml").read_text("utf-8") == "old"

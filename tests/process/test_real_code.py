@@ -18,7 +18,7 @@ CODES = ["sm_75", "sm_90a", "sm_120f"]
 
 
 def compiled(folder: Path, *words: str, source: str = KERNEL, name: str = "out.so") -> Library:
-    (folder / "k.cu").write_text(source)
+    (folder / "k.cu").write_text(source, "utf-8")
     out = folder / name
     line = [str(NVCC), *words, "-o", str(out), str(folder / "k.cu")]
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)

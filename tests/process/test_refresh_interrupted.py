@@ -48,7 +48,7 @@ def read(cache: Path) -> dict[str, bool]:
     file = refresh.table_file(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable", "linux-x86_64")
     if not file.exists():
         return {}
-    json.loads(file.read_text())
+    json.loads(file.read_text("utf-8"))
     return {
         row.version: row.arches is not None
         for _, row in refresh.cached(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import os
 import shutil
@@ -23,7 +24,7 @@ REQUIREMENTS = {
 
 
 # That of the machine and not of a test: they are kept.
-HOME = Path(tempfile.gettempdir()) / f"torchpick-test-tools-{os.getuid()}"
+HOME = Path(tempfile.gettempdir()) / f"torchpick-test-tools-{getpass.getuser()}"
 
 
 def tool(name: str) -> str:

@@ -16,7 +16,7 @@ from torchpick.knowledge import compat
 from torchpick.model.build import Build
 
 # What the companions' own METADATA asks of torch (torchaudio 2.11.0: nothing).
-_METADATA = json.loads(Path(__file__).parents[2].joinpath("evidence", "companions.json").read_text())["requires"]
+_METADATA = json.loads(Path(__file__).parents[2].joinpath("evidence", "companions.json").read_text("utf-8"))["requires"]
 # The first Python of a release, as its METADATA says it.
 _PYTHON = {"cp38": ">=3.8", "cp39": ">=3.9", "cp310": ">=3.10", "cp311": ">=3.11"}
 

@@ -44,7 +44,8 @@ def bash(
 
 def stand_in_for_gh(file: Path, asked: Path) -> None:
     """A `gh` that writes down what it is asked; it lists and views what was created before."""
-    file.write_text(f"""#!/bin/sh
+    file.write_text(
+        f"""#!/bin/sh
 echo "$@" >> {asked}
 made={asked}.made
 case "$2" in
@@ -52,5 +53,7 @@ case "$2" in
   list) if test -e $made; then cat $made; fi ;;
   view) test -e $made || exit 1 ;;
 esac
-""")
+""",
+        "utf-8",
+    )
     file.chmod(0o755)

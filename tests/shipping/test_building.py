@@ -35,7 +35,7 @@ def test_the_wheel_is_that_of_the_checkout(tmp_path: Path) -> None:
 def test_what_the_source_archive_lacks_the_wheel_lacks(tmp_path: Path) -> None:
     package = tmp_path / "project" / "some"
     package.mkdir(parents=True)
-    (package.parent / "pyproject.toml").write_text(PROJECT)
+    (package.parent / "pyproject.toml").write_text(PROJECT, "utf-8")
     for name in ("__init__.py", "forgotten.py"):
         (package / name).touch()
 

@@ -41,7 +41,7 @@ def table(files: dict[str, str]) -> Row:
 
 def test_the_selector_answers_every_question(files: dict[str, str], tmp_path: Path) -> None:
     """It reads nothing but the table, which it carries."""
-    (tmp_path / "torchpick_select.py").write_text(selector.build())
+    (tmp_path / "torchpick_select.py").write_text(selector.build(), "utf-8")
     selected = runpy.run_path(str(tmp_path / "torchpick_select.py"))
     vectors = [json.loads(text) for text in files["vectors.jsonl"].splitlines()]
 
@@ -62,9 +62,9 @@ def test_the_selector_answers_every_question(files: dict[str, str], tmp_path: Pa
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 def test_the_reader_in_javascript_answers_every_question(files: dict[str, str], table: Row, tmp_path: Path) -> None:
     without = [build for build in table["builds"] if build["backend"] != "cpu"]
-    (tmp_path / "other.json").write_text(json.dumps({**table, "builds": without}))
+    (tmp_path / "other.json").write_text(json.dumps({**table, "builds": without}), "utf-8")
     for name in ("table.json", "vectors.jsonl"):
-        (tmp_path / name).write_text(files[name])
+        (tmp_path / name).write_text(files[name], "utf-8")
 
     def read(name: str) -> tuple[int, str]:
         words = ["node", *map(str, (DOCS / "read-table.js", tmp_path / name, tmp_path / "vectors.jsonl"))]

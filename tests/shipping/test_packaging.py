@@ -66,7 +66,7 @@ def test_one_build_backend_is_named_everywhere() -> None:
 def test_a_release_is_made_and_tested_with_named_files_that_fit_what_the_project_asks_for(name: str) -> None:
     """Anew: scripts/lock-tools."""
     named: dict[str, list[Version]] = {}
-    lines = (locks.FOLDER / f"{name}.txt").read_text().replace("\\\n", "").splitlines()
+    lines = (locks.FOLDER / f"{name}.txt").read_text("utf-8").replace("\\\n", "").splitlines()
     for line in filter(lambda each: not each.startswith("#"), lines):
         requirement, *hashes = line.split(" --hash=")
         pin = Requirement(requirement)
@@ -82,7 +82,7 @@ def test_a_release_is_made_and_tested_with_named_files_that_fit_what_the_project
 
 def test_the_group_of_the_tests_brings_the_pip_that_they_copy() -> None:
     """A release runs them in an environment that has the wheel and this group, and no pip of its own."""
-    assert "import pip\n" in (ROOT / "tests" / "fakes" / "venvs.py").read_text()
+    assert "import pip\n" in (ROOT / "tests" / "fakes" / "venvs.py").read_text("utf-8")
     assert "pip" in {Requirement(text).name for text in PROJECT["dependency-groups"]["test"]}
 
 

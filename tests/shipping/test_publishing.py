@@ -16,7 +16,7 @@ from tests.shipping import steps
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
-WORKFLOW = (WORKFLOWS / "release.yml").read_text()
+WORKFLOW = (WORKFLOWS / "release.yml").read_text("utf-8")
 JOBS = dict(
     zip(*[iter(re.split(r"^  (\w+):\n", WORKFLOW.partition("\njobs:\n")[2], flags=re.MULTILINE)[1:])] * 2, strict=True)
 )
@@ -37,7 +37,7 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "bin").mkdir()
     (tmp_path / "work" / "dist").mkdir(parents=True)
     for name in ("dist/some.whl", "dist/some.tar.gz", "dist/some.cdx.json", "notes.md"):
-        (tmp_path / "work" / name).write_text(name)
+        (tmp_path / "work" / name).write_text(name, "utf-8")
     steps.stand_in_for_gh(tmp_path / "bin" / "gh", tmp_path / "asked")
     return tmp_path
 
@@ -45,7 +45,7 @@ def files(tmp_path: Path) -> Path:
 def said(folder: Path) -> str:
     """What the job that builds tells the others."""
     assert run("Say what was built", folder, GITHUB_OUTPUT=str(folder / "out")).returncode == 0
-    return (folder / "out").read_text().removeprefix("hashes=").strip()
+    return (folder / "out").read_text("utf-8").removeprefix("hashes=").strip()
 
 
 def test_what_was_built_is_taken(files: Path) -> None:
@@ -64,7 +64,7 @@ def test_another_file_one_more_or_one_less_is_refused(files: Path, name: str, te
     if text is None:
         (files / "work" / name).unlink()
     else:
-        (files / "work" / name).write_text(text)
+        (files / "work" / name).write_text(text, "utf-8")
 
     assert run(TAKE, files, HASHES=hashes).returncode != 0
 
@@ -109,9 +109,9 @@ def test_every_tool_that_builds_or_tests_a_release_is_named_with_its_hash() -> N
     installs = re.findall(r"pip install (.*)", WORKFLOW)
 
     assert installs == ["--require-hashes -r source/scripts/locks/test.txt", "--no-deps dist/*.whl"]
-    release = (ROOT / "scripts" / "release").read_text()
+    release = (ROOT / "scripts" / "release").read_text("utf-8")
     assert "\nlocked .venv-release run build\n" in release
-    assert "--require-hashes --only-binary=:all:" in (ROOT / "scripts" / "environment").read_text()
+    assert "--require-hashes --only-binary=:all:" in (ROOT / "scripts" / "environment").read_text("utf-8")
 
 
 def test_what_failed_may_be_run_again(files: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_failed_may_be_run_again(files: Path) -> None:
             assert run(name, files).returncode == 0
 
     assert {each.name for each in (files / "work" / "upload").iterdir()} == {"some.whl", "some.tar.gz"}
-    asked = (files / "asked").read_text().splitlines()
+    asked = (files / "asked").read_text("utf-8").splitlines()
     assert [line.split()[1] for line in asked] == ["view", "create", "upload", "edit", "view", "upload", "edit"]
     assert "--draft" in asked[1].split(), "the page appears with all files"
     assert asked[5] == "release upload v1.2.0 dist/some.cdx.json dist/some.tar.gz dist/some.whl --clobber"
@@ -137,13 +137,13 @@ def test_what_failed_may_be_run_again(files: Path) -> None:
     ],
 )
 def test_the_one_file_program_must_name_a_torch(files: Path, program: str, status: int) -> None:
-    (files / "work" / "dist" / "torchpick.pyz").write_text(program)
+    (files / "work" / "dist" / "torchpick.pyz").write_text(program, "utf-8")
 
     assert run("Test the one-file program", files).returncode == status
 
 
 def test_every_action_is_named_by_its_commit_with_its_version_beside_it() -> None:
-    used = [line for file in WORKFLOWS.iterdir() for line in re.findall(r"uses: (.*)", file.read_text())]
+    used = [line for file in WORKFLOWS.iterdir() for line in re.findall(r"uses: (.*)", file.read_text("utf-8"))]
 
     assert used
     assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
@@ -153,9 +153,9 @@ def test_every_action_is_named_by_its_commit_with_its_version_beside_it() -> Non
 
 
 def test_the_floors_of_the_dependencies_are_tried_on_every_push() -> None:
-    workflow = (WORKFLOWS / "ci.yml").read_text()
+    workflow = (WORKFLOWS / "ci.yml").read_text("utf-8")
     [job] = re.findall(r"^  oldest:\n(.*?)(?=^  [\w#])", workflow, re.MULTILINE | re.DOTALL)
-    project = (ROOT / "pyproject.toml").read_text()
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
 
     assert "\n  push:\n" in workflow
     assert "\n    if:" not in job
@@ -174,6 +174,6 @@ def test_zizmor_finds_nothing_in_the_workflows() -> None:
     ignored = [
         line
         for file in [*WORKFLOWS.iterdir(), ROOT / "action.yml"]
-        for line in re.findall(r"zizmor: .*", file.read_text())
+        for line in re.findall(r"zizmor: .*", file.read_text("utf-8"))
     ]
     assert ignored == ["zizmor: ignore[github-env] this is what the action is for"]

@@ -20,8 +20,8 @@ from tests.shipping import steps
 from tests.wheels import making
 
 ROOT = Path(__file__).parents[2]
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
-UPDATES = (ROOT / ".github" / "workflows" / "update-compat.yml").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+UPDATES = (ROOT / ".github" / "workflows" / "update-compat.yml").read_text("utf-8")
 
 
 def recipe(heading: str) -> str:
@@ -37,7 +37,7 @@ def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "torchpick"
     for name in ("scripts", "compat", "evidence", "src", "tests/doctor", "tests/index", "tests/fakes", "docs/pictures"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    with (folder / "scripts" / "environment").open("a") as environment:
+    with (folder / "scripts" / "environment").open("a", encoding="utf-8") as environment:
         environment.write(f"development() {{ python={sys.executable}; }}\n")
     return folder
 
@@ -62,14 +62,14 @@ def test_a_gpu(checkout: Path) -> None:
 
     run(checkout, "A GPU")
 
-    assert "RTX 9090" in (checkout / "compat" / "gpus.json").read_text()
+    assert "RTX 9090" in (checkout / "compat" / "gpus.json").read_text("utf-8")
 
 
 @pytest.mark.process
 def test_a_known_error(checkout: Path) -> None:
     row = {"id": "MADE_UP", "title": "made up", "patterns": ["all is lost"], "meaning": "nothing", "causes": ["none"]}
     file = checkout / "compat" / "errors.json"
-    first = json.loads(file.read_text())["signatures"][0]
+    first = json.loads(file.read_text("utf-8"))["signatures"][0]
     changed(file, lambda table: table["signatures"].append({**first, **row}))
 
     done = run(checkout, "A new known error")
@@ -81,7 +81,9 @@ def test_a_known_error(checkout: Path) -> None:
 def test_a_package(checkout: Path) -> None:
     rules = checkout / "scripts" / "table" / "package_rules.py"
     first = '= {\n    "vllm"'
-    rules.write_text(rules.read_text().replace(first, first.replace('"vllm"', '"swift-ops": Rule(),\n    "vllm"'), 1))
+    rules.write_text(
+        rules.read_text("utf-8").replace(first, first.replace('"vllm"', '"swift-ops": Rule(),\n    "vllm"'), 1), "utf-8"
+    )
     name, metadata = "swift_ops-1.5-cp312-cp312-manylinux_2_28_x86_64.whl", b"Name: swift-ops\nVersion: 1.5\n"
     members = {
         "swift_ops/_C.so": making.library(making.module("sm_80")),
@@ -95,7 +97,7 @@ def test_a_package(checkout: Path) -> None:
 
         run(checkout, "A package of the table", "swift-ops==1.5", f"{host.url}/simple")
 
-    [row] = json.loads((checkout / "compat" / "packages" / "swift-ops.json").read_text())["versions"]
+    [row] = json.loads((checkout / "compat" / "packages" / "swift-ops.json").read_text("utf-8"))["versions"]
     assert (row["version"], row["sha256"]) == ("1.5", digest)
     assert row["requires"] == ["torch>=2.4"]
     assert "sm_80" in json.dumps(row["code"])

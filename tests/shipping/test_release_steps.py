@@ -13,8 +13,8 @@ from tests.fakes import venvs
 from tests.shipping import steps
 
 ROOT = Path(__file__).parents[2]
-WORKFLOW = (ROOT / ".github" / "workflows" / "release.yml").read_text()
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+WORKFLOW = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 pytestmark = [pytest.mark.process, pytest.mark.network, pytest.mark.long]
 
 
@@ -40,7 +40,7 @@ def made_ready(runner: Runner) -> None:
     """What CONTRIBUTING asks for before the first tag: the changelog's section, and what the texts then say."""
     changelog = runner.work / "CHANGELOG.md"
     heading = f"## [Unreleased]\n\n## [{version_in(ROOT)}] - 2026-11-30"
-    changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading))
+    changelog.write_text(changelog.read_text("utf-8").replace("## [Unreleased]", heading), "utf-8")
     [published] = [each for each in documents.blocks(CONTRIBUTING) if "OWNER/torchpick" in each.text]
     said = runner.bash(published.text)
     assert said.returncode == 0, said.stderr
@@ -72,9 +72,9 @@ def test_a_tag_builds_once_and_that_is_what_is_published(runner: Runner) -> None
     assert runner.bash(step("Keep what the index takes apart")).returncode == 0
     assert {each.name for each in (runner.work / "upload").iterdir()} == {each for each in files if "cli-" in each}
     assert runner.bash(step("Take the notes out of the changelog")).returncode == 0
-    assert "### Added" in (runner.work / "notes.md").read_text()
+    assert "### Added" in (runner.work / "notes.md").read_text("utf-8")
     assert runner.bash(step("Add the files to the release")).returncode == 0
-    _, created, uploaded, edited = runner.asked.read_text().splitlines()
+    _, created, uploaded, edited = runner.asked.read_text("utf-8").splitlines()
     assert created == f"release create v{number} --draft --verify-tag --title v{number} --notes-file notes.md"
     assert all(f"dist/{name}" in uploaded for name in files)
     assert edited == f"release edit v{number} --draft=false"

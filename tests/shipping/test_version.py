@@ -65,6 +65,6 @@ def test_an_address_that_stands_for_the_projects_own_is_found(
     file: str, address: str, found: bool, tmp_path: Path
 ) -> None:
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / file).write_text(f"see {address}\n")
+    (tmp_path / file).write_text(f"see {address}\n", "utf-8")
 
     assert release.placeholders(tmp_path) == [file] * found

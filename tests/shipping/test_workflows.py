@@ -19,7 +19,7 @@ from tests.wheels import making
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
-WORKFLOW = (WORKFLOWS / "update-compat.yml").read_text()
+WORKFLOW = (WORKFLOWS / "update-compat.yml").read_text("utf-8")
 FLAGS = "sm_75 sm_80 sm_90 sm_120"
 NEW = "9.9.0"  # later than any
 VISION = f"Metadata-Version: 2.4\nName: torchvision\nVersion: {NEW}\nRequires-Dist: torch=={NEW}\n".encode()
@@ -52,7 +52,7 @@ def clone(tmp_path: Path) -> Path:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
-    with (folder / "scripts" / "environment").open("a") as environment:
+    with (folder / "scripts" / "environment").open("a", encoding="utf-8") as environment:
         environment.write(f"development() {{ python={sys.executable}; }}\n")
     (tmp_path / "bin").mkdir()
     steps.stand_in_for_gh(tmp_path / "bin" / "gh", tmp_path / "asked")
@@ -95,12 +95,12 @@ def companions() -> dict[str, list[str]]:
 
 
 def without_tests(clone: Path) -> None:
-    (clone / "scripts" / "test").write_text("#!/bin/sh\nexit 0\n")
+    (clone / "scripts" / "test").write_text("#!/bin/sh\nexit 0\n", "utf-8")
     bash("git commit -qam 'other tests'", clone)
 
 
 def outputs(file: Path) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in file.read_text().splitlines()) if file.exists() else {}
+    return dict(line.split("=", 1) for line in file.read_text("utf-8").splitlines()) if file.exists() else {}
 
 
 def test_nothing_new_is_nothing_to_do(clone: Path, tmp_path: Path) -> None:
@@ -153,13 +153,13 @@ def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Pat
     assert patched.keys() == {"found", "patch", "measured"}, (
         "the rows were read out of wheels and nothing was taken away"
     )
-    patch = (clone / "compat.patch").read_text()
+    patch = (clone / "compat.patch").read_text("utf-8")
     assert "compat/torch-9.9.0.json" in patch
     assert "compat/index/linux-x86_64.json" in patch
 
     # The patch says more than it may.
     head = "diff --git a/scripts/evil b/scripts/evil\nnew file mode 100755\n--- /dev/null\n+++ b/scripts/evil\n"
-    (clone / "compat.patch").write_text(f"{patch}{head}@@ -0,0 +1 @@\n+rm\n")
+    (clone / "compat.patch").write_text(f"{patch}{head}@@ -0,0 +1 @@\n+rm\n", "utf-8")
     with pytest.raises(subprocess.CalledProcessError) as error:
         bash(script("PATCH:"), clone, MEASURED="yes", PATCH=patched["patch"], GH_TOKEN="none")
     assert "compat.patch: FAILED" in error.value.stdout
@@ -173,7 +173,7 @@ def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Pat
     pairs = json.loads(bash("git show origin/new-wheels:compat/companions.json", clone).stdout)["pairs"]
     assert [(pair["torchvision"], pair["basis"]) for pair in pairs if pair["torch"] == NEW] == [(NEW, "metadata")]
     assert "Read the wheels of torch-9.9.0" in bash("git log -1 --format=%s origin/new-wheels", clone).stdout
-    asked = (tmp_path / "asked").read_text()
+    asked = (tmp_path / "asked").read_text("utf-8")
     assert "pr create --base main --head new-wheels " in asked
     assert "pr merge --auto --squash new-wheels\n" in asked
 
@@ -199,12 +199,12 @@ def test_the_next_hour_adds_to_the_same_request(clone: Path, tmp_path: Path, pat
     assert branches(clone) == first, "nothing came: the checks of the branch go on"
 
     patch = clone / "compat.patch"
-    patch.write_text(re.sub(r"^(\+.*)sm_120", r"\1sm_121", patch.read_text(), flags=re.MULTILINE))
+    patch.write_text(re.sub(r"^(\+.*)sm_120", r"\1sm_121", patch.read_text("utf-8"), flags=re.MULTILINE), "utf-8")
     write(clone, "yes")
     assert branches(clone).keys() == first.keys()
     assert branches(clone)["new-wheels"] != first["new-wheels"]
     assert "sm_121" in bash("git show origin/new-wheels:compat/torch-9.9.0.json", clone).stdout
-    assert (tmp_path / "asked").read_text().count("pr create") == 1
+    assert (tmp_path / "asked").read_text("utf-8").count("pr create") == 1
 
 
 @pytest.mark.long
@@ -215,7 +215,7 @@ def test_what_a_person_has_to_see_joins_no_request_that_merges_itself(
     write(clone, "")
 
     assert set(branches(clone)) == {"main", "new-wheels-to-check"}
-    assert "pr create --base main --head new-wheels-to-check " in (asked := (tmp_path / "asked").read_text())
+    assert "pr create --base main --head new-wheels-to-check " in (asked := (tmp_path / "asked").read_text("utf-8"))
     assert "pr merge" not in asked
 
 
@@ -263,7 +263,7 @@ def test_reading_may_not_write_judging_installs_nothing_and_writing_runs_nothing
 
 def test_a_run_cancels_only_its_own_kind() -> None:
     groups = {
-        name: re.findall(r"^  group: (\S.*?)(?: #.*)?$", (WORKFLOWS / f"{name}.yml").read_text(), re.MULTILINE)
+        name: re.findall(r"^  group: (\S.*?)(?: #.*)?$", (WORKFLOWS / f"{name}.yml").read_text("utf-8"), re.MULTILINE)
         for name in ("ci", "release")
     }
 

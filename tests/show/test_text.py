@@ -40,7 +40,7 @@ def test_a_gpus_name_never_prints_a_line_of_its_own(
         "driver": {"version": "580.95.05"},
         "gpus": [{"name": EVIL, "arch": arch}, {"name": EVIL, "vendor": "amd", "arch": "gfx1100", "counted": False}],
     }
-    (tmp_path / "machine.json").write_text(json.dumps(machine))
+    (tmp_path / "machine.json").write_text(json.dumps(machine), "utf-8")
 
     main([*command, "--machine", str(tmp_path / "machine.json")])
 
@@ -98,6 +98,7 @@ def test_a_command_in_a_sentence_is_not_broken() -> None:
     ]
 
 
+@pytest.mark.usefixtures("on_linux")
 def test_error_pick_and_command_have_a_colour_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,7 @@ from torchpick.model.table import Shelf, Table
 from torchpick.model.versions import release_key
 from torchpick.session import Session
 
-RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
+RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text("utf-8"))
 
 
 @lru_cache(maxsize=8)

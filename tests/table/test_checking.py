@@ -127,7 +127,7 @@ def test_what_is_no_file_of_ours_is_refused(tmp_path: Path, content: bytes, says
 
 
 def test_a_missing_and_an_unknown_file_are_named(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("{}")
+    (tmp_path / "notes.txt").write_text("{}", "utf-8")
 
     faults = {fault.file: fault.message for fault in checking.check(tmp_path)}
 

@@ -140,7 +140,7 @@ def test_sources_name_the_default_index_in_words() -> None:
 
 
 def test_a_wrong_fact_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "wheels.json").write_text(json.dumps([WHEEL, {**WHEEL, "platform": "plan9"}]))
+    (tmp_path / "wheels.json").write_text(json.dumps([WHEEL, {**WHEEL, "platform": "plan9"}]), "utf-8")
 
     assert importing.main([str(tmp_path), str(tmp_path / "compat")]) == 1
     assert "wheels.json[1].platform: is unknown: 'plan9'" in capsys.readouterr().err

@@ -295,7 +295,7 @@ STUB = re.compile(
     r"#!/usr/bin/env bash\n(?:#.*\n)+(?:\. \"\$\(dirname \"\$\{BASH_SOURCE\[0\]\}\"\)/environment\"\n"
     r"|cd \"\$\(dirname \"\$0\"\)/\.\.\"\n\. scripts/environment\n)tool (scripts\.[\w.]+) \"\$@\"\n"
 )
-STUBS = {name: found[1] for name in SCRIPTS if (found := STUB.fullmatch((ROOT / "scripts" / name).read_text()))}
+STUBS = {name: found[1] for name in SCRIPTS if (found := STUB.fullmatch((ROOT / "scripts" / name).read_text("utf-8")))}
 
 
 @pytest.mark.parametrize("name", STUBS)

@@ -29,9 +29,9 @@ def base(tmp_path: Path) -> str:
             making.torch_wheel(flags, version=version, cuda=cuda, more={"torch/lib/libtorch_cuda_linalg.so": linalg})
         )
         lines.append(f'<a href="{name.replace("+", "%2B")}#sha256={"cd" * 32}">x</a>')
-    (tmp_path / "whl" / "torch" / "index.html").write_text("\n".join(lines))
+    (tmp_path / "whl" / "torch" / "index.html").write_text("\n".join(lines), "utf-8")
     (tmp_path / "compat").mkdir()
-    (tmp_path / "compat" / "torch-2.98.0.json").write_text("mine")
+    (tmp_path / "compat" / "torch-2.98.0.json").write_text("mine", "utf-8")
     return (tmp_path / "whl").as_uri()
 
 
@@ -40,9 +40,9 @@ def test_a_new_release_becomes_a_file_that_passes_the_check(base: str, tmp_path:
     assert updating.main(["--index-base", base, "--out", str(out)]) == 0
 
     assert sorted(path.name for path in out.iterdir()) == ["torch-2.98.0.json", "torch-2.99.0.json"]
-    assert (out / "torch-2.98.0.json").read_text() == "mine"
+    assert (out / "torch-2.98.0.json").read_text("utf-8") == "mine"
     checking.check_file(out / "torch-2.99.0.json", "torch-2.99.0.json")
-    cpu, cuda = json.loads((out / "torch-2.99.0.json").read_text())["builds"]
+    cpu, cuda = json.loads((out / "torch-2.99.0.json").read_text("utf-8"))["builds"]
     assert (cpu["backend"], cpu["arches"], cpu["evidence"]["kind"]) == ("cpu", [], "declared")
     assert (cuda["backend"], cuda["arches"]) == ("cu126", ["sm_50", "sm_60", "compute_60"])
     assert cuda["lacks"] == {"libtorch_cuda_linalg.so": ["sm_50"]}

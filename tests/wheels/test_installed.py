@@ -70,7 +70,7 @@ def test_what_reading_it_in_place_cost_is_the_code_that_was_found(site: Path) ->
 
 def test_a_compiler_that_is_installed_is_named_and_what_is_no_torch_has_no_flags(site: Path) -> None:
     (site / "triton-3.0.dist-info").mkdir()
-    (site / "triton-3.0.dist-info" / "RECORD").write_text("triton/bin/ptxas,,\ntorch/version.py,,\n")
+    (site / "triton-3.0.dist-info" / "RECORD").write_text("triton/bin/ptxas,,\ntorch/version.py,,\n", "utf-8")
     one = find("triton", site)
     assert one is not None
     found = inplace.read_distribution(one, "triton")

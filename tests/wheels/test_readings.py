@@ -45,7 +45,7 @@ def test_what_goes_in_comes_out(reading: Reading, tmp_path: Path) -> None:
     assert cache.find(URL, HASH, FLAGS) is None
     assert cache.find(URL, None, WHOLE) is None
     assert cache.find(URL, "cd" * 32, WHOLE) is None
-    assert "secret" not in "".join(file.read_text() for file in (tmp_path / "readings").iterdir())
+    assert "secret" not in "".join(file.read_text("utf-8") for file in (tmp_path / "readings").iterdir())
 
 
 def test_a_sample_does_not_answer_who_would_read_all_of_it(reading: Reading, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_damaged_entry_counts_as_none(reading: Reading, tmp_path: Path, text: 
     cache = Readings(str(tmp_path))
     cache.keep(URL, reading)
     for file in (tmp_path / "readings").iterdir():
-        file.write_text(text)
+        file.write_text(text, "utf-8")
 
     assert cache.find(URL, HASH, WHOLE) is None
 
@@ -113,5 +113,5 @@ def test_the_cache_is_bounded(reading: Reading, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(reading: Reading, tmp_path: Path) -> None:
-    (tmp_path / "readings").write_text("a file")
+    (tmp_path / "readings").write_text("a file", "utf-8")
     Readings(str(tmp_path)).keep(URL, reading)

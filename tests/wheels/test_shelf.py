@@ -24,7 +24,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "\0", "[" * 100_000])
 def test_what_is_not_ours_is_nothing(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
-    file.write_text(text)
+    file.write_text(text, "utf-8")
     assert shelf.read(file) is None
     assert shelf.read(tmp_path / "none.json") is None
 
@@ -57,7 +57,7 @@ def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: p
 
 
 def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(TorchpickError) as caught:
         shelf.write(tmp_path / "file" / "x.json", {})
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)

@@ -162,7 +162,7 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "_C.so").write_bytes(making.library(making.module("sm_70")))
     (tmp_path / "pkg-3.0.dist-info").mkdir()
-    (tmp_path / "pkg-3.0.dist-info" / "RECORD").write_text("pkg/_C.so,,\n")
+    (tmp_path / "pkg-3.0.dist-info" / "RECORD").write_text("pkg/_C.so,,\n", "utf-8")
     there = Environment(None, "", "3.12", distributions=tuple(distributions.in_folder(str(tmp_path))))
     monkeypatch.setattr(distributions, "read", lambda *_, **__: there)
     found = thing.read("Pkg", How())

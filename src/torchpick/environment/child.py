@@ -281,7 +281,7 @@ def _settle(talk: int, limit_s: float) -> None:
     os.dup2(talk, 1)
     os.dup2(talk, 2)
     # The host program may have put other files in their place, and Python code prints to those.
-    sys.stdout = sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     if "faulthandler" in sys.modules:
         sys.modules["faulthandler"].disable()
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -24,7 +24,7 @@ THERE = Request(gpus=("sm_61",), driver="580.95.05", platform="windows-x86_64", 
 def uv(tmp_path: Path) -> dict[str, str]:
     """A uv that is there and never started."""
     program = tmp_path / "uv"
-    program.write_text("#!/bin/sh\nexit 99\n")
+    program.write_text("#!/bin/sh\nexit 99\n", "utf-8")
     program.chmod(0o755)
     return {"UV": str(program), "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
 

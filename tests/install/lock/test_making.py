@@ -119,7 +119,7 @@ def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.
 
 def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> None:
     program = tmp_path / "uv"
-    program.write_text("#!/bin/sh\nexit 99\n")
+    program.write_text("#!/bin/sh\nexit 99\n", "utf-8")
     program.chmod(0o755)
     environ = {"UV": str(program), "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
     shelf = tmp_path / "mirror" / "cu126"
@@ -138,7 +138,9 @@ def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.jsonl"
     here = '"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}'
     driver = '"driver": {"version": "580.95.05"}'
-    fleet.write_text("".join(f'{{{here}, {driver}, "gpus": [{{"arch": "{arch}"}}]}}\n' for arch in ("sm_86", "sm_90")))
+    fleet.write_text(
+        "".join(f'{{{here}, {driver}, "gpus": [{{"arch": "{arch}"}}]}}\n' for arch in ("sm_86", "sm_90")), "utf-8"
+    )
 
     with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
         making.make(Session(Request(machine=(str(fleet),)), {}), Order(Given(("torch",))))

@@ -51,7 +51,7 @@ class Terminal:
         tool = folder / "tool"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tool)], check=True, timeout=60)
         (site,) = tool.glob("lib/python*/site-packages")
-        (site / "checkout.pth").write_text(f"{source}\n{sysconfig.get_path('purelib')}\n")
+        (site / "checkout.pth").write_text(f"{source}\n{sysconfig.get_path('purelib')}\n", "utf-8")
         self.command("torchpick", tool / "bin" / "python", "-m", "torchpick")
         self._python(tool / "bin" / "python", template)
         self.environ = {
@@ -66,7 +66,7 @@ class Terminal:
     def command(self, name: str, *words: str | Path) -> None:
         """Put a command of this name into the terminal's own folder of commands."""
         file = self.folder / "bin" / name
-        file.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n')
+        file.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n', "utf-8")
         file.chmod(0o755)
 
     def _python(self, python: Path, template: Path | None) -> None:
@@ -75,18 +75,18 @@ class Terminal:
             self.command(name, python)
             if template is not None:
                 file = self.folder / "bin" / name
-                file.write_text(_QUICK_VENV.format(python=python, template=template))
+                file.write_text(_QUICK_VENV.format(python=python, template=template), "utf-8")
 
     def run(self, steps: Sequence[str]) -> list[Shown]:
         """Run the commands one after another in one shell; each keeps what the ones before it set."""
         lines = []
         for number, step in enumerate(steps):
             place = self.folder / "steps" / str(number)
-            place.with_suffix(".sh").write_text(step + "\n")
+            place.with_suffix(".sh").write_text(step + "\n", "utf-8")
             shown = shlex.quote(str(place))
             lines.append(f". {shown}.sh >{shown}.out 2>&1 </dev/null; echo $? >{shown}.status")
         script = self.folder / "steps" / "all.sh"
-        script.write_text("\n".join(lines) + "\n")
+        script.write_text("\n".join(lines) + "\n", "utf-8")
         with suppress(subprocess.TimeoutExpired):  # the steps that were not reached say so
             subprocess.run(
                 ["bash", "--norc", str(script)], cwd=self.work, env=self.environ, check=False, timeout=PATIENCE_S,
@@ -98,8 +98,8 @@ class Terminal:
         place = self.folder / "steps" / str(number)
         out, status = place.with_suffix(".out"), place.with_suffix(".status")
         return Shown(
-            out.read_text(errors="replace") if out.exists() else "",
-            int(status.read_text()) if status.exists() and status.read_text() else None,
+            out.read_text(errors="replace", encoding="utf-8") if out.exists() else "",
+            int(status.read_text("utf-8")) if status.exists() and status.read_text("utf-8") else None,
         )
 
 

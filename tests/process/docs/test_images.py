@@ -12,9 +12,9 @@ from tests.process.docs.conftest import ROOT, Opened
 from tests.process.docs.terminal import Terminal
 from torchpick.model import INSTALL_LINE
 
-ACTION = (ROOT / "action.yml").read_text()
-WORKFLOW = (ROOT / "docs" / "images" / "workflow.yml").read_text()
-DOCKERFILE = (ROOT / "docs" / "images" / "Dockerfile").read_text()
+ACTION = (ROOT / "action.yml").read_text("utf-8")
+WORKFLOW = (ROOT / "docs" / "images" / "workflow.yml").read_text("utf-8")
+DOCKERFILE = (ROOT / "docs" / "images" / "Dockerfile").read_text("utf-8")
 
 GPU = {"TORCHPICK_GPU": "sm_61", "TORCHPICK_DRIVER": "580.95.05"}
 
@@ -56,7 +56,7 @@ def test_the_action_runs_what_it_is_told_and_nothing_that_it_is_given() -> None:
 
 
 def test_the_page_tells_every_input_and_output() -> None:
-    page = (ROOT / "docs" / "clusters.md").read_text()
+    page = (ROOT / "docs" / "clusters.md").read_text("utf-8")
     told = page.partition("## Continuous integration")[2].partition("\n## ")[0]
 
     assert documents.catalogued(told) == section(ACTION, "inputs", "  ")
@@ -88,7 +88,7 @@ def on_a_runner(opened: Opened) -> Terminal:
 def lines_of(terminal: Terminal, step: Step, inputs: dict[str, str]) -> list[str]:
     """A step as the runner starts it, and then the variables that it leaves to the next."""
     script = terminal.work / f"{step.name.split()[0]}.sh"
-    script.write_text(step.script)
+    script.write_text(step.script, "utf-8")
     told = " ".join(shlex.quote(f"{name}={inputs.get(name, '')}") for name in step.env)
     return [
         f"env {told} bash --noprofile --norc -eo pipefail {script}",
@@ -109,7 +109,7 @@ def test_the_action_keeps_a_job_to_the_pick(opened: Opened) -> None:
     )
 
     assert [each.status for each in (pick, keep, install, later)] == [0, 0, 0, 0], install.printed
-    assert (terminal.work / "output").read_text().splitlines() == [
+    assert (terminal.work / "output").read_text("utf-8").splitlines() == [
         "version=2.14.1+cu126",
         "backend=cu126",
         "index-url=https://download.pytorch.org/whl/cu126",
@@ -131,7 +131,7 @@ def test_the_action_stops_where_nothing_runs(opened: Opened) -> None:
 
     assert [shown[1].status, shown[3].status, shown[5].status] == [3, 3, 2]
     assert "no PyTorch build runs" in shown[1].printed
-    assert (terminal.work / "output").read_text() == ""
+    assert (terminal.work / "output").read_text("utf-8") == ""
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -148,9 +148,9 @@ def test_the_image_is_built_for_the_told_gpu_only(opened: Opened) -> None:
     assert ran[0] == INSTALL_LINE
     (entry,) = [json.loads(rest) for word, rest in instructions() if word == "ENTRYPOINT"]
     terminal = opened()
-    (terminal.work / "requirements.txt").write_text("accelerate\n")
-    (terminal.work / "build.sh").write_text(ran[1])
-    (terminal.work / "entry.sh").write_text(f'exec {entry[0]} {entry[1]} "$ENTRY" {entry[3]} "$@"\n')
+    (terminal.work / "requirements.txt").write_text("accelerate\n", "utf-8")
+    (terminal.work / "build.sh").write_text(ran[1], "utf-8")
+    (terminal.work / "entry.sh").write_text(f'exec {entry[0]} {entry[1]} "$ENTRY" {entry[3]} "$@"\n', "utf-8")
     terminal.environ["ENTRY"] = entry[2]
 
     _, neither, no_driver, built, listed, broken, _, started = terminal.run(

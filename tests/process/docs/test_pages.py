@@ -16,7 +16,9 @@ from tests.process.docs.conftest import ROOT, UV, Opened
 from tests.process.docs.terminal import Terminal, with_file
 
 PAGES = [
-    page for page in documents.pages(ROOT) if re.search("^```(?:console|notebook)", page.read_text(), re.MULTILINE)
+    page
+    for page in documents.pages(ROOT)
+    if re.search("^```(?:console|notebook)", page.read_text("utf-8"), re.MULTILINE)
 ]
 # What a page may need and this run does not offer; what needs the network has a test of its own.
 MISSING = {"network", *(() if UV else ("uv",))}
@@ -31,7 +33,7 @@ def named(page: Path) -> str:
 
 
 def from_network(page: Path) -> list[Block]:
-    return [block for block in documents.blocks(page.read_text()) if block.options.get("needs") == "network"]
+    return [block for block in documents.blocks(page.read_text("utf-8")) if block.options.get("needs") == "network"]
 
 
 COMMITTER = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.com"]
@@ -77,7 +79,9 @@ def complaints(found: Steps, terminal: Terminal, page: Path) -> list[str]:
 
 def cloned(page: Path, folder: Path) -> dict[str, str]:
     """Settings by which git clones the copy of this checkout from the address that the page names."""
-    (*_, address) = re.findall(r"^\$ git clone (\S+)$", page.read_text(), re.MULTILINE) or ["https://nowhere.example"]
+    (*_, address) = re.findall(r"^\$ git clone (\S+)$", page.read_text("utf-8"), re.MULTILINE) or [
+        "https://nowhere.example"
+    ]
     return {
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{folder / 'work'}.insteadOf",
@@ -87,7 +91,7 @@ def cloned(page: Path, folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, opened: Opened) -> None:
-    blocks = documents.blocks(page.read_text())
+    blocks = documents.blocks(page.read_text("utf-8"))
 
     said = complaints(steps([block for block in blocks if block.options.get("needs") not in MISSING]), opened(), page)
 

@@ -40,11 +40,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def installers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Installers:
+def installers(tmp_path_factory: pytest.TempPathFactory) -> Installers:
     """From the user's own index."""
     base = tmp_path_factory.getbasetemp()
     kept = os.environ.get("TORCHPICK_TEST_TOOLS")  # of `scripts/mutate`, which runs these again and again
-    shared = Path(kept) if kept else (base if worker_id == "master" else base.parent) / "installers"
+    shared = Path(kept) if kept else (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "installers"
     shared.mkdir(exist_ok=True)
     return fetched(shared)
 
@@ -104,7 +104,7 @@ def table_without_hashes(folder: Path) -> Path:
     for each in COMPAT.iterdir():
         (made / each.name).symlink_to(each)
     (made / "files.json").unlink()
-    (made / "files.json").write_text('{"schema": 1, "files": {}}')
+    (made / "files.json").write_text('{"schema": 1, "files": {}}', "utf-8")
     return made
 
 

@@ -92,12 +92,12 @@ def _once(folder: Path, spec: str, environ: dict[str, str]) -> Path:
         until = time.monotonic() + PATIENCE_S
         while not done.exists() and time.monotonic() < until:
             time.sleep(0.1)
-        if not done.exists() or done.read_text():
-            pytest.skip(f"{spec} cannot be fetched: {done.read_text() if done.exists() else 'too slow'}")
+        if not done.exists() or done.read_text("utf-8"):
+            pytest.skip(f"{spec} cannot be fetched: {done.read_text('utf-8') if done.exists() else 'too slow'}")
         return folder
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), spec]
     result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    done.write_text(result.stderr[-300:] if result.returncode else "")
+    done.write_text(result.stderr[-300:] if result.returncode else "", "utf-8")
     if result.returncode:
         pytest.skip(f"{spec} cannot be fetched: {result.stderr[-300:]}")
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(folder)], check=False, capture_output=True)

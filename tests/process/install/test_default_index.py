@@ -96,7 +96,7 @@ def test_a_pinned_environment_and_a_pinned_project_take_it(own: World) -> None:
     folder = own.folder / "app"
     folder.mkdir()
     before = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = []\n'
-    (folder / "pyproject.toml").write_text(before)
+    (folder / "pyproject.toml").write_text(before, "utf-8")
     python = own.installers.environment(folder / ".venv", "uv")
 
     own.torchpick("pin", *GTX_1080_TI, *DEFAULT, python=python)
@@ -107,4 +107,4 @@ def test_a_pinned_environment_and_a_pinned_project_take_it(own: World) -> None:
     assert (found["torch"], found["torchvision"]) == ("2.7.1", "0.22.1")
     assert own.pages() == []
     own.torchpick("unpin", python=python)
-    assert "torch==" not in (folder / "pyproject.toml").read_text()
+    assert "torch==" not in (folder / "pyproject.toml").read_text("utf-8")

@@ -69,7 +69,7 @@ def test_paths_with_blanks_and_quotes_reach_both(world: World, newest: str) -> N
 def test_the_users_own_indexes_constraints_and_links_stay(world: World, newest: str) -> None:
     python = world.environment(newest)
     limits = world.folder / "own.txt"
-    limits.write_text("numpy<2\n")
+    limits.write_text("numpy<2\n", "utf-8")
     environ = {
         "PIP_EXTRA_INDEX_URL": f"{CU130} {world.private}",
         "UV_INDEX": f"{CU130} {world.private}",

@@ -79,7 +79,7 @@ def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, wh
     folder.mkdir()
     for wheel in (TinyWheel("torch", "2.14.1+cu126", EVIL), TinyWheel("torchvision", "0.29.1+cu126", EVIL)):
         folder.joinpath(wheel.filename).write_bytes(wheel.content)
-    world.folder.joinpath("r.txt").write_text(f"--find-links {folder}\ntorch\ntorchvision\n")
+    world.folder.joinpath("r.txt").write_text(f"--find-links {folder}\ntorch\ntorchvision\n", "utf-8")
     words = {"file": ("-r", str(world.folder / "r.txt"))}.get(where, ("torch", "torchvision"))
     more = ("--", "--find-links", str(folder)) if where == "flag" else ()
     names = ("PIP_FIND_LINKS", "UV_FIND_LINKS")
@@ -100,7 +100,7 @@ def test_a_package_of_the_same_module_is_left_out_where_the_installer_can(world:
     index["onnxruntime"], index["flatbuffers"] = [TinyWheel("onnxruntime", "1.20.0")], [TinyWheel("flatbuffers", "25")]
     index["onnxruntime-gpu"] = [TinyWheel("onnxruntime-gpu", "1.20.0")]
     index["whisper-like"] = [TinyWheel("whisper-like", "1.0", requires=("onnxruntime", "flatbuffers", "torch"))]
-    (world.folder / "mine.txt").write_text("flatbuffers==25\n")
+    (world.folder / "mine.txt").write_text("flatbuffers==25\n", "utf-8")
 
     done = world.install(
         "whisper-like", "onnxruntime-gpu", "--installer", kind(installer), python=python,
@@ -125,7 +125,7 @@ def test_nothing_of_the_current_folder_is_run(world: World, installer: str) -> N
     for name in ("pip/__main__.py", "pip/__init__.py", "logging.py", "packaging.py", "torch.py"):
         file = here / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"open({str(world.folder / 'run')!r}, 'a').write({name!r})\n")
+        file.write_text(f"open({str(world.folder / 'run')!r}, 'a').write({name!r})\n", "utf-8")
 
     for words in (("--dry-run",), ("--prove",)):
         line = ["install", "torch", "accelerate", *words, "--installer", kind(installer), "--python", python]
@@ -154,7 +154,7 @@ def test_a_dry_run_shows_what_the_real_run_does(world: World, newest: str) -> No
 def test_a_hash_file_without_a_hash_for_torch_fails_in_a_dry_run_too(world: World) -> None:
     python = world.environment("pip")
     file = world.folder / "locked.txt"
-    file.write_text(f"numpy==2.0.0 --hash=sha256:{'0' * 64}\ntorch==2.14.1\n")
+    file.write_text(f"numpy==2.0.0 --hash=sha256:{'0' * 64}\ntorch==2.14.1\n", "utf-8")
 
     done = world.install("-r", str(file), "--installer", "pip", "--dry-run", python=python, status=2)
 
@@ -169,7 +169,7 @@ def test_a_group_of_a_project_and_a_constraint_of_its_file(world: World, newest:
     limits = '[tool.uv]\nconstraint-dependencies = ["torch<2.8"]\n'
     project(world.folder / "app", "app", (), groups + limits)
     file = world.folder / "limits.txt"
-    file.write_text("torch<2.8\n")
+    file.write_text("torch<2.8\n", "utf-8")
 
     line = [
         *world.torchpick_words,

@@ -42,7 +42,7 @@ def folders(mirror: WheelHost, place: Path) -> str:
     for (backend, project), wheels in mirror.wheels.items():
         page = place / backend / project / "index.html"
         page.parent.mkdir(parents=True)
-        page.write_text(links(wheels, "../"))
+        page.write_text(links(wheels, "../"), "utf-8")
         for wheel in wheels:
             (place / backend / wheel.filename).write_bytes(wheel.content)
     return place.as_uri()

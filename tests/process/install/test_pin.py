@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.install.conftest import SOURCE, World
+from tests.skips import needs_root
 
 PROJECT = '# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = []\n'
 PIP_CONF = "# mine\n[global]\ntimeout = 60\n[install]\nfind-links = {links}\n"
@@ -26,7 +27,7 @@ def plain_environment(world: World, name: str) -> Path:
     own = world.folder / "own wheels"
     own.mkdir(exist_ok=True)
     prefix = python.parent.parent
-    (prefix / "pip.conf").write_text(PIP_CONF.format(links=own.as_uri()))
+    (prefix / "pip.conf").write_text(PIP_CONF.format(links=own.as_uri()), "utf-8")
     return python
 
 
@@ -45,7 +46,7 @@ def test_plain_pip_takes_the_pinned_torch_below_somebody_elses_package(world: Wo
     assert world.installed(python)["torch"] == "2.14.1+cu126"
     assert world.sources()["torch"] == {"wheel host"}
     assert world.sources()["numpy"] == {"user"}
-    assert (world.folder / "own wheels").as_uri() in (prefix / "pip.conf").read_text()
+    assert (world.folder / "own wheels").as_uri() in (prefix / "pip.conf").read_text("utf-8")
 
     world.run([python, "-m", "pip", "install", "-U", "torch", "accelerate"])
     assert world.installed(python)["torch"] == "2.14.1+cu126"
@@ -94,12 +95,12 @@ def test_pips_own_editor_loses_the_marks_and_unpin_still_finds_ours(world: World
     conf = python.parent.parent / "pip.conf"
     pin(world, python)
     world.run([python, "-m", "pip", "config", "--site", "set", "global.timeout", "99"])
-    assert "torchpick pin" not in conf.read_text()
+    assert "torchpick pin" not in conf.read_text("utf-8")
 
     world.torchpick("unpin", python=python)
 
-    assert "share/torchpick" not in conf.read_text()
-    assert "99" in conf.read_text()
+    assert "share/torchpick" not in conf.read_text("utf-8")
+    assert "99" in conf.read_text("utf-8")
     world.run([python, "-m", "pip", "install", "numpy"])
 
 
@@ -107,7 +108,7 @@ def test_pips_own_editor_loses_the_marks_and_unpin_still_finds_ours(world: World
 def uv_project(world: World) -> tuple[Path, Path]:
     folder = world.folder / "app"
     folder.mkdir()
-    (folder / "pyproject.toml").write_text(PROJECT)
+    (folder / "pyproject.toml").write_text(PROJECT, "utf-8")
     environment = world.installers.environment(folder / ".venv", "uv")
     return folder, environment
 
@@ -129,7 +130,7 @@ def test_uv_takes_the_pinned_torch_in_a_pinned_project(world: World, uv_project:
     assert world.installed(python)["torchvision"] == "0.29.1+cu126"
 
     world.torchpick("unpin", python=python)
-    left = (folder / "pyproject.toml").read_text()
+    left = (folder / "pyproject.toml").read_text("utf-8")
     assert "torchpick" not in left
     assert left.startswith("# mine\n")
     assert '"accelerate>=1.0"' in left
@@ -141,7 +142,7 @@ def test_an_unused_pin_of_a_project_leaves_no_byte(world: World, uv_project: tup
 
     world.torchpick("unpin", python=python)
 
-    assert (folder / "pyproject.toml").read_text() == PROJECT
+    assert (folder / "pyproject.toml").read_text("utf-8") == PROJECT
     assert not (python.parent.parent / "pip.conf").exists()
 
 
@@ -155,7 +156,7 @@ def test_a_project_without_its_old_environment_is_unpinned_by_the_marks(
 
     world.torchpick("unpin", python=python)
 
-    assert (folder / "pyproject.toml").read_text() == PROJECT
+    assert (folder / "pyproject.toml").read_text("utf-8") == PROJECT
 
 
 def test_what_the_project_says_otherwise_is_shown_and_nothing_is_touched(
@@ -163,12 +164,12 @@ def test_what_the_project_says_otherwise_is_shown_and_nothing_is_touched(
 ) -> None:
     folder, python = uv_project
     text = PROJECT + '\n[tool.uv.sources]\ntorch = { git = "https://x.example" }\n'
-    (folder / "pyproject.toml").write_text(text)
+    (folder / "pyproject.toml").write_text(text, "utf-8")
 
     done = world.torchpick("pin", "--gpu", "sm_61", "--driver", "580.95.05", python=python, status=1)
 
     assert "tool.uv.sources.torch" in done.stderr
-    assert (folder / "pyproject.toml").read_text() == text
+    assert (folder / "pyproject.toml").read_text("utf-8") == text
     assert not (python.parent.parent / "pip.conf").exists()
 
     done = world.torchpick("pin", "--no-project", "--gpu", "sm_61", "--driver", "580.95.05", python=python)
@@ -217,7 +218,7 @@ def test_the_checkout_that_torchpick_runs_from_is_no_project_to_pin(world: World
     checkout = world.folder / "checkout"
     shutil.copytree(SOURCE, checkout / "src")
     shutil.copytree(SOURCE.parent / "compat", checkout / "compat")
-    (checkout / "pyproject.toml").write_text(PROJECT)
+    (checkout / "pyproject.toml").write_text(PROJECT, "utf-8")
     python = world.installers.environment(checkout / ".venv", "pip")
     words = ["pin", "--gpu", "sm_61", "--driver", "580.95.05", "--python", str(python)]
     environ = {"PYTHONPATH": str(checkout / "src")}
@@ -225,7 +226,7 @@ def test_the_checkout_that_torchpick_runs_from_is_no_project_to_pin(world: World
     world.torchpick(*words, environ=environ)
     done = world.torchpick(*words, "--project", str(checkout / "pyproject.toml"), environ=environ, status=2)
 
-    assert (checkout / "pyproject.toml").read_text() == PROJECT
+    assert (checkout / "pyproject.toml").read_text("utf-8") == PROJECT
     assert "is the project that torchpick runs from" in done.stderr
 
 
@@ -236,7 +237,7 @@ def test_nothing_pinned_is_said(world: World) -> None:
     assert "nothing was pinned" in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@needs_root
 def test_root_pins_what_belongs_to_somebody_else_and_it_stays_theirs(world: World) -> None:
     python = plain_environment(world, "pip")
     conf = python.parent.parent / "pip.conf"
@@ -260,9 +261,9 @@ def test_a_copy_of_a_pinned_environment_is_unpinned_alone(world: World) -> None:
 
     world.torchpick("unpin", python=second / "bin" / "python")
 
-    assert "torchpick" in (first / "pip.conf").read_text()
+    assert "torchpick" in (first / "pip.conf").read_text("utf-8")
     assert (first / "share" / "torchpick" / "pin.json").exists()
-    assert "torchpick" not in (second / "pip.conf").read_text()
+    assert "torchpick" not in (second / "pip.conf").read_text("utf-8")
 
 
 @pytest.mark.parametrize("override", ["torch==2.10.0", "torchvision<0.29"])
@@ -271,12 +272,12 @@ def test_an_override_that_would_undo_the_pin_is_refused_before_anything_is_touch
     folder = world.folder / "app"
     folder.mkdir()
     file = folder / "pyproject.toml"
-    file.write_text(f'{PROJECT}\n[tool.uv]\noverride-dependencies = ["{override}"] # mine\n')
-    before = file.read_text()
+    file.write_text(f'{PROJECT}\n[tool.uv]\noverride-dependencies = ["{override}"] # mine\n', "utf-8")
+    before = file.read_text("utf-8")
     words = ("pin", "--project", str(file), "--gpu", "sm_61", "--driver", "580.95.05")
 
     done = world.torchpick(*words, python=python, status=1)
 
     assert f'tool.uv.override-dependencies has "{override}"' in done.stderr
-    assert file.read_text() == before
+    assert file.read_text("utf-8") == before
     assert not (python.parent.parent / "pip.conf").exists()

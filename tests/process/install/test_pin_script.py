@@ -25,7 +25,7 @@ print(m.version("torch"), m.version("numpy"))
 
 def script(world: World, dependencies: str, more: str = "", blank: str = " ") -> Path:
     file = world.folder / "train.py"
-    file.write_text(SCRIPT.format(dependencies=dependencies, more=more, blank=blank))
+    file.write_text(SCRIPT.format(dependencies=dependencies, more=more, blank=blank), "utf-8")
     return file
 
 
@@ -104,12 +104,12 @@ def test_lines_that_end_as_on_windows_stay_so(world: World) -> None:
 )
 def test_what_cannot_be_pinned_is_left_as_it_is(world: World, text: str, status: int, said: str) -> None:
     file = world.folder / "train.py"
-    file.write_text(text)
+    file.write_text(text, "utf-8")
 
     done = world.torchpick("pin", str(file), *GTX_1080_TI, status=status)
 
     assert said in done.stderr
-    assert file.read_text() == text
+    assert file.read_text("utf-8") == text
 
 
 def test_a_script_stands_alone(world: World) -> None:

@@ -109,7 +109,9 @@ def test_a_library_that_names_a_torch_of_its_own_by_address_is_refused(world: Wo
 
 def test_a_constraint_for_another_machine_does_not_matter(world: World) -> None:
     python = world.environment("uv")
-    world.folder.joinpath("c.txt").write_text("torch @ https://x.example/torch-1-py3-none-any.whl ; os_name == 'nt'\n")
+    world.folder.joinpath("c.txt").write_text(
+        "torch @ https://x.example/torch-1-py3-none-any.whl ; os_name == 'nt'\n", "utf-8"
+    )
 
     world.install("torch", "-c", str(world.folder / "c.txt"), "--installer", "uv", python=python)
 

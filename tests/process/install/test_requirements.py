@@ -55,13 +55,16 @@ def test_specifiers_of_the_command_line_are_honoured(world: World, newest: str) 
 
 def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World, newest: str) -> None:
     python = world.environment(newest)
-    world.folder.joinpath("more.txt").write_text("--extra-index-url https://download.pytorch.org/whl/cu130\nnumpy\n")
+    world.folder.joinpath("more.txt").write_text(
+        "--extra-index-url https://download.pytorch.org/whl/cu130\nnumpy\n", "utf-8"
+    )
     file = world.folder / "requirements with blank.txt"
     file.write_text(
         "# what we need\n"
         'torch<2.8 ; python_version < "3"\n'
         'torch>=2.0,<2.10 ; python_version >= "3"  # the other\n'
-        "-r more.txt\n"
+        "-r more.txt\n",
+        "utf-8",
     )
 
     done = world.install("-r", str(file), "--installer", kind(newest), python=python)
@@ -76,7 +79,7 @@ def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World
 def test_a_constraints_file_of_the_users_narrows_the_pick(world: World, newest: str) -> None:
     python = world.environment(newest)
     file = world.folder / "limits.txt"
-    file.write_text("torch<2.8\nnumpy==2.0.0\n")
+    file.write_text("torch<2.8\nnumpy==2.0.0\n", "utf-8")
 
     world.install("torch", "-c", str(file), "--installer", kind(newest), python=python)
 
@@ -95,7 +98,7 @@ def test_a_file_with_hashes_stays_in_force(world: World, newest: str) -> None:
     ]
     lines = [f"{each.name}=={each.version} --hash=sha256:{hashlib.sha256(each.content).hexdigest()}" for each in pinned]
     file = world.folder / "locked.txt"
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join(lines), "utf-8")
 
     world.install("-r", str(file), "--installer", kind(newest), python=python)
 
@@ -105,7 +108,7 @@ def test_a_file_with_hashes_stays_in_force(world: World, newest: str) -> None:
 def test_a_hash_of_another_torch_is_refused_before_a_download(world: World, newest: str) -> None:
     python = world.environment(newest)
     file = world.folder / "locked.txt"
-    file.write_text(f"torch==2.14.1 --hash=sha256:{'0' * 64}\n")
+    file.write_text(f"torch==2.14.1 --hash=sha256:{'0' * 64}\n", "utf-8")
 
     done = world.install("-r", str(file), "--installer", kind(newest), python=python, status=2)
 

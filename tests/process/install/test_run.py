@@ -22,10 +22,10 @@ def test_a_plain_installation_in_it_takes_the_pick(world: World, installer: str)
 
 
 def test_what_uv_takes_from_a_project_or_a_script_is_said(world: World) -> None:
-    (world.folder / "pyproject.toml").write_text('[project]\nname = "app"\nversion = "0"\ndependencies = []\n')
-    (world.folder / "train.py").write_text('# /// script\n# dependencies = ["torch"]\n# ///\n')
+    (world.folder / "pyproject.toml").write_text('[project]\nname = "app"\nversion = "0"\ndependencies = []\n', "utf-8")
+    (world.folder / "train.py").write_text('# /// script\n# dependencies = ["torch"]\n# ///\n', "utf-8")
     uv = str(world.folder / "uv")
-    (world.folder / "uv").write_text("#!/bin/sh\nexit 0\n")
+    (world.folder / "uv").write_text("#!/bin/sh\nexit 0\n", "utf-8")
     (world.folder / "uv").chmod(0o755)
 
     def said(*words: str) -> str:

@@ -20,7 +20,7 @@ WORDS = ("install", "torch", "--installer", "uv", *GTX_1080_TI)
 def stand_in(world: World, script: str) -> dict[str, str]:
     """A uv that does what the script says."""
     program = world.folder / "stand-in-uv"
-    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
     program.chmod(0o755)
     return {"UV": str(program)}
 
@@ -219,7 +219,7 @@ def test_an_override_of_the_users_cannot_lead_around_the_pick(world: World) -> N
     """It binds as a constraint does."""
     python = world.environment("uv")
     file = world.folder / "override.txt"
-    file.write_text("torch==2.15.0\n")
+    file.write_text("torch==2.15.0\n", "utf-8")
 
     done = world.install("torch", "--installer", "uv", python=python, status=3, environ={"UV_OVERRIDE": str(file)})
 

@@ -34,7 +34,8 @@ def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, install
     conf = world.home / ".config" / "pip" / "pip.conf"
     conf.parent.mkdir(parents=True)
     conf.write_text(
-        f"[global]\nindex-url = {world.index}\n[install]\nextra-index-url =\n    {CU130}\n    {world.private}\n"
+        f"[global]\nindex-url = {world.index}\n[install]\nextra-index-url =\n    {CU130}\n    {world.private}\n",
+        "utf-8",
     )
 
     done = world.install(
@@ -53,7 +54,7 @@ def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, install
 def test_pip_conf_whose_only_index_is_a_wheel_index_leaves_other_packages_to_the_rest(world: World) -> None:
     python = world.environment("pip")
     conf = python.parent.parent / "pip.conf"
-    conf.write_text(f"[global]\nindex-url = {CU130}\nextra-index-url = {world.index}\n")
+    conf.write_text(f"[global]\nindex-url = {CU130}\nextra-index-url = {world.index}\n", "utf-8")
 
     done = world.install("torch", "numpy", "--installer", "pip", python=python, environ={"PIP_INDEX_URL": ""})
 
@@ -69,7 +70,8 @@ def test_uv_files_that_name_a_wheel_index_and_a_backend_are_refused(world: World
     file.parent.mkdir(parents=True)
     file.write_text(
         f'torch-backend = "cu130"\n[[index]]\nname = "torch"\nurl = "{CU130}"\n'
-        f'[[index]]\nname = "own"\nurl = "{world.private}"\n'
+        f'[[index]]\nname = "own"\nurl = "{world.private}"\n',
+        "utf-8",
     )
 
     done = world.install("torch", "inhouse", "numpy", python=python, environ={"PIP_INDEX_URL": ""}, status=2)
@@ -133,9 +135,9 @@ def test_what_a_clusters_modules_and_the_user_site_hold_counts_for_pip_as_for_pl
     for folder, name in ((modules, "filelock"), (own, "numpy")):
         about = folder / f"{name}-1.2.dist-info"
         about.mkdir(parents=True)
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n", "utf-8")
     config = python.parent.parent / "pyvenv.cfg"
-    config.write_text(config.read_text().replace("packages = false", "packages = true"))
+    config.write_text(config.read_text("utf-8").replace("packages = false", "packages = true"), "utf-8")
     environ = {"PYTHONPATH": f"{world.environ['PYTHONPATH']}:{modules}", "PYTHONUSERBASE": str(user)}
 
     world.install("torch", "torchvision", "--installer", "pip", python=python, environ=environ)

@@ -103,7 +103,7 @@ def test_a_lock_has_the_vendor_s_files_and_else_the_user_s(world: World, tmp_pat
 
     world.torchpick("lock", "torch", *machine, "-o", str(file))
 
-    packages = {each["name"]: each for each in toml.read(file.read_text())["packages"]}
+    packages = {each["name"]: each for each in toml.read(file.read_text("utf-8"))["packages"]}
     (wheel,) = packages["torch"]["wheels"]
     assert wheel["url"].startswith(f"https://{NVIDIA}/files/torch-2.14.0")
     assert wheel["hashes"]["sha256"] == sha256(torch.content).hexdigest()

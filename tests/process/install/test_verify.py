@@ -79,7 +79,7 @@ def python(world: World) -> Path:
     found = world.environment("uv")
     (site,) = found.parent.parent.glob("lib/python*/site-packages")
     site.joinpath("torch").mkdir()
-    site.joinpath("torch", "__init__.py").write_text(TORCH)
+    site.joinpath("torch", "__init__.py").write_text(TORCH, "utf-8")
     return found
 
 
