@@ -71,7 +71,7 @@ def chosen(files: Sequence[str], root: Path) -> list[str]:
     found += _LAWS[:2]
     found += [f"tests/{room}" for room in above(rooms, root / _SOURCE)]
     if modules:
-        found += ["tests/test_cases.py", "tests/test_library.py"]
+        found += ["tests/test_commands.py", "tests/test_library.py"]
     return [path for path in dict.fromkeys([*found, *_LAWS]) if (root / path).exists()]
 
 

@@ -76,7 +76,7 @@ def test_the_sdist_can_be_tested(artefacts: tuple[Path, Path]) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
 
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "compat/drivers.json", "scripts/test"} <= names
-    assert "tests/test_cases.py" in names
+    assert "tests/test_commands.py" in names
 
 
 def test_the_installed_wheel_answers(artefacts: tuple[Path, Path], tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from scripts import fast
 
 ROOT = Path(__file__).parents[1]
-LAST = ["tests/test_architecture.py", "tests/test_cases.py"]
+LAST = ["tests/test_architecture.py", "tests/test_commands.py"]
 
 
 def _project(root: Path) -> Path:
@@ -28,7 +28,7 @@ def _project(root: Path) -> Path:
         (root / f"tests/{room}").mkdir(parents=True)
     for name in (
         "tests/test_architecture.py",
-        "tests/test_cases.py",
+        "tests/test_commands.py",
         "tests/knowledge/test_x.py",
         "tests/table/test_y.py",
     ):
@@ -45,7 +45,7 @@ def test_the_changed_room_comes_first_and_then_those_that_import_it(tmp_path: Pa
         "tests/test_architecture.py",
         "tests/decide",
         "tests/install",
-        "tests/test_cases.py",
+        "tests/test_commands.py",
     ]
 
 

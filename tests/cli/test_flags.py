@@ -161,3 +161,14 @@ def test_a_number_outside_its_range_is_refused_with_the_range(
 ) -> None:
     assert main(words) == 2
     assert capsys.readouterr().err.startswith(f"error: {range_}\n")
+
+
+def test_list_all_has_what_this_machine_could_never_take(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["list", "--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
+
+    assert main([*words, "--all"]) == 0
+
+    out, err = capsys.readouterr()
+    for text in ("windows-x86_64", "NO_WHEEL_FOR_PLATFORM", "default", "rocm7.2", "xpu"):
+        assert text in out
+    assert "left out" not in err

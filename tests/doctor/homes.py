@@ -24,12 +24,12 @@ CU126 = "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
 class Home:
     """A virtual environment at `root`; without `python` its interpreter is gone."""
 
-    def __init__(self, root: Path, *, python: bool = True, shared: bool = False) -> None:
+    def __init__(self, root: Path, *, python: bool = True, shared: bool = False, version: str = VERSION) -> None:
         self.root = root
-        self.site = root / "lib" / f"python{VERSION}" / "site-packages"
+        self.site = root / "lib" / f"python{version}" / "site-packages"
         self.site.mkdir(parents=True)
         (root / "bin").mkdir()
-        lines = [f"home = {os.path.dirname(BASE)}", f"version = {VERSION}.0"]
+        lines = [f"home = {os.path.dirname(BASE)}", f"version = {version}.0"]
         lines.append(f"include-system-site-packages = {'true' if shared else 'false'}")
         (root / "pyvenv.cfg").write_text("\n".join(lines) + "\n", "utf-8")
         (root / "bin" / "python").symlink_to(BASE if python else root / "nowhere" / "python")

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
+from torchpick.environment.interpreter import Interpreter
+from torchpick.model.machine import Platform, Python
 
 BASE = os.path.realpath(sys.executable)
 QUESTION = ["-I", "-S", "-c"]
@@ -51,3 +53,37 @@ def _answer(argv: Sequence[str], environ: Mapping[str, str], limit_s: float, **m
 
 def _in_json(text: str) -> bytes:
     return json.dumps(text)[1:-1].encode()
+
+
+MADE_UP = "3.11"
+_EXACT = "3.11.7"
+_PLATFORM = Platform("linux", "x86_64", "2.36", "glibc")
+
+
+def made_up(source: str = "the Python that runs torchpick") -> Interpreter:
+    """The Python that a recorded case is of, whatever runs the tests."""
+    return Interpreter(Python(MADE_UP, executable=sys.executable, source=source, exact=_EXACT), _PLATFORM)
+
+
+def answers(folder: Path, home: str) -> Callable[..., ChildResult]:
+    """What that Python says of itself and of an environment in this folder, or of torchpick's own without a package."""
+
+    def answer(argv: Sequence[str], *_: object, **_more: object) -> ChildResult:
+        is_made_up = Path(argv[0]).is_relative_to(folder)
+        assert is_made_up or argv[0] == sys.executable, f"a recorded case starts nothing: {argv}"
+        assert argv[1:4] == QUESTION, f"a recorded case starts nothing: {argv}"
+        facts: dict[str, object] = {
+            "version": [*map(int, MADE_UP.split("."))], "full_version": _EXACT, "implementation": "cpython",
+            "free_threaded": False, "system": "linux", "cpu": "x86_64", "wide": True, "libc": "glibc 2.36",
+            "soabi": ".cpython-311-x86_64-linux-gnu.so",
+        }  # fmt: skip
+        if argv[5:]:
+            prefix, library = str(Path(argv[0]).parent.parent), f"lib/python{MADE_UP}"
+            packages = [f"{prefix}/{library}/site-packages"] if is_made_up else []
+            facts |= {
+                "prefix": prefix, "stdlib": f"/usr/{library}", "packages": packages,
+                "sites": packages, "base_sites": [], "user": f"{home}/.local/{library}/site-packages",
+            }  # fmt: skip
+        return ChildResult(0, json.dumps(facts).encode() + b"\n", b"")
+
+    return answer

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import torchpick
-from tests.installers.test_cases import page_of
+from tests.commands import wheels_of
 from torchpick.cli import main
 from torchpick.index import pages
 from torchpick.installers import reporting, resolution, run
@@ -70,7 +70,7 @@ def test_one_detection_one_probe_and_each_file_once(
     monkeypatch.setattr(resolution, "resolve", lambda _resolver, job, *_: Resolution({"torch": job.pick.version}))
     monkeypatch.setattr(run, "capture", lambda *_: Heard(0, "", ""))
     monkeypatch.setattr(reporting, "of", lambda *_: ())
-    monkeypatch.setattr(pages, "fetch", page_of)
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: wheels_of(url, f"cp{sys.version_info[0]}{sys.version_info[1]}"))
 
     status = main(["install", "mylib", "--python", str(program), "--installer", "pip", "--dry-run"])
 

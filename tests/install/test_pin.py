@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.install.test_cases import begun
+from tests.commands import begun
 from torchpick.cli import main
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import pin
@@ -20,19 +20,18 @@ CARD = ["--gpu", "sm_61", "--driver", "580.95.05", "--glibc", "2.35"]
 TOLD = "holds a password now, and others can read it"
 PROJECT = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = ["torch"]\n'
 SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"
-pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
 
 
 @pytest.fixture
 def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    return begun({"state": {"pip": "26.3"}}, tmp_path, monkeypatch)
+    return begun({"target": {"pip": "26.3"}}, tmp_path, monkeypatch)
 
 
 def done(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
     status = main([*words, *CARD, "--index-base", MIRROR])
     out, err = capsys.readouterr()
     assert status == 0, err
-    return out, err
+    return out, " ".join(err.split())
 
 
 def mode_of(file: Path) -> int:

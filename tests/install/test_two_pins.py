@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.install.test_cases import begun, snapshot
+from tests.commands import begun, snapshot
 from torchpick.cli import main
 from torchpick.environment import rewrite
 from torchpick.installers import variables
 
-pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
 PIN = ["pin", "--gpu", "sm_61", "--driver", "580.95.05", "--quiet", "--python"]
 OWN = "[install]\nfind-links = https://own.example/links/\n"
 
 
 def test_one_that_starts_in_the_middle_of_the_other_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    marks = begun({"files": {"$TARGET/pip.conf": OWN}}, tmp_path, monkeypatch)
+    marks = begun({"target": {}, "files": {"$TARGET/pip.conf": OWN.split("\n")}}, tmp_path, monkeypatch)
     python = marks["$TARGET"] + "/bin/python"
     before = snapshot(tmp_path)
     ended = []

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import torchpick
+from tests.commands import FLAGS
 from tests.doctor.homes import linking
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.resolver import Resolver
 from tests.fakes.tinywheel import TinyWheel
 from tests.installers.jobs import TARGET
-from tests.installers.test_cases import FLAGS
 from tests.wheels import making
 from torchpick.cli import main
 from torchpick.environment import requirements

@@ -18,8 +18,8 @@ from shlex import split
 from typing import Any, NamedTuple
 
 import torchpick
+from tests.commands import make_target, placed
 from tests.fakes.resolver import Resolver
-from tests.installers.test_cases import place
 from torchpick.cli import main
 from torchpick.errors import NoBuildError, TorchpickError
 from torchpick.index import listing
@@ -99,8 +99,9 @@ class World:
     """An environment with nothing in it but pip, or made by uv, and the stand-ins' knowledge."""
 
     def __init__(self, folder: Path, installer: str) -> None:
-        state = {"pip": "26.0"} if installer == "pip" else {"by_uv": True}
-        self.marks = place(folder, {"state": state, "uv": None if installer == "pip" else {}})
+        target = {"pip": "26.0"} if installer == "pip" else {"by_uv": True}
+        self.marks = placed(folder)
+        make_target({"target": target, "uv": None if installer == "pip" else {}}, self.marks, PYTHON)
         self.folder = folder
         self.python = f"{self.marks['$TARGET']}/bin/python"
         uv = {} if installer == "pip" else {"UV": self.marks["$UV"]}

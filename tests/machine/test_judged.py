@@ -1,6 +1,6 @@
 """What the kernel's facts and the readings of the driver's libraries amount to: `judged.json` has it for each case.
 
-TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be read in the diff.
+See `tests/recorded.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.transcripts import hold
+from tests import recorded
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import nvidia
@@ -100,13 +100,16 @@ CASES = {
 }  # fmt: skip
 
 
-def test_each_case_is_judged_as_it_was() -> None:
+def judged() -> dict[str, object]:
     now = {}
     for name, case in CASES.items():
         world = World("/nowhere", case.environ, "/", "linux")
         how = LookOptions(world, 0.0, Knowledge({}), trust_pci=case.trust_pci)
         now[name] = plain(nvidia.judge(case.facts, case.readings, how))
-    hold(FILE, now)
+    return now
+
+
+test_each_case_is_judged_as_it_was = recorded.table(FILE, judged)
 
 
 def test_what_is_asked_until_no_further_source_could_add_anything() -> None:

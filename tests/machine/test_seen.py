@@ -1,19 +1,20 @@
 """What is seen of whole computers, folders that stand for them, and which of their GPUs count: `seen.json` has it.
 
-TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be read in the diff.
+See `tests/recorded.py`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.transcripts import hold
+from tests import recorded
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
@@ -107,25 +108,29 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need a right on Windows")
-def test_whole_computers_are_seen_as_they_were(tmp_path: Path) -> None:
-    now: dict[str, object] = {}
-    for place, (name, case) in enumerate(CASES.items()):
-        root = tmp_path / str(place)
+def seen() -> dict[str, object]:
+    return {name: looked_at(case) for name, case in CASES.items()}
+
+
+def looked_at(case: Case) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as root:
         for path, text in case.files.items():
-            there = root / path.lstrip("/")
+            there = Path(root, path.lstrip("/"))
             there.parent.mkdir(parents=True, exist_ok=True)
             if text.startswith("-> "):
                 there.symlink_to(f"../../../bus/pci/drivers/{text[3:]}")
             else:
                 there.write_text(text, "utf-8")
-        world = World(str(root), case.environ, str(root), "darwin" if case.platform.os == "macos" else "linux")
+        world = World(root, case.environ, root, "darwin" if case.platform.os == "macos" else "linux")
         how = LookOptions(world, time.monotonic() + 60, Knowledge({}), trust_pci=case.trust_pci)
         usual = KernelFacts()._asdict()
         facts = {fact: value for fact, value in plain(kernel.read(world)).items() if value != plain(usual[fact])}
-        now[name] = {"facts": facts, **plain(computer.look(how, case.platform))}
+        return {"facts": facts, **plain(computer.look(how, case.platform))}
 
-    hold(FILE, now)
+
+test_whole_computers_are_seen_as_they_were = pytest.mark.skipif(
+    os.name == "nt", reason="links need a right on Windows"
+)(recorded.table(FILE, seen))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the separator of paths is another")

@@ -1,7 +1,6 @@
 """What the rules of versions, architectures, drivers, machines and fleets answer: `answered.json` has it, call by call.
 
-Their laws are held elsewhere; this holds the words and the borders. TORCHPICK_TEST_RENEW=1 writes what was changed on
-purpose into the file, to be read in the diff.
+Their laws are held elsewhere; this holds the words and the borders. See `tests/recorded.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests import recorded
 from tests.model.altered import altered
-from tests.transcripts import hold
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import arch, build, fields, fleet, pythons, versions
 from torchpick.model.arch import Arch
@@ -88,7 +87,7 @@ def answer(call: Callable[..., object], *given: object) -> object:
         return f"{type(error).__name__}: {error}"
 
 
-def test_words_are_read_as_they_were() -> None:
+def words() -> dict[str, object]:
     now = {}
     for name, (function, given) in zip(NAMES, WORDS.items(), strict=True):
         for each in given:
@@ -96,7 +95,10 @@ def test_words_are_read_as_they_were() -> None:
             found = answer(function, each)
             now[f"{name}({shown})"] = found
 
-    hold(FILE, now)
+    return now
+
+
+test_words_are_read_as_they_were = recorded.table(FILE, words)
 
 
 DRIVERS = [Driver(version) for version in ("300.1", "390.157", "450.80.02", "470", "525.60.13", "535.183.01", "560",
@@ -115,7 +117,7 @@ CHIPS = tuple(
 )
 
 
-def test_which_driver_carries_what_and_supports_whom() -> None:
+def drivers() -> dict[str, object]:
     table = Knowledge({}).rules.drivers
     now: dict[str, object] = {}
     for driver in DRIVERS:
@@ -152,7 +154,10 @@ def test_which_driver_carries_what_and_supports_whom() -> None:
     now["rocBLAS's lasting gap"] = gap._replace(before=None).covers("9.0")
     now["an override"] = str(GfxOverride((), "10.3.12", works=True, why="").stands_for)
 
-    hold(FILE.with_name("drivers.json"), now)
+    return now
+
+
+test_which_driver_carries_what_and_supports_whom = recorded.table(FILE.with_name("drivers.json"), drivers)
 
 
 GOOD: dict[str, Any] = {
@@ -202,13 +207,16 @@ def read(value: object) -> object:
     return {**plain(machine.to_json()), "in short": machine.in_short, "driver of": machine.driver_os}
 
 
-def test_a_machine_is_read_or_refused_as_it_was() -> None:
+def machines() -> dict[str, object]:
     now = {"as it is": read(GOOD), "nothing": read(None), "a list": read([])}
     for path, value in CHANGES:
         shown = repr(value) if len(repr(value)) <= 60 else f"{len(repr(value))} letters"
         now[f"{path} = {shown}"] = read(altered(GOOD, path, value))
 
-    hold(FILE.with_name("machines.json"), now)
+    return now
+
+
+test_a_machine_is_read_or_refused_as_it_was = recorded.table(FILE.with_name("machines.json"), machines)
 
 
 def gpus(*arches: str, **more: object) -> tuple[Gpu, ...]:
@@ -218,7 +226,7 @@ def gpus(*arches: str, **more: object) -> tuple[Gpu, ...]:
     )
 
 
-def test_a_machine_and_a_fleet_say_what_they_are() -> None:
+def sayings() -> dict[str, object]:
     one = Machine(LINUX, Python("3.14", free_threaded=True), Driver("580"), gpus("sm_61", "sm_61", "gfx1100"))
     board = Machine(
         Platform("linux", "aarch64"), Python("3.10", "pp"), Driver(None, "12.6"), gpus("sm_87"), name="board"
@@ -267,7 +275,10 @@ def test_a_machine_and_a_fleet_say_what_they_are() -> None:
         now[f"hosts {hosts.count}"] = [str(hosts), hosts.brief, plain(hosts.to_json())]
     now["hosts of"] = plain(Hosts.of({"n1": 2, None: 3, "": 1, "n2": 1}))
 
-    hold(FILE.with_name("said.json"), now)
+    return now
+
+
+test_a_machine_and_a_fleet_say_what_they_are = recorded.table(FILE.with_name("said.json"), sayings)
 
 
 BASE = Build(
@@ -279,7 +290,7 @@ BASE = Build(
 VENDOR = VendorIndex("AMD", "https://amd.example/", "--index-url", ("torch",))
 
 
-def test_a_build_says_where_it_lies_and_what_goes_with_it() -> None:
+def builds() -> dict[str, object]:
     builds: Mapping[str, Build] = {
         "cuda": BASE,
         "default": BASE._replace(backend="default", version="2.7.1"),
@@ -309,7 +320,10 @@ def test_a_build_says_where_it_lies_and_what_goes_with_it() -> None:
             "lines": {wish: pip_line(here, each) for wish, each in wishes.items()},
         }  # fmt: skip
 
-    hold(FILE.with_name("builds.json"), {name: plain(each) for name, each in now.items()})
+    return {name: plain(each) for name, each in now.items()}
+
+
+test_a_build_says_where_it_lies_and_what_goes_with_it = recorded.table(FILE.with_name("builds.json"), builds)
 
 
 def test_trouble_and_a_driver_are_said_in_short() -> None:
@@ -356,7 +370,7 @@ TEXTS = (
 )
 
 
-def test_each_value_is_read_or_refused_with_its_path() -> None:
+def values() -> dict[str, object]:
     now: dict[str, object] = {}
     for reader, read_ in READERS.items():
         inside = Fields({"in": VALUES}).object("in")
@@ -373,4 +387,7 @@ def test_each_value_is_read_or_refused_with_its_path() -> None:
     now["a page"] = fields.html({"a": [1, {"b": "<c>"}], "none": None, "url": "https://me:secret@x.example/"})
     now["optional"] = fields.written(Note("A", "b")._replace(text=None), "code", "text", optional=("text",))  # type: ignore[arg-type]
 
-    hold(FILE.with_name("fields.json"), now)
+    return now
+
+
+test_each_value_is_read_or_refused_with_its_path = recorded.table(FILE.with_name("fields.json"), values)

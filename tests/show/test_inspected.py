@@ -1,13 +1,13 @@
 """What `inspect` shows of each kind of reading, as a page and as JSON: `inspected.json` has it word for word.
 
-TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be read in the diff.
+See `tests/recorded.py`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.transcripts import hold
+from tests import recorded
 from tests.wheels.test_verdict import JUDGES, READINGS
 from torchpick.cli import inspected
 from torchpick.model.fields import plain
@@ -38,7 +38,7 @@ SHOWN: dict[str, Reading] = {
 GPUS = ("sm_61", "sm_75", "sm_120 behind CUDA 13.2", "gfx1100", "refused by its driver")
 
 
-def test_each_kind_of_reading_is_shown_as_it_was() -> None:
+def shown() -> dict[str, object]:
     now: dict[str, object] = {}
     for name, reading in SHOWN.items():
         verdicts = [of_reading(reading, JUDGES[gpu]) for gpu in GPUS]
@@ -49,4 +49,7 @@ def test_each_kind_of_reading_is_shown_as_it_was() -> None:
             "verdict without a GPU": inspected.facts(reading, [])["verdict"],
         }
         now[name] = pages
-    hold(FILE, now)
+    return now
+
+
+test_each_kind_of_reading_is_shown_as_it_was = recorded.table(FILE, shown)

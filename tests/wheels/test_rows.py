@@ -1,6 +1,6 @@
 """What is made of wheels and of pages as rows of the table: `rows.json` has it for each kind of them.
 
-TORCHPICK_TEST_RENEW=1 writes what was changed on purpose into the file, to be read in the diff.
+See `tests/recorded.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.transcripts import hold
+from tests import recorded
 from tests.wheels import making
 from torchpick.errors import TorchpickError
 from torchpick.index import listing
@@ -155,7 +155,7 @@ READ = Reading(
 )  # fmt: skip
 
 
-def test_wheels_and_pages_become_the_rows_they_became() -> None:
+def rows() -> dict[str, object]:
     now: dict[str, object] = {}
     for name, (line, rule) in LINES.items():
         now[f"a wheel: {name}"] = packaged.version(LINE | line, rule, AROUND)
@@ -177,7 +177,11 @@ def test_wheels_and_pages_become_the_rows_they_became() -> None:
     }.items():  # fmt: skip
         now[f"a wheel that was read: {name}"] = in_words(refresh.measured_row(unhashed, reading, ROW))
 
-    hold(FILE, plain(now))
+    named: dict[str, object] = plain(now)
+    return named
+
+
+test_wheels_and_pages_become_the_rows_they_became = recorded.table(FILE, rows)
 
 
 def test_a_released_wheel_never_changes() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transcripts import hold
+from tests import recorded
 from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import is_unified
@@ -283,13 +283,15 @@ def in_words(found: Reading, verdict: ReadingVerdict) -> dict[str, object]:
     return {**words, **{name: value for name, value in more.items() if value}}
 
 
-def test_each_kind_of_reading_is_judged_for_each_kind_of_gpu_as_it_was() -> None:
-    """`verdicts.json` has the verdicts; TORCHPICK_TEST_RENEW=1 writes those that were changed on purpose."""
+def verdicts() -> dict[str, object]:
+    """Of each kind of reading for each kind of GPU: `verdicts.json` has them."""
     cudas: dict[str, str | None] = {"": None, ", torch for CUDA 12.9": "12.9", ", torch for CUDA 11.7": "11.7"}
-    now = {
+    return {
         f"{name}: {gpu}{more}": in_words(found, of_reading(found, judge, cuda))
         for name, found in READINGS.items()
         for gpu, judge in JUDGES.items()
         for more, cuda in (cudas if name == "a library per CUDA" else {"": None}).items()
     }
-    hold(VERDICTS, now)
+
+
+test_each_kind_of_reading_is_judged_for_each_kind_of_gpu_as_it_was = recorded.table(VERDICTS, verdicts)
