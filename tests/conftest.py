@@ -13,7 +13,8 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
-from tests import hostile, skips, tables, transcripts, usersettings
+from tests import hostile, skips, tables, usersettings
+from tests.fakes import pythons
 from torchpick.environment import interpreter, settingsfiles
 from torchpick.knowledge import locations
 from torchpick.machine import computer
@@ -142,8 +143,8 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Torchpick runs in the Python and on the system of the transcripts, whatever runs the tests."""
-    monkeypatch.setattr(interpreter, "own", transcripts.our_python)
+    """Torchpick runs in the Python and on the system of the recorded answers, whatever runs the tests."""
+    monkeypatch.setattr(interpreter, "own", pythons.made_up)
 
 
 @pytest.fixture
