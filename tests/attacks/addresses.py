@@ -141,6 +141,7 @@ def _hashes_and_ends() -> Iterator[HostileAddress]:
         "hash that is none": f"#sha256={'z' * 64}",
         "empty hash": "#sha256=",
         "another hash": "#sha512=SHA512",
+        "a hash of pip's alone": f"#sha1={hashlib.sha1(RIGHT.content, usedforsecurity=False).hexdigest()}",
         "two hashes": f"#sha256=SHA256&sha256={hashlib.sha256(SWAPPED.content).hexdigest()}",
     }
     for name, tail in tails.items():

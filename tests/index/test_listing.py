@@ -147,6 +147,14 @@ def test_a_hash_of_another_kind_is_passed_on_and_a_sha256_wins() -> None:
     assert refused([{"filename": FILE, "url": FILE, "hashes": hashes}])[0] == [f"{BASE}{FILE}#{md5}"]
 
 
+def test_a_hash_that_uv_does_not_check_behind_an_address_is_no_hash() -> None:
+    for hashed in (f"sha1={'a' * 40}", f"sha224={'a' * 56}"):
+        links, said = refused(f"<a href='{FILE}#{hashed}'>x</a>")
+        assert (links, len(said)) == ([], 1)
+        assert "which uv does not check" in said[0]
+        assert refused(f"<a href='{FILE}#{hashed}&md5={'b' * 32}'>x</a>")[0] == [f"{BASE}{FILE}#md5={'b' * 32}"]
+
+
 def test_a_password_in_a_refused_address_is_not_shown() -> None:
     _, said = refused(f'<a href="https://me:hunter22@h.example/{FILE} #x">x</a>')
 

@@ -23,6 +23,7 @@ from torchpick.model.redaction import redacted
 MOST_BYTES = 16 << 20
 _HASH = re.compile(r"sha256[=:]([0-9a-f]{64})")
 _HEX = re.compile(r"[0-9a-f]*")
+_UNCHECKED_BY_UV = ("sha224", "sha1")  # uv 0.13.9 takes a file by its address without a look at these
 _HASHES = re.compile(r"(sha512|sha384|sha256|sha224|sha1|md5)[=:]([^&#]*)")
 # The hashes that pip checks behind an address, the best first, and how many digits each has.
 _DIGITS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
@@ -120,7 +121,10 @@ def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None
         found.setdefault(kind, digest)
     if "sha256" in found:
         return found["sha256"], None
-    return None, next((f"{kind}={found[kind]}" for kind in _DIGITS if kind in found), None)
+    other = next((f"{kind}={found[kind]}" for kind in _DIGITS if kind in found and kind not in _UNCHECKED_BY_UV), None)
+    if found and other is None:
+        raise ValueError(f"its only hash is a {next(iter(found))}, which uv does not check")
+    return None, other
 
 
 def _shown(href: str) -> str:
