@@ -99,4 +99,4 @@ def opened(
 
 builtins.__import__ = imported
 builtins.open = opened
-vars(io).update(open=opened, text_encoding=text_encoding)
+io.__dict__.update(open=opened, text_encoding=text_encoding)
