@@ -23,8 +23,9 @@ from scripts.mutation import mapping
 _BEGIN_S = 24  # the last of them ends within half a minute
 _UNTIL = "TORCHPICK_TEST_UNTIL"
 _SOURCE = "src/torchpick"
-# What is neither a room nor a test, and what holds it. Pages are held by the words in them too.
+# What is held elsewhere than in its own room, or is neither a room nor a test. Pages are held by the words in them too.
 _ELSEWHERE = {
+    "src/torchpick/cli": ["tests/install/test_commands.py"],
     "compat": ["tests/table", "tests/knowledge"],
     "evidence": ["tests/table"],
     "scripts/table": ["tests/table"],
@@ -61,13 +62,13 @@ def chosen(files: Sequence[str], root: Path) -> list[str]:
     found = [path.as_posix() for path in paths if path.parts[0] == "tests" and path.name.startswith("test_")]
     # A helper's folder; what stands beside all of them is everybody's.
     found += [path.parent.as_posix() for path in paths if path.parts[0] == "tests" and len(path.parts) > 2]
-    found += [f"tests/{room}" for room in sorted(rooms)]
     found += [
         tests
         for where, held in _ELSEWHERE.items()
         if any(path.is_relative_to(where) for path in paths)
         for tests in held
     ]
+    found += [f"tests/{room}" for room in sorted(rooms)]
     found += _LAWS[:2]
     found += [f"tests/{room}" for room in above(rooms, root / _SOURCE)]
     if modules:

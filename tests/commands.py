@@ -51,7 +51,7 @@ FLAGS = ["torch-backend", "no-sources", "no-sources-package", "exclude-newer-pac
 KEPT = ("error", "install", "files", "pinned", "environ", "lock", "report")
 TAG = f"cp{pythons.MADE_UP.replace('.', '')}"
 _USUAL = {
-    "HOME": "$HOME", "PATH": "/nowhere", "COLUMNS": "120", "TORCHPICK_CACHE_DIR": "$CACHE", "TORCHPICK_SHELL": "bash",
+    "HOME": "$HOME", "PATH": "/nowhere", "TORCHPICK_CACHE_DIR": "$CACHE", "TORCHPICK_SHELL": "bash",
 }  # fmt: skip
 _FOLDERS = ("here", "home", "target", "cache")
 
@@ -90,7 +90,9 @@ def begun(question: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyP
         lines = (each if isinstance(each, str) else json.dumps(each) for each in content)
         path.write_text(filled("\n".join(lines), marks), encoding="utf-8", newline="")
     monkeypatch.chdir(marks["$HERE"])
-    for name, value in {**_USUAL, **question.get("env", {})}.items():
+    # Where paths are printed, lines are not broken: paths differ in length.
+    width = {} if "target" in question else {"COLUMNS": "120"}
+    for name, value in {**_USUAL, **width, **question.get("env", {})}.items():
         monkeypatch.setenv(name, filled(value, marks))
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(question.get("stdin", "").encode())))
     monkeypatch.setattr(interpreter, "own", pythons.made_up)

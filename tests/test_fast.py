@@ -57,6 +57,12 @@ def test_a_changed_test_comes_before_all_and_a_helper_brings_its_folder(tmp_path
     assert found == ["tests/knowledge/test_x.py", "tests/knowledge", "tests/decide", "tests/cluster", *LAST]
 
 
+def test_a_command_is_held_by_whole_runs_of_install_too() -> None:
+    found = fast.chosen(["src/torchpick/cli/installed.py"], ROOT)
+
+    assert found[:2] == ["tests/install/test_commands.py", "tests/cli"]
+
+
 def test_the_table_is_held_by_its_own_tests(tmp_path: Path) -> None:
     found = fast.chosen(["compat/torch-2.15.1.json"], _project(tmp_path))
 
