@@ -124,18 +124,20 @@ def make_target(question: Mapping[str, Any], marks: Mapping[str, str], python: s
         (target / ("condabin" if state["conda"] == "base" else "share")).mkdir()
     else:
         home = f"home = {Path(sys.base_prefix) / 'bin'}\nversion = {version}.0\n"
-        (target / "pyvenv.cfg").write_text(home + ("uv = 0.13.8\n" if state.get("by_uv") else ""))
+        (target / "pyvenv.cfg").write_text(home + ("uv = 0.13.8\n" if state.get("by_uv") else ""), "utf-8")
     installed = {**state.get("installed", {}), **({"pip": state["pip"]} if state.get("pip") else {})}
     for name, release in installed.items():
         (site / f"{name}-{release}.dist-info").mkdir()
     if "cuda" in state:
         (site / "torch").mkdir()
-        (site / "torch" / "version.py").write_text(f"__version__ = 'x'\ncuda: Optional[str] = {state['cuda']!r}\n")
+        (site / "torch" / "version.py").write_text(
+            f"__version__ = 'x'\ncuda: Optional[str] = {state['cuda']!r}\n", "utf-8"
+        )
     known = question.get("uv", {})
     if known is not None:
         uv = Path(marks["$UV"])
         uv.parent.mkdir()
-        uv.write_text(" ".join(known.get("flags", FLAGS)))
+        uv.write_text(" ".join(known.get("flags", FLAGS)), "utf-8")
         uv.chmod(0o755)
 
 
@@ -303,7 +305,7 @@ def wheels_of(url: str, tag: str) -> tuple[Link, ...]:
 def _names_of(url: str, *tags: str) -> Iterator[str]:
     backend, project = url.rstrip("/").split("/")[-2:]
     flat = "whl" not in url
-    pairs = json.loads((tables.FROZEN / "companions.json").read_text())["pairs"]
+    pairs = json.loads((tables.FROZEN / "companions.json").read_text("utf-8"))["pairs"]
     for tag in tags:
         for name in ["torch", "torchvision", "torchaudio"] if flat else [project]:
             for version in sorted({pair.get(name) for pair in pairs} - {None}) or ["3.6.0", "3.7.0", "3.8.0"]:

@@ -37,9 +37,9 @@ TABLE = {"a": {"answer": 1}, "gone": {"answer": 0}}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "test_it.py").write_text(TEST)
-    (tmp_path / "cases.json").write_text(recorded.written(CASES))
-    (tmp_path / "table.json").write_text(recorded.written(TABLE))
+    (tmp_path / "test_it.py").write_text(TEST, "utf-8")
+    (tmp_path / "cases.json").write_text(recorded.written(CASES), "utf-8")
+    (tmp_path / "table.json").write_text(recorded.written(TABLE), "utf-8")
     return tmp_path
 
 
@@ -59,7 +59,7 @@ def test_a_failure_shows_what_changed_and_the_command_that_renews_it(folder: Pat
     assert "where that is meant: scripts/test --renew 'test_it.py::test_sum[wrong]'" in done.stdout
     assert "Traceback" not in done.stdout
     assert "1 failed" in done.stdout
-    assert json.loads((folder / "cases.json").read_text()) == CASES
+    assert json.loads((folder / "cases.json").read_text("utf-8")) == CASES
 
 
 @pytest.mark.process
@@ -69,12 +69,12 @@ def test_a_renewal_is_green_and_writes_only_what_changed(folder: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert "renewed 2 in cases.json" in done.stdout
     answered = {"sum": 5, "lines": ["one", "two"]}
-    assert json.loads((folder / "cases.json").read_text()) == {
+    assert json.loads((folder / "cases.json").read_text("utf-8")) == {
         "right": CASES["right"],
         "wrong": {"numbers": [2, 2], "answer": {**SUM, "sum": 4}},
         "not yet answered": {"numbers": [5], "answer": answered},
     }
-    assert json.loads((folder / "table.json").read_text()) == {"a": {"answer": 1}, "new": {"answer": [2]}}
+    assert json.loads((folder / "table.json").read_text("utf-8")) == {"a": {"answer": 1}, "new": {"answer": [2]}}
     times = [file.stat().st_mtime_ns for file in folder.glob("*.json")]
     assert ran(folder, "--renew").returncode == ran(folder).returncode == 0
     assert [file.stat().st_mtime_ns for file in folder.glob("*.json")] == times
@@ -85,7 +85,7 @@ def test_an_answer_that_is_missing_or_that_nobody_asks_for_is_red(folder: Path) 
     done = ran(folder, "-k", "word")
 
     assert "not recorded in table.json: new" in done.stdout
-    (folder / "test_it.py").write_text(TEST.replace(', "new": [2]', ""))
+    (folder / "test_it.py").write_text(TEST.replace(', "new": [2]', ""), "utf-8")
     assert "nobody asks this any more, and table.json has it" in ran(folder, "-k", "gone").stdout
 
 

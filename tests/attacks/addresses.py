@@ -267,7 +267,7 @@ class Playground:
             command = [*ours, "run", *told, *self._front(installer, ["install", "torch==2.10.0+cpu", "--no-deps"])]
             # A second index, beside which torch is named by its very file.
             limits, beside = self.folder / "limits.txt", f"http://{self.mirror.host}/beside/simple"
-            limits.write_text("torch==2.10.0\n")
+            limits.write_text("torch==2.10.0\n", "utf-8")
             more = {"PIP_CONSTRAINT": str(limits), "UV_CONSTRAINT": str(limits)}
             more |= {"PIP_EXTRA_INDEX_URL": beside, "UV_INDEX": beside}
             self._run([*ours, "env", *told], cache, more)
@@ -308,15 +308,15 @@ class Playground:
         self.mirror.wheel = (RIGHT if attack.is_good else SWAPPED).content
         files = {"cpu": {RIGHT.filename: self._filled(attack.text)}} if attack.kind == "table" else {}
         table = Path(self.environ["TORCHPICK_COMPAT_DIR"]) / "files.json"
-        table.write_text(json.dumps({"schema": 1, "files": files}))
+        table.write_text(json.dumps({"schema": 1, "files": files}), "utf-8")
 
     def _poison(self, cache: Path, url: str) -> None:
         """Put the address into what an earlier run wrote of the page."""
         for record in cache.rglob("record-*.json"):
-            read_at, rows = json.loads(record.read_text())
+            read_at, rows = json.loads(record.read_text("utf-8"))
             for row in rows or ():
                 row[2:4] = [url, SHA256]
-            record.write_text(json.dumps([read_at, rows]))
+            record.write_text(json.dumps([read_at, rows]), "utf-8")
 
     def _run(
         self, command: list[str], cache: Path | None, more: Mapping[str, str] = {}

@@ -240,8 +240,8 @@ def test_a_record_with_what_no_page_can_have_said_is_not_believed(
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
     first = files.listed(session, session.pick()).files
     for kept in tmp_path.rglob("record-*"):
-        read_at, [row] = json.loads(kept.read_text())
-        kept.write_text(json.dumps([read_at, [[*row[:column], value, *row[column + 1 :]]]]))
+        read_at, [row] = json.loads(kept.read_text("utf-8"))
+        kept.write_text(json.dumps([read_at, [[*row[:column], value, *row[column + 1 :]]]]), "utf-8")
 
     assert files.listed(session, session.pick()).files == first
 

@@ -50,7 +50,7 @@ def test_an_address_that_would_end_early_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "packages").mkdir()
     for place in ({"url": "https://h.example/a b"}, {"url": "https://h.example", "wheels": [[*"12345", "/a.whl\n#x"]]}):
         row = {"schema": 1, "name": "app", "versions": [], "elsewhere": [{"text": "x", **place}]}
-        (tmp_path / "packages" / "app.json").write_text(json.dumps(row))
+        (tmp_path / "packages" / "app.json").write_text(json.dumps(row), "utf-8")
         known = KnownPackages({"TORCHPICK_COMPAT_DIR": str(tmp_path)}, "linux-x86_64")
 
         with pytest.raises(CompatError, match=r"app\.json: is damaged"):
