@@ -31,8 +31,8 @@ def run(words: list[str]) -> subprocess.CompletedProcess[str]:
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="the made-up Windows is for other systems")
 @pytest.mark.parametrize("arguments", sorted(set[str]().union(*map(windows_arguments, WORKFLOWS))))
-def test_windows_collects_every_module_and_answers_the_command_lines_of_the_cases(arguments: str) -> None:
-    words = ["-p", "tests.fakes.windows", *shlex.split(arguments), "-n", "0", "-q", "-k", "test_cases.py"]
+def test_windows_collects_every_module_and_answers_the_recorded_command_lines(arguments: str) -> None:
+    words = ["-p", "tests.fakes.windows", *shlex.split(arguments), "-n", "0", "-q", "-k", "test_commands.py"]
 
     done = run([sys.executable, "-m", "pytest", *words])
 
