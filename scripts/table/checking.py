@@ -7,7 +7,16 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scripts.table import build_format, fact_format, gpu_format, package_format, strict_rules, vendors
+from scripts.table import (
+    build_format,
+    fact_format,
+    gpu_format,
+    package_format,
+    shared_files,
+    strict_rules,
+    torch_requires,
+    vendors,
+)
 from scripts.table.forms import CAPABILITY, holds, matching, one_of, only
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
@@ -169,6 +178,8 @@ FILES: dict[str, Callable[[Fields], None]] = {
     "kinds.json": gpu_format.kinds,
     "libraries.json": fact_format.libraries,
     "never.json": build_format.never,
+    "requires.json": torch_requires.check,
+    "shared-files.json": shared_files.check,
     "vendors.json": vendors.check,
     "words.json": fact_format.words,
 }

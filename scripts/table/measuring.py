@@ -18,13 +18,13 @@ from pathlib import Path
 
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, wheelnames
+from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.fields import plain
 from torchpick.model.versions import release_key
 from torchpick.wheels import refresh, wheel
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import Reading
 from torchpick.wheels.wheel import WheelFacts

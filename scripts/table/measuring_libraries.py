@@ -19,6 +19,7 @@ from scripts.table import layout
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, wheelnames
+from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
@@ -27,7 +28,6 @@ from torchpick.model.fields import Fields
 from torchpick.model.verdict import JIT, RUNS
 from torchpick.model.versions import numbers
 from torchpick.wheels import judging, librarycode
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.judging import Judge
 from torchpick.wheels.librarycode import Library, texts
 

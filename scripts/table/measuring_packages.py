@@ -20,15 +20,14 @@ from scripts.table.measuring import index_url
 from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, wheelnames
+from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import librarycode, packaged, sections
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.packaged import SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
-from torchpick.wheels.wheel import metadata_of
 
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
 # Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.

@@ -6,7 +6,7 @@ from scripts.table.forms import only
 from scripts.table.strict_rows import read_arches
 from torchpick.model.build import Evidence
 from torchpick.model.fields import Fields, ShapeError, read
-from torchpick.model.package import OtherIndex, Package, PackageFacts, WheelRule
+from torchpick.model.package import OtherIndex, Package, PackageFacts, Stage, WheelRule
 from torchpick.model.versions import parsed
 
 
@@ -28,8 +28,11 @@ def _place(row: Fields) -> OtherIndex:
         raise row.fail("cuda", "must hold CUDA majors")
     wheels = tuple(row.items("wheels")) if row.has("wheels") else ()
     for wheel in wheels:
-        if not isinstance(wheel, list) or {type(part) for part in wheel} != {str} or len(wheel) not in (5, 6):
-            raise row.fail("wheels", "must hold version, platform, requirements, backends, Pythons, and may its file")
+        if not isinstance(wheel, list) or {type(part) for part in wheel} != {str} or len(wheel) not in (5, 6, 7):
+            raise row.fail(
+                "wheels", "must hold version, platform, requirements, backends, Pythons; file, architectures"
+            )
+        read_arches(tuple("".join(wheel[6:]).split()), row.at("wheels"))
     return read(OtherIndex, row, most=None, cuda=majors, wheels=wheels)
 
 
@@ -53,7 +56,13 @@ def _version(row: Fields, name: str) -> Package:
             parsed(text)
         except ValueError as error:
             raise ShapeError(row.at("requires"), f"must hold requirements: {text!r}") from error
-    return read(Package, row, most=None, strict=True, name=name, place="", code=None, evidence=Evidence(kind, ref))
+    rare = {key: row.flag(key) if row.has(key) else False for key in ("minor_fallback", "optional")}
+    jit = row.text("jit") if row.has("jit") else None
+    if jit:
+        read_arches((jit,), row.at("jit"))
+    read_whole = {"stage": Stage.READ, "undescribed": "", "guessed": False}
+    known = {"name": name, "place": "", "code": None, "evidence": Evidence(kind, ref), "jit": jit, **rare, **read_whole}
+    return read(Package, row, most=None, strict=True, **known)
 
 
 def _code(row: Fields) -> None:

@@ -41,6 +41,10 @@ class Rule(NamedTuple):
     wheel_host: bool = False  # whether the wheel host has builds of it too
     extras: bool = False  # whether the requirements of its extras are kept
     beyond: tuple[Beyond, ...] = ()
+    minor_fallback: str | None = None  # the versions that load a library of another CUDA of torch's major
+    optional: bool = False  # whether it goes on without any of its libraries
+    jit: Mapping[str, str] = {}  # specifier → the oldest GPU for which it compiles its kernels at run time
+    cuda_extras: Mapping[str, str] = {}  # extra → the CUDA major that it chooses, where its name does not say it
     places: tuple[OtherIndex, ...] = ()
     rivals: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -75,13 +79,30 @@ _CODEC = (
     (">=0.6,<0.8", "torch==2.8.*"),
     (">=0.3,<0.6", "torch==2.7.*"),
 )
-_JAX = ("libcudart.so.{}", "libcublas.so.{}", "libcudnn.so.9")
-# A page's name is no proof that there is one: none was seen for torch 2.14 and 2.15.
-_PYG = OtherIndex(
-    "https://data.pyg.org/whl",
-    "{version}+ptXYcuNNN, on the page of torch's release and CUDA where there is one, such as torch-2.13.0+cu130.html",
+# Its C++ is that of one torch: 1.9.0 needs c10::report_overflow, which libc10 of 2.14 has and that of 2.15.0 has not.
+_FBGEMM = (
+    "compatibility table of fbgemm_gpu/docs/src/general/Releases.rst (pytorch/FBGEMM@71d6f8b2); 1.7 to 1.9, which it "
+    "has not yet, by the order of the releases and the c10 symbols that their libraries need: libc10 and libc10_cuda "
+    "of 2.14 alone export all of 1.9.0's, of 2.13.0 alone all of 1.8.0's, of 2.11 and 2.12 all of 1.7.0's"
 )
-
+_FBGEMM_TORCH = (
+    ("1.9.*", "2.14.*"),
+    ("1.8.*", "2.13.*"),
+    ("1.7.*", "2.12.*"),
+    ("1.6.*", "2.11.*"),
+    ("1.5.*", "2.10.*"),
+    ("1.4.*", "2.9.*"),
+    ("1.3.*", "2.8.*"),
+    ("1.2.*", "2.7.*"),
+    ("1.1.*", "2.6.*"),
+    ("1.0.*", "2.5.*"),
+    ("0.8.*", "2.4.*"),
+    ("0.7.*", "2.3.*"),
+    ("0.6.*", "2.2.*"),
+    ("0.5.*", "2.1.*"),
+    ("0.4.*", "2.0.*"),
+)
+_JAX = ("libcudart.so.{}", "libcublas.so.{}", "libcudnn.so.9")
 # What the setup.py of mamba-ssm and that of causal-conv1d compile for.
 _STATE_SPACES = ("sm_75", "sm_80", "sm_87", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 _OWN_RELEASES = (
@@ -128,13 +149,19 @@ RULES: dict[str, Rule] = {
         rivals=("sglang-kernel",),
         places=(OtherIndex("https://docs.sglang.io/whl/{cu}", "{version}+cuNNN"),),
     ),
+    # README: "SM75 (Turing) and later".
     "flashinfer-python": Rule(
-        main="", extras=True, places=(OtherIndex("https://flashinfer.ai/whl/{cu}", "flashinfer-jit-cache"),)
+        main="",
+        extras=True,
+        jit={"": "sm_75"},
+        places=(OtherIndex("https://flashinfer.ai/whl/{cu}", "flashinfer-jit-cache"),),
     ),
     # Up to 0.0.22 it pins torch 2.0.1 and older, whose own wheels are for CUDA 11.
     "xformers": Rule(main=r"xformers/_C\.(so|pyd)", links_torch=True, wheel_host=True, cuda={"<0.0.22.post1": "11"}),
-    "bitsandbytes": Rule(per_cuda=True),
-    "torchao": Rule(main="", links_torch=True, wheel_host=True),
+    # bitsandbytes/cextension.py of 0.50.2, get_cuda_bnb_library_path; 0.49.2 takes the exact CUDA alone.
+    "bitsandbytes": Rule(per_cuda=True, minor_fallback=">=0.50"),
+    # torchao/__init__.py of 0.9.0 and 0.18.0 loads its libraries in a `try`: what fails is a line in the log.
+    "torchao": Rule(main="", links_torch=True, wheel_host=True, optional=True),
     "torchcodec": Rule(
         main=r".*/libtorchcodec_core\d\.(so|dll)",
         links_torch=True,
@@ -175,7 +202,7 @@ RULES: dict[str, Rule] = {
     "onnxruntime-gpu": Rule(
         main=r".*/(lib)?onnxruntime_providers_cuda\.(so|dll)", links_torch=False, extras=True, rivals=("onnxruntime",)
     ),
-    "jax": Rule(main="", extras=True),
+    "jax": Rule(main="", extras=True, cuda_extras={"cuda": "12"}),
     "jax-cuda12-plugin": _jax("12"),
     "jax-cuda12-pjrt": Rule(cuda={"": "12"}, links_torch=False),
     "jax-cuda13-plugin": _jax("13"),
@@ -190,9 +217,20 @@ RULES: dict[str, Rule] = {
         dlopens={"": ("libcudart.so.12", "libcublas.so.12", "libcudnn.so.9")},
         preloads=True,
         extras=True,
+        cuda_extras={"and-cuda": "12"},
     ),
     "faiss-gpu": Rule(main=r".*libfaiss[^/]*\.so", links_torch=False, cuda={"": "12"}, rivals=("faiss-gpu-cu12",)),
     "faiss-gpu-cu12": Rule(main=r".*libfaiss[^/]*\.so", links_torch=False, cuda={"": "12"}, rivals=("faiss-gpu",)),
+    # README: "for Hopper and Blackwell GPUs". flash_attn/cute/interface.py of 4.0.0b36 lets 8.x through the forward
+    # pass, and not through the backward pass.
+    "flash-attn-4": Rule(main="", jit={"": "sm_90"}),
+    "nvidia-cutlass-dsl": Rule(main="", jit={"": ""}, links_torch=False),
+    # README: "all NVIDIA GPUs from SM75+ (Turing architecture)".
+    "humming-kernels": Rule(main="", jit={"": "sm_75"}),
+    # README of DeepGEMM: for sm_90 and sm_100.
+    "sgl-deep-gemm": Rule(main="", links_torch=True, jit={"": "sm_90"}),
+    "sgl-flash-mla": Rule(main="", links_torch=True),
+    "sgl-deep-ep": Rule(main=r"deep_ep(/_C|_cpp)\..*\.so", links_torch=True),
     "xgboost": Rule(
         cuda={">=3.4": "13", "<3.4": "12"}, dlopens={"": ("libnccl.so.2",)}, preloads=True, links_torch=False
     ),
@@ -206,10 +244,15 @@ RULES: dict[str, Rule] = {
     "spconv-cu126": Rule(cuda={"": "12.6"}, links_torch=False),
     "spconv": Rule(main="", advice="plain spconv is the CPU build: name spconv-cu126"),
     "open3d": Rule(main=r".*libOpen3D\.so.*", links_torch=False, cuda={"": "12"}),
-    "gsplat": Rule(main="", places=(OtherIndex("https://docs.gsplat.studio/whl", "up to pt24cu124"),)),
-    "nerfacc": Rule(main=""),
+    "gsplat": Rule(main="", jit={"": ""}, places=(OtherIndex("https://docs.gsplat.studio/whl", "up to pt24cu124"),)),
+    "nerfacc": Rule(main="", jit={"": ""}),
     "lmdeploy": Rule(main=r".*/_turbomind[^/]*\.so", links_torch=False, cuda={"": "12"}),
-    "fbgemm-gpu": Rule(main=r".*fbgemm_gpu_py\.so", links_torch=True, wheel_host=True),
+    "fbgemm-gpu": Rule(
+        main=r".*fbgemm_gpu_py\.so",
+        links_torch=True,
+        wheel_host=True,
+        beyond=tuple(Beyond(f"=={versions}", f"torch=={torch}", _FBGEMM) for versions, torch in _FBGEMM_TORCH),
+    ),
     "timm": Rule(main=""),
     "speechbrain": Rule(main=""),
     "accelerate": Rule(main=""),
@@ -262,16 +305,20 @@ RULES: dict[str, Rule] = {
         source_only="the default index has its source alone (a wheel of 2020 aside: never ask for wheels only); its "
         "operators are compiled at first use",
     ),
+    # From torch 2.13 on data.pyg.org has pyg-lib alone (a project that looked, id 65984994240).
     "torch-scatter": Rule(
         links_torch=True,
         sources=(Source("2.1.2", (), ("torch",), "its source archive"),),
-        places=(_PYG,),
         source_only="the default index has its source alone",
     ),
     "torch-sparse": Rule(
         links_torch=True,
         sources=(Source("0.6.18", (), ("torch",), "its source archive"),),
-        places=(_PYG,),
+        source_only="the default index has its source alone",
+    ),
+    "torch-cluster": Rule(
+        links_torch=True,
+        sources=(Source("1.6.3", (), ("torch",), "its source archive"),),
         source_only="the default index has its source alone",
     ),
     "pyg-lib": Rule(refused="is not on the default index: its wheels lie at https://data.pyg.org/whl"),

@@ -17,6 +17,7 @@ from pathlib import Path
 from scripts.table import forms, layout
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
+from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
@@ -25,8 +26,6 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.fields import Fields
 from torchpick.model.machine import Platform
 from torchpick.model.versions import release_key
-from torchpick.wheels import wheel
-from torchpick.wheels.archive import Archive
 
 EVIDENCE = Path(__file__).parents[2] / "evidence" / "companions.json"
 # The oldest version of each that belongs to a torch of the table (1.7.0), or says something of torch at all.
@@ -135,7 +134,7 @@ def required(links: Sequence[Link], index: UserIndex, client: Client) -> str | N
     if text is None:
         source = RemoteSource(links[0].url, client)
         try:
-            text = wheel.metadata_of(Archive(source)) or ""
+            text = metadata_of(Archive(source)) or ""
         finally:
             source.close()
     return torch_of(HeaderParser().parsestr(text).get_all("Requires-Dist", ()))

@@ -16,13 +16,13 @@ from pathlib import Path
 from scripts.table import forms, layout
 from torchpick.errors import TorchpickError
 from torchpick.index import pages
+from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.model.build import WHEEL_HOST, Build, backend_order
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import release_key
 from torchpick.wheels import listed, refresh, wheel
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.listed import ListedBuild
 
 _COMPAT = Path(__file__).parents[2] / "compat"

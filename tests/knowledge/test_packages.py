@@ -95,5 +95,5 @@ def test_a_session_has_the_packages_of_each_platform_once() -> None:
     session = Session(Request(), {})
     linux, windows = (Machine(Platform(os, "x86_64"), Python("3.12")) for os in ("linux", "windows"))
 
-    assert session.packages(linux) is session.packages(linux)
-    assert session.packages(windows) is not session.packages(linux)
+    assert session.catalog(linux) is session.catalog(linux)
+    assert session.catalog(windows) is not session.catalog(linux)

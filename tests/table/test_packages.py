@@ -15,6 +15,7 @@ from torchpick.decide import stacknotes
 from torchpick.errors import CompatError
 from torchpick.knowledge import packages as known
 from torchpick.knowledge.compat import Knowledge
+from torchpick.model.versions import parsed
 
 COMPAT = Path(__file__).parents[2] / "compat"
 FILES = sorted((COMPAT / "packages").glob("*.json"))
@@ -80,18 +81,33 @@ def test_what_links_cuda_says_so_or_links_nothing_of_it() -> None:
 
 def test_an_unread_version_gets_only_what_both_neighbours_have(built: dict[str, dict[str, object]]) -> None:
     rows = {row["version"]: row for row in built["vllm"]["versions"]}  # type: ignore[attr-defined]
-    unread = {arch for library in rows["0.9.2"]["code"] if library["main"] for arch in library["arches"].split()}
+    unread = {arch for library in rows["0.10.1.1"]["code"] if library["main"] for arch in library["arches"].split()}
 
-    assert rows["0.9.2"]["evidence"]["kind"] == "declared"
-    assert {"sm_70", "sm_90"} <= unread
-    assert not {"sm_100", "sm_120"} & unread  # 0.10.0 has them, 0.8.5.post1 has not
+    assert rows["0.10.1.1"]["evidence"]["kind"] == "declared"
+    assert {"sm_70", "sm_90", "sm_100"} <= unread
+    assert not {"sm_86", "sm_110"} & unread
     assert built["vllm"]["versions"][-1]["version"] == "0.5.5"  # type: ignore[index]
+
+
+def test_a_row_has_all_that_its_wheel_requires(built: dict[str, dict[str, object]]) -> None:
+    lines = {line["file"]: line for line in packages.read_evidence(packages.EVIDENCE)}
+    for value in built.values():
+        for row in value["versions"]:  # type: ignore[attr-defined]
+            if line := lines.get(row["file"]):
+                assert {parsed(text).name for text in line["requires"]} <= {
+                    parsed(text).name for text in row["requires"]
+                }
+
+    rows = {row["version"]: row for row in built["vllm"]["versions"]}  # type: ignore[attr-defined]
+    assert "flashinfer-python==0.7.2.post1" in rows["0.33.0"]["requires"]
 
 
 @pytest.mark.parametrize(
     ("change", "place"),
     [
         ({"glibc": "new"}, "glibc"),
+        ({"jit": "newer ones"}, "jit"),
+        ({"optional": "yes"}, "optional"),
         ({"cuda": "cu12"}, "cuda"),
         ({"requires": ["no no"]}, "requires"),
         ({"sha256": None}, "evidence.kind"),

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from torchpick.knowledge.compat import checked, content
+from torchpick.knowledge.compat import Knowledge, checked, content
 from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.address import check_characters
 from torchpick.model.build import Evidence
-from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
+from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import release_key, remembered
 
 N = TypeVar("N", bound=tuple[Any, ...])
@@ -44,6 +44,20 @@ class KnownPackages(Mapping[str, PackageFacts]):
         return len(self._files)
 
 
+def catalog_of(knowledge: Knowledge, environ: Mapping[str, str], platform: str) -> Catalog:
+    """All that the table knows of packages on a platform."""
+
+    def torch_requirements(release: str) -> tuple[str, ...]:
+        known = knowledge.torch_requirements(release)
+        return () if known is None else known.plain
+
+    def shared_files(one: str, other: str) -> int:
+        shared = knowledge.shared_files.get(frozenset((one, other)))
+        return 0 if shared is None else shared.files
+
+    return Catalog(KnownPackages(environ, platform), torch_requirements, shared_files)
+
+
 def facts_of(file: str, platform: str) -> PackageFacts:
     """One file of compat/packages."""
     return checked(file, lambda: parse(content(file), platform))
@@ -53,7 +67,7 @@ def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
     """One file's content, which is trusted: `scripts/check-compat` and a test hold it against its format."""
     places = tuple(_noun(OtherIndex, place) for place in row.get("elsewhere", ()))
     for text in (
-        text for place in places for text in (place.url, *(path for wheel in place.wheels for path in wheel[5:]))
+        text for place in places for text in (place.url, *(path for wheel in place.wheels for path in wheel[5:6]))
     ):
         check_characters(text)
     own = [package_of(row["name"], version, platform) for version in row["versions"]]
@@ -70,7 +84,9 @@ def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
 
 def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Package]:
     """The wheels that were seen at a place, each as what is built there from the source."""
-    for version, system, requires, backends, pythons, *path in place.wheels:
+    for version, system, requires, backends, pythons, *more in place.wheels:
+        path, arches = (*more, "", "")[:2]
+        built_for = _code({"code": [{"path": source.name, "arches": arches}]}) if arches else source.code
         for backend in backends.split() or [""] if system == platform else ():
             digits = backend.removeprefix("cu")
             yield source._replace(
@@ -80,8 +96,10 @@ def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Packa
                 platforms=(system,),
                 cuda=f"{digits[:2]}.{digits[2:]}".rstrip(".") or None,
                 links_torch=True,
-                code=source.code if backend else (),
-                place=place.url + "".join(path),
+                code=built_for if backend else (),
+                place=place.url + path,
+                # What was read of it is that of another file of the release, or of the same kernels.
+                file=path.rpartition("/")[2].partition("#")[0] if arches else source.file,
             )
 
 

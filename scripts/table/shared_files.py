@@ -1,0 +1,126 @@
+"""Which NVIDIA wheels for CUDA 12 and for CUDA 13 write the same files, into compat/shared-files.json.
+
+Of each the newest wheel for Linux on x86_64 is read by ranges, and the one that torch pins: its directory alone, which
+has a checksum of each file.
+
+usage: scripts/measure-shared-files
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from packaging.version import Version
+
+from scripts.table import layout
+from scripts.table.forms import SHA256, only
+from scripts.table.measuring import index_url
+from torchpick.errors import TorchpickError
+from torchpick.index import listing, wheelnames
+from torchpick.index.archive import Archive
+from torchpick.index.client import Client
+from torchpick.index.listing import Link
+from torchpick.index.ranges import RemoteSource
+from torchpick.knowledge import sharedfiles
+from torchpick.model.fields import Fields
+
+COMPAT = Path(__file__).parents[2] / "compat" / "shared-files.json"
+# What torch's builds for both majors require, and libraries that others bring; CUDA 13's toolkit has no suffix.
+_SUFFIXED = (
+    *("cudnn", "nccl", "nvshmem", "cusparselt", "cutensor", "nvcomp", "nvimgcodec", "cutlass-dsl-libs", "cudss"),
+    *("cufftmp", "cusolvermp", "cublasmp"),
+)
+_TOOLKIT = (
+    *("cublas", "cuda-cccl", "cuda-cupti", "cuda-nvcc", "cuda-nvrtc", "cuda-runtime", "cufft", "cufile", "curand"),
+    *("cusolver", "cusparse", "npp", "nvjitlink", "nvjpeg", "nvtx"),
+)
+PAIRS = (
+    *((f"nvidia-{name}-cu12", f"nvidia-{name}-cu13") for name in _SUFFIXED),
+    *((f"nvidia-{name}-cu12", f"nvidia-{name}") for name in _TOOLKIT),
+)
+# What torch's own builds pin: 2.10.0 for CUDA 12.8, 2.15.0 for CUDA 13.2.
+PINNED = {
+    "nvidia-cudnn-cu12": "9.10.2.21",
+    "nvidia-cudnn-cu13": "9.26.0.51",
+    "nvidia-cusparselt-cu12": "0.7.1",
+    "nvidia-cusparselt-cu13": "0.8.1",
+    "nvidia-nccl-cu12": "2.27.5",
+    "nvidia-nccl-cu13": "2.30.7",
+    "nvidia-nvshmem-cu12": "3.4.5",
+    "nvidia-nvshmem-cu13": "3.7.2",
+}
+
+
+def main(words: Sequence[str]) -> int:
+    """Read both wheels of each pair, and write the file anew."""
+    if words:
+        print("usage: scripts/measure-shared-files", file=sys.stderr)
+        return 2
+    rows = []
+    with Client() as client:
+        for first, second in PAIRS:
+            pairs = [(_wheel(first, "", client), _wheel(second, "", client))]
+            if first in PINNED and second in PINNED:
+                pairs.append((_wheel(first, PINNED[first], client), _wheel(second, PINNED[second], client)))
+            for one, other in pairs:
+                if one is None or other is None:
+                    print(f"{first} and {second}: not both on the index", file=sys.stderr)
+                    continue
+                rows.append(_row({link: _files(link, client) for link in (one, other)}))
+                print(f"{one.file} and {other.file}: {rows[-1]['files']} files", file=sys.stderr)
+    layout.write(COMPAT, {"schema": 1, "pairs": rows})
+    return 0
+
+
+def shared(first: Mapping[str, int], second: Mapping[str, int]) -> list[str]:
+    """The paths that both wheels write, not alike; what lies there alike is no loss."""
+    return sorted(path for path in first.keys() & second.keys() if first[path] != second[path])
+
+
+def _row(read: Mapping[Link, Mapping[str, int]]) -> dict[str, object]:
+    first, second = read.values()
+    paths = shared(first, second)
+    return {
+        "names": [link.wheel.project for link in read],
+        "versions": [link.wheel.version for link in read],
+        "sha256": [link.sha256 for link in read],
+        "files": len(paths),
+        "libraries": sorted({path.rpartition("/")[2] for path in paths if ".so" in path}),
+    }
+
+
+def _wheel(name: str, version: str, client: Client) -> Link | None:
+    """The wheel of this version, or of the newest."""
+    page = client.get(f"{index_url()}/{name}/", headers={"accept": "text/html"}, absent=True)
+    links = listing.parse(page.body, str(page.url), page.headers.get("content-type", "")) if page.status == 200 else ()
+    here = [link for link in links if wheelnames.platform_of(link.wheel.platform) == "linux-x86_64"]
+    stable = [link for link in here if link.yanked is None and not Version(link.wheel.version).is_prerelease]
+    wanted = [link for link in stable if version in ("", link.wheel.version)]
+    return max(wanted, key=lambda link: Version(link.wheel.version), default=None)
+
+
+def _files(link: Link, client: Client) -> dict[str, int]:
+    """The files that a wheel writes, each with its checksum."""
+    source = RemoteSource(link.url, client)
+    try:
+        members = Archive(source).members()
+    except TorchpickError as error:
+        raise SystemExit(f"{link.file}: {error}") from error
+    finally:
+        source.close()
+    return {member.filename: member.CRC for member in members if ".dist-info/" not in member.filename}
+
+
+def check(fields: Fields) -> None:
+    """The format of compat/shared-files.json."""
+    only(fields, "schema", "pairs")
+    for row in fields.objects("pairs"):
+        only(row, "names", "versions", "sha256", "files", "libraries")
+        for name in ("names", "versions", "sha256"):
+            if len(row.texts(name)) != 2:
+                raise row.fail(name, "must be of the two wheels")
+        if not all(SHA256.fullmatch(text) for text in row.texts("sha256")):
+            raise row.fail("sha256", "must hold sha256 digests")
+    sharedfiles.parse(fields)
