@@ -14,7 +14,6 @@ from torchpick.environment.requirementline import (
     is_specifier,
     is_version,
     is_word,
-    option,
     requirement,
 )
 from torchpick.errors import InstallerError
@@ -82,16 +81,6 @@ def test_a_refusal_shows_no_password() -> None:
         checked("torch @ https://me:hunter22@h.example/x.whl #x")
 
     assert "hunter22" not in caught.value.message
-
-
-def test_an_option_is_one_value() -> None:
-    assert option("--find-links", "/srv/a") == "--find-links /srv/a"
-    assert option("--find-links", "/srv/a b") == '--find-links "/srv/a b"'
-    assert option("--pre", "") == "--pre"
-    assert option("--find-links", "https://h.example/x#y") == "--find-links https://h.example/x#y"
-    for value in ('a" --index-url http://x "', "a\n--pre", "a #b", "a\\", "${NAME}", "a\u2028b"):
-        with pytest.raises(InstallerError, match="cannot stand in a requirements file"):
-            option("--find-links", value)
 
 
 def test_what_is_a_word_a_version_and_a_specifier() -> None:

@@ -118,7 +118,7 @@ def test_a_file_in_the_users_home_may_bind(tmp_path: Path, monkeypatch: pytest.M
     assert files_bind(NOBODY, str(tmp_path)) is True
 
 
-@pytest.mark.parametrize("name", ["UV_CONFIG_FILE", "UV_PROJECT"])
+@pytest.mark.parametrize("name", ["UV_CONFIG_FILE", "UV_PROJECT", "UV_WORKING_DIR"])
 def test_a_variable_that_moves_uvs_files_may_bind(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 

@@ -181,7 +181,7 @@ def test_a_switch_is_on_by_what_pip_and_uv_take_for_true(word: str, *, on: bool)
 def test_pips_variables_are_taken_in_any_spelling_and_an_empty_one_is_unset() -> None:
     environ = {
         "PIP_EXTRA_INDEX_URL": "https://a https://b", "PIP_pypi_url": "https://c", "PIP_FIND-LINKS": "d",
-        "PIP_CONSTRAINT": "", "PIP_TIMEOUT": "60", "MY_INDEX_URL": "https://e", "PIP_DRY_RUN": "1",
+        "PIP_CONSTRAINT": "", "PIP_TIMEOUT": "60", "MY_INDEX_URL": "https://e", "PIP_PRE": "1",
     }  # fmt: skip
 
     found = [(each.name, each.words, each.source) for each in toolsettings.pip_of_environ(environ)]
@@ -190,7 +190,7 @@ def test_pips_variables_are_taken_in_any_spelling_and_an_empty_one_is_unset() ->
         ("extra-index-url", ("https://a", "https://b"), "PIP_EXTRA_INDEX_URL"),
         ("index-url", ("https://c",), "PIP_pypi_url"),
         ("find-links", ("d",), "PIP_FIND-LINKS"),
-        ("dry-run", ("1",), "PIP_DRY_RUN"),
+        ("pre", ("1",), "PIP_PRE"),
     ]
 
 

@@ -7,15 +7,15 @@ from typing import cast
 
 import pytest
 
+from tests.index.test_archive import Bytes
 from tests.wheels import making
-from tests.wheels.test_archive import Bytes
 from torchpick.errors import WheelError
 from torchpick.index import listing
+from torchpick.index.archive import Archive
 from torchpick.index.listing import Link
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import Build
 from torchpick.wheels import listed
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.companion_pages import CompanionPages
 
 HOST = "https://wheels.example/whl"

@@ -10,13 +10,14 @@ from zipfile import BadZipFile, ZipInfo
 import pytest
 
 from tests.doctor.homes import linking
+from tests.index.test_archive import Bytes
 from tests.wheels import making
-from tests.wheels.test_archive import Bytes
 from tests.wheels.test_rows import LINUX, links, torch
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
+from torchpick.index import archive
+from torchpick.index.archive import Archive
 from torchpick.model.arch import Arch
-from torchpick.wheels import archive, fatbin, librarycode, listed, sections, wheel
-from torchpick.wheels.archive import Archive
+from torchpick.wheels import fatbin, librarycode, listed, sections, wheel
 from torchpick.wheels.librarycode import Library, Modules, texts
 from torchpick.wheels.readings import SAMPLE, WHOLE, Allowance, Reading
 

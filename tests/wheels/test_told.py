@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
+from tests.index.test_archive import Bytes
 from tests.wheels import making
-from tests.wheels.test_archive import Bytes
 from tests.wheels.test_rows import links, torch
 from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
+from torchpick.index.archive import Archive, headers_of, metadata_of
 from torchpick.wheels import thing, wheel
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, WHOLE, Allowance, Reading, Readings
 from torchpick.wheels.thing import How
@@ -156,7 +156,7 @@ def test_a_torch_whose_version_file_is_not_utf_8_is_one() -> None:
 
 def test_the_headers_of_metadata_end_before_the_description_on_any_system() -> None:
     for text in ("A: b\nC: d\n\nText\n\nmore", "A: b\r\nC: d\r\n\r\nText\r\n"):
-        assert wheel.headers_of(text) == "A: b\nC: d"
+        assert headers_of(text) == "A: b\nC: d"
     members = {"x-1.dist-info/METADATA": b"J\xf6rg", "pkg/y-1.dist-info/METADATA": b"other"}
-    assert wheel.metadata_of(Archive(Bytes(making.wheel(members)))) == "J\ufffdrg"
-    assert wheel.metadata_of(Archive(Bytes(making.wheel({"x-1.dist-info/RECORD": b""})))) is None
+    assert metadata_of(Archive(Bytes(making.wheel(members)))) == "J\ufffdrg"
+    assert metadata_of(Archive(Bytes(making.wheel({"x-1.dist-info/RECORD": b""})))) is None

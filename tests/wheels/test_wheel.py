@@ -6,13 +6,13 @@ import pytest
 
 from tests.doctor.homes import linking
 from tests.index.server import Host
+from tests.index.test_archive import Bytes
 from tests.wheels import making
-from tests.wheels.test_archive import Bytes
 from torchpick.errors import WheelError, WheelLayoutError
+from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import wheel
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, torch_facts
 

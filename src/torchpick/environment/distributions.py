@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.environment import layout
 from torchpick.environment.world import start_of, text_of
@@ -122,6 +122,15 @@ def in_folder(folder: str, faults: list[Fault] | None = None, *, metadata: bool 
             faults.append(Fault(folder, f"cannot be read: {error.strerror}"))
         return []
     return [each for name in names if (each := _distribution(folder, name, metadata=metadata)) is not None]
+
+
+def installed(name: str, folders: Iterable[str]) -> Distribution | None:
+    """One project with its metadata; the first folder wins."""
+    for folder in folders:
+        one = next((one for one in in_folder(folder) if one.name == name), None)
+        if one is not None:
+            return _distribution(folder, one.info, metadata=True)
+    return None
 
 
 def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | None:

@@ -127,13 +127,12 @@ class RequirementLine(Noun):
     """A requirement or one option, and the line it stands on; the options of one line are entries of their own.
 
     `option` is its long name, empty for a requirement, `UNREADABLE` where `value` says what is wrong with the line.
-    `first` counts from one; `text` is the whole line, continued ones joined, without a comment.
+    `first` counts from one.
     """
 
     option: str
     value: str
     first: int
-    text: str = ""
     hashed: bool = False
 
     @property
@@ -148,10 +147,9 @@ def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
     for first, joined in _logical(text):
         line = _without_comment(joined).strip()
         if line:
-            filled = line
             if "${" in line:
-                filled = pattern(_VARIABLE).sub(lambda match: environ.get(match[1]) or match[0], line)
-            found += (entry._replace(text=line) for entry in _entries(filled, first))
+                line = pattern(_VARIABLE).sub(lambda match: environ.get(match[1]) or match[0], line)
+            found += _entries(line, first)
     return tuple(found)
 
 
@@ -223,6 +221,29 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
 
 
 _MOST_DEEP = 50
+
+
+def of_project(path: str, by: str) -> list[str]:
+    """The dependencies of a project as its pyproject.toml has them; none where a build decides."""
+    project = _project(path, by)
+    return toml.texts(project.get("dependencies")) if _fixes_dependencies(project) else []
+
+
+def is_static(path: str) -> bool:
+    """Whether a pyproject.toml says what every build of the project requires."""
+    project = _project(path, path)
+    return bool(project) and _fixes_dependencies(project)
+
+
+def _fixes_dependencies(project: Mapping[str, object]) -> bool:
+    return "dependencies" not in toml.texts(project.get("dynamic"))
+
+
+def _project(path: str, by: str) -> Mapping[str, object]:
+    try:
+        return toml.table_at(toml.loads(text_of(path, by)), "project")
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", hint=f"check the path behind `{by}`") from error
 
 
 def of_group(word: str) -> list[tuple[str, str]]:

@@ -49,21 +49,6 @@ def checked(line: str) -> str:
     return line
 
 
-def option(name: str, value: str) -> str:
-    """An option of a requirements file; pip splits such a line as a shell does, and uv takes quotes around a value."""
-    if (
-        not value.isprintable()
-        or '"' in value
-        or value.endswith("\\")
-        or value.startswith("#")
-        or " #" in value
-        or "${" in value
-    ):
-        raise refused(f"{name} {value}", "cannot stand in a requirements file")
-    quoted = f'"{value}"' if " " in value or "'" in value else value
-    return f"{name} {quoted}".rstrip()
-
-
 def file_of(requirements: Iterable[str], *, editables: Iterable[str] = ()) -> str:
     """A requirements file."""
     lines = [*(f"-e {checked(path)}" for path in editables), *map(checked, requirements)]

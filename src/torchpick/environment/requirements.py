@@ -24,7 +24,7 @@ MOST_FILES = 200
 _FRONT = r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*"
 _WHEEL = r"(?a)([A-Za-z0-9_.]+)-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl"
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
-# Files that only uv or a new pip can read; what they ask of torch is learnt from the installer.
+# Files that only uv or a new pip can read; of these a pyproject.toml may say what it requires.
 _OPAQUE = ("pyproject.toml", "setup.py", "setup.cfg")
 # Inline metadata (PEP 723): comments to pip, requirements and settings to uv.
 _SCRIPT = "# /// script"
@@ -62,8 +62,8 @@ class Requested(Noun):
 class Requirements(Noun):
     """Everything asked for.
 
-    `opaque` are files that only the installer can read; `sources` are the lines of every file that was read, by its
-    path or URL and whether it was read as constraints.
+    `opaque` are files that stand for a project, which the installer reads itself; `sources` are the lines of every file
+    that was read, by its path or URL and whether it was read as constraints.
     """
 
     given: Given
@@ -119,6 +119,8 @@ class _Reader:
         name = os.path.basename(path)
         if name in _OPAQUE:
             self.opaque.append(path)
+            if name == "pyproject.toml" and not limits:
+                self.wanted += [parse(text, path) for text in requirementfiles.of_project(path, by)]
             return
         if name.startswith("pylock.") and name.endswith(".toml"):
             hint = f"`pip install -r {name}` or `uv pip sync {name}` installs it"
@@ -214,8 +216,10 @@ def _check_address(text: str, where: str, place: str) -> None:
 
 
 def _marker_off(text: str) -> tuple[str, str]:
-    """A URL or path, and the marker after ` ;`."""
-    place, _, marker = text.partition(" ;")
+    """A URL or path, and the marker after ` ;`; after a URL pip takes `; ` too."""
+    place, mark, marker = text.partition(" ;")
+    if not mark and "://" in text:
+        place, _, marker = text.partition("; ")
     return place.strip(), marker.strip()
 
 

@@ -94,11 +94,12 @@ def put(file: str, text: str, mode: int = 0o666, *, follow: bool = True, hint: s
     write(Text(file, ""), text, mode, follow=follow, hint=hint)
 
 
-def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True) -> None:
+def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, lasting: bool = True) -> None:
     """Replace a file in one step, with its mode and its owner; `mode` is that of a new one. Raises OSError.
 
     A link is followed, so that it stays one; without `follow` it is replaced itself, as a pipe or a device is then, for
-    folders where others write too. Nothing is left behind where it fails.
+    folders where others write too. Nothing is left behind where it fails. What is not `lasting` may be lost or damaged
+    with the power, and what killed runs left beside it is for `clear`.
     """
     above, name = os.path.split(file)
     target = os.path.realpath(file) if follow else os.path.join(os.path.realpath(above), name)
@@ -113,7 +114,8 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True) -
             return
         known = None
     # In the same folder: a rename does not cross file systems.
-    clear(os.path.dirname(target))
+    if lasting:
+        clear(os.path.dirname(target))
     fresh = f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}"
     temporary = os.path.join(os.path.dirname(target), fresh)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode if known is None else 0o600)
@@ -123,13 +125,15 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True) -
             stream.flush()
             if known is not None:
                 _as_it_was(temporary, known)
-            os.fsync(stream.fileno())
+            if lasting:
+                os.fsync(stream.fileno())
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _settle(os.path.dirname(target))
+    if lasting:
+        _settle(os.path.dirname(target))
 
 
 def clear(folder: str) -> None:

@@ -26,7 +26,7 @@ def variables_bind(environ: Mapping[str, str]) -> bool:
 
 def files_bind(environ: Mapping[str, str], prefix: str) -> bool:
     """Whether a file could hold a constraint: a look at their texts, as reading them costs a start."""
-    if "UV_CONFIG_FILE" in environ or "UV_PROJECT" in environ:
+    if {"UV_CONFIG_FILE", "UV_PROJECT", "UV_WORKING_DIR"} & environ.keys():
         return True
     home = os.path.expanduser("~")
     if any("constraint" in (text_of_settings(file) or "").lower() for file in pip_files(environ, prefix, home)):

@@ -21,9 +21,8 @@ YES = ("1", "true", "yes", "on", "y", "t")
 # pip's options that name where packages come from; the variables and the keys of pip.conf have the same names.
 PIP_PLACES = ("index-url", "extra-index-url", "find-links")
 _PIP_OTHERS = (
-    "constraint", "build-constraint", "requirement", "uploaded-prior-to", "no-index", "require-hashes",
-    "target", "prefix", "root", "python", "dry-run", "only-deps",
-    "trusted-host",
+    "constraint", "uploaded-prior-to", "no-index", "trusted-host", "pre", "all-releases", "only-binary", "no-binary",
+    "no-deps",
 )  # fmt: skip
 # Pip's sections that count for `pip install`, the weakest first; the last one it has for its variables.
 _PIP_SECTIONS = ("global", "install", ":env:")
@@ -194,7 +193,8 @@ def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.pla
         return [UvFile(given, table) for table in (toml_of(given),) if table is not None]
     if environ.get("UV_NO_CONFIG", "").lower() in YES:
         return []
-    found = _nearest(_root(os.path.join(folder, environ.get("UV_PROJECT", ""))))
+    folder = os.path.join(folder, environ.get("UV_WORKING_DIR", ""), environ.get("UV_PROJECT", ""))
+    found = _nearest(_root(folder))
     return [*found, *(UvFile(path, table) for path in uv_files(environ, home, system) if (table := toml_of(path)))]
 
 

@@ -130,12 +130,16 @@ class Client:
             pool.close()
 
     def get(self, url: str, headers: Mapping[str, str] | None = None, *, absent: bool = False) -> Document:
-        """A page or another small file, of at most `limits.page` bytes; with `absent` it may be missing."""
+        """A page or another small file, of at most `limits.page` bytes; with `absent` it may be missing.
+
+        Where `if-none-match` is among the headers it may be unchanged, a Document of status 304.
+        """
         name = redacted(url.partition("#")[0])
 
         def read(reply: Reply) -> Document:
             try:
-                if reply.status != 200 and not (absent and reply.status in _ABSENT):
+                unchanged = reply.status == 304 and "if-none-match" in (headers or {})
+                if reply.status != 200 and not unchanged and not (absent and reply.status in _ABSENT):
                     raise reply.refusal(name)
                 body = self._inflated(name, reply) if reply.status == 200 else b""
                 return Document(reply.url, reply.status, reply.headers, body)
@@ -258,7 +262,7 @@ class Client:
                 f"{name}: the server compresses with `{coding[:40]}`, which was not requested", hint=_HINT
             )
         body = bytearray()
-        for chunk in reply.chunks if "gzip" not in coding else _gunzipped(name, reply.chunks):
+        for chunk in reply.chunks if "gzip" not in coding else gunzipped(name, reply.chunks):
             body += chunk
             if len(body) > self.limits.page:
                 hint = "check that the address is an index of Python packages"
@@ -298,7 +302,7 @@ def _address(url: str, name: str) -> httpx.URL:
     return address
 
 
-def _gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The bytes inflated, in pieces of bounded size."""
     inflater = zlib.decompressobj(31)
     try:

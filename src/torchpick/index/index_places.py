@@ -6,7 +6,6 @@ import os
 import re
 import sys
 import sysconfig
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -36,10 +35,15 @@ class IndexPlaces(Noun):
         return re.sub(r"//[^/@ ]*@", "//", " ".join((*self.indexes, *self.links))) or None
 
 
-def of_user(environ: Mapping[str, str], python: str | None = None) -> IndexPlaces:
-    """What pip's settings name; where they name nothing, uv's; where those do neither, pip's own default index."""
+def of_user(environ: Mapping[str, str], python: str | None = None, installer: str | None = None) -> IndexPlaces:
+    """What pip's settings name; where they name nothing, uv's; where those do neither, pip's own default index.
+
+    Where `uv` does the work, its settings come first.
+    """
     home = os.path.expanduser("~")
-    return _of_pip(environ, python, home) or _of_uv(environ, python, home) or IndexPlaces((default(python),))
+    readers = (_of_uv, _of_pip) if installer == "uv" else (_of_pip, _of_uv)
+    found = (read(environ, python, home) for read in readers)
+    return next(filter(None, found), None) or IndexPlaces((default(python),))
 
 
 def default(python: str | None = None) -> str:
@@ -65,6 +69,8 @@ def _sources(python: str | None) -> Iterator[str]:
 
 
 def bundled() -> Iterator[str]:
+    import zipfile  # an answer that settings give needs none
+
     folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled"), Path("/usr/share/python-wheels")]
     for wheel in (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))):
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from html.parser import HTMLParser
+from typing import NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from torchpick.errors import WheelLayoutError
@@ -31,6 +31,10 @@ _DIGITS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, 
 _BLANKS = " \t\n\f\r"
 _MOST_SHOWN = 120
 _SIDECARS = ("data-core-metadata", "data-dist-info-metadata")
+MOST_ENTRIES = 200_000
+# HTML is parsed in pieces of so many characters; what has no end yet is looked through again with each of them.
+_PIECE, _MOST_TAG = 1 << 16, 1 << 18
+_WEB = ("https://", "http://")
 _HINT = "check that the address is an index of Python packages"
 
 
@@ -65,6 +69,29 @@ class Link(Noun):
         return self.url.with_hash(f"sha256={self.sha256}" if self.sha256 else self.other_hash)
 
 
+class PageEntry(NamedTuple):
+    """A file as a page lists it, wheel or not; nothing of it is judged yet, and what the page does not say is None."""
+
+    href: str
+    base: str  # what the href is relative to
+    file: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    requires_python: str | None = None
+    yanked: str | None = None
+    metadata: str | None = None
+    uploaded: str | None = None
+    other_hash: str | None = None  # where there is no sha256, such as `sha512=…`
+    wrong_hash: str = ""  # what is wrong with one
+
+
+def entries(page: bytes, url: str, content_type: str = "text/html") -> Iterator[PageEntry]:
+    """The files of a page that came from this URL, in the page's order."""
+    text = page.decode("utf-8", "replace")
+    wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
+    return _of_json(text, url) if wants_json else _of_html(text, url)
+
+
 def parse(
     page: bytes, url: str, content_type: str = "text/html", refused: Callable[[str], None] = lambda _: None
 ) -> tuple[Link, ...]:
@@ -72,9 +99,8 @@ def parse(
 
     So is a wheel whose address or hash is not valid, and `refused` is called with what is wrong with it.
     """
-    text = page.decode("utf-8", "replace")
-    wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
-    return tuple(_of_json(text, url, refused) if wants_json else _of_html(text, url, refused))
+    links = (_link(entry, refused) for entry in entries(page, url, content_type))
+    return tuple(link for link in links if link is not None)
 
 
 def file_of(url: str) -> str:
@@ -90,21 +116,55 @@ def joined(base: str, reference: str) -> Address:
     return Address(urljoin(base, reference))
 
 
-def _link(href: str, base: str, file: str | None, refused: Callable[[str], None]) -> Link | None:
-    """A Link where the href leads to a wheel; one that is refused would have another address to pip or uv."""
-    try:
-        url, _, fragment = joined(base, href).partition("#")
-        address = Address(url)
-        scheme, file = urlsplit(url).scheme, file or file_of(url)
-        digest, other = _hashes_of(_HASHES.findall(fragment.lower().replace("%23", "#")))
-    except ValueError as error:
-        if ".whl" in href.lower():
-            refused(f"the address of `{_shown(href)}` is not valid: {error}")
-        return None
-    if scheme not in ("http", "https") and (scheme != "file" or not base.startswith("file:")):
+class Located(NamedTuple):
+    """Where an entry lies, the name of its file, and its hashes."""
+
+    url: Address
+    file: str
+    sha256: str | None
+    other_hash: str | None
+
+
+def located(entry: PageEntry) -> Located | None:
+    """Where it lies; None where a page must not lead there, a ValueError where that is not a valid address or hash."""
+    whole = Address(entry.href) if entry.href.startswith(_WEB) else joined(entry.base, entry.href)
+    plain, _, fragment = whole.partition("#")
+    url = Address(plain) if fragment else whole
+    if "[" in url or "]" in url:
+        urlsplit(url)  # a ValueError for `http://[` and its like
+    file = file_of(url) if entry.file is None else entry.file
+    digest, other = _hashes_of(_HASHES.findall(fragment.lower().replace("%23", "#"))) if fragment else (None, None)
+    if not url.startswith(_WEB) and not (url.startswith("file:") and entry.base.startswith("file:")):
         return None  # a page on the web must not lead to files of this computer
-    wheel = wheelnames.parse(file)
-    return None if wheel is None else Link(file, address, wheel, sha256=digest, other_hash=other)
+    digest = entry.sha256 or digest
+    return Located(url, file, digest, None if digest else entry.other_hash or other)
+
+
+def _link(entry: PageEntry, refused: Callable[[str], None]) -> Link | None:
+    """A Link where the entry is a wheel; one that is refused would have another address to pip or uv."""
+    try:
+        place = located(entry)
+    except ValueError as error:
+        if ".whl" in entry.href.lower():
+            refused(f"the address of `{_shown(entry.href)}` is not valid: {error}")
+        return None
+    wheel = None if place is None else wheelnames.parse(place.file)
+    if place is None or wheel is None:
+        return None
+    if entry.wrong_hash:
+        refused(f"`{place.file}` is not listed right: {entry.wrong_hash}")
+        return None
+    return Link(
+        place.file,
+        place.url,
+        wheel,
+        sha256=place.sha256,
+        requires_python=entry.requires_python,
+        yanked=entry.yanked,
+        metadata=entry.metadata,
+        uploaded=entry.uploaded,
+        other_hash=place.other_hash,
+    )
 
 
 def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
@@ -132,35 +192,41 @@ def _shown(href: str) -> str:
     return redacted(href.rpartition("/")[2].rpartition("@")[2][:_MOST_SHOWN].strip())
 
 
-def _of_json(text: str, base: str, refused: Callable[[str], None]) -> Iterator[Link]:
+def _of_json(text: str, base: str) -> Iterator[PageEntry]:
+    def entry(table: dict[str, object]) -> object:
+        """As the page is parsed: no more of a file is kept in memory than is asked for."""
+        href, yanked, size = table.get("url"), table.get("yanked"), table.get("size")
+        if not isinstance(href, str) or "files" in table:
+            return table
+        digest, other, wrong = None, None, ""
+        try:
+            digest, other = _hashes_of((kind, str(value).lower()) for kind, value in _items(table.get("hashes")))
+        except ValueError as error:
+            wrong = str(error)
+        return PageEntry(
+            href,
+            base,
+            _text(table.get("filename")),
+            digest,
+            size if type(size) is int and size >= 0 else None,
+            _text(table.get("requires-python")),
+            yanked if isinstance(yanked, str) else "" if yanked is True else None,
+            _sidecar(table.get("core-metadata", table.get("dist-info-metadata"))),
+            _text(table.get("upload-time")),
+            other,
+            wrong,
+        )
+
     try:
-        page = json.loads(text)
+        page = json.loads(text, object_hook=entry)
     except (ValueError, RecursionError) as error:
         raise WheelLayoutError(f"the page is not JSON: {error}", hint=_HINT) from error
     files = page.get("files") if isinstance(page, dict) else None
     if not isinstance(files, list):
         raise WheelLayoutError("the page lists no files", hint=_HINT)
-    for entry in files:
-        if not isinstance(entry, dict) or not isinstance(entry.get("url"), str):
-            continue
-        link = _link(entry["url"], base, _text(entry.get("filename")), refused)
-        if link is None:
-            continue
-        hashes = entry.get("hashes")
-        try:
-            digest, other = _hashes_of((kind, str(value).lower()) for kind, value in _items(hashes))
-        except ValueError as error:
-            refused(f"`{link.file}` is not listed right: {error}")
-            continue
-        yanked = entry.get("yanked")
-        yield link._replace(
-            sha256=digest or link.sha256,
-            other_hash=None if digest or link.sha256 else other or link.other_hash,
-            requires_python=_text(entry.get("requires-python")),
-            yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
-            metadata=_sidecar(entry.get("core-metadata", entry.get("dist-info-metadata"))),
-            uploaded=_text(entry.get("upload-time")),
-        )
+    if len(files) > MOST_ENTRIES:
+        raise WheelLayoutError(f"the page has more than {MOST_ENTRIES} files", hint=_HINT)
+    return (file for file in files if isinstance(file, PageEntry))
 
 
 def _text(value: object) -> str | None:
@@ -186,38 +252,29 @@ def _sidecar(value: object) -> str | None:
     return found[1] if found else ""
 
 
-class _Anchors(HTMLParser):
-    """The attributes of the anchors of a page; the first `<base href>` is obeyed."""
+def _of_html(text: str, base: str) -> Iterator[PageEntry]:
+    from torchpick.index.anchors import Anchors
 
-    def __init__(self, base: str) -> None:
-        super().__init__()
-        self.base, self.found = base, list[dict[str, str | None]]()
-        self._based = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(reversed(attrs))  # the first of a name counts
-        href = attributes.get("href")
-        if tag == "base" and href is not None and not self._based:
-            self._based = True
-            try:
-                self.base = joined(self.base, href.strip(_BLANKS))
-            except ValueError:
-                self.base = href  # what is relative to it has no address
-        elif tag == "a" and href is not None:
-            self.found.append(attributes)
-
-
-def _of_html(text: str, base: str, refused: Callable[[str], None]) -> Iterator[Link]:
-    anchors = _Anchors(base)
-    anchors.feed(text)
+    anchors = Anchors()
+    for start in range(0, len(text), _PIECE):
+        anchors.feed(text[start : start + _PIECE])
+        if len(anchors.rawdata) > _MOST_TAG:
+            raise WheelLayoutError(f"the page has a tag of more than {_MOST_TAG} characters", hint=_HINT)
+        if len(anchors.found) > MOST_ENTRIES:
+            raise WheelLayoutError(f"the page has more than {MOST_ENTRIES} links", hint=_HINT)
+    if anchors.base is not None:
+        try:
+            base = joined(base, anchors.base.strip(_BLANKS))
+        except ValueError:
+            base = anchors.base  # what is relative to it has no address
     for tag in anchors.found:
-        link = _link((tag["href"] or "").strip(_BLANKS), anchors.base, None, refused)
-        if link is not None:
-            # One without a value counts as yes.
-            sidecar = next((tag[name] or "true" for name in _SIDECARS if name in tag), None)
-            yield link._replace(
-                requires_python=tag.get("data-requires-python"),
-                yanked=(tag["data-yanked"] or "") if "data-yanked" in tag else None,
-                metadata=_sidecar(sidecar),
-                uploaded=tag.get("data-upload-time"),
-            )
+        # One without a value counts as yes.
+        sidecar = next((tag[name] or "true" for name in _SIDECARS if name in tag), None)
+        yield PageEntry(
+            (tag["href"] or "").strip(_BLANKS),
+            base,
+            requires_python=tag.get("data-requires-python"),
+            yanked=(tag["data-yanked"] or "") if "data-yanked" in tag else None,
+            metadata=_sidecar(sidecar),
+            uploaded=tag.get("data-upload-time"),
+        )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import quote, urlsplit
-from urllib.request import url2pathname
+from urllib.parse import quote, unquote, urlsplit
 
 from torchpick.environment import world
 from torchpick.errors import NetworkError, UsageError, WheelError
@@ -17,14 +17,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.index.client import Client
 
-_ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
+ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
+
+_SUFFIXES = (".whl", ".tar.gz", ".zip")
 
 
 def fetch(url: str, client: Client, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
     """The links of a page; None where there is no such page. `refused` is called with what is wrong with one."""
     if url.startswith("file:"):
         return folder(url, refused)
-    answer = client.get(url, {"accept": _ACCEPT}, absent=True)
+    answer = client.get(url, {"accept": ACCEPT}, absent=True)
     if answer.status != 200:
         return None
     try:
@@ -41,11 +43,22 @@ def content(url: str, client: Client) -> bytes:
 
 def local(url: str) -> Path:
     """The path of a file: address."""
-    return Path(url2pathname(urlsplit(url).path))
+    path = urlsplit(url).path
+    if os.name != "nt":
+        return Path(unquote(path))
+    from urllib.request import url2pathname  # which loads a client and TLS
+
+    return Path(url2pathname(path))
 
 
 def folder(url: str, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
     """A page in a folder: its index.html, else the wheels that lie there."""
+    found = page_in_folder(url)
+    return None if found is None else listing.parse(*found, refused=refused)
+
+
+def page_in_folder(url: str) -> tuple[bytes, str] | None:
+    """A folder's page, made of the files that lie there where it has none, and what its links are relative to."""
     place = local(url)
     try:
         is_folder = place.is_dir()
@@ -53,14 +66,13 @@ def folder(url: str, refused: Callable[[str], None] = lambda _: None) -> tuple[L
         if page.exists():
             body = _bytes(page)
         elif is_folder:
-            files = sorted(path.name for path in place.iterdir() if path.suffix == ".whl")
+            files = sorted(path.name for path in place.iterdir() if path.name.endswith(_SUFFIXES))
             body = "".join(f'<a href="{quote(name)}">{name}</a>' for name in files).encode()
         else:
             return None
     except OSError as error:
         raise WheelError(f"cannot read {place}: {error.strerror}", hint="check its permissions") from error
-    base = url if not is_folder or url.endswith("/") else url + "/"
-    return listing.parse(body, base, refused=refused)
+    return body, url if not is_folder or url.endswith("/") else url + "/"
 
 
 def _bytes(path: Path) -> bytes:

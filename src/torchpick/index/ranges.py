@@ -104,10 +104,10 @@ class Span(Noun):
 class RemoteSource(Source):
     """One URL read by ranges."""
 
-    def __init__(self, url: str, client: Client, report: Report = silent) -> None:
+    def __init__(self, url: str, client: Client, report: Report = silent, whole: int | None = None) -> None:
         self.name = redacted(url.partition("#")[0])
         self.bytes_read = self.requests = 0
-        self._url, self._client, self._report = url, client, report
+        self._url, self._client, self._report, self._whole = url, client, report, WHOLE if whole is None else whole
         self._headers: Mapping[str, str] = {}  # of the first answer: this version of the file
         self._open: Reply | None = None
         self._position = self._end = 0  # of the open answer in the file
@@ -124,7 +124,7 @@ class RemoteSource(Source):
             reply = self._get("bytes=0-0")  # a server that knows no suffix ranges, or an empty file
         span = _span(reply)
         length = reply.headers.get("content-length", "")
-        if reply.status == 200 and length.isdigit() and int(length) <= WHOLE:
+        if reply.status == 200 and length.isdigit() and int(length) <= self._whole:
             span = Span(0, int(length) - 1, int(length))
             if span.size > TAIL:
                 self._report(f"{self.name} is downloaded whole, {span.size} bytes: its server does not support ranges")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -11,10 +12,16 @@ from math import prod
 
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
-from torchpick.model.versions import normal
+from torchpick.model.versions import check_bounds, normal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 # No longer than the names that file systems have, and no path.
-_WHEEL = re.compile(r"(?!.{256})[A-Za-z0-9][A-Za-z0-9_.]*(-[A-Za-z0-9_.!+]+){4,5}\.whl")
+_MOST_NAME = 255
+_PART = "([A-Za-z0-9_.!+]+)"
+_WHEEL = re.compile(rf"([A-Za-z0-9][A-Za-z0-9_.]*)-{_PART}(?:-{_PART})?-{_PART}-{_PART}-{_PART}\.whl")
 # More tags than any wheel was made for.
 _MOST_TAGS = 256
 _CODE = re.compile(r"\.(so(\.\d+)*|dll|pyd|cubin|fatbin)$", re.IGNORECASE)
@@ -37,19 +44,42 @@ class WheelName(Noun):
 
 def parse(file: str) -> WheelName | None:
     """The parts of a wheel's name; None if it is not one."""
-    if not _WHEEL.fullmatch(file):
+    match = _WHEEL.fullmatch(file)
+    if match is None or len(file) > _MOST_NAME:
         return None
-    from packaging.utils import parse_wheel_filename  # what reads a library does without
-
-    name, told, *tags = file.removesuffix(".whl").split("-")
-    if prod(part.count(".") + 1 for part in tags[-3:]) > _MOST_TAGS:
-        return None
+    # Each part is judged by itself: on a page of thousands of files there are few of each.
+    name, said, build, *tags = match.groups()
     # `_` may part a pre-release (`1.0_rc1`); where it cannot, it is an old way to write the `+` of a local version.
-    for version in (told, told.replace("_", "+", 1)):
+    for version in (said, said.replace("_", "+", 1)):
         with suppress(ValueError):
-            parse_wheel_filename("-".join((name, version, *tags)) + ".whl")
-            return WheelName(normal(name), version, *tags[-3:])
+            parsed_version(version)
+            _check("x", "0", *((build,) if build else ()), *tags)
+            return WheelName._make((_project(name), sys.intern(version), *map(sys.intern, tags)))
     return None
+
+
+@lru_cache(maxsize=1 << 14)
+def parsed_version(text: str) -> Version:
+    from packaging.version import Version  # what reads a library does without
+
+    check_bounds(text)
+    return Version(text)
+
+
+@lru_cache(maxsize=1 << 13)
+def _check(*parts: str) -> None:
+    """Raise ValueError where no wheel is named by these parts."""
+    if prod(part.count(".") + 1 for part in parts[-3:]) > _MOST_TAGS:
+        raise ValueError("it has more tags than any wheel was made for")
+    from packaging.utils import parse_wheel_filename
+
+    parse_wheel_filename("-".join(parts) + ".whl")
+
+
+@lru_cache(maxsize=1 << 10)
+def _project(name: str) -> str:
+    _check(name, "0", "py3", "none", "any")
+    return normal(name)
 
 
 def may_hold_code(path: str) -> bool:
@@ -95,10 +125,14 @@ _OLD = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 def rank(wheel: WheelName, python: str, platform: Platform) -> int | None:
     """How well the wheel suits, 0 the best; None where that Python (`cp312`, `cp314t`) cannot take it."""
+    return _rank(wheel.python, wheel.abi, wheel.platform, python, platform)
+
+
+@lru_cache(maxsize=4096)  # a page has thousands of files, and few tags
+def _rank(pythons: str, abis: str, platforms: str, python: str, platform: Platform) -> int | None:
     known = ranks_of(python, platform)
-    tags = product(wheel.python.split("."), wheel.abi.split("."), wheel.platform.split("."))
-    ranks = [known[text] for text in ("-".join(tag).lower() for tag in tags) if text in known]
-    return min(ranks) if ranks else None
+    tags = product(pythons.split("."), abis.split("."), platforms.split("."))
+    return min((known[text] for text in ("-".join(tag).lower() for tag in tags) if text in known), default=None)
 
 
 @lru_cache(maxsize=8)

@@ -9,13 +9,13 @@ from contextlib import AbstractContextManager, suppress
 from torchpick.decide.wishes import is_backend
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
+from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.listing import Link
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, grouped, release_key
-from torchpick.wheels import listed, wheel
-from torchpick.wheels.archive import Archive
+from torchpick.wheels import listed
 
 # `Requires-Dist: torch (==2.16.0)`, the newer spelling without brackets, and lower bounds
 _OF_TORCH = re.compile(r"^Requires-Dist: *torch *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE)
@@ -75,7 +75,7 @@ class CompanionPages:
         if (text := self._index.metadata(link)) is not None:
             return text
         with self._archive(link.url) as archive:
-            return wheel.metadata_of(archive) or ""
+            return metadata_of(archive) or ""
 
 
 def _fits(name: str, one: CompanionRelease, row: Build) -> bool:

@@ -19,19 +19,13 @@ from torchpick.index.listing import Link
 from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, WheelRule
-from torchpick.model.versions import grouped, normal, parsed
+from torchpick.model.versions import grouped, parsed
 from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import Reading
 
 Row = dict[str, Any]
 T = TypeVar("T")
 
-_FAMILY = ("torch", "torchvision", "torchaudio", "triton")
-# Pure Python that is pinned to the last digit: which one is no question of CUDA.
-_NOT_KEPT = ("flashinfer-python", "accelerate", "timm", "torchdata")
-_NVIDIA = re.compile(
-    r"nvidia-(cuda-runtime|cublas|cufft|curand|cusolver|cusparse|cuda-nvrtc|nccl|cudnn|nvjitlink)(-cu\d\d)?"
-)
 _CUDA_LIBRARY = re.compile(
     r"lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nvrtc|nccl|cudnn|nvJitLink)\.so\.\d+(\.0)?"
 )
@@ -64,7 +58,7 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
     linked = line["needed"]
     dlopens = next(_within(rule.dlopens, number), ())
     code = _code(line, rule)
-    requires = _requires(line["requires"], rule, number, around.known)
+    requires = _requires(line["requires"], rule, number)
     needs = sorted({*(name for name in linked if _CUDA_LIBRARY.fullmatch(name)), *dlopens})
     majors = {int(match[1]) for name in linked if (match := _MAJOR.fullmatch(name))}
     linked_cuda = str(min(majors)) if majors and not rule.per_cuda else None
@@ -83,6 +77,18 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
         "needs": [] if rule.per_cuda else needs,
         "preloads": rule.preloads,
         "code": code,
+        **_said_by(rule, number),
+    }
+
+
+def _said_by(rule: WheelRule, number: str) -> Row:
+    """What the rule says of few packages, where it says it of this version."""
+    floor = next(_within(rule.jit, number), None)
+    falls_back = rule.minor_fallback is not None and next(_within({rule.minor_fallback: True}, number), False)
+    return {
+        **({"minor_fallback": True} if falls_back else {}),
+        **({"optional": True} if rule.optional else {}),
+        **({} if floor is None else {"jit": floor}),
     }
 
 
@@ -110,22 +116,15 @@ def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row]:
     return list(found.values())
 
 
-def _requires(texts: Iterable[str], rule: WheelRule, number: str, known: Container[str]) -> list[str]:
-    """The requirements that say something about CUDA."""
+def _requires(texts: Iterable[str], rule: WheelRule, number: str) -> list[str]:
+    """What METADATA requires, each line in the usual form, and what it leaves out."""
     found = []
     for text in texts:
         try:
-            requirement = parsed(text)
+            found.append(str(parsed(text)))
         except ValueError:
             continue  # the installer has its own opinion of such a line
-        name = normal(requirement.name)
-        ours = (name in _FAMILY or name in known or _NVIDIA.fullmatch(name)) and name not in _NOT_KEPT
-        if not ours and name not in ("cuda-toolkit", "cuda-pathfinder", "onnxruntime"):
-            continue
-        if requirement.marker is not None and "extra" in str(requirement.marker) and not rule.extras:
-            continue
-        found.append(str(requirement))
-    return [*found, *_within(rule.beyond, number)]
+    return [*dict.fromkeys(found), *_within(rule.beyond, number)]
 
 
 def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | None]) -> str | None:

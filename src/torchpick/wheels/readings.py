@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from torchpick.environment import cachefiles
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.model.noun import Noun
-from torchpick.wheels import shelf
 from torchpick.wheels.librarycode import Held, Library, Modules, in_order, split, union
 
 # How much was read.
@@ -116,7 +116,7 @@ class Readings:
             return None
         for each in _answering(url, depth):
             with suppress(ShapeError, ValueError):
-                fields = Fields(shelf.read(self._file(sha256, each)))
+                fields = Fields(cachefiles.read(self._file(sha256, each)))
                 if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
                     reading = of_json(fields.object("reading"))
                     whole = allowance.most if allowance else DEFAULT_WHOLE
@@ -130,7 +130,7 @@ class Readings:
             return
         value = {"schema": _SCHEMA, "origin": _origin(url), "reading": written(reading)}
         with suppress(TorchpickError, OSError):
-            shelf.write(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
+            cachefiles.write(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
             self._prune()
 
     def _file(self, sha256: str, depth: str) -> Path:

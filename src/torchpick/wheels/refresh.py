@@ -9,8 +9,10 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
+from torchpick.environment import cachefiles
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import pages
+from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link
@@ -24,8 +26,7 @@ from torchpick.model.machine import TABLE_PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
-from torchpick.wheels import judging, listed, shelf, wheel
-from torchpick.wheels.archive import Archive
+from torchpick.wheels import judging, listed, wheel
 from torchpick.wheels.companion_pages import CompanionPages
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.listed import FailedRead, ListedBuild
@@ -71,7 +72,7 @@ class Refreshed(Noun):
 def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
     """Refresh under the cache's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
     with (
-        shelf.locked(job.cache, lambda: report("another refresh is running: waiting for it")),
+        cachefiles.locked(job.cache, lambda: report("another refresh is running: waiting for it")),
         Client() as client,
     ):
         return _Run(job, shipped, report, client).work()
@@ -166,7 +167,7 @@ class _Run:
             builds = [row for (where, *_), row in self.rows.items() if where == platform]
             names = sorted(f"{version} {backend}" for where, version, backend in self.listed if where == platform)
             value = {**refreshed.index(platform, builds), "date": self.job.today, "listed": names}
-            shelf.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
+            cachefiles.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
 
 def places(base: str, channel: str, backends: Iterable[str]) -> tuple[IndexPlaces, ...]:
@@ -184,7 +185,7 @@ def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
 def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
     """The rows of earlier refreshes from this base; a file that is not ours any more is ignored."""
     for platform in TABLE_PLATFORMS:
-        value = shelf.read(table_file(cache, base, channel, platform))
+        value = cachefiles.read(table_file(cache, base, channel, platform))
         try:
             builds = refreshed.read(value)[0]
         except ShapeError:

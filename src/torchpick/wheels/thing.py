@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import located
 from torchpick.errors import UsageError, WheelError, silent
+from torchpick.index.archive import Archive
 from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import FileSource, RemoteSource
 from torchpick.model.address import is_sha256
@@ -18,7 +19,6 @@ from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 from torchpick.wheels import inplace, wheel
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.readings import Allowance, Reading, Readings
 
 TYPE_CHECKING = False

@@ -8,10 +8,10 @@ from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
+from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
 from torchpick.wheels import flags, librarycode, sections
-from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import (
     DEFAULT_WHOLE,
@@ -30,7 +30,6 @@ from torchpick.wheels.readings import (
 SAMPLE_SHARE = 0.05
 _APART = 64 << 10  # libraries of a sample that lie closer than this come in one request
 _MOST_TEXT = 1 << 20
-_MOST_METADATA = 4 << 20
 # The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
 _SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
 _MOST_PACKED = 96 << 20
@@ -148,20 +147,6 @@ def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     with librarycode.unpacked(archive.stream(member), member.file_size) as buffer:
         needed.update(sections.links_of(buffer).needed)
         return librarycode.of_buffer(buffer, member.filename)
-
-
-def metadata_of(archive: Archive) -> str | None:
-    """The headers of a wheel's METADATA, without the description behind them; None where there is none."""
-    for member in archive.members():
-        folder, _, name = member.filename.rpartition("/")
-        if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
-            return headers_of(archive.read(member, _MOST_METADATA).decode("utf-8", "replace"))
-    return None
-
-
-def headers_of(metadata: str) -> str:
-    """What stands before the description, with the ends of lines as one system has them."""
-    return metadata.replace("\r\n", "\n").partition("\n\n")[0]
 
 
 def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed: Allowance) -> tuple[Library, ...]:

@@ -13,6 +13,7 @@ from torchpick.index.ranges import Source
 
 # The largest directory measured: torch 2.15.0 for aarch64, 13,432 entries in 1.3 MB.
 MOST_DIRECTORY = 8 << 20
+MOST_METADATA = 4 << 20
 _MOST_MEMBER = 16 << 30
 # Deflate reaches 1032:1 and libraries 5:1; small ones that are mostly zeros 500:1 (libxcb-shape in av).
 _MOST_RATIO = 250
@@ -127,3 +128,17 @@ class Archive:
 def _end(member: ZipInfo) -> int:
     """How far a member reaches, without the extra field, whose length is only in its header."""
     return member.header_offset + _HEADER + len(member.filename.encode()) + member.compress_size
+
+
+def metadata_of(archive: Archive) -> str | None:
+    """The headers of a wheel's METADATA, without the description behind them; None where there is none."""
+    for member in archive.members():
+        folder, _, name = member.filename.rpartition("/")
+        if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
+            return headers_of(archive.read(member, MOST_METADATA).decode("utf-8", "replace"))
+    return None
+
+
+def headers_of(metadata: str) -> str:
+    """What stands before the description, with the ends of lines as one system has them."""
+    return metadata.replace("\r\n", "\n").partition("\n\n")[0]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
+from torchpick.index import archive
+from torchpick.index.archive import Archive
 from torchpick.index.ranges import FileSource
-from torchpick.wheels import archive
-from torchpick.wheels.archive import Archive
 
 ENTRY_MAGIC = b"PK\x01\x02"
 

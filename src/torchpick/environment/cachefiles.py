@@ -31,11 +31,22 @@ def locked(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 def write(path: Path, value: object, most: int = _MOST_BYTES) -> None:
     """Put a JSON file in its place in one step: a reader sees the old one or the new one. Not where it is too large."""
-    text = json.dumps(value, separators=(",", ":")) + "\n"
-    if len(text) > most:
-        return
-    rewrite.folder(str(path.parent), _ANOTHER)
-    rewrite.put(str(path), text, follow=False, hint=_ANOTHER)
+    text = _text(value)
+    if len(text) <= most:
+        rewrite.folder(str(path.parent), _ANOTHER)
+        rewrite.put(str(path), text, follow=False, hint=_ANOTHER)
+
+
+def keep(path: Path, value: object, most: int) -> None:
+    """The same for a private record of which there are many, and which is made anew where it is lost or damaged."""
+    text = _text(value)
+    if len(text) <= most:
+        rewrite.folder(str(path.parent), _ANOTHER)
+        rewrite.replace(str(path), text.encode(), 0o600, follow=False, lasting=False)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":")) + "\n"
 
 
 def read(path: Path) -> object:

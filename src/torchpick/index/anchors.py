@@ -1,0 +1,24 @@
+"""The anchors of a page in HTML. Pure; a module of its own, so that pages in JSON are read without a reader of HTML."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+
+class Anchors(HTMLParser):
+    """The attributes of those with an href, and what the first `<base href>` says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base: str | None = None
+        self.found: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(reversed(attrs))  # the first of a name counts
+        href = attributes.get("href")
+        if href is None:
+            return
+        if tag == "a":
+            self.found.append(attributes)
+        elif tag == "base" and self.base is None:
+            self.base = href

@@ -1,0 +1,178 @@
+"""What an sdist says of its requirements, read from its beginning until it was said: no more is downloaded or kept.
+
+tarfile is not used: it reads headers of any size into memory. Of an archive of members three kinds are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from torchpick.environment import toml
+from torchpick.errors import BrokenOffError, WheelLayoutError
+from torchpick.index.archive import MOST_METADATA, Archive
+from torchpick.model import metadata
+from torchpick.model.metadata import Metadata, MetadataSource
+from torchpick.model.versions import normal
+
+# Packed and unpacked: where it has said nothing until then, what is left is not read.
+MOST_PACKED = 32 << 20
+MOST_UNPACKED = 256 << 20
+_BLOCK = 512
+_DAMAGED = "the archive is damaged or no sdist: download it again"
+
+
+def read_tar(packed: Iterable[bytes], project: str, version: str) -> Metadata | None:
+    """What a .tar.gz says; None where a build decides it. It may raise ValueError."""
+    from torchpick.index.client import gunzipped
+
+    findings, start = _Findings(project, version), _Start(packed)
+    try:
+        _look_through(_Stream(gunzipped(project, iter(start))), findings)
+    except BrokenOffError:
+        if not start.is_cut:
+            raise
+    return findings.final or findings.guess()
+
+
+def _look_through(stream: _Stream, findings: _Findings) -> None:
+    while not findings.is_complete and (member := _next_member(stream)) is not None:
+        path, size = member
+        kind, rest = findings.kind(path), -size % _BLOCK
+        if kind and size <= MOST_METADATA:
+            findings.take(kind, stream.read(size))
+        else:
+            rest += size
+        if not stream.skip(rest):
+            return
+
+
+def read_zip(archive: Archive, project: str, version: str) -> Metadata | None:
+    """What a .zip says; None where a build decides it. It may raise ValueError."""
+    findings = _Findings(project, version)
+    for member in archive.members():
+        if kind := findings.kind(member.filename):
+            findings.take(kind, archive.read(member, MOST_METADATA))
+            if findings.is_complete:
+                break
+    return findings.final or findings.guess()
+
+
+_PKG_INFO, _PYPROJECT, _REQUIRES, _EGG = "PKG-INFO", "pyproject.toml", "requires.txt", ".egg-info"
+
+
+class _Findings:
+    """What was read so far: what is final, else what may be guessed of it."""
+
+    def __init__(self, project: str, version: str) -> None:
+        self._project, self._version = project, version
+        self._seen: set[str] = set()
+        self._pkg_info: Metadata | None = None
+        self._requires: Metadata | None = None
+        self._has_egg = False
+        self.final: Metadata | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing that follows could add to it."""
+        return self.final is not None or self._seen == {_PKG_INFO, _PYPROJECT, _REQUIRES}
+
+    def kind(self, path: str) -> str:
+        """Which of the files with requirements this is; empty for every other."""
+        folders = path.removeprefix("./").split("/")
+        name = folders.pop()
+        if len(folders) == 1 and name in (_PKG_INFO, _PYPROJECT):
+            return name
+        is_egg = len(folders) in (2, 3) and folders[-1].endswith(_EGG)
+        if is_egg and normal(folders[-1].removesuffix(_EGG)) == self._project:
+            self._has_egg = True
+            return name if name == _REQUIRES else ""
+        return ""
+
+    def take(self, kind: str, data: bytes) -> None:
+        text = data.decode("utf-8", "replace")
+        self._seen.add(kind)
+        if kind == _PKG_INFO:
+            self._pkg_info = metadata.parse_metadata(text, MetadataSource.SDIST)
+            self.final = self._pkg_info if metadata.requirements_are_final(text) else None
+        elif kind == _REQUIRES:
+            self._requires = metadata.of_requires_txt(text, self._project, self._version)
+        else:
+            with suppress(ValueError):  # the build will say what is wrong with it
+                self.final = metadata.of_pyproject(toml.loads(text), self._project, self._version)
+
+    def guess(self) -> Metadata | None:
+        """What an earlier build left in it, which the next may change."""
+        kept = self._pkg_info
+        if self._requires is not None:
+            return self._requires._replace(requires_python="" if kept is None else kept.requires_python)
+        if kept is None or not (kept.requires or self._has_egg):  # an egg without requires.txt requires nothing
+            return None
+        return kept._replace(source=MetadataSource.GUESSED)
+
+
+class _Start:
+    """The beginning of what comes in chunks."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks, self.is_cut = chunks, False
+
+    def __iter__(self) -> Iterator[bytes]:
+        left = MOST_PACKED
+        for chunk in self._chunks:
+            left -= len(chunk)
+            self.is_cut = left < 0
+            if self.is_cut:
+                return
+            yield chunk
+
+
+class _Stream:
+    """Bytes that come in chunks, of which no more than one is kept."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks, self._rest = iter(chunks), memoryview(b"")
+        self._left = MOST_UNPACKED
+
+    def _pieces(self, count: int) -> Iterator[memoryview]:
+        while count > 0:
+            if not self._rest:
+                self._rest = memoryview(next(self._chunks, b""))
+                self._left -= len(self._rest)
+                if not self._rest or self._left < 0:
+                    self._rest = memoryview(b"")
+                    return
+            piece, self._rest = self._rest[:count], self._rest[count:]
+            count -= len(piece)
+            yield piece
+
+    def read(self, count: int) -> bytes:
+        """So many bytes, or what is left of them."""
+        return b"".join(self._pieces(count))
+
+    def skip(self, count: int) -> bool:
+        """Whether so many bytes were there."""
+        return sum(map(len, self._pieces(count))) == count
+
+
+def _next_member(stream: _Stream) -> tuple[str, int] | None:
+    """The next member's path, empty for a folder or a link, and its size; None at the end."""
+    block = stream.read(_BLOCK)
+    if len(block) < _BLOCK or not block.strip(b"\0"):
+        return None
+    blank = block[:148] + b" " * 8 + block[156:]
+    size, checksum = _number(block[124:136]), _number(block[148:156])
+    if size is None or checksum != sum(blank):
+        raise WheelLayoutError("has a member whose header is damaged", hint=_DAMAGED)
+    name, prefix = (part.partition(b"\0")[0].decode("utf-8", "replace") for part in (block[:100], block[345:500]))
+    path = f"{prefix}/{name}" if prefix and block[257:262] == b"ustar" else name
+    is_file = block[156:157] in (b"0", b"\0")
+    return path if is_file else "", size
+
+
+def _number(field: bytes) -> int | None:
+    """Octal digits, or of large files the number itself behind a bit."""
+    if field[:1] == b"\x80":
+        return int.from_bytes(field[1:], "big")
+    digits = field.strip(b" \0")
+    return int(digits or b"0", 8) if not digits.strip(b"01234567") else None

@@ -1,0 +1,129 @@
+"""Which file of each version a Python would take, and why it would take none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.index import projectfiles
+from torchpick.index.listing import PageEntry
+from torchpick.index.projectfiles import FileRules, LeftOutReason, ProjectFile, candidates, of_use
+from torchpick.index.user_index import IndexTarget
+from torchpick.model.machine import Platform
+
+TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+ANY, LINUX = "py3-none-any", "cp312-cp312-manylinux_2_28_x86_64"
+
+
+def file(name: str, index_url: str = "i", **said: Any) -> ProjectFile:
+    made = projectfiles.of_entry(PageEntry(f"https://h/{name}", "", name, **said), index_url)
+    assert made is not None
+    return made
+
+
+def wheel(version: str, tag: str = ANY, **said: Any) -> ProjectFile:
+    return file(f"pkg-{version}-{tag}.whl", **said)
+
+
+def sdist(version: str, **said: Any) -> ProjectFile:
+    return file(f"pkg-{version}.tar.gz", **said)
+
+
+@pytest.mark.parametrize(("files", "taken"), [
+    ([sdist("1.9"), wheel("1.10"), sdist("2rc1"), sdist("1.10.post1")], ["2rc1", "1.10.post1", "1.10", "1.9"]),
+    ([sdist("1"), wheel("1.0")], ["1.0"]),  # one version to PEP 440
+])  # fmt: skip
+def test_the_newest_version_comes_first(files: list[ProjectFile], taken: list[str]) -> None:
+    assert [one.version for one in candidates(files, TARGET).files] == taken
+
+
+@pytest.mark.parametrize(("files", "taken"), [
+    ([wheel("1"), wheel("1", LINUX)], wheel("1", LINUX)),
+    ([sdist("1"), wheel("1")], wheel("1")),
+    ([sdist("1"), wheel("1", "cp311-cp311-win_amd64")], sdist("1")),
+    ([wheel("1"), wheel("1-2"), wheel("1-10")], wheel("1-10")),  # build numbers
+    ([wheel("1", yanked="bad"), sdist("1")], sdist("1")),
+    ([wheel("1", requires_python=">=3.13"), sdist("1", requires_python=">=3")], sdist("1", requires_python=">=3")),
+    ([wheel("1", requires_python="what?")], wheel("1", requires_python="what?")),
+    ([file("pkg-1.tar.gz", "one"), file("pkg-1.tar.gz", "two")], file("pkg-1.tar.gz", "one")),
+])  # fmt: skip
+def test_the_best_file_of_a_version(files: list[ProjectFile], taken: ProjectFile) -> None:
+    assert candidates(files, TARGET).files == (taken,)
+
+
+NOTHING = FileRules()
+
+
+@pytest.mark.parametrize(("one", "rules", "reason", "says"), [
+    (wheel("1", "cp311-cp311-win_amd64"), NOTHING, LeftOutReason.NO_FILE, "no file for Python 3.12 on linux-x86_64"),
+    (wheel("1", requires_python="<3.12"), NOTHING, LeftOutReason.PYTHON, "requires Python <3.12"),
+    (sdist("1"), FileRules(only_binary=True), LeftOutReason.ONLY_SOURCE,
+     "no wheel for Python 3.12 on linux-x86_64, only source"),
+    (wheel("1"), FileRules(no_binary=True), LeftOutReason.NO_FILE, "no file for Python 3.12 on linux-x86_64"),
+    (sdist("1", yanked="bad"), NOTHING, LeftOutReason.YANKED, "withdrawn: bad"),
+    (sdist("1", yanked=""), NOTHING, LeftOutReason.YANKED, "withdrawn: no reason is given"),
+    (sdist("1", uploaded="2024-02-01T00:00:00Z"), FileRules(uploaded_before="2024-02-01"), LeftOutReason.TOO_NEW,
+     "uploaded on 2024-02-01"),
+    (sdist("1"), FileRules(uploaded_before="2024-02-01"), LeftOutReason.TOO_NEW,
+     "uploaded at an unknown time"),
+])  # fmt: skip
+def test_a_version_without_a_file_says_why(
+    one: ProjectFile, rules: FileRules, reason: LeftOutReason, says: str
+) -> None:
+    found = candidates([one], TARGET, rules)
+
+    assert found.files == ()
+    [left] = found.left_out
+    assert (left.version, left.reason, left.text) == (one.version, reason, says)
+    assert left.file == (one if reason is LeftOutReason.YANKED else None)
+
+
+@pytest.mark.parametrize(("uploaded", "before", "taken"), [
+    ("2024-01-31T23:59:59.999Z", "2024-02-01", True),
+    ("2024-01-31T10:00:00Z", "2024-01-31T10:00:00.5Z", True),
+    ("2024-01-31T10:00:00.5Z", "2024-01-31T10:00:00Z", False),
+    ("2024-01-31T10:00:00.5Z", "2024-01-31T10:00:00.5+00:00", False),
+])  # fmt: skip
+def test_only_what_was_uploaded_before_a_moment(uploaded: str, before: str, taken: bool) -> None:
+    found = candidates([sdist("1", uploaded=uploaded)], TARGET, FileRules(uploaded_before=before))
+
+    assert bool(found.files) is taken
+
+
+FILES = st.builds(
+    lambda version, kind, **said: file(f"pkg-{version}{kind}", **said),
+    st.sampled_from(["1", "2"]),
+    st.sampled_from([
+        ".tar.gz", ".zip", f"-{ANY}.whl", f"-2-{ANY}.whl", f"-{LINUX}.whl", "-cp311-cp311-win_amd64.whl",
+    ]),
+    index_url=st.sampled_from(["one", "two"]),
+    requires_python=st.sampled_from([None, ">=3.8", ">=3.13", "<3"]),
+    yanked=st.sampled_from([None, None, "", "bad"]),
+    uploaded=st.sampled_from([None, "2024-01-01", "2024-01-02", "2024-01-03T10:00:00Z"]),
+)  # fmt: skip
+RULES = st.builds(
+    FileRules,
+    only_binary=st.booleans(),
+    no_binary=st.booleans(),
+    uploaded_before=st.sampled_from([None, "2024-01-02", "2024-01-03", "2025-01-01"]),
+)
+
+
+@given(pages=st.lists(st.lists(FILES, max_size=8), max_size=2), rules=RULES)
+def test_what_is_of_use_decides_whatever_the_rules(pages: list[list[ProjectFile]], rules: FileRules) -> None:
+    """Of each page by itself."""
+    every = [one for page in pages for one in page]
+    few = [one for page in pages for one in of_use(page, TARGET)]
+
+    assert candidates(few, TARGET, rules) == candidates(every, TARGET, rules)
+    assert {one.version for one in few} <= {one.version for one in every}
+
+
+def test_of_many_files_of_a_version_two_are_of_use() -> None:
+    wheels = [wheel("1", f"cp{minor}-cp{minor}-manylinux_2_28_{cpu}")
+              for minor in (310, 311, 312, 313) for cpu in ("x86_64", "aarch64")]  # fmt: skip
+
+    assert of_use([*wheels, sdist("1")], TARGET) == (wheel("1", LINUX), sdist("1"))

@@ -1,0 +1,604 @@
+"""What the user's indexes have of many projects, and what their files require: each page once, and within bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Mapping
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.rude import forever, once, rude, trickle
+from tests.index.server import Host
+from tests.wheels import making
+from torchpick.errors import IntegrityError, NetworkError, TorchpickError, UsageError, WheelError, WheelLayoutError
+from torchpick.index import projectfiles, ranges
+from torchpick.index.index_places import IndexPlaces
+from torchpick.index.listing import PageEntry
+from torchpick.index.projectfiles import ProjectFile, file_at
+from torchpick.index.projects import ProjectReader
+from torchpick.index.user_index import IndexTarget
+from torchpick.index.web import ReadingLimits
+from torchpick.model.address import Address
+from torchpick.model.machine import Platform
+from torchpick.model.metadata import Metadata, MetadataSource
+
+JSON = "application/vnd.pypi.simple.v1+json"
+METADATA = b"Metadata-Version: 2.1\nName: Pkg\nVersion: 1.0\nRequires-Dist: numpy (>=1)\nProvides-Extra: Dev_X\n"
+WHEEL = "pkg-1.0-py3-none-any.whl"
+
+
+def wheel(metadata: bytes = METADATA, padding: int = 0) -> bytes:
+    members = {"pkg/pad.bin": making.noise(1, padding), "pkg-1.0.dist-info/METADATA": metadata}
+    return making.wheel(members, stored=True)
+
+
+def entry(file: str, **said: object) -> dict[str, object]:
+    return {"filename": file, "url": f"/files/{file}", **said}
+
+
+def put(host: Host, page: str, *entries: Mapping[str, object]) -> None:
+    host.files[page], host.types[page] = json.dumps({"files": entries}).encode(), JSON
+
+
+def pages_asked(host: Host) -> list[str]:
+    return [seen.path for seen in host.seen]
+
+
+class Reading:
+    """Readers that share a cache, with no pause where a server refuses."""
+
+    def __init__(self, folder: Path) -> None:
+        self.environ = {"TORCHPICK_CACHE_DIR": str(folder / "cache")}
+        self.records = folder / "cache" / "projects"
+
+    def reader(
+        self,
+        *indexes: str,
+        links: tuple[str, ...] = (),
+        first: bool = False,
+        target: IndexTarget | None = None,
+        offline: bool = False,
+        **limits: Any,
+    ) -> ProjectReader:
+        places, bounds = IndexPlaces(indexes, links, first), ReadingLimits()._replace(**limits)
+        return ProjectReader(places, self.environ, target=target, offline=offline, limits=bounds)
+
+    def page(self, index: str, name: str = "pkg", **more: Any) -> tuple[ProjectFile, ...] | TorchpickError | None:
+        with self.reader(index, **more) as reader:
+            return reader.pages([name])[name]
+
+    def metadata(self, file: ProjectFile, **more: Any) -> Metadata | TorchpickError:
+        with self.reader(**more) as reader:
+            return reader.metadata([file])[file]
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Reading:
+    return Reading(tmp_path)
+
+
+def files_of(answer: object) -> list[str]:
+    assert isinstance(answer, tuple), answer
+    return [file.file for file in answer]
+
+
+def message(answer: object) -> str:
+    assert isinstance(answer, TorchpickError), answer
+    return answer.message
+
+
+SAID = {"requires-python": ">=3.8,<4", "yanked": "broken", "upload-time": "2024-01-02T03:04:05.678Z"}
+
+
+@pytest.mark.parametrize("kind", ["json", "html"])
+def test_a_page_has_the_wheels_and_sdists_of_its_project(host: Host, reading: Reading, kind: str) -> None:
+    digest, beside = "a" * 64, "b" * 64
+    names = ["Pkg-1.0_rc1-py3-none-any.whl", "pkg-1.00.tar.gz", "pkg-2.zip"]
+    others = ["other-1.0-py3-none-any.whl", "pkg-1.0.exe", "pkg-docs-1.0.tar.gz", "pkg-x.tar.gz", "pkg-1.0.tar.bz2"]
+    if kind == "json":
+        first = entry(names[0], hashes={"sha256": digest}, size=7, **{"core-metadata": {"sha256": beside}}, **SAID)
+        put(host, "/simple/pkg/", first, *map(entry, [*names[1:], *others]))
+    else:
+        told = f'data-core-metadata="sha256={beside}" data-yanked=broken data-upload-time="{SAID["upload-time"]}"'
+        python = f'data-requires-python="{escape(str(SAID["requires-python"]))}"'
+        first_line = f'<a href="/files/{names[0]}#sha256={digest}" {told} {python}>x</a>'
+        lines = "".join(f'<a href="/files/{name}">x</a>' for name in [*names[1:], *others])
+        host.files["/simple/pkg/"], host.types["/simple/pkg/"] = (first_line + lines).encode(), "text/html"
+    answer = reading.page(f"{host.url}/simple")
+
+    assert isinstance(answer, tuple)
+    assert [(file.file, file.version) for file in answer] == [(names[0], "1.0rc1"), (names[1], "1.0"), (names[2], "2")]
+    assert [file.project for file in answer] == ["pkg"] * 3
+    assert [file.wheel is None for file in answer] == [False, True, True]
+    size = 7 if kind == "json" else None
+    assert answer[0][4:] == (digest, size, ">=3.8,<4", "broken", beside, SAID["upload-time"], f"{host.url}/simple")
+    assert answer[0].url == f"{host.url}/files/{names[0]}"
+    assert answer[1][4:-1] == (None,) * 6
+
+
+def test_what_is_kept_of_a_page_is_what_was_read(host: Host, reading: Reading) -> None:
+    put(
+        host,
+        "/simple/pkg/",
+        entry(WHEEL, hashes={"sha256": "a" * 64}, size=7, **SAID),
+        entry("pkg-1.tar.gz", yanked=True),
+    )
+    first = reading.page(f"{host.url}/simple")
+
+    assert reading.page(f"{host.url}/simple") == first
+    assert pages_asked(host) == ["/simple/pkg/"]
+
+
+def test_each_page_is_asked_for_once_and_answers_keep_the_order_of_names(host: Host, reading: Reading) -> None:
+    names = [f"p{number}" for number in range(40)]
+    for name in names:
+        put(host, f"/simple/{name}/", entry(f"{name}-1.0-py3-none-any.whl"))
+    with reading.reader(f"{host.url}/simple") as reader:
+        first = reader.pages(names)
+        again = reader.pages([*reversed(names), "P0"])
+
+    assert list(first) == names
+    assert {name: files_of(answer) for name, answer in first.items()} == {
+        name: [f"{name}-1.0-py3-none-any.whl"] for name in names
+    }
+    assert again == first
+    assert sorted(pages_asked(host)) == sorted(f"/simple/{name}/" for name in names)
+
+
+def test_what_no_index_knows_is_none(host: Host, reading: Reading) -> None:
+    put(host, "/simple/empty/")
+
+    assert reading.page(f"{host.url}/simple", "nowhere") is None
+    assert reading.page(f"{host.url}/simple", "empty") == ()
+
+
+def two_indexes(host: Host) -> tuple[str, str]:
+    put(host, "/one/pkg/", entry("pkg-1.0.tar.gz"))
+    put(host, "/two/pkg/", entry("pkg-2.0.tar.gz"), entry("pkg-1.0.tar.gz"))
+    put(host, "/two/own/", entry("own-1.0.tar.gz"))
+    return f"{host.url}/one", f"{host.url}/two/"
+
+
+def test_every_index_is_asked_as_pip_does(host: Host, reading: Reading) -> None:
+    one, two = two_indexes(host)
+    with reading.reader(one, two) as reader:
+        answers = reader.pages(["pkg", "own", "none"])
+    files = answers["pkg"]
+
+    assert isinstance(files, tuple)
+    assert [(file.version, file.index_url) for file in files] == [("1.0", one), ("2.0", two), ("1.0", two)]
+    assert files_of(answers["own"]) == ["own-1.0.tar.gz"]
+    assert answers["none"] is None
+
+
+def test_the_first_index_with_the_name_is_the_only_one_as_uv_does(host: Host, reading: Reading) -> None:
+    one, two = two_indexes(host)
+    with reading.reader(one, two, first=True) as reader:
+        answers = reader.pages(["pkg", "own"])
+
+    assert [files_of(answers[name]) for name in ("pkg", "own")] == [["pkg-1.0.tar.gz"], ["own-1.0.tar.gz"]]
+    assert "/two/pkg/" not in pages_asked(host)
+
+
+def test_link_pages_and_folders_are_read_once_for_all_projects(host: Host, reading: Reading, tmp_path: Path) -> None:
+    folder = tmp_path / "my wheels"
+    folder.mkdir()
+    for name in ("pkg-3.0-py3-none-any.whl", "pkg-3.1.tar.gz", "pkg-3.2.zip", "readme.txt"):
+        (folder / name).touch()
+    put(host, "/links.html", entry("pkg-1.0.tar.gz"), entry("own-1.0.tar.gz"))
+    put(host, "/simple/pkg/", entry("pkg-2.0.tar.gz"))
+    links = (f"{host.url}/links.html", folder.as_uri())
+    with reading.reader(f"{host.url}/simple", links=links) as reader:
+        answers = {**reader.pages(["pkg"]), **reader.pages(["own", "none"])}
+
+    assert files_of(answers["pkg"]) == [
+        "pkg-1.0.tar.gz", "pkg-3.0-py3-none-any.whl", "pkg-3.1.tar.gz", "pkg-3.2.zip", "pkg-2.0.tar.gz"
+    ]  # fmt: skip
+    assert files_of(answers["own"]) == ["own-1.0.tar.gz"]
+    assert answers["none"] is None
+    assert pages_asked(host).count("/links.html") == 1
+
+
+def test_an_index_in_a_folder(reading: Reading, tmp_path: Path) -> None:
+    (tmp_path / "simple" / "pkg").mkdir(parents=True)
+    (tmp_path / "simple" / "pkg" / WHEEL).write_bytes(wheel())
+    with reading.reader((tmp_path / "simple").as_uri()) as reader:
+        answers = reader.pages(["pkg", "none"])
+        assert isinstance(answers["pkg"], tuple)
+        [file] = answers["pkg"]
+        metadata = reader.metadata([file])[file]
+
+    assert answers["none"] is None
+    assert isinstance(metadata, Metadata)
+    assert not reading.records.exists()
+
+
+def test_a_page_is_kept_for_an_hour_and_then_asked_for_again_by_its_etag(host: Host, reading: Reading) -> None:
+    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
+    host.tags["/simple/pkg/"] = '"one"'
+    first = reading.page(f"{host.url}/simple")
+    assert reading.page(f"{host.url}/simple") == first
+    assert len(host.seen) == 1
+
+    unchanged = reading.page(f"{host.url}/simple", age=0)
+    assert unchanged == first
+    assert [seen.if_none_match for seen in host.seen] == [None, '"one"']
+
+    put(host, "/simple/pkg/", entry("pkg-2.0.tar.gz"))
+    host.tags["/simple/pkg/"] = '"two"'
+    assert files_of(reading.page(f"{host.url}/simple", age=0)) == ["pkg-2.0.tar.gz"]
+    assert files_of(reading.page(f"{host.url}/simple")) == ["pkg-2.0.tar.gz"]
+    assert len(host.seen) == 3
+
+
+def test_that_there_is_no_page_is_kept_only_where_the_server_says_so(host: Host, reading: Reading) -> None:
+    host.mood = "404"
+    reading.page(f"{host.url}/simple")
+    reading.page(f"{host.url}/simple")
+    assert len(host.seen) == 1
+
+    host.mood = "kind"  # it answers 403, as where a password is missing
+    reading.page(f"{host.url}/other")
+    reading.page(f"{host.url}/other")
+    assert len(host.seen) == 3
+
+
+@pytest.mark.parametrize("damage", [
+    b"", b"{", b"[]", b"{}", b'{"schema": 1}', b'{"schema": 1, "etag": 5, "files": [], "time": 9e99}',
+    b'{"schema": 1, "etag": "", "time": "x", "files": []}', b'{"schema": 1, "etag": "", "time": 9e99, "files": [1]}',
+    b'{"schema": 1, "etag": "", "time": 9e99, "files": [[1, 2, 3, 4, 5, 6, 7, 8]]}',
+    b'{"schema": 1, "etag": "", "time": 9e99, "files": 5}', b"[" * 100_000,
+], ids=map(str, range(11)))  # fmt: skip
+def test_a_damaged_record_is_read_anew(host: Host, reading: Reading, damage: bytes) -> None:
+    put(host, "/simple/pkg/", entry(WHEEL, hashes={"sha256": sha256(wheel()).hexdigest()}))
+    host.files[f"/files/{WHEEL}"] = wheel()
+    for _ in range(2):
+        answer = reading.page(f"{host.url}/simple")
+        assert files_of(answer) == [WHEEL]
+        assert isinstance(answer, tuple)
+        metadata = reading.metadata(answer[0])
+        assert isinstance(metadata, Metadata)
+        assert metadata.requires == ("numpy (>=1)",)
+        records = list(reading.records.rglob("*.json"))
+        assert len(records) == 2
+        for record in records:
+            record.write_bytes(damage)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_records_are_their_owners_alone(host: Host, reading: Reading) -> None:
+    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
+    before = os.umask(0)
+    try:
+        reading.page(f"{host.url}/simple")
+    finally:
+        os.umask(before)
+    [record] = reading.records.rglob("*.json")
+
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+
+
+def test_offline_it_is_what_is_kept_with_its_date(host: Host, reading: Reading) -> None:
+    put(host, "/simple/pkg/", entry(WHEEL, hashes={"sha256": "a" * 64}))
+    host.files[f"/files/{WHEEL}"] = wheel()
+    began = time.time()
+    with reading.reader(f"{host.url}/simple") as reader:
+        known = reader.pages(["pkg"])["pkg"]
+        assert isinstance(known, tuple)
+        metadata = reader.metadata(known)
+        assert reader.as_of is None
+    asked = len(host.seen)
+    with reading.reader(f"{host.url}/simple", offline=True, age=0) as reader:
+        answers = reader.pages(["pkg", "other"])
+        assert reader.as_of is not None
+        assert began <= reader.as_of <= time.time()
+        assert reader.metadata(known) == metadata
+        [unread] = reader.metadata([known[0]._replace(sha256="b" * 64)]).values()
+
+    assert answers["pkg"] == known
+    assert isinstance(answers["other"], UsageError)
+    assert "`--offline` is given" in message(answers["other"])
+    assert isinstance(unread, UsageError)
+    assert len(host.seen) == asked
+
+
+TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "win_amd64", "macosx_11_0_arm64")
+TAGS = [f"cp{minor}-cp{minor}-{platform}" for minor in (310, 311, 312, 313, 314) for platform in PLATFORMS]
+
+
+def test_of_a_page_that_is_kept_only_what_is_of_use_is_looked_at_again(
+    host: Host, reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in entries that are judged; each target has its own, and a page that changed is read whole again."""
+    judged: list[PageEntry] = []
+    of_entry = projectfiles.of_entry
+
+    def counted(page_entry: PageEntry, index_url: str = "") -> ProjectFile | None:
+        judged.append(page_entry)
+        return of_entry(page_entry, index_url)
+
+    monkeypatch.setattr(projectfiles, "of_entry", counted)
+    put(host, "/simple/pkg/", *(entry(f"pkg-{release}.0-{tag}.whl") for release in range(50) for tag in TAGS))
+    index = f"{host.url}/simple"
+
+    def judgements(**more: Any) -> int:
+        judged.clear()
+        answer = reading.page(index, target=TARGET, **more)
+        assert files_of(answer) == [f"pkg-{release}.0-cp312-cp312-manylinux_2_28_x86_64.whl" for release in range(50)]
+        return len(judged)
+
+    assert [judgements(), judgements(), judgements(offline=True)] == [1000, 50, 50]
+    assert files_of(reading.page(index, offline=True))[:2] == [f"pkg-0.0-{tag}.whl" for tag in TAGS[:2]]
+    mac = TARGET._replace(platform=Platform.parse("macos-arm64"))
+    assert files_of(reading.page(index, target=mac))[0] == "pkg-0.0-cp312-cp312-macosx_11_0_arm64.whl"
+    assert len(host.seen) == 1
+
+    host.tags["/simple/pkg/"] = '"one"'
+    judgements(age=0)
+    assert (judgements(age=0), judgements()) == (50, 50)  # it has not changed
+    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
+    host.tags["/simple/pkg/"] = '"two"'
+    assert files_of(reading.page(index, target=mac, age=0)) == ["pkg-1.0.tar.gz"]
+    assert files_of(reading.page(index, target=TARGET)) == ["pkg-1.0.tar.gz"], "what another target read is newer"
+
+
+def test_what_is_kept_is_read_without_a_thread(host: Host, reading: Reading) -> None:
+    put(host, "/simple/pkg/", entry(WHEEL, hashes={"sha256": "a" * 64}))
+    host.files[f"/files/{WHEEL}"] = wheel()
+    threads: list[int] = []
+    for _ in range(2):
+        with reading.reader(f"{host.url}/simple") as reader:
+            answer = reader.pages(["pkg"])["pkg"]
+            assert isinstance(answer, tuple)
+            reader.metadata(answer)
+            threads.append(sum(thread.name.startswith("ThreadPool") for thread in threading.enumerate()))
+
+    assert threads[0] > 0
+    assert threads[1] == 0
+
+
+def test_a_server_out_of_reach_leaves_what_is_kept(host: Host, reading: Reading) -> None:
+    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
+    known = reading.page(f"{host.url}/simple")
+    host.mood = "416"
+    with reading.reader(f"{host.url}/simple", age=0) as reader:
+        answers = reader.pages(["pkg", "other"])
+        assert reader.as_of is not None
+
+    assert answers["pkg"] == known
+    assert isinstance(answers["other"], NetworkError)
+
+
+def test_an_index_that_fails_leaves_no_answer_of_the_others(host: Host, reading: Reading) -> None:
+    """An older version of them must not pass for the newest."""
+    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
+    refusal = once(b"HTTP/1.1 401 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    with rude(refusal) as url, reading.reader(f"{host.url}/simple", url.removesuffix("x/")) as reader:
+        answer = reader.pages(["pkg"])["pkg"]
+
+    assert "the server answered 401" in message(answer)
+
+
+BAD = [
+    "javascript:pkg-1.0.tar.gz", "file:///etc/pkg-1.0.tar.gz", "ftp://h/pkg-1.0.tar.gz", "http://[/pkg-1.0.tar.gz",
+    "//h\n/pkg-1.0.exe", "/pkg-1.0\x00.tar.gz", "/pkg-1.0\x1b.tar.gz", "/" + "a" * 5000 + "/pkg-1.0.tar.gz",
+]  # fmt: skip
+
+
+def test_hostile_links_are_no_files(host: Host, reading: Reading) -> None:
+    entries = [{"filename": "pkg-1.0.tar.gz", "url": bad} for bad in BAD[:4]] + [{"url": bad} for bad in BAD[4:]]
+    odd: list[Any] = [{"url": 1}, 1, None, [], {"filename": "pkg-1.tar.gz"}, {"filename": 5, "url": {}}]
+    put(host, "/simple/pkg/", *entries, *odd, entry("pkg-9.tar.gz", size=-1, **{"requires-python": ">3\n\x1b"}))
+    answer = reading.page(f"{host.url}/simple")
+
+    assert files_of(answer) == ["pkg-9.tar.gz"]
+    assert isinstance(answer, tuple)
+    assert (answer[0].size, answer[0].requires_python) == (None, ">3  ")
+
+
+@pytest.mark.parametrize(("page", "says"), [
+    (b"<a " + b"x" * (1 << 19), "a tag of more than"),
+    (b"<a href=x " * 100_000, "a tag of more than"),
+    (b"<a href=x>" * 200_001, "more than 200000 links"),
+], ids=["one tag", "tag in tag", "many"])  # fmt: skip
+def test_a_page_without_end_in_its_tags_is_given_up(host: Host, reading: Reading, page: bytes, says: str) -> None:
+    host.files["/simple/pkg/"], host.types["/simple/pkg/"] = page, "text/html"
+    answer = reading.page(f"{host.url}/simple")
+
+    assert isinstance(answer, WheelLayoutError)
+    assert says in answer.message
+    assert f"{host.url}/simple/pkg/" in answer.message
+
+
+def test_a_page_of_too_many_files_is_given_up(host: Host, reading: Reading) -> None:
+    host.files["/simple/pkg/"] = b'{"files": [' + b'{"url":""},' * 200_001 + b"0]}"
+
+    assert "more than 200000 files" in message(reading.page(f"{host.url}/simple"))
+
+
+@pytest.mark.parametrize("piece", [
+    b"<a href=pkg-1.0.tar.gz>x</a>", b"<a href=x ", b"<!--", b"<!-- -->", b"&amp", b"</", b"<script></", b"<![CDATA[",
+    b"<a href='&#1;&amp'>",
+])  # fmt: skip
+def test_twice_the_page_takes_twice_the_time(host: Host, reading: Reading, piece: bytes) -> None:
+    """Sixteen times the bytes: a square would take 256 times as long."""
+
+    def seconds(size: int) -> float:
+        host.files["/simple/pkg/"], host.types["/simple/pkg/"] = piece * (size // len(piece)), "text/html"
+        best = float("inf")
+        for _ in range(3):
+            began = time.process_time()
+            reading.page(f"{host.url}/simple", age=0)
+            best = min(best, time.process_time() - began)
+        return best
+
+    small = seconds(1 << 15)
+
+    assert seconds(1 << 19) < 80 * max(small, 0.005)
+
+
+def test_a_slow_page_ends_with_the_time_of_the_question(reading: Reading) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    with rude(trickle(head)) as url, reading.reader(url.removesuffix("x/"), seconds=0.5) as reader:
+        began = time.monotonic()
+        first = reader.pages(["pkg"])["pkg"]
+        second = reader.pages(["other"])["other"]
+
+    assert isinstance(first, NetworkError)
+    assert message(second) == "no more than 0.5 seconds are spent on one question"
+    assert time.monotonic() - began < 30
+
+
+def test_bytes_and_projects_are_bounded(host: Host, reading: Reading) -> None:
+    for name in ("a", "b", "c"):
+        put(host, f"/simple/{name}/", entry(f"{name}-1.0.tar.gz", padding="x" * 3000))
+    with reading.reader(f"{host.url}/simple", projects=2) as reader:
+        answers = [*reader.pages(["a"]).values(), *reader.pages(["b", "c", "a"]).values()]
+    assert [isinstance(answer, tuple) for answer in answers] == [True, True, False, True]
+    assert message(answers[2]) == "no more than 2 projects are looked at for one question"
+    with reading.reader(f"{host.url}/simple", bytes=3000, age=0) as reader:
+        first, second = reader.pages(["a"])["a"], reader.pages(["b"])["b"]
+
+    assert isinstance(first, tuple)
+    assert isinstance(second, TorchpickError)
+    assert second.code == "READING_LIMIT"
+    assert second.message == "no more than 0.003 MB are read for one question"
+
+
+def at(host: Host, data: bytes, file: str = WHEEL, **said: Any) -> ProjectFile:
+    host.files[f"/files/{file}"] = data
+    return file_at(f"{host.url}/files/{file}")._replace(**said)
+
+
+@pytest.mark.parametrize("digest", [True, False])
+def test_metadata_is_read_beside_a_wheel(host: Host, reading: Reading, digest: bool) -> None:
+    file = at(host, b"never read", metadata=sha256(METADATA).hexdigest() if digest else "")
+    host.files[f"/files/{WHEEL}.metadata"] = METADATA
+
+    expected = Metadata("pkg", "1.0", ("numpy (>=1)",), "", ("dev-x",), MetadataSource.SIDECAR)
+    assert reading.metadata(file) == expected
+    assert pages_asked(host) == [f"/files/{WHEEL}.metadata"]
+
+
+def test_metadata_with_another_hash_is_refused(host: Host, reading: Reading) -> None:
+    file = at(host, wheel(), metadata="0" * 64)
+    host.files[f"/files/{WHEEL}.metadata"] = METADATA
+    answer = reading.metadata(file)
+
+    assert isinstance(answer, IntegrityError)
+    assert message(answer) == f"{file.url}: the hash of its metadata does not match the index"
+
+
+@pytest.mark.parametrize("metadata", [None, "", "0" * 64])
+def test_else_the_end_of_the_wheel_is_read(host: Host, reading: Reading, metadata: str | None) -> None:
+    """Also where the index is wrong about what lies beside it."""
+    answer = reading.metadata(at(host, wheel(padding=3_000_000), metadata=metadata))
+
+    assert isinstance(answer, Metadata)
+    assert (answer.requires, answer.source) == (("numpy (>=1)",), MetadataSource.WHEEL)
+    assert host.sent < 500_000
+
+
+def test_a_server_without_ranges_sends_a_wheel_whole_up_to_a_bound(
+    host: Host, reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchpick.index.projects.WHOLE", 6 << 20)
+    host.mood = "no ranges"
+    small, large, huge = (at(host, wheel(padding=size << 20), f"pkg-1.0-{size}-py3-none-any.whl") for size in (1, 5, 7))
+
+    assert isinstance(reading.metadata(small), Metadata)
+    assert isinstance(reading.metadata(large), Metadata)
+    assert "does not support ranges" in message(reading.metadata(huge))
+    assert ranges.WHOLE > 6 << 20, "the bound of this test is not that of the product"
+
+
+@pytest.mark.parametrize(("data", "says"), [
+    (wheel(METADATA.replace(b"Pkg", b"other")), "its metadata is that of other 1.0"),
+    (wheel(METADATA.replace(b"1.0", b"1.0+cpu")), "its metadata is that of pkg 1.0+cpu"),
+    (wheel(METADATA.replace(b"Pkg", b"p\x1b[2J")), "its metadata is not valid: its name is not valid"),
+    (wheel(b"Name: pkg\n"), "its metadata is not valid: it says no name or no version"),
+    (making.wheel({"pkg/a.py": b""}), "it has no METADATA"),
+    (b"no archive", "is not a readable zip archive"),
+], ids=map(str, range(6)))  # fmt: skip
+def test_a_wheel_that_says_something_else_is_an_error(host: Host, reading: Reading, data: bytes, says: str) -> None:
+    file = at(host, data)
+    answer = reading.metadata(file)
+
+    assert isinstance(answer, WheelError)
+    assert answer.message.startswith(f"{file.url}: {says}")
+
+
+def test_metadata_is_kept_by_the_hash_of_its_file(host: Host, reading: Reading) -> None:
+    file = at(host, wheel(), sha256="a" * 64)
+    first = reading.metadata(file)
+    asked = len(host.seen)
+    assert reading.metadata(file, age=0) == first
+    assert len(host.seen) == asked, "it is read anew"
+
+    host.files[f"/{WHEEL}"] = wheel(METADATA.replace(b"numpy", b"scipy"))
+    other = reading.metadata(file._replace(url=Address(f"{host.url}/{WHEEL}")))
+    assert isinstance(other, Metadata)
+    assert other.requires == ("scipy (>=1)",), "one index speaks for the files of another"
+
+
+def test_without_a_hash_metadata_is_kept_for_an_hour(host: Host, reading: Reading) -> None:
+    file = at(host, wheel())
+    reading.metadata(file)
+    asked = len(host.seen)
+    reading.metadata(file)
+    assert len(host.seen) == asked
+    reading.metadata(file, age=0)
+    assert len(host.seen) > asked
+
+
+def test_many_files_are_read_in_one_question_each_once(host: Host, reading: Reading) -> None:
+    files = [at(host, wheel(), f"pkg-1.0-{number}-py3-none-any.whl") for number in range(30)]
+    with reading.reader() as reader:
+        answers = reader.metadata([*files, *files])
+        assert reader.metadata(files) == answers
+
+    assert list(answers) == files
+    assert {type(answer) for answer in answers.values()} == {Metadata}
+    assert len(host.seen) == len(files)
+
+
+def test_a_file_that_is_named_by_its_path_or_its_address(host: Host, reading: Reading, tmp_path: Path) -> None:
+    path = tmp_path / "my files" / WHEEL
+    path.parent.mkdir()
+    path.write_bytes(wheel())
+    host.files[f"/{WHEEL}"] = wheel()
+    answers = [reading.metadata(file_at(place)) for place in (str(path), path.as_uri(), f"{host.url}/{WHEEL}")]
+
+    assert {answer.requires for answer in answers if isinstance(answer, Metadata)} == {("numpy (>=1)",)}
+    assert file_at(f"{host.url}/{WHEEL}#sha256={'A' * 64}").sha256 == "a" * 64
+    for bad in ("pkg", "git+https://host.example/pkg", f"{host.url}/main.zip", "https://[/pkg-1.0.tar.gz"):
+        with pytest.raises(WheelError, match="neither a wheel nor an sdist"):
+            file_at(bad)
+
+
+def test_what_takes_the_network_is_said_once(host: Host, reading: Reading) -> None:
+    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
+    put(host, "/simple/other/")
+    news: list[str | int] = []
+    for _ in range(2):
+        with ProjectReader(IndexPlaces((f"{host.url}/simple",)), reading.environ, news.append) as reader:
+            reader.pages(["pkg", "other"])
+
+    assert news == ["reading the index pages of 2 projects"]
+
+
+def test_an_endless_page_is_given_up(reading: Reading) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    with rude(forever(head, b"<a href=x>" * 4096)) as url:
+        answer = reading.page(url.removesuffix("x/"))
+
+    assert "the page is larger than 16 MiB" in message(answer)
