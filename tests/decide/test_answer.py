@@ -12,6 +12,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.machine import Note
+from torchpick.model.package import Catalog
 from torchpick.model.request import Limit, Wish
 
 PLATFORM = "linux-x86_64"
@@ -46,12 +47,14 @@ def test_the_torch_that_stays_has_beside_it_what_is_asked_for() -> None:
 
 def answered(question: Question) -> Answer:
     knowledge = Knowledge({})
-    return answers.answer(
+    found = answers.answer(
         question,
         (machine(),),
         lambda wish: knowledge.table((PLATFORM,), default_index=DEFAULT_INDEX in wish.backends),
-        lambda: KnownPackages({}, PLATFORM),
+        lambda: Catalog(KnownPackages({}, PLATFORM)),
     )
+    assert isinstance(found, Answer)
+    return found
 
 
 def limits(*texts: str) -> tuple[Limit, ...]:
@@ -89,23 +92,6 @@ def test_what_limits_changed_is_said_with_their_places(
     assert said == ([] if bound is None else [f"bound by {bound}; without that it would be {without}"])
     assert said == [note.text for note in found.environment.notes if note.code == "CONSTRAINED"] or not beyond
     assert " and ".join(limit.text for limit in found.bound_by[:3]) == (bound or "")
-
-
-@pytest.mark.parametrize("wanted", [(), ("vllm",)])
-def test_an_answer_that_takes_versions_of_a_former_one_is_bound_as_that_was(wanted: tuple[str, ...]) -> None:
-    demands = tuple(map(PackageDemand, wanted))
-    former = answered(Question(Wish(limits=limits("torch <2.9")), demands))
-    other = Note("OTHER", "something else")
-    former = former._replace(pick=former.pick._replace(notes=(other, *former.pick.notes)))
-    again = answered(Question(Wish(torch="<2.9"), (*demands, PackageDemand("torch", "<2.9")) if wanted else ()))
-
-    found = answers.bound_as(former, again)
-
-    bound = next(note for note in former.pick.notes if note.code == "CONSTRAINED")
-    assert former.bound_by == found.bound_by == limits("torch <2.9")
-    assert found.pick.notes == (*again.pick.notes, bound)
-    assert found.environment.notes == ((*again.environment.notes, bound) if wanted else ())
-    assert answers.bound_as(again, former) == former
 
 
 def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:

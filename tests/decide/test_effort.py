@@ -9,13 +9,15 @@ import pytest
 
 from tests.decide.test_stack import known, package
 from tests.laws.strategies import gpu
-from torchpick.decide import demands, environments, frontier, resolve, stacksearch
+from torchpick.decide import attempt, demands, environments, frontier, resolve, solving
 from torchpick.decide.demands import PackageDemand
+from torchpick.decide.search import Needs
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.fleet import Crowd, Fleet, Hosts
 from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.package import Catalog
 from torchpick.model.request import Wish
 
 PLATFORM = Platform("linux", "x86_64", "2.35", "glibc")
@@ -54,15 +56,17 @@ def test_a_search_that_finds_nothing_asks_the_builds_of_each_demand_once(monkeyp
         asked += 1
         return really(build, demand)
 
-    monkeypatch.setattr(stacksearch, "meets", counting)
+    monkeypatch.setattr(attempt, "meets", counting)
     versions = [str(number) for number in range(30, 0, -1)]
     facts = known(
         *(package("one", version, "torch==2.10.0", links_torch=True) for version in versions),
         *(package("two", version, "torch==2.11.0", links_torch=True) for version in versions),
     )
 
-    search = stacksearch.StackSearch(machine("sm_86"), TABLE, Wish(), facts)
-    found, _ = environments.best(search, (PackageDemand("one"), PackageDemand("two")))
+    search = solving.StackSearch(machine("sm_86"), TABLE, Wish(), Catalog(facts))
+    best = environments.best(search, (PackageDemand("one"), PackageDemand("two")))
+    assert not isinstance(best, Needs)
+    found, _ = best
 
     refused = len(versions) ** 2
     assert not found.ok

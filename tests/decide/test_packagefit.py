@@ -45,7 +45,6 @@ NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
         ({"glibc": "2.35"}, machine(), None),
         ({"glibc": "2.4"}, machine(glibc="2.17"), None),
         ({"glibc": "2.39"}, machine(), "GLIBC_TOO_OLD: needs glibc 2.39, this platform has 2.35"),
-        ({"yanked": True}, machine(), "YANKED: it was withdrawn"),
         # of the libraries of a CUDA that the driver does not carry one is named, the runtime where it is among them
         ({"cuda": "12", "needs": ("libnccl.so.2", "libcublas.so.12")}, OLD, f"needs libcublas.so.12, {NO_12}"),
         (

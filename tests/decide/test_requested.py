@@ -60,7 +60,7 @@ def test_the_name_of_a_requirement(text: str, name: str) -> None:
         ("2.9.1+cu128", "numpy<1", True), ("2.9.1+cu128", "nvidia-nccl-cu12==1", True),
         ("2.9.1+cu128", "triton==3.5.1", True), ("2.9.1+cu128", "triton==3.4", False),
         ("2.9.1+cpu", "triton==1.0", True),
-        ("2.5.1+cu124", "nvidia-cuda-runtime-cu12==12.4.127", False),
+        ("2.5.1+cu124", "nvidia-cuda-runtime-cu12==12.4.127", True),
         *(
             (version, f"nvidia-{name}-cu12{specifier}", met)
             for name in ("cuda-runtime", "cuda-nvrtc", "cuda-cupti", "nvtx", "nvjitlink")

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 
 import torchpick
 from tests.commands import make_target, placed
+from tests.fakes.indexes import version_of
 from tests.fakes.resolver import Resolver
+from tests.fakes.wheelindex import Release, Source, WheelIndex
 from torchpick.cli import main
 from torchpick.errors import NoBuildError, TorchpickError
 from torchpick.index import listing
@@ -27,13 +29,14 @@ from torchpick.index.listing import Link
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
+from torchpick.model.package import Package
 from torchpick.model.stack import Stack
-from torchpick.model.versions import leading, named, normal
+from torchpick.model.versions import leading, named, normal, parsed
 
 TRIO = ("torch", *COMPANIONS)
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 _HOST = "https://download.pytorch.org/whl/"
-# What the indexes of the resolvers have beside the packages of the table: plain ones, one of which brings torch by an
+# What the user's index has beside the packages of the table: plain ones, one of which brings torch by an
 # extra, and releases of torch's family that came after the table.
 LATER: dict[str, dict[str, list[str]]] = {
     "transformers": {"4.57.0": ["torch>=2.2; extra == 'torch'"]},
@@ -254,14 +257,15 @@ def backends() -> tuple[str, ...]:
 
 
 def resolver() -> Resolver:
-    """A resolver that knows what the table knows: each package with what concerns torch or CUDA, and the builds."""
+    """For a lock, which asks for files and hashes: it knows the table's packages with what concerns torch or CUDA."""
     return _resolver(Knowledge(os.environ).folder)
 
 
 @cache
 def _resolver(folder: str) -> Resolver:
     known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, "linux-x86_64")
-    names = {*known, *TRIO, *LATER}
+    # Of the plain ones there is one version, which nothing that the table's rows ask of them is made for.
+    names = {*known, *TRIO, *LATER} - {"numpy", "transformers"}
     packages = dict(LATER)
     for name in known:
         if name not in TRIO:
@@ -274,6 +278,50 @@ def _resolver(folder: str) -> Resolver:
         if version and name in packages and name not in LATER and not {"*", ","} & {*version}:
             packages[name].setdefault(version, [])
     return Resolver(packages)
+
+
+@cache
+def index(folder: str, place: Path) -> str:
+    """The user's own index, with all that the table of this folder knows, and what packages ask for beside it."""
+    known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, "linux-x86_64")
+    projects: dict[str, dict[str, Sequence[str] | Release]] = {
+        name: {row.version: _release(row) for row in known[name].versions if not row.place}
+        for name in known
+        if name not in TRIO
+    }
+    projects |= {name: dict(versions) for name, versions in LATER.items()}
+    # What a package asks for is there, in a version that it names or a new one.
+    every = [release for versions in projects.values() for release in versions.values()]
+    for line in [parsed(text) for each in every for text in (each.requires if isinstance(each, Release) else each)]:
+        there = projects.setdefault(normal(line.name), {})  # of the table's projects there is what the table has
+        if normal(line.name) not in known and not any(
+            line.specifier.contains(version, prereleases=True) for version in there
+        ):
+            there[version_of(line)] = ()
+    projects.setdefault("numpy", {"2.2.6": ()})  # which is asked for by its name alone
+    return WheelIndex(projects).write(place)
+
+
+_TAGS = {
+    "any": "any",
+    "linux-x86_64": "manylinux_2_17_x86_64",
+    "linux-aarch64": "manylinux_2_17_aarch64",
+    "windows-x86_64": "win_amd64",
+}
+
+
+def _release(row: Package) -> Release:
+    """A wheel for each platform and Python of a row, or the sdist that it has instead."""
+    if row.file is None:
+        return Release(row.requires, (), Source.FINAL)
+    pythons = [
+        "py3-none" if tag == "any" else f"{tag.removesuffix('+')}-{'abi3' if '+' in tag else tag}"
+        for tag in row.pythons
+    ]
+    tags = [f"{python}-{_TAGS[name]}" for python in pythons for name in row.platforms if name in _TAGS]
+    return Release(
+        row.requires, tags, yanked="it was" if row.yanked else None, requires_python=row.requires_python or None
+    )
 
 
 def page(url: str, *_client: object) -> tuple[Link, ...] | None:

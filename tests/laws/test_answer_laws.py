@@ -7,16 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws.strategies import devices, machines, tables, wishes
-from torchpick.decide.answer import Answer, Question, answer
+from torchpick.decide.answer import Answer, Question, answer, decided
 from torchpick.decide.demands import PackageDemand
 from torchpick.errors import NoBuildError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Machine
-from torchpick.model.package import LibraryCode, Package, PackageFacts
+from torchpick.model.package import Catalog, LibraryCode, Package, PackageFacts
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import admits
-from torchpick.session import decided
 
 REQUIRES = ("torch", 'torch<2.10; extra == "old"')
 bounds = st.sampled_from(("<2.12", "==2.9.1", ">=2.10", "!=2.15.0", "<1.0"))
@@ -47,7 +46,9 @@ def asked(
     machine: Machine, table: Table, wish: Wish, wanted: tuple[PackageDemand, ...], known: dict[str, PackageFacts]
 ) -> Answer:
     wanted = wanted if any(demand.name == "lib" for demand in wanted) else ()
-    return answer(Question(wish, wanted), (machine,), lambda _: table, lambda: known)
+    found = answer(Question(wish, wanted), (machine,), lambda _: table, lambda: Catalog(known))
+    assert isinstance(found, Answer)  # of what can be learnt nothing is lacking
+    return found
 
 
 @given(machines(), tables(), wishes, limited, demands, packages())

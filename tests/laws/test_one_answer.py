@@ -11,7 +11,8 @@ import os
 import sys
 from collections.abc import Mapping
 from functools import cache
-from unittest import mock
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,6 +23,7 @@ from tests.laws.commands import Asked, Said, World
 from torchpick.environment import layout
 from torchpick.index import pages
 from torchpick.installers import run
+from torchpick.knowledge.compat import Knowledge
 
 pytestmark = [
     pytest.mark.process,  # the target's interpreter is asked for its version
@@ -70,8 +72,13 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
     return {name: World(tmp_path_factory.mktemp(name), name) for name in ("uv", "pip")}
 
 
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("indexes")
+
+
 @pytest.fixture
-def ask(worlds: Mapping[str, World], monkeypatch: pytest.MonkeyPatch) -> commands.Ask:
+def ask(worlds: Mapping[str, World], indexes: Path, monkeypatch: pytest.MonkeyPatch) -> commands.Ask:
     """Asks every command, with stand-ins at the edge: nothing is started but the target's interpreter, once."""
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
     monkeypatch.setattr(pages, "fetch", commands.page)
@@ -84,7 +91,9 @@ def ask(worlds: Mapping[str, World], monkeypatch: pytest.MonkeyPatch) -> command
         world = worlds[question.installer]
         with pytest.MonkeyPatch.context() as variables:
             variables.delenv("UV", raising=False)
-            for name, value in world.environ.items():
+            table = Knowledge(os.environ).folder
+            index = commands.index(table, indexes / sha256(table.encode()).hexdigest()[:8])
+            for name, value in {**world.environ, "PIP_INDEX_URL": index}.items():
                 variables.setenv(name, value)
             return dict(world.answers(question))
 
@@ -205,17 +214,32 @@ def test_an_answer_that_once_differed(name: str, ask: commands.Ask) -> None:
     assert limit or not any(each.bound for each in said.values())
 
 
-@pytest.mark.parametrize(("words", "times"), [("plan vllm", 0), ("install vllm", 1), ("install vllm numpy", 1)])
-@pytest.mark.usefixtures("ask")
-def test_the_resolver_is_asked_once_and_not_by_a_plan_of_what_is_known(
-    words: str, times: int, worlds: Mapping[str, World], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("words", [("plan", "vllm", "numpy"), ("install", "vllm", "numpy", "--dry-run")])
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_no_installer_is_asked_for_a_plan(
+    installer: str,
+    words: tuple[str, ...],
+    worlds: Mapping[str, World],
+    ask: commands.Ask,
+    indexes: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, resolver = worlds["pip"], mock.Mock(wraps=commands.resolver())
-    monkeypatch.setattr(run, "capture", resolver)
-    for name, value in world.environ.items():
+    ask(Asked())  # the index is there
+    index = (indexes / sha256(Knowledge(os.environ).folder.encode()).hexdigest()[:8]).as_uri()
+    monkeypatch.setattr(run, "capture", None)
+    for name, value in {**worlds[installer].environ, "PIP_INDEX_URL": index}.items():
         monkeypatch.setenv(name, value)
-    here = ["--gpu", "A100", "--driver", "535", "--python", world.python]
 
-    status, _, _ = world.run(*words.split(), *here, *(["--dry-run"] if "install" in words else []))
+    here = ["--gpu", "A100", "--driver", "535", "--python", worlds[installer].python]
+    status, out, err = worlds[installer].run(*words[:3], *here, *words[3:])
 
-    assert (status, resolver.call_count) == (0, times)
+    assert status == 0, str(out) + err
+
+
+@pytest.mark.parametrize("requirements", [("vllm",), ("transformers[torch]", "accelerate"), ("bitsandbytes", "numpy")])
+def test_the_answer_does_not_depend_on_whether_uv_is_there(requirements: tuple[str, ...], ask: commands.Ask) -> None:
+    pip, uv = (ask(Asked(requirements, "A100", "580.95.05", installer=installer)) for installer in ("pip", "uv"))
+
+    for who in ("plan", "install"):
+        assert (pip[who].status, pip[who].torch) == (uv[who].status, uv[who].torch), who
+        assert pip[who].pins == uv[who].pins, who

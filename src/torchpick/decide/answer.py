@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from torchpick.decide import resolve
 from torchpick.decide.remarks import made
+from torchpick.errors import NoBuildError
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -22,13 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torchpick.decide.demands import PackageDemand
-    from torchpick.decide.stacksearch import Solution, StackSearch
+    from torchpick.decide.search import Needs
+    from torchpick.decide.solution import Solution
+    from torchpick.decide.solving import StackSearch
     from torchpick.model.build import Build
-    from torchpick.model.package import PackageFacts
+    from torchpick.model.package import Catalog
     from torchpick.model.stack import Stack
 
-    Packages = Callable[[], Mapping[str, PackageFacts]]
+    Catalogs = Callable[[], Catalog]
     Tables = Callable[[Wish], Table]
+
+
+# What releases from 2.4 on require beside CUDA and triton (compat/requires.json): a constraint on anything else cannot
+# contradict torch.
+REQUIRED_BY_TORCH = frozenset({"filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions"})
 
 
 class StayingTorch(Noun):
@@ -81,9 +89,9 @@ class Answer(Noun):
 
     @property
     def judged(self) -> dict[str, str]:
-        """The packages beside torch that hold GPU code or link torch, which are what was judged: name → version."""
+        """The packages beside torch that stand on it, which are what was judged: name → version."""
         found = self.environment.packages
-        return {each.name: each.version for each in found if each.name not in TRIO and each.is_pinned}
+        return {each.name: each.version for each in found if each.name not in TRIO and each.pinned}
 
     @property
     def taken(self) -> dict[str, str]:
@@ -97,22 +105,26 @@ class Answer(Noun):
 
 
 def answer(
-    question: Question, machines: tuple[Machine, ...], tables: Tables, packages: Packages, *, everything: bool = True
-) -> Answer:
+    question: Question, machines: tuple[Machine, ...], tables: Tables, catalogs: Catalogs, *, everything: bool = True
+) -> Answer | Needs:
     """The answer for these machines; where nothing fits its `ok` is false, and its pick or stack says why.
 
-    `tables` gives the builds that a wish may take, `packages` what is known of others than torch and its companions;
-    either is called where the question needs it. Without `everything` only as
-    many builds are judged as the pick itself takes.
+    `tables` gives the builds that a wish may take, `catalogs` what is known of others than torch and its companions;
+    either is called where the question needs it. What has to be learnt first is the answer where the catalog grows.
+    Without `everything` only as many builds are judged as the pick itself takes.
     """
     if (stays := question.stays) is not None:
         for wish in stays.wishes:
-            kept = _answered(_beside(question, wish, stays), machines, tables, packages, everything=everything)
+            kept = _answered(_beside(question, wish, stays), machines, tables, catalogs, everything=everything)
+            if not isinstance(kept, Answer):
+                return kept
             pick = kept.pick
             if kept.ok and pick.version == stays.version and ("+" in pick.version or pick.build.cuda == stays.cuda):
                 return kept._replace(question=question)
-    given = _answered(question, machines, tables, packages, everything=everything)
-    return _bound(given, machines, tables, packages) if question.wish.limits else given
+    given = _answered(question, machines, tables, catalogs, everything=everything)
+    if not isinstance(given, Answer) or not question.wish.limits:
+        return given
+    return _bound(given, machines, tables, catalogs)
 
 
 def with_family(given: Answer, stack: Stack, family: Sequence[str]) -> Answer:
@@ -149,32 +161,52 @@ def _beside(question: Question, wish: Wish, stays: StayingTorch) -> Question:
 
 
 def _answered(
-    question: Question, machines: tuple[Machine, ...], tables: Tables, packages: Packages, *, everything: bool
-) -> Answer:
+    question: Question, machines: tuple[Machine, ...], tables: Tables, catalogs: Catalogs, *, everything: bool
+) -> Answer | Needs:
     wish, table = question.wish, tables(question.wish)
     if question.wanted:
-        return _environment(question, machines[0], table, packages())
+        return _environment(question, machines[0], table, catalogs())
+    found = _picked(machines, table, wish, everything=everything)
+    if found.ok and len(machines) == 1 and any(limit.name in REQUIRED_BY_TORCH for limit in wish.limits):
+        # What torch itself requires may contradict a constraint.
+        bound = _environment(question._replace(wanted=_family_of(wish)), machines[0], table, catalogs())
+        return bound._replace(question=question, stack=None) if isinstance(bound, Answer) and bound.ok else bound
+    return Answer(question, found)
+
+
+def _picked(machines: tuple[Machine, ...], table: Table, wish: Wish, *, everything: bool) -> Pick:
     if len(machines) == 1 and not everything:
         first = resolve.pick(machines[0], table, wish, everything=False)
         if first.ok:
-            return Answer(question, first)
+            return first
     from torchpick.decide import several
 
-    return Answer(question, several.pick(machines, table, wish))
+    return several.pick(machines, table, wish)
 
 
-def _environment(question: Question, machine: Machine, table: Table, facts: Mapping[str, PackageFacts]) -> Answer:
+def _family_of(wish: Wish) -> tuple[PackageDemand, ...]:
+    """What a wish asks of torch and its companions, as demands."""
+    from torchpick.decide.demands import PackageDemand
+
+    return (PackageDemand("torch", wish.torch), *map(PackageDemand, wish.companions, wish.companions.values()))
+
+
+def _environment(question: Question, machine: Machine, table: Table, catalog: Catalog) -> Answer | Needs:
     from torchpick.decide import environments
     from torchpick.decide.demands import PackageDemand
-    from torchpick.decide.stacksearch import StackSearch
+    from torchpick.decide.search import Needs
+    from torchpick.decide.solving import StackSearch
 
     limits = tuple(
         PackageDemand(limit.name, limit.specifier, (), limit.where)
         for limit in question.wish.limits
         if limit.name != "torch"
     )
-    search = StackSearch(machine, table, question.wish, facts, limits)
-    stack, solution = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
+    search = StackSearch(machine, table, question.wish, catalog, limits)
+    found = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
+    if isinstance(found, Needs):
+        return found
+    stack, solution = found
     return Answer(question, _pick(search, question, stack, solution), stack)
 
 
@@ -193,10 +225,12 @@ def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solut
     return made(search.machine, search.table, wish, chosen, verdicts)
 
 
-def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, packages: Packages) -> Answer:
+def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, catalogs: Catalogs) -> Answer | Needs:
     """The answer with the limits that changed it, each with its place."""
     free = given.question._replace(wish=given.question.wish._replace(limits=()))
-    freed = _answered(free, machines, tables, packages, everything=False)
+    freed = _answered(free, machines, tables, catalogs, everything=False)
+    if not isinstance(freed, Answer):
+        return freed
     if not freed.ok:
         return given
     there = _versions(freed)
@@ -213,14 +247,6 @@ def _noted(given: Answer, *more: Note) -> Answer:
     return given._replace(pick=pick, stack=stack)
 
 
-def bound_as(former: Answer, given: Answer) -> Answer:
-    """The answer with what bound a former one, whose versions are now part of the question."""
-    if given.bound_by:
-        return given
-    notes = (note for note in former.pick.notes if note.code == "CONSTRAINED")
-    return _noted(given, *notes)._replace(bound_by=former.bound_by)
-
-
 def constrained(limits: tuple[Limit, ...], instead: list[str]) -> Note:
     """What these limits changed: the versions that the answer would have without them."""
     text = " and ".join(dict.fromkeys(limit.text for limit in limits[:3]))
@@ -230,7 +256,8 @@ def constrained(limits: tuple[Limit, ...], instead: list[str]) -> Note:
 def _versions(given: Answer) -> dict[str, str]:
     """The versions of torch, of the companions that are asked for, and of every package of the environment."""
     asked = of_family(given.pick.build, given.question.wish) if given.pick.ok else {}
-    return {**asked, **{each.name: each.version for each in given.environment.packages}}
+    packages = () if given.stack is None else given.stack.packages
+    return {**asked, **{each.name: each.version for each in packages}}
 
 
 def of_family(build: Build, wish: Wish) -> dict[str, str]:
@@ -249,3 +276,14 @@ def excluding(limits: tuple[Limit, ...], versions: Mapping[str, str]) -> tuple[L
     return tuple(
         limit for limit in limits if limit.name in versions and not admits(limit.specifier)(versions[limit.name])
     )
+
+
+def decided(answer: Answer, table: Table | None = None) -> Answer:
+    """The answer where one fits; else NoBuildError, which says more with the rules of the table."""
+    if answer.ok:
+        return answer
+    from torchpick.decide import refusal
+
+    stack = answer.environment if answer.environment.objections else None
+    refused = refusal.words(answer.pick, table) if stack is None else refusal.of_stack(stack)
+    raise NoBuildError(refused.why, pick=answer.pick._replace(verdicts=()), hint=refused.remedy, stack=stack)

@@ -8,13 +8,27 @@ from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Wish
-from torchpick.model.versions import admits, everyday, grouped, leading, named, normal, parsed, release_key, remembered
+from torchpick.model.versions import (
+    admits,
+    everyday,
+    grouped,
+    leading,
+    named,
+    normal,
+    parsed,
+    pattern,
+    release_key,
+    remembered,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from packaging.requirements import Requirement
+
+    from torchpick.model.machine import Platform, Python
+    from torchpick.model.package import Package
 
 
 class PackageDemand(Noun):
@@ -34,6 +48,55 @@ class PackageDemand(Noun):
     def admits(self, version: str) -> bool:
         """Whether this version meets the requirement; pre-releases only where the specifier names one."""
         return not self.specifier or admits(self.specifier)(version)
+
+
+# NVIDIA's own wheels of CUDA, which are judged by their names. Up to CUDA 12 all end with its major.
+_PARTS = (
+    "cublas|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparselt|nccl|npp|nvfatbin|nvjitlink|nvjpeg|nvptxcompiler"
+)
+_CUDA = rf"nvidia-(?:cuda-[a-z-]+?|{_PARTS}|nvshmem|nvtx|nvvm)(?:-cu\d\d)?|cuda-(?:toolkit|pathfinder|bindings)"
+
+
+def brings_cuda(name: str) -> bool:
+    """Whether a project is one of NVIDIA's wheels of CUDA."""
+    return pattern(_CUDA).fullmatch(name) is not None
+
+
+def joined(demands: Iterable[PackageDemand]) -> str:
+    """One specifier for all of them."""
+    return ",".join(dict.fromkeys(demand.specifier for demand in demands if demand.specifier))
+
+
+def fitting(versions: Sequence[Package], demands: Iterable[PackageDemand], *, pre: bool = False) -> list[Package]:
+    """The versions that these demands admit, in their order.
+
+    Pre-releases count where a specifier names one, where nothing else fits (PEP 440), or with `pre`; what was withdrawn
+    where it is asked for by its number, or where there is nothing else, which is then said.
+    """
+    demands = (*demands,)
+    specifier = joined(demands)
+    withdrawn: list[Package] = []
+    for admitted in dict.fromkeys((admits(specifier, prereleases=pre), admits(specifier, prereleases=True))):
+        found = [package for package in versions if admitted(package.version)]
+        sound = [package for package in found if not is_withdrawn(package, demands)]
+        if sound:
+            return sound
+        withdrawn = withdrawn or found
+    return withdrawn
+
+
+def is_withdrawn(package: Package, demands: Iterable[PackageDemand]) -> bool:
+    """Whether a version was withdrawn, and is not asked for by its number."""
+    parts = (part for demand in demands for part in demand.specifier.split(","))
+    return package.yanked and package.version not in {part.lstrip("=") for part in parts if part.startswith("==")}
+
+
+def are_compatible(demands: Iterable[PackageDemand]) -> bool:
+    """Whether some version could meet them all: one at, or right above, a version that they name, or below them all."""
+    specifier = joined(demands)
+    named = {part.strip().lstrip("<>=!~").strip().removesuffix(".*") for part in specifier.split(",")}
+    admitted = admits(specifier, prereleases=True)
+    return any(admitted(text) for version in sorted(named) for text in (version, f"{version}.0.0.1", "0"))
 
 
 def is_beyond(versions: Iterable[str], demands: Sequence[PackageDemand]) -> bool:
@@ -77,13 +140,30 @@ def _requirement(text: str) -> Requirement:
 
 def required(texts: Iterable[str], machine: Machine, extras: tuple[str, ...], by: str) -> tuple[PackageDemand, ...]:
     """The requirements of a package that hold on this machine, with these of its extras."""
-    environment = _environment(machine)
+    return _required((tuple(texts), machine.python, machine.platform, extras, by))
+
+
+@remembered  # a search asks the same of the same version again and again
+def _required(of: tuple[tuple[str, ...], Python, Platform, tuple[str, ...], str]) -> tuple[PackageDemand, ...]:
+    texts, python, platform, extras, by = of
+    environment = marker_facts(python.version, platform=platform, implementation=python.implementation)
     return tuple(_demand(each, by) for each in map(_parsed, texts) if _holds(each, environment, extras))
 
 
 def _environment(machine: Machine) -> Mapping[str, str]:
     python = machine.python
     return marker_facts(python.version, platform=machine.platform, implementation=python.implementation)
+
+
+def overridden(demands: Iterable[PackageDemand], overrides: Mapping[str, tuple[str, ...]]) -> tuple[PackageDemand, ...]:
+    """The demands, with what an override says in the place of those on its project."""
+    if not overrides:
+        return tuple(demands)
+    return tuple(
+        demand._replace(specifier=specifier)
+        for demand in demands
+        for specifier in overrides.get(demand.name, (demand.specifier,))
+    )
 
 
 _parsed = remembered(parsed)
@@ -106,8 +186,6 @@ _OF_TOOLKIT = frozenset(
     f"nvidia-{name}-cu12" for name in ("cuda-runtime", "cuda-nvrtc", "cuda-cupti", "nvtx", "nvjitlink")
 )
 _PINS_SINCE = (2, 5)
-# Which update of the toolkit it is the table does not say, so a demand is met by any.
-_ANY_UPDATE = 9999
 
 
 def concerns(name: str) -> bool:
@@ -126,7 +204,8 @@ def meets(build: Build, demand: PackageDemand) -> bool:
         return triton is None or demand.admits(triton)
     if demand.name in _OF_TOOLKIT:
         pinned = build.platform.startswith("linux") and release_key(build.torch)[0] >= _PINS_SINCE
-        return not pinned or build.cuda_major != 12 or demand.admits(f"{build.cuda}.{_ANY_UPDATE}")
+        any_update = PackageDemand(demand.name, f"=={build.cuda}.*")
+        return not pinned or build.cuda_major != 12 or are_compatible([demand, any_update])
     version = build.companions.get(demand.name)
     return version is not None and demand.admits(version)
 

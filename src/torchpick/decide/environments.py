@@ -1,49 +1,56 @@
 """Packages × torch builds × machine × wishes → one environment, or what prevents it. Pure.
 
-What is tried first: packages the user named, newest first, in the order they were named; then what they need, newest
-first; then torch in its usual order, except that among builds of one release that all fit, the CUDA of the default
-index's own torch of that release comes first, since it is what packages link.
+What is tried first: projects of the cone that the user named, newest first, one that requires another of them before
+it; then what they need, newest first; then torch in its usual order, except that among builds of one release that all
+fit, the CUDA of the default index's own torch of that release comes first, since it is what packages link.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from torchpick.decide.demands import PackageDemand
+from torchpick.decide.demands import PackageDemand, meets
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.provided import wheel_for
 from torchpick.decide.remarks import counts_for_xpu
-from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
-from torchpick.decide.stacksearch import Refused, Solution, StackSearch
+from torchpick.decide.search import Needs
+from torchpick.decide.solution import Refused, Solution
+from torchpick.decide.solving import StackSearch
+from torchpick.decide.stacknotes import filled, hints, notes, plain_conflicts, unknown, unread
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
-from torchpick.model.machine import Machine
-from torchpick.model.package import Package, PackageFacts
+from torchpick.model.machine import Machine, Note
+from torchpick.model.package import Catalog, Package
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Wish
 from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
 from torchpick.model.table import Table, below, floor_of
 from torchpick.model.verdict import JIT, NO_CODE, RUNS, UNJUDGED, Reason, Verdict
-from torchpick.model.versions import grouped
+from torchpick.model.versions import grouped, named
 
 
 def best(
     search: StackSearch, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False
-) -> tuple[Stack, Solution | None]:
+) -> tuple[Stack, Solution | None] | Needs:
     """The environment and how it was solved; where none fits its objections say why."""
     solution = search.best(asked, allow_mixed=allow_mixed)
+    if isinstance(solution, Needs):
+        return solution
     if solution is not None:
         return _solved(search, asked, solution), solution
     return _refused(search, asked, _objections(search, asked)), None
 
 
 def versions(
-    machine: Machine, table: Table, wish: Wish, name: str, facts: Mapping[str, PackageFacts]
+    machine: Machine, table: Table, wish: Wish, name: str, catalog: Catalog
 ) -> Iterator[tuple[Package, Stack]]:
     """Every known version of a package, newest first, each with the environment it would be in."""
-    search = StackSearch(machine, table, wish, facts)
-    for version, (first, *_) in grouped((package.version, package) for package in facts[name].versions).items():
-        yield first, best(search, (PackageDemand(name, f"=={version}"),))[0]
+    search = StackSearch(machine, table, wish, catalog)
+    rows = catalog.packages[name].versions
+    for version, (first, *_) in grouped((package.version, package) for package in rows).items():
+        found = best(search, (PackageDemand(name, f"=={version}"),))
+        if not isinstance(found, Needs):
+            yield first, found[0]
 
 
 def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
@@ -85,8 +92,8 @@ def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
     return Stack(
         machine=search.machine,
         asked=tuple(demand.text for demand in asked if not demand.by),
-        packages=(*packages, *family, *_added(search, chosen)),
-        notes=tuple(dict.fromkeys(notes(search, chosen))),
+        packages=(*packages, *_plain(search, asked, chosen), *family, *_added(search, chosen)),
+        notes=tuple(dict.fromkeys((*notes(search, chosen), *_moved(packages), *plain_conflicts(chosen)))),
         index_url=chosen.build and _index_url(search, chosen.build),
         unknown=unknown(search, chosen.demands),
     )
@@ -118,17 +125,54 @@ def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         verdict=search.situation.coverage(package, torch and torch.cuda).word,
         why=_why(search, asked, chosen, package),
         evidence=package.evidence.kind,
+        extras=_extras(chosen, package.name),
     )
+
+
+def _extras(chosen: Solution, name: str) -> tuple[str, ...] | None:
+    """What the user asks for of a package, which no other one brings."""
+    asked = {extra for demand in chosen.demands if demand.name == name and not demand.by for extra in demand.extras}
+    return tuple(sorted(asked)) or None
+
+
+def _moved(packages: Iterable[PinnedPackage]) -> Iterator[Note]:
+    """What is older than its newest version, and what stood against that."""
+    for package in packages:
+        _, mark, passed = package.why.partition("; not ")
+        if mark:
+            yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, not {passed}")
+
+
+def _plain(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution) -> Iterator[PinnedPackage]:
+    """The plain projects that were asked for: named with the version that fits, and left to the installer."""
+    for name in dict.fromkeys(demand.name for demand in asked if demand.name in chosen.cone.plain):
+        demands = [demand for demand in chosen.demands if demand.name == name]
+        fits = search.fitting(search.facts[name], demands) or [chosen.cone.plain[name].package]
+        place = fits[0].place or DEFAULT_INDEX
+        yield PinnedPackage(
+            name, fits[0].version, None, False, place, NO_CODE, "you asked for it", "resolved", pinned=False
+        )
 
 
 def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> str:
     """Who asks for it, and why its newest version was passed over."""
     by = [demand for demand in chosen.demands if demand.name == package.name and demand.by]
     named = any(demand.name == package.name and not demand.by for demand in asked)
-    start = "you asked for it" if named else f"{by[0].by} asks for {by[0].text}" if by else "it is needed"
-    over = (each for each in search.refused if each.name == package.name and each.version != package.version)
-    passed = next(over, None)
-    return start if passed is None else f"{start}; not {passed.version}: {passed.objection.text}"
+    start = "you asked for it" if named else _asks(search, chosen, by[0]) if by else "it is needed"
+    versions = [row.version for row in search.facts[package.name].versions]
+    newer = versions[: versions.index(package.version)]
+    refused = (each for each in (*search.refused, *search.moved) if each.name == package.name)
+    over = ((each.version, each.objection.text) for each in refused if each.version in newer)
+    passed = next(over, search.facts[package.name].newer)
+    return start if passed is None else f"{start}; not {passed[0]}: {passed[1]}"
+
+
+def _asks(search: StackSearch, chosen: Solution, demand: PackageDemand) -> str:
+    """Who requires something; what METADATA does not say is not said of it."""
+    package = next((package for package in chosen.packages.values() if package.who == demand.by), None)
+    beyond = () if package is None else search.facts[package.name].rule.beyond_for(package.version)
+    verb = "goes with" if any(named(line) == demand.name for line in beyond) else "asks for"
+    return f"{demand.by} {verb} {demand.text}"
 
 
 def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[PinnedPackage]:
@@ -154,13 +198,20 @@ def _why_torch(search: StackSearch, chosen: Solution, build: Build) -> str:
     pins = [demand for demand in chosen.demands if demand.name == "torch" and demand.specifier]
     if search.builds[0].build is build:  # a resolver that was bound to it says nothing new
         pins = [demand for demand in pins if not demand.by or demand.text != f"torch=={build.version}"]
-    reasons = [f"{demand.by} asks for {demand.text}" if demand.by else f"you ask for {demand.text}" for demand in pins]
+    # What excludes the next better build decided.
+    order = search.ordered(search.builds, packages=any(package.cuda for package in chosen.packages.values()))
+    better = [verdict.build for verdict in order]
+    better = better[: better.index(build)] if build in better else []
+    pins.sort(key=lambda demand: not (better and not meets(better[-1], demand)))
+    reasons = [_asks(search, chosen, demand) if demand.by else f"you ask for {demand.text}" for demand in pins]
     links = [package for package in chosen.packages.values() if package.major is not None and package.links_torch]
     reasons += [f"{package.name} links CUDA {package.major}" for package in links[:2]]
     needy = [package for package in chosen.packages.values() if package.needs and not package.links_torch]
     reasons += [f"{p.name} needs {p.needs[0]}" for p in needy[:2] if p.major == build.cuda_major]
     if links and search.own_cuda.get(build.torch) == build.cuda:
         reasons.append(f"CUDA {build.cuda} is that of the default index's torch {build.torch}")
+    if better and (conflict := search.torch_conflict(better[-1], chosen.demands)) is not None:
+        reasons.insert(0, conflict)
     return "; ".join(dict.fromkeys(reasons)) or "the newest that runs here"
 
 

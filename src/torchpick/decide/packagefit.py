@@ -7,8 +7,8 @@ brings CUDA without linking torch may differ where the driver carries it; its ma
 from __future__ import annotations
 
 from torchpick.decide import provided
-from torchpick.decide.demands import PackageDemand
-from torchpick.model.arch import Fit, best, listed
+from torchpick.decide.demands import PackageDemand, brings_cuda
+from torchpick.model.arch import Arch, Fit, best, listed
 from torchpick.model.build import FAMILIES, Build
 from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.noun import Noun
@@ -16,8 +16,12 @@ from torchpick.model.package import LibraryCode, Package
 from torchpick.model.pythons import python_name, span
 from torchpick.model.stack import NOT_READ
 from torchpick.model.table import Table
-from torchpick.model.verdict import JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Objection, Reason
-from torchpick.model.versions import numbers
+from torchpick.model.verdict import COMPILES, JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Objection, Reason
+from torchpick.model.versions import numbers, pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 # How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads
 # by itself; another one by a wheel that is added with a loader path; whatever the user accepts.
@@ -37,8 +41,8 @@ class Coverage(Noun):
 class Situation:
     """One machine and the CUDA its driver supports, prepared once for many packages."""
 
-    def __init__(self, machine: Machine, table: Table) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, table: Table, shared_files: Callable[[str, str], int] | None = None) -> None:
+        self.machine, self.shared_files = machine, shared_files
         self.drivers = table.drivers
         self.gpus = machine.nvidia
         self.os = machine.driver_os
@@ -63,9 +67,9 @@ class Situation:
         self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
     ) -> Objection | None:
         """Why this version does not go with this torch build (None: an environment without torch)."""
-        if build and (objection := self._linked(package, build, level)):
+        if build and (objection := self._linked(package, build, level) or self._brought(own, build, level)):
             return objection
-        missing = self.missing(package, build, own, level)
+        missing = () if package.optional else self.missing(package, build, own, level)
         if not missing or level >= ADDED_WHEEL or package.major is None:
             return None
         return _mixed(f"needs {', '.join(missing)} of", str(package.major), build)
@@ -83,9 +87,10 @@ class Situation:
 
     def coverage(self, package: Package, torch_cuda: str | None) -> Coverage:
         """How its code supports the GPUs, with a torch of this CUDA."""
-        key = id(package), torch_cuda if package.per_cuda else None
+        loaded = _loaded(package, torch_cuda)
+        key = id(package), loaded
         if key not in self._coverage:
-            self._coverage[key] = self._covered(package, torch_cuda)
+            self._coverage[key] = self._covered(package, loaded)
         return self._coverage[key]
 
     def _software(self, package: Package) -> Objection | None:
@@ -98,11 +103,11 @@ class Situation:
         glibc = machine.platform.glibc
         if glibc and package.glibc and machine.platform.os == "linux" and numbers(glibc) < numbers(package.glibc):
             return Objection(Reason.GLIBC_TOO_OLD, {"needs": package.glibc, "has": glibc})
-        return Objection(Reason.YANKED) if package.yanked else None
+        return None
 
     def _driver(self, package: Package) -> Objection | None:
         driver = self.machine.driver
-        if package.major is None or package.per_cuda or driver is None or not self.gpus:
+        if package.major is None or package.per_cuda or package.optional or driver is None or not self.gpus:
             return None
         lacked = self.drivers.too_old(driver, f"{package.major}.0", self.os)
         if not lacked:
@@ -115,9 +120,22 @@ class Situation:
         """The GPU that its main libraries have no code for."""
         if package.per_cuda:
             return None
-        return next(iter(self.coverage(package, None).failing), None)
+        return self._below_floor(package) or next(iter(self.coverage(package, None).failing), None)
+
+    def _below_floor(self, package: Package) -> Objection | None:
+        """The GPU that is older than what its kernels, which are compiled at run time, are for."""
+        if not package.jit:
+            return None
+        floor = Arch.parse(package.jit)
+        for gpu in self.gpus:
+            if gpu.arch is not None and (gpu.arch.major, gpu.arch.minor) < (floor.major, floor.minor):
+                facts = {"gpu": gpu.label, "library": package.name, "arches": f"{package.jit} and newer"}
+                return Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index)
+        return None
 
     def _linked(self, package: Package, build: Build, level: int) -> Objection | None:
+        if package.optional:
+            return None
         if build.family == "cuda" and package.per_cuda:
             return self._variant(package, build)
         if package.links_torch and package.major not in (None, build.cuda_major) and level < MIXED:
@@ -128,10 +146,26 @@ class Situation:
             return _mixed("was built for", str(package.cuda), build)
         return None
 
+    def _brought(self, own: Iterable[PackageDemand], build: Build, level: int) -> Objection | None:
+        """NVIDIA's wheels of another CUDA that it brings: a second CUDA, at best one that writes no file of torch's."""
+        if build.cuda_major is None or level >= MIXED:
+            return None
+        for demand in own:
+            match = pattern(r"(nvidia-.+-cu)(\d\d)").fullmatch(demand.name)
+            if match is None or not brings_cuda(demand.name):
+                continue
+            major, name = int(match[2]), f"{match[1]}{build.cuda_major}"
+            if major != build.cuda_major and level < OWN_WHEELS:
+                return _mixed(f"brings {demand.name} of", str(major), build)
+            if major != build.cuda_major and (files := self.shared_files and self.shared_files(demand.name, name)):
+                facts = {"wheel": demand.name, "files": str(files), "other": name}
+                return Objection(Reason.CUDA_FILES_SHARED, facts)
+        return None
+
     def _variant(self, package: Package, build: Build) -> Objection | None:
         """A wheel with one library for each CUDA must have one for torch's, with code for the GPU."""
-        held = [library.cuda for library in package.code or () if library.cuda is not None]
-        if build.cuda not in held:
+        if _loaded(package, build.cuda) is None:
+            held = [library.cuda for library in package.code or () if library.cuda is not None]
             return _mixed("has libraries for", ", ".join(sorted(held, key=numbers)), build)
         return next(iter(self.coverage(package, build.cuda).failing), None)
 
@@ -140,9 +174,11 @@ class Situation:
         if package.code is None or (package.code and self.machine.used and not self.gpus):
             return Coverage(NOT_READ)
         code = [each for each in package.code if each.cuda is None or each.cuda == torch_cuda]
+        if not code and package.jit is not None:
+            return Coverage(COMPILES)
         if not code or not self.gpus:
             return Coverage(UNJUDGED if package.code else NO_CODE)
-        main = [each for each in code if each.main]
+        main = [each for each in code if each.main and not package.optional]
         failing = []
         fits = []
         unread = False
@@ -204,6 +240,19 @@ class Situation:
             return True
         cuda = package.cuda if "." in package.cuda else _LAST_MINOR.get(package.major, f"{package.major}.9")
         return numbers(self.spoken) >= numbers(cuda)
+
+
+def _loaded(package: Package, torch_cuda: str | None) -> str | None:
+    """For which CUDA a wheel with a library for each loads one, beside a torch for this CUDA; None where it has none.
+
+    Where it falls back by itself, that is the newest of torch's major that is not newer, else the oldest that is.
+    """
+    held = sorted({library.cuda for library in package.code or () if library.cuda is not None}, key=numbers)
+    if torch_cuda is None or torch_cuda in held or not package.minor_fallback:
+        return torch_cuda if torch_cuda in held else None
+    near = [cuda for cuda in held if numbers(cuda)[0] == numbers(torch_cuda)[0]]
+    older = [cuda for cuda in near if numbers(cuda) <= numbers(torch_cuda)]
+    return older[-1] if older else next(iter(near), None)
 
 
 def _name(library: LibraryCode) -> str:

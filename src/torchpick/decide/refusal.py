@@ -24,6 +24,7 @@ JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
 _NARROWING = frozenset({Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED, Reason.COMPANION_MISSING, Reason.CONSTRAINED})
 # A refusal shows so many reasons.
 _MOST_REASONS = 6
+_MOST_ASKED = 6
 _OF_CODE = frozenset({Reason.NO_KERNELS, Reason.PTX_ONLY_DRIVER_TOO_OLD})
 
 
@@ -58,7 +59,8 @@ def of_stack(stack: Stack) -> Refusal:
     lines = [*reasons[:_MOST_REASONS], *([f"and {more} more; `--json` has all"] if more > 0 else [])]
     gpus = labels(stack.machine.used)
     what = "no environment fits" if reasons else "nothing is known that could be planned of"
-    why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
+    asked = some_of(stack.asked, _MOST_ASKED, " ")
+    why = "\n".join([f"{what} {asked}{f' for {gpus}' if gpus else ''}", *lines])
     remedy = f"`torchpick list {stack.objections[0].name}` says of each version why" if reasons else ""
     # A machine with another maker's GPUs runs neither.
     if stack.machine.nvidia and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in stack.objections):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.decide import driver_numbers, remarks
-from torchpick.decide.demands import PackageDemand, is_beyond
+from torchpick.decide.demands import PackageDemand, are_compatible, is_beyond
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.refusal import JETSON_PAGE, begins
-from torchpick.decide.stacksearch import Solution, StackSearch
+from torchpick.decide.solution import Solution
+from torchpick.decide.solving import StackSearch
 from torchpick.model.build import DEFAULT_INDEX, TRIO, TRITONS, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import OtherIndex, Package, PackageFacts, doubles
@@ -57,6 +58,27 @@ def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     if torch is not None:
         yield from remarks.inferred(torch, dict.fromkeys(demand.name for demand in chosen.demands))
     yield from _mixed(search, chosen, torch)
+
+
+def plain_conflicts(chosen: Solution) -> Iterator[Note]:
+    """What plain projects ask of others, at the version that was read, that this environment does not meet."""
+    versions = {name: package.version for name, package in chosen.packages.items()}
+    if chosen.build is not None:
+        versions |= chosen.build.pins
+    own: dict[str, list[PackageDemand]] = {}
+    for demand in chosen.demands:
+        if not demand.by and demand.specifier:
+            own.setdefault(demand.name, []).append(demand)
+    for reading in chosen.cone.plain.values():
+        users = ", ".join(dict.fromkeys(demand.by for demand in chosen.demands if demand.name == reading.package.name))
+        who = f"{reading.package.who}{f', which {users} requires,' if users.strip(', ') else ''}"
+        for demand in reading.demands:
+            version = versions.get(demand.name)
+            if version is not None and not demand.admits(version):
+                yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and {demand.name} {version} is taken")
+            elif demand.name in own and not are_compatible([demand, *own[demand.name]]):
+                asked = ",".join(other.specifier for other in own[demand.name])
+                yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and `{demand.name}{asked}` is asked for")
 
 
 def unknown(search: StackSearch, demands: Iterable[PackageDemand]) -> dict[str, str]:
@@ -119,6 +141,11 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
         yield Note("PACKAGE_UNREAD", f"which CUDA {who} links is not read on Windows")
     if coverage.partial:
         yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(coverage.partial)}")
+    elif package.optional and package.major is not None and torch and package.major != torch.cuda_major:
+        text = f"its libraries are for CUDA {package.major}, and torch is not, so it falls back to Python"
+        yield Note("PARTIAL_LIBRARY", f"{who}: {text}")
+    if package.jit == "":
+        yield Note("PACKAGE_UNREAD", f"{who} is compiled at run time: for which GPUs is not known")
     if coverage.word == JIT:
         yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
     read_elsewhere = facts.wheel_host and not package.place
@@ -235,7 +262,7 @@ def _without_a_pin(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Ite
             continue
         freed = tuple(each._replace(specifier="") if each is demand else each for each in asked)
         chosen = search.best(freed)
-        if chosen is not None:
+        if isinstance(chosen, Solution):
             yield f"without `{demand.specifier}` on {demand.name}: {_short(chosen, demand.name)}"
             return
 
@@ -245,9 +272,9 @@ def _without_the_backend(search: StackSearch, asked: tuple[PackageDemand, ...]) 
     backends = search.wish.backends
     if not backends:
         return
-    free = StackSearch(search.machine, search.table, search.wish._replace(backends=()), search.facts)
+    free = StackSearch(search.machine, search.table, search.wish._replace(backends=()), search.catalog)
     solution = free.best(asked)
-    if solution is not None and solution.torch is not None:
+    if isinstance(solution, Solution) and solution.torch is not None:
         yield f"without `--backend {backends[0]}`: {_short(solution, asked[0].name)}"
 
 
@@ -258,8 +285,8 @@ def _with_a_newer_driver(
     old = [each.objection for each in objections if each.objection.reason is Reason.PACKAGE_DRIVER_TOO_OLD]
     for needs in dict.fromkeys(objection.facts["needs"] for objection in old if is_dotted(objection.facts["needs"])):
         machine = driver_numbers.another(search.machine, needs, search.table.drivers)
-        chosen = StackSearch(machine, search.table, search.wish, search.facts).best(asked)
-        if chosen is not None:
+        chosen = StackSearch(machine, search.table, search.wish, search.catalog).best(asked)
+        if isinstance(chosen, Solution):
             yield f"with driver {needs} or newer: {_short(chosen, asked[0].name)}"
 
 

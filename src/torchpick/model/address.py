@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torchpick.model.versions import remembered
+
 # What stands for itself behind the host. Of the characters that an address may have besides, `$` begins a variable, and
 # `'`, `,` and `;` end a value or a requirement somewhere: they are escaped, as pip does in a path, and mean the same.
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?@!&()*+=%")
@@ -28,9 +30,8 @@ class Address(str):
         if not colon or not scheme[:1].isalpha() or not _SCHEME.issuperset(scheme):
             raise ValueError("it has no scheme, such as https")
         authority, path = _authority(rest)
-        user, at, host = authority.rpartition("@")
-        _check_host(scheme, host.removeprefix("//") if not at else host)
-        return str.__new__(cls, f"{scheme}:{_escaped(user)}{at}{host}{_escaped(path)}{mark}{_escaped(fragment)}")
+        server = _server((scheme, authority))
+        return str.__new__(cls, f"{server}{_escaped(path)}{mark}{_escaped(fragment)}")
 
     def with_hash(self, digest: str | None) -> Address:
         """With this hash of the file, such as `sha256=…`; the same where there is none."""
@@ -52,9 +53,20 @@ def _authority(rest: str) -> tuple[str, str]:
     """Two slashes with the user and the host behind them, and what follows."""
     if not rest.startswith("//"):
         return "", rest
-    ends = [place for mark in "/?" if (place := rest.find(mark, 2)) >= 0]
-    end = min(ends, default=len(rest))
+    end = rest.find("/", 2)
+    end = len(rest) if end < 0 else end
+    query = rest.find("?", 2, end)
+    end = end if query < 0 else query
     return rest[:end], rest[end:]
+
+
+@remembered  # a page leads to thousands of files on one server
+def _server(of: tuple[str, str]) -> str:
+    """The address as far as its path."""
+    scheme, authority = of
+    user, at, host = authority.rpartition("@")
+    _check_host(scheme, host.removeprefix("//") if not at else host)
+    return f"{scheme}:{_escaped(user)}{at}{host}"
 
 
 def _check_host(scheme: str, host: str) -> None:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple
 
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.noun import Noun
+from torchpick.model.versions import admits, pattern
+
+
+class Stage(Enum):
+    """How much of a version is known: that an index has a file of it; its METADATA too; and its GPU code."""
+
+    LISTED = "listed"
+    DESCRIBED = "described"
+    READ = "read"
 
 
 class LibraryCode(Noun):
@@ -26,12 +37,17 @@ class LibraryCode(Noun):
 class Package(Noun):
     """One version of a package, as its wheel for Linux or Windows on x86-64 is.
 
-    `requires` holds the requirements that concern torch, NVIDIA's wheels and other CUDA packages. `pythons` are
-    `cp312`, `cp38+` for every later one, or `any`. `cuda` is the CUDA it links (`12`, or `12.8` where that is known),
+    `requires` is its whole Requires-Dist, and what that leaves out. `pythons` are `cp312`, `cp38+` for every later one,
+    or `any`. `cuda` is the CUDA it links (`12`, or `12.8` where that is known),
     None for none. `needs` are the libraries it expects the environment to provide; `preloads` says that it finds those
     of its own nvidia-* requirements by itself. `code` None means that it is not known. `place` is the page that has the
     wheel, where that is not an index of the user's, or the file itself, with its hash where that is known: it was named
     there, and not read.
+
+    `minor_fallback` says that a wheel with one library for each CUDA loads the nearest one of torch's CUDA major where
+    it has none for torch's own: the newest that is not newer, else the oldest. With `optional` its libraries are loaded
+    where they can be and done without elsewhere. `jit` is the oldest GPU (`sm_90`) for which it compiles its kernels at
+    run time, empty where that is not known; None where none are.
     """
 
     name: str
@@ -51,6 +67,12 @@ class Package(Noun):
     place: str = ""
     yanked: bool = False
     evidence: Evidence = Evidence("declared", "")
+    stage: Stage = Stage.READ
+    undescribed: str = ""  # why its requirements are not known
+    guessed: bool = False  # whether its requirements are those of an egg-info, which a build may change
+    minor_fallback: bool = False
+    optional: bool = False
+    jit: str | None = None
 
     @property
     def who(self) -> str:
@@ -64,7 +86,7 @@ class Package(Noun):
 
     def has_extra(self, extra: str) -> bool:
         """Whether one of its requirements is of this extra."""
-        return any(f'extra == "{extra}"' in line for line in self.requires)
+        return any(f'extra == "{extra}"' in line.replace("'", '"') for line in self.requires)
 
     @property
     def per_cuda(self) -> bool:
@@ -77,7 +99,8 @@ class WheelRule(Noun):
 
     `main` matches the libraries it cannot do without (empty: none of them decides), `cuda` is what it links where no
     NEEDED says so, `dlopens` are libraries it loads by name, `few` architectures that next to no module holds,
-    `beyond` requirements that METADATA leaves out; with `extras` the requirements of its extras count.
+    `beyond` requirements that METADATA leaves out. `minor_fallback` are the versions with that, `optional` and `jit`
+    what they are of a `Package`. `cuda_extras` are the extras that choose a CUDA major and do not name it.
     """
 
     main: str = ".*"
@@ -89,6 +112,23 @@ class WheelRule(Noun):
     per_cuda: bool = False
     extras: bool = False
     beyond: Mapping[str, str] = {}
+    minor_fallback: str | None = None
+    optional: bool = False
+    jit: Mapping[str, str] = {}
+    cuda_extras: Mapping[str, str] = {}
+
+    def beyond_for(self, version: str) -> tuple[str, ...]:
+        """What METADATA of this version leaves out."""
+        return _within(self.beyond, version)
+
+    def jit_for(self, version: str) -> str | None:
+        """For which GPUs kernels of this version are compiled at run time, where they are."""
+        return next(iter(_within(self.jit, version)), None)
+
+
+def _within(by_specifier: Mapping[str, str], version: str) -> tuple[str, ...]:
+    """The value of each specifier that has the version."""
+    return tuple(value for text, value in by_specifier.items() if admits(text, prereleases=True)(version))
 
 
 class OtherIndex(Noun):
@@ -97,7 +137,8 @@ class OtherIndex(Noun):
     `cuda` are the CUDA majors it has; empty for any, or for none that matters. `since` and `until` bound the
     package's versions that are known there, `""` for no bound. `wheels` were seen there: version, platform, what it
     requires, torch's backends or CUDA majors (none: no CUDA code), Pythons, and what follows the URL where the file
-    itself is known. Without a URL it is the default index.
+    itself is known, with the architectures that it was built for where its build says so. Without a URL it is the
+    default index.
     """
 
     url: str
@@ -113,7 +154,9 @@ class PackageFacts(Noun):
 
     `source_only` says what has to be built and with what, where the default index has no wheel; `refused` why the name
     must not be installed; `rivals` are the projects that install the same module; `wheel_host` whether PyTorch's wheel
-    host has builds of it too; by `rule` another version is judged once its wheel was read.
+    host has builds of it too; by `rule` another version is judged once its wheel was read. `listed` says that its pages
+    on the user's indexes were looked at, `unlisted` why nothing is there, `newer` the newest version that is no
+    candidate, and why not.
     """
 
     name: str
@@ -125,11 +168,56 @@ class PackageFacts(Noun):
     advice: str | None = None
     wheel_host: bool = False
     rule: WheelRule = WheelRule()
+    in_table: bool = True
+    listed: bool = False
+    unlisted: str = ""
+    newer: tuple[str, str] | None = None
 
     @property
     def built_with_torch(self) -> str | None:
         """What is built, and with what, where torch must be in place for it; None where plain pip installs it."""
         return self.source_only if self.rule.links_torch else None
+
+
+def _nothing(_release: str) -> tuple[str, ...]:
+    return ()
+
+
+def _none(_one: str, _other: str) -> int:
+    return 0
+
+
+class Catalog(NamedTuple):
+    """All that a search knows of packages; `roots` are projects that older versions require.
+
+    `may_learn` says that more can be learnt: whatever is lacking is then asked for. `torch_requirements` gives what a
+    release of torch itself requires of plain projects, `shared_files` how many files two of NVIDIA's wheels both write.
+    With `pre` pre-releases count, with `no_deps` nothing that a package requires; `overrides` are the specifiers that
+    take the place of whatever is asked of a project, none of them where it is left out; what is `installed` comes
+    before newer versions.
+    """
+
+    packages: Mapping[str, PackageFacts]
+    torch_requirements: Callable[[str], tuple[str, ...]] = _nothing
+    shared_files: Callable[[str, str], int] = _none
+    may_learn: bool = False
+    roots: tuple[tuple[str, str], ...] = ()
+    pre: bool = False
+    no_deps: bool = False
+    overrides: Mapping[str, tuple[str, ...]] = {}
+    installed: Mapping[str, str] = {}
+
+
+_CUDA_EXTRA = r"(?:^|[-_.])(?:cu|cuda)(1\d)\d?(?:$|[-_.a-z])"
+
+
+def cuda_of_extra(extra: str, facts: PackageFacts | None = None) -> int | None:
+    """The CUDA major that an extra chooses (`cu12`, `cuda13`, `cu126-torch280`), if any."""
+    own = {} if facts is None else facts.rule.cuda_extras
+    if extra in own:
+        return int(own[extra])
+    match = pattern(_CUDA_EXTRA).search(extra)
+    return None if match is None else int(match[1])
 
 
 def doubles(packages: Iterable[str], names: Container[str], known: Mapping[str, PackageFacts]) -> dict[str, str]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Both pip and uv refuse this line: no index, and a version that nobody can publish.
 NOTHING_RUNS = "--no-index torch==0+no.build.runs.here"
+# The same where nothing is known of that: stderr says what went wrong.
+NO_LINE = "--no-index torch==0+see.the.error"
 
 
 def pip_line(build: Build, wish: Wish) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.verdict import NO_CODE, Objection
+from torchpick.model.verdict import Objection
 from torchpick.model.versions import grouped
 
 TYPE_CHECKING = False
@@ -27,15 +29,16 @@ class PinnedPackage(Noun):
     verdict: str
     why: str
     evidence: str
+    pinned: bool = True  # whether an installer has to take this very version; a plain package is its own business
+    extras: tuple[str, ...] | None = None
 
     @property
     def requirement(self) -> str:
-        return f"{self.name}=={self.version}"
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        return f"{self.name}{extras}=={self.version}"
 
-    @property
-    def is_pinned(self) -> bool:
-        """Whether an installer has to take this very version: a plain package may be newer than the table."""
-        return self.links_torch or self.cuda is not None or self.verdict != NO_CODE
+    def to_json(self) -> dict[str, object]:
+        return written(self, optional=("extras",))
 
 
 class PackageObjection(Noun):
@@ -54,6 +57,13 @@ class PackageObjection(Noun):
         return {**self.objection.to_json(), "versions": self.versions}
 
 
+class Download(NamedTuple):
+    """How much is fetched where nothing is there yet; the size of what is in `unknown` is not known."""
+
+    bytes: int
+    unknown: tuple[str, ...]
+
+
 class Stack(Noun):
     """One environment for a machine; `packages` is empty where none fits, and `objections` then say why.
 
@@ -69,6 +79,7 @@ class Stack(Noun):
     hints: tuple[str, ...] = ()
     index_url: str | None = None
     unknown: Mapping[str, str] = {}
+    download: Download | None = None
 
     @property
     def ok(self) -> bool:
@@ -89,6 +100,9 @@ class Stack(Noun):
     def _repr_html_(self) -> str:
         return html(written(self, "packages", "objections", "hints", "notes"))
 
+    def _pins(self) -> dict[str, object]:
+        return written(self, "requirements", "packages", "index_url", "notes", "download", optional=("download",))
+
     def to_json(self, command: str = "plan") -> dict[str, object]:
         """The object that `torchpick plan --json` prints."""
         by_package = grouped((each.name, each) for each in self.objections)
@@ -97,7 +111,7 @@ class Stack(Noun):
             0 if self.ok else 3,
             machine=self.machine.to_json(),
             pick=None,
-            stack=written(self, "requirements", "packages", "index_url", "notes") if self.ok else None,
+            stack=self._pins() if self.ok else None,
             objections=plain(by_package),
             **written(self, "hints", "notes"),
         )

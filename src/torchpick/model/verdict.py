@@ -46,6 +46,7 @@ class Reason(OneOf):
     GPU_NOT_SERVED_BY_DRIVER = "driver {has} does not support {gpu}: {why}"
     LIBRARY_DROPPED_GPU = "{library} in it supports {floor}, not {gpu}"
     CUDA_MAJOR_MIXED = "{what} CUDA {cuda}, and {other}"
+    CUDA_FILES_SHARED = "brings {wheel}, which writes {files} files of the {other} that torch brings"
     PACKAGE_DRIVER_TOO_OLD = "needs {library}, and CUDA {cuda} needs driver {needs} or newer; this one is {has}"
     PACKAGE_NO_KERNELS = "holds no code for {gpu}: {library} was built for {arches}"
     CONSTRAINED = "{why}"
