@@ -20,8 +20,9 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from tests import usersettings
+from tests.fakes.indexes import table_without_hashes
 from tests.fakes.tinywheel import TinyWheel
-from tests.process.install.conftest import SOURCE, TAG, table_without_hashes
+from tests.process.install.conftest import SOURCE, TAG
 from tests.process.install.installers import Installers, fetched
 
 RIGHT = TinyWheel("torch", "2.10.0+cpu", TAG)

@@ -129,7 +129,7 @@ IN_SETTINGS = (
     ),
     Attack("UV_CONSTRAINT", {"c.txt": f"--extra-index-url {WHEELS}\n"}, {"UV_CONSTRAINT": "c.txt"}, PLAIN),
     Attack("UV_OVERRIDE", {"c.txt": f"--extra-index-url {WHEELS}\nnumpy\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN),
-    Attack("UV_OVERRIDE of torch", {"c.txt": "torch==2.15.0\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN, says="c.txt line 1"),
+    Attack("UV_OVERRIDE of torch", {"c.txt": "torch==2.15.0\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN),
     Attack("UV_BUILD_CONSTRAINT", {"c.txt": f"-i {WHEELS}\n"}, {"UV_BUILD_CONSTRAINT": "c.txt"}, PLAIN),
     Attack("UV_INDEX", environ={"UV_INDEX": f"x.y={WHEELS}"}, words=PLAIN),
     Attack("UV_EXTRA_INDEX_URL", environ={"UV_EXTRA_INDEX_URL": SPELLINGS["escaped host"]}, words=PLAIN),
@@ -158,10 +158,10 @@ IN_SETTINGS = (
 )  # fmt: skip
 
 BEHIND_THE_DASHES = (
-    Attack("an index behind the dashes", words=(*PLAIN, "--", "--extra-index-url", WHEELS), says="wheel index"),
-    Attack("in one word", words=(*PLAIN, "--", f"--extra-index-url={WHEELS}"), says="wheel index"),
-    Attack("in two letters", words=(*PLAIN, "--", f"-i{WHEELS}"), says="wheel index"),
-    Attack("with a name", words=(*PLAIN, "--", f"--index=a.b={WHEELS}"), says="wheel index"),
+    Attack("an index behind the dashes", words=(*PLAIN, "--", "--extra-index-url", WHEELS)),
+    Attack("in one word", words=(*PLAIN, "--", f"--extra-index-url={WHEELS}")),
+    Attack("in two letters", words=(*PLAIN, "--", f"-i{WHEELS}")),
+    Attack("with a name", words=(*PLAIN, "--", f"--index=a.b={WHEELS}")),
     Attack(
         "in a file", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=(*PLAIN, "--", "-r", "x.txt"), says="after `--`"
     ),
@@ -231,16 +231,16 @@ BY_ADDRESS = (
         "another version, override", {"c.txt": "torch==2.15.0\n"}, words=(*PLAIN, "--", "--override=c.txt"),
         says="after `--`",
     ),
-    Attack("another version, uv.toml", {"uv.toml": OTHER}, {}, PLAIN, says="uv.toml override-dependencies"),
+    Attack("another version, uv.toml", {"uv.toml": OTHER}, {}, PLAIN),
 )  # fmt: skip
 
 SETTINGS = {"x.toml": f'extra-index-url = ["{WHEELS}"]\n'}
 ABBREVIATED = (
-    Attack("an index, abbreviated", words=(*PLAIN, "--", "--extra-index", WHEELS), says="wheel index"),
-    Attack("an index, abbreviated in one word", words=(*PLAIN, "--", f"--ext={WHEELS}"), says="wheel index"),
-    Attack("several in one word", words=(*PLAIN, "--", f"-Ui{WHEELS}"), says="wheel index"),
-    Attack("several in one word, torch alone", words=("torch", "--", f"-qi{WHEELS}"), says="wheel index"),
-    Attack("the default index of uv's", words=(*PLAIN, "--", "--default-index", WHEELS), says="wheel index"),
+    Attack("an index, abbreviated", words=(*PLAIN, "--", "--extra-index", WHEELS)),
+    Attack("an index, abbreviated in one word", words=(*PLAIN, "--", f"--ext={WHEELS}")),
+    Attack("several in one word", words=(*PLAIN, "--", f"-Ui{WHEELS}")),
+    Attack("several in one word, torch alone", words=("torch", "--", f"-qi{WHEELS}")),
+    Attack("the default index of uv's", words=(*PLAIN, "--", "--default-index", WHEELS)),
     Attack("a file, abbreviated", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "--", "--req", "x.txt"), says="after `--`"),  # noqa: E501 # one attack a line
     Attack("a backend of uv's", words=(*PLAIN, "--", "--torch-backend", "cu130"), says="`--backend NAME`"),
     Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file", "x.toml"), says="UV_CONFIG"),
@@ -262,7 +262,8 @@ FAR = "# x\n" * 300_000
 ELSEWHERE = (
     Attack("UV_PROJECT", {"a/uv.toml": LISTED}, {"UV_PROJECT": "a"}, PLAIN),
     Attack("UV_PROJECT, torch alone", {"a/uv.toml": LISTED}, {"UV_PROJECT": "a"}, ("torch",)),
-    Attack("UV_WORKING_DIR", {"a/uv.toml": LISTED}, {"UV_WORKING_DIR": "a"}, PLAIN, says="UV_WORKING_DIR"),
+    Attack("UV_WORKING_DIR", {"a/uv.toml": LISTED}, {"UV_WORKING_DIR": "a"}, PLAIN),
+    Attack("UV_WORKING_DIR, override", {"a/uv.toml": OVERRIDE}, {"UV_WORKING_DIR": "a"}, PLAIN, says="leads torch to"),
     Attack(
         "the workspace of a member",
         {
@@ -316,18 +317,25 @@ AROUND = (
     Attack("a script's requirements", SCRIPT, words=("numpy", "-r", "s.py"), says="is a script"),
     Attack("a lock", LOCK, words=("-r", "pylock.toml"), says="is a lock"),
     Attack("another Python", words=("torch", "--", "--python", "python3"), says="`--python`"),
-    Attack("exclude-dependencies", EXCLUDE, {}, PLAIN, says="excludes torch"),
-    Attack("exclude-dependencies, a companion", EXCLUDE, {}, ("torchvision",), says="excludes torch"),
-    Attack("UV_EXCLUDE", {"c.txt": "torch\n"}, {"UV_EXCLUDE": "c.txt"}, PLAIN, says="c.txt line 1 excludes torch"),
-    Attack("uv.toml, target", {"uv.toml": '[pip]\ntarget = "t"\n'}, {}, PLAIN, says="sets target"),
+    Attack("exclude-dependencies", EXCLUDE, {}, PLAIN),
+    Attack("exclude-dependencies, a companion", EXCLUDE, {}, ("torchvision",)),
+    Attack("UV_EXCLUDE", {"c.txt": "torch\n"}, {"UV_EXCLUDE": "c.txt"}, PLAIN),
+    Attack("uv.toml, target", {"uv.toml": '[pip]\ntarget = "t"\n'}, {}, PLAIN),
     *(
-        Attack(f"PIP_{name}", {}, {f"PIP_{name}": value}, PLAIN, says=f"PIP_{name} sets")
+        Attack(f"PIP_{name}", {}, {f"PIP_{name}": value}, PLAIN)
         for name, value in {"TARGET": "t", "PYTHON": "python3", "DRY_RUN": "1", "ONLY_DEPS": "1"}.items()
     ),
-    Attack(
-        "a constraint beside an index that is refused",
-        {"pyproject.toml": f'[tool.uv]\n{LISTED}constraint-dependencies = ["numpy==1.5"]\n'}, {}, PLAIN,
-        says="supply every package",
+    Attack("PIP_REQUIREMENT of torch", LIMIT, {"PIP_REQUIREMENT": "c.txt"}, PLAIN),
+    Attack("PIP_REQUIREMENT of another index", {"c.txt": "torch\n--extra-index-url EVIL\n"}, {"PIP_REQUIREMENT": "c.txt"}, PLAIN),  # noqa: E501 # one attack a line
+    Attack("a constraint beside an index", {"pyproject.toml": f'[tool.uv]\n{LISTED}constraint-dependencies = ["numpy==1.5"]\n'}, {}, PLAIN),  # noqa: E501 # one attack a line
+    *(
+        Attack(f"{name}={value}", {}, {name: value}, ("torch", "--no-deps"))
+        for name, value in {
+            "PIP_NO_INDEX": "1", "UV_NO_INDEX": "1", "PIP_ONLY_BINARY": "torch", "UV_NO_BINARY": "1",
+            "PIP_NO_BINARY": "torch", "UV_EXCLUDE_NEWER": "2020-01-01", "PIP_UPLOADED_PRIOR_TO": "2020-01-01",
+            "UV_NO_BUILD": "1", "UV_NO_BINARY_PACKAGE": "torch", "UV_INDEX_STRATEGY": "unsafe-best-match",
+            "UV_RESOLUTION": "lowest", "UV_PRERELEASE": "allow",
+        }.items()
     ),
 )  # fmt: skip
 

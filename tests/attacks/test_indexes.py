@@ -1,6 +1,6 @@
-"""Whatever the user's files and settings name: torch's family comes from the wheel host, and nothing else does.
+"""Whatever the user's files and settings name: torch's family, with its triton, comes from the wheel host.
 
-Each attack either keeps both promises or is refused in words that name its place.
+Each attack ends with the very pick in the environment, or with nothing of the family there.
 """
 
 from __future__ import annotations
@@ -43,24 +43,27 @@ def test_no_second_index_gets_beside_the_pick(
         Tagged("torchvision", "0.29.1+cu126", TAG, ("torch==2.14.1",)),
         TinyWheel("numpy", "2.0.0"),
         TinyWheel("filelock", "3.20.0"),
-        TinyWheel("triton", "3.8.0", TAG),
+        Tagged("triton", "3.8.0", TAG),
     )
     world.server.sites["localhost"] = lambda path: (
         Answer(200, REMOTE[path]) if path in REMOTE else Answer(404) if path.startswith("/texts/") else evil(path)
     )
-    failures = {}
+    failures, installed = {}, 0
     for number, attack in enumerate(ALL):
         folder = world.folder / f"{number}"
         folder.mkdir()
-        if trouble := tried(world, newest, attack, folder):
+        came, trouble = tried(world, newest, attack, folder)
+        installed += came
+        if trouble:
             failures[attack.name] = trouble
 
+    assert installed > len(ALL) / 3, "where nothing is installed there is nothing to lead away"
     count(f"indexes beside {newest}", len(ALL), len(ALL) - len(failures))
     assert not failures, "\n\n".join(f"{name}: {trouble}" for name, trouble in failures.items())
 
 
-def tried(world: World, installer: str, attack: Attack, folder: Path) -> str:
-    """What came of the attack that should not have; empty where both promises held."""
+def tried(world: World, installer: str, attack: Attack, folder: Path) -> tuple[bool, str]:
+    """Whether the pick was installed, and what came of the attack that should not have; empty where it held."""
     home = folder / "home"
     here = folder / "here"
     stands_for = {
@@ -94,38 +97,15 @@ def tried(world: World, installer: str, attack: Attack, folder: Path) -> str:
     done = world.run([*command], status=None, environ=environ, cwd=here / attack.folder)
 
     there = world.installed(python)
-    refused = attack.says and done.returncode and not there and attack.says in done.stderr
-    try:
-        if not refused:  # a resolver may have looked into a file that is then refused
-            world.family_is_clean()
-    except AssertionError as error:
-        return f"{error}\n{done.stderr[-600:]}"
-    if done.returncode == 0:
-        if there.get("torch", there.get("torchvision")) not in ("2.14.1+cu126", "0.29.1+cu126"):
-            return f"installed {there}"
-        return ""
-    if there:
-        return f"refused after it installed {there}"
-    said = done.stderr.replace("line 3 of r.txt", "r.txt line 3").replace("r.txt:3:", "r.txt line 3:")
-    if attack.says:
-        return "" if attack.says in said else f"no word of {attack.says!r} in {done.stderr[-600:]}"
-    # It is refused with its place, or neither pip nor uv takes the line either, and theirs is the refusal.
-    return "" if _is_a_refusal(done.stderr) else f"status {done.returncode}: {done.stderr[-900:]}"
-
-
-def _is_a_refusal(text: str) -> bool:
-    return any(
-        words in text
-        for words in (
-            "lets a PyTorch wheel index supply every package",
-            "names a PyTorch wheel index",
-            "sets requirement",
-            "Invalid requirement",
-            "Invalid URL",
-            "no such option",
-            "Couldn't parse",
-            "Expected `--hash`",
-            "unexpected argument",
-            "Unexpected '-'",
-        )
-    )
+    pick = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
+    family = {name: there[name] for name in pick if name in there}
+    if not family.items() <= pick.items():
+        return True, f"installed {there}"
+    if done.returncode and attack.says not in done.stderr.replace("line 3 of r.txt", "r.txt line 3"):
+        return bool(family), f"status {done.returncode}, no word of {attack.says!r} in {done.stderr[-600:]}"
+    if family:
+        try:
+            world.family_is_at_home()
+        except AssertionError as error:
+            return True, f"{error}\n{done.stderr[-600:]}"
+    return bool(family), ""

@@ -8,7 +8,6 @@ import torchpick
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
 from torchpick.environment.targets import Target
-from torchpick.installers import copies
 from torchpick.installers.job import Job
 
 TARGET = Target("/env/bin/python", "3.12", "/env", ("/env/lib/python3.12/site-packages",))
@@ -17,5 +16,4 @@ PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platfor
 
 def job(given: Given | None = None, **more: Any) -> Job:
     asked = requirements.read(given or Given(("torch",)), {})
-    asked, made, notes = copies.without_wheel_indexes(asked, "/store")
-    return Job(asked=asked, pick=PICK, target=TARGET, place="/store", copies=made, notes=notes)._replace(**more)
+    return Job(asked=asked, pick=PICK, target=TARGET, place="/store")._replace(**more)

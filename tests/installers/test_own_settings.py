@@ -1,4 +1,4 @@
-"""What of the user's settings is left out of a run, what is refused, and what binds."""
+"""What of the user's settings binds, what after `--` is refused, and which indexes are named in a note."""
 
 from __future__ import annotations
 
@@ -6,104 +6,100 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import toolsettings
-from torchpick.environment.toolsettings import Setting, UvFile
+from torchpick.environment import requirementfiles, toolsettings
+from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import UsageError
-from torchpick.index import index_places
 from torchpick.installers import own_settings
-from torchpick.installers.own_settings import OwnSettings, SettingChanges
-from torchpick.model.build import WHEEL_HOST
+from torchpick.installers.own_settings import OwnSettings
+from torchpick.model.machine import Note
 
 PT = "https://download.pytorch.org/whl/cu130"
 OWN = "https://own.example/simple"
 CORP = "https://pypi.company.example/whl/simple"
 
 
-def of_pip(environ: dict[str, str], files: dict[str, str]) -> SettingChanges:
-    below = {name: Setting(name, tuple(value.split()), "pip.conf") for name, value in files.items()}
-    spoken = toolsettings.strongest(toolsettings.pip_of_environ(environ))
-    return own_settings.for_pip(OwnSettings(environ, {**below, **spoken}, below))
+def of_pip(environ: dict[str, str], file: Path, text: str) -> OwnSettings:
+    """What these variables and this pip.conf say."""
+    file.write_text(text, "utf-8")
+    said = [*toolsettings.pip_file(str(file)), *toolsettings.pip_of_environ(environ)]
+    return OwnSettings(environ, toolsettings.strongest(said))
 
 
-def of_uv(environ: dict[str, str], *tables: dict[str, object]) -> SettingChanges:
-    files = tuple(UvFile(f"{place}.toml", table) for place, table in enumerate(tables))
-    return own_settings.for_uv(OwnSettings(environ, uv_files=files, of_folder=("0.toml",)), "cu126")
+def wheel_index(notes: tuple[Note, ...]) -> str:
+    (note,) = (note for note in notes if note.code == "WHEEL_INDEX")
+    return note.text
 
 
-def test_what_names_no_wheel_index_is_not_touched() -> None:
-    assert of_pip({"PIP_EXTRA_INDEX_URL": CORP}, {"index-url": OWN}) == SettingChanges()
+def test_what_names_no_wheel_index_is_no_news(tmp_path: Path) -> None:
+    own = of_pip({"PIP_EXTRA_INDEX_URL": CORP}, tmp_path / "pip.conf", f"[global]\nindex-url = {OWN}\n")
+    lines = {"r.txt": requirementfiles.parse(f"--extra-index-url {OWN}\ntorch\n", {})}
+
+    assert own_settings.index_notes(own, ("pip", "uv"), lines, ("--index-url", OWN)) == ()
 
 
-def test_a_blank_displaces_what_an_empty_variable_does_not() -> None:
-    assert of_pip({}, {"extra-index-url": PT}).set == {"PIP_EXTRA_INDEX_URL": " "}
-    assert of_pip({}, {"find-links": f"{PT} {OWN}"}).set == {"PIP_FIND_LINKS": OWN}
+def test_every_place_that_names_a_wheel_index_is_in_one_note_with_its_line(tmp_path: Path) -> None:
+    conf = tmp_path / "pip.conf"
+    own = of_pip({"PIP_FIND_LINKS": f"/opt/wheels {PT}/numpy/"}, conf, f"[global]\n# ours\nextra-index-url = {PT}\n")
+    lines = {"/a/r.txt": requirementfiles.parse(f"torch\n\n--extra-index-url {PT}\n", {})}
+    passed_on = (f"-i{PT}", "--extra-index-url", PT, f"--index={PT}", "-v")
+
+    said = wheel_index(own_settings.index_notes(own, ("pip",), lines, passed_on))
+
+    for place in (f"{PT}/numpy/ (PIP_FIND_LINKS)", f"{PT} ({conf}:3)", f"{PT} (/a/r.txt:3)", f"{PT} (after `--`)"):
+        assert place in said
+    assert "/opt/wheels" not in said
+    assert said.count("after `--`") == 1
 
 
-def test_a_file_below_speaks_again_unless_it_names_a_wheel_index_too() -> None:
-    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": OWN}).set == {"PIP_EXTRA_INDEX_URL": OWN}
-    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {}).unset == ("PIP_EXTRA_INDEX_URL",)
-    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": PT}).set == {"PIP_EXTRA_INDEX_URL": " "}
+def test_the_settings_of_the_installer_that_runs_count_and_its_rule_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "uv.toml"
+    file.write_text(f'[[index]]\nname = "torch"\nurl = "{PT}"\n', "utf-8")
+    uv = UvFile(str(file), toolsettings.toml_of(str(file)) or {})
+    own = OwnSettings({"UV_INDEX": f"t={PT}"}, uv_files=(uv,))
+
+    said = wheel_index(own_settings.index_notes(own, ("uv",)))
+
+    assert f"{file}:3" in said
+    assert "UV_INDEX" in said
+    assert "uv takes the first index that has a name" in said
+    assert "pip" not in said
+    assert own_settings.index_notes(own, ("pip",)) == ()
 
 
-def test_a_variable_speaks_again_where_a_later_one_by_another_name_is_left_out() -> None:
-    changes = of_pip({"PIP_INDEX_URL": OWN, "PIP_PYPI_URL": PT}, {})
+def test_the_packages_that_lie_there_too_are_named() -> None:
+    own = OwnSettings({"UV_INDEX": PT})
 
-    assert changes.set == {"PIP_INDEX_URL": OWN}
-    assert changes.unset == ("PIP_PYPI_URL",)
-    assert of_pip({"PIP_PYPI_URL": PT}, {}).unset == ("PIP_PYPI_URL",)
+    assert " has numpy, pillow too: " in wheel_index(own_settings.index_notes(own, ("uv",), there=("numpy", "pillow")))
 
 
-def test_another_index_of_the_user_takes_the_place_of_a_wheel_index_in_a_file() -> None:
-    changes = of_pip({}, {"index-url": PT, "extra-index-url": f"{PT} {OWN} {CORP}"})
+def test_notes_hide_passwords(tmp_path: Path) -> None:
+    own = of_pip(
+        {}, tmp_path / "pip.conf", "[install]\nextra-index-url = https://me:secret@download.pytorch.org/whl/cu126\n"
+    )
 
-    assert changes.set == {"PIP_INDEX_URL": OWN, "PIP_EXTRA_INDEX_URL": CORP}
-    assert of_pip({}, {"index-url": PT, "extra-index-url": OWN}).set["PIP_EXTRA_INDEX_URL"] == " "
+    said = wheel_index(own_settings.index_notes(own, ("pip",)))
 
-
-def test_pips_default_index_takes_the_place_of_a_wheel_index_that_is_alone_in_a_file(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(index_places, "default", lambda _: "https://default.example/simple")
-
-    assert of_pip({"PIP_INDEX_URL": PT}, {"index-url": PT}).set == {"PIP_INDEX_URL": "https://default.example/simple"}
-    assert of_pip({"PIP_INDEX_URL": PT}, {"index-url": OWN}).set == {"PIP_INDEX_URL": OWN}
-    assert of_pip({"PIP_INDEX_URL": PT}, {}).unset == ("PIP_INDEX_URL",)
+    assert "secret" not in said
+    assert "****@download.pytorch.org" in said
 
 
-def test_notes_hide_passwords() -> None:
-    (note,) = of_pip({"PIP_EXTRA_INDEX_URL": "https://me:secret@download.pytorch.org/whl/cu126"}, {}).notes
+def test_an_explicit_index_of_uv_supplies_nothing_unasked() -> None:
+    table = {"index": [{"url": PT, "explicit": True, "name": "e"}]}
 
-    assert "secret" not in note.text
-    assert "me:****@download.pytorch.org" in note.text or "****" in note.text
-
-
-def test_uv_variables_lose_the_wheel_index_alone() -> None:
-    environ = {"UV_INDEX": f"torch={PT} own={OWN}", "UV_FIND_LINKS": f"{PT}/torch/,{OWN}", "UV_DEFAULT_INDEX": PT}
-
-    changes = of_uv({**environ, "UV_TORCH_BACKEND": "cu130"})
-
-    assert changes.set == {"UV_INDEX": f"own={OWN}", "UV_FIND_LINKS": OWN}
-    assert set(changes.unset) == {"UV_TORCH_BACKEND", "UV_DEFAULT_INDEX"}
+    assert own_settings.index_notes(OwnSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",)) == ()
 
 
-def test_an_explicit_index_of_uv_stays_and_an_open_one_is_refused() -> None:
-    assert of_uv({}, {"index": [{"url": PT, "explicit": True, "name": "e"}]}) == SettingChanges()
-    with pytest.raises(UsageError, match=r"1\.toml lets a PyTorch wheel index supply every package"):
-        of_uv({}, {}, {"pip": {"extra-index-url": [PT]}})
+def test_an_index_that_a_folder_names_is_said() -> None:
+    files = (UvFile("0.toml", {"index": [{"url": OWN, "default": True}]}),)
 
+    (note,) = own_settings.index_notes(OwnSettings(uv_files=files, of_folder=("0.toml",)), ("uv",))
 
-def test_an_index_that_a_folder_names_is_said_and_its_backend_is_the_answers() -> None:
-    changes = of_uv({}, {"index": [{"url": OWN, "default": True}], "torch-backend": "cu130"})
-
-    assert [note.code for note in changes.notes] == ["BACKEND_LEFT_OUT", "INDEX_OF_FOLDER"]
-    assert changes.set == {"UV_TORCH_BACKEND": "cu126"}
+    assert (note.code, note.text) == ("INDEX_OF_FOLDER", f"0.toml names {OWN}")
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--extra-index-url", PT), "wheel index"),
-        ((f"-Ui{PT}",), "wheel index"),
         (("-r", "x.txt"), "`-r`"),
         (("--req=x.txt",), "`--req=x.txt`"),
         (("-Urx.txt",), "after `--`"),
@@ -114,15 +110,26 @@ def test_an_index_that_a_folder_names_is_said_and_its_backend_is_the_answers() -
 )
 def test_what_asks_for_packages_behind_the_dashes_is_refused(words: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        own_settings.check_passed(words, WHEEL_HOST)
+        own_settings.check_passed(words)
 
     assert says in caught.value.message
 
 
 def test_what_else_stands_behind_the_dashes_is_passed_on() -> None:
-    words = ("--no-cache-dir", "--timeout", "5", "-v", "--python-version", "3.12", "--pre", "--index-url", OWN)
+    words = (
+        "--no-cache-dir",
+        "--timeout",
+        "5",
+        "-v",
+        "--python-version",
+        "3.12",
+        "--pre",
+        "--index-url",
+        OWN,
+        f"-Ui{PT}",
+    )
 
-    own_settings.check_passed(words, WHEEL_HOST)
+    own_settings.check_passed(words)
 
 
 def test_the_constraints_of_both_tools_variables_bind_and_the_files_of_one(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from torchpick.installers import reporting, resolution
@@ -25,31 +23,11 @@ def test_a_refusal_is_the_installers_own_words_and_status(installer: str, status
     assert (error.installer, error.exit_status, error.code) == (installer, status, "RESOLVER")
 
 
-def test_uvs_pins_say_who_needs_torch_or_cuda() -> None:
+def test_uvs_pins_are_read_with_those_of_an_address() -> None:
     text = """a==1.0
     # via -r needs.txt
 b @ https://files.example/b-2.0-py3-none-any.whl
-nvidia-cublas==13.0
-    # via a
-torch==2.14.1+cu126
-    # via
-    #   b
-    #   c
+A_c[extra]==3.0 ; python_version > '3'
 """
-    found = resolution.of_pins(text)
 
-    assert found.versions == {"a": "1.0", "b": "2.0", "nvidia-cublas": "13.0", "torch": "2.14.1+cu126"}
-    assert found.users == {"a", "b"}
-
-
-def test_pips_report_says_it_by_what_each_requires() -> None:
-    def item(name: str, *requires: str) -> dict[str, object]:
-        metadata = {"name": name, "version": "1.0", "requires_dist": list(requires)}
-        return {"metadata": metadata, "download_info": {"url": "https://files.example/x.whl"}}
-
-    found = resolution.of_report(
-        json.dumps({"install": [item("A_b", "torch>=2"), item("c", "numpy"), item("d", "nvidia-x")]})
-    )
-
-    assert found.versions == {"a-b": "1.0", "c": "1.0", "d": "1.0"}
-    assert found.users == {"a-b", "d"}
+    assert resolution.versions_of_pins(text) == {"a": "1.0", "b": "2.0", "a-c": "3.0"}

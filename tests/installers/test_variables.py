@@ -13,7 +13,8 @@ from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import UsageError
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
-from torchpick.installers.own_settings import OwnSettings, SettingChanges
+from torchpick.installers.own_settings import OwnSettings
+from torchpick.installers.variables import Variables
 from torchpick.model.address import Address
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -36,7 +37,7 @@ def made(**own: object) -> dict[str, str]:
     return dict(variables.of(PICK, "/cache", OwnSettings(**own), READ).set)  # type: ignore[arg-type]
 
 
-def texts(found: SettingChanges) -> dict[str, str]:
+def texts(found: Variables) -> dict[str, str]:
     """The content of each file, by the address that a variable has for it."""
     return {variables.address(each.path): each.content for each in found.files}
 
@@ -62,36 +63,43 @@ def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
     found = variables.of(pick, "/cache", OwnSettings(pip={"find-links": links}))
 
     (limits,) = found.files
-    assert limits.content == "torch==2.15.0\ntorchvision==0.29.2\n"
+    assert limits.content == "torch===2.15.0\ntorchvision===0.29.2\n"
     # The user's own links are in their settings already, and stay there.
     assert {name for name in found.set if name.startswith(("PIP_", "UV_"))} == {"PIP_CONSTRAINT", "UV_CONSTRAINT"}
-    assert found.unset == ("UV_FIND_LINKS",)
-
-
-def test_a_backend_that_the_user_named_to_uv_becomes_that_of_the_pick() -> None:
-    """On GitHub an unset variable is an empty one, and uv takes no empty backend."""
-    found = variables.of(PICK, "/cache", OwnSettings(), READ, SettingChanges(unset=("UV_TORCH_BACKEND",)))
-
-    assert found.set["UV_TORCH_BACKEND"] == "cu126"
     assert found.unset == ()
 
 
 def test_the_users_links_for_uv_stay_behind_ours() -> None:
-    own = OwnSettings({"UV_FIND_LINKS": "https://own/links,https://download.pytorch.org/whl/cu130/torch/"})
+    links = "https://own/links,https://download.pytorch.org/whl/cu130/torch/"
 
-    found = variables.of(PICK, "/cache", own, READ)
+    found = variables.of(PICK, "/cache", OwnSettings({"UV_FIND_LINKS": links}), READ)
 
-    assert found.set["UV_FIND_LINKS"] == f"{found.set['PIP_FIND_LINKS']},https://own/links"
+    assert found.set["UV_FIND_LINKS"] == f"{found.set['PIP_FIND_LINKS']},{links}"
 
 
 SETTINGS = {
     "pip's cooldown": {"pip": {"uploaded-prior-to": Setting("uploaded-prior-to", ("P3D",), "x")}},
+    "pip's index": {"pip": {"index-url": Setting("index-url", ("https://own/x",), "x")}},
+    "uv's default index": {"environ": {"UV_DEFAULT_INDEX": "https://own/x"}},
     "pip's extra index": {"pip": {"extra-index-url": Setting("extra-index-url", ("https://own/x",), "x")}},
     "pip's links": {"pip": {"find-links": Setting("find-links", ("https://own/x",), "x")}},
     "uv's index": {"environ": {"UV_INDEX": "https://own/x"}},
     "uv's links": {"environ": {"UV_FIND_LINKS": "https://own/x"}},
     "uv's file": {"uv_files": (UvFile("uv.toml", {"find-links": ["https://own/x"]}),)},
 }
+
+
+def test_beside_other_places_triton_is_named_by_its_file_too() -> None:
+    file = "triton-3.8.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+    triton = Wheel("triton", file, Address(f"https://files.example/{file}"), HASH)
+    own = OwnSettings(pip={"index-url": Setting("index-url", ("https://own/x",), "x")})
+
+    found = variables.of(PICK, "/cache", own, {**READ, "triton": [triton]})
+    alone = variables.of(PICK, "/cache", OwnSettings(), {**READ, "triton": [triton]})
+
+    line = f"triton @ {triton.url}#sha256={HASH}"
+    assert line in texts(found)[found.set["PIP_CONSTRAINT"]].splitlines()
+    assert "triton" not in texts(alone)[alone.set["PIP_CONSTRAINT"]]
 
 
 @pytest.mark.parametrize("own", SETTINGS.values(), ids=SETTINGS)
@@ -107,8 +115,8 @@ def test_beside_several_places_both_are_given_the_very_files(own: dict[str, obje
     assert [note.code for note in unread.notes] == ["OTHER_PLACES"]
 
 
-@pytest.mark.parametrize("word", ["https://download.pytorch.org/whl/cu126", "file:///cache/links-0.html"])
-def test_a_wheel_index_and_a_page_of_ours_are_no_place_beside(word: str) -> None:
+def test_a_page_of_ours_is_no_place_beside() -> None:
+    word = "file:///cache/links-0.html"
     own = {"pip": {"find-links": Setting("find-links", (word,), "x")}, "environ": {"UV_FIND_LINKS": word}}
     found = variables.of(PICK, "/cache", OwnSettings(**own), READ)  # type: ignore[arg-type]
 
@@ -133,7 +141,7 @@ def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
     }
     found = made(pip=said, environ={"UV_CONSTRAINT": "own.txt file:///cache/constraints-0.txt"})
 
-    assert found["PIP_FIND_LINKS"].split()[1:] == ["/opt/wheels"]
+    assert found["PIP_FIND_LINKS"].split()[1:] == [*said["find-links"].words]
     assert found["PIP_CONSTRAINT"].split()[1:] == ["own.txt"]
     assert found["UV_CONSTRAINT"].split()[1:] == ["own.txt"]
 
@@ -251,25 +259,6 @@ def test_a_flat_mirror_that_could_not_be_read_is_one_page_that_both_are_led_to()
         "PIP_FIND_LINKS": "https://mirror.example/wheels/",
         "PIP_CONSTRAINT": variables.address(limits.path),
     }
-
-
-def test_what_was_dropped_of_the_users_settings_stays_dropped() -> None:
-    for_pip = SettingChanges({"PIP_EXTRA_INDEX_URL": "https://own"}, ("PIP_INDEX_URL", "UV_CONSTRAINT"))
-    for_uv = SettingChanges({"UV_INDEX": "https://own"}, ("UV_DEFAULT_INDEX", "PIP_INDEX_URL"))
-
-    found = variables.of(PICK, "/cache", OwnSettings(), READ, for_pip, for_uv)
-
-    assert found.set["PIP_EXTRA_INDEX_URL"] == found.set["UV_INDEX"] == "https://own"
-    assert found.unset == ("PIP_INDEX_URL", "UV_DEFAULT_INDEX")
-
-
-def test_only_wheel_indexes_among_the_users_links_leave_an_empty_setting() -> None:
-    """An empty variable would let the configuration file speak again."""
-    wheels = Setting("find-links", ("https://download.pytorch.org/whl/torch_stable.html",), "x")
-    request = Request(gpus=("sm_86",), driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
-    pick = Session(request._replace(backends=("default",)), {}).pick()
-
-    assert variables.of(pick, "/cache", OwnSettings(pip={"find-links": wheels})).set["PIP_FIND_LINKS"] == " "
 
 
 def test_files_for_another_python_are_not_named() -> None:

@@ -9,7 +9,7 @@ from torchpick.environment import toolsettings
 from torchpick.environment.requirementline import argument, file_of, requirement
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.targets import Target
-from torchpick.installers import own_settings, store
+from torchpick.installers import store
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
@@ -26,10 +26,9 @@ _AGAIN = frozenset({"--force-reinstall", "--reinstall", "--reinstall-package", "
 class Job(Noun):
     """An answer, decided, for one target: all that a command is made of, the installer itself aside.
 
-    `pins` are the packages that were judged, `bounds` those without GPU code whose newest version was passed over,
-    each by version. `needs` is what of torch's family the run brings, `files` the addresses of the family's very
-    files, `added` what is installed besides, `left_out` what must not be installed whoever needs it. `copies` stand for
-    the user's own files.
+    `pins` are the packages that stand on torch, each by version. `needs` is what of torch's family the run brings,
+    `files` the addresses of the family's very files, `added` what is installed besides, `left_out` what must not be
+    installed whoever needs it.
     """
 
     asked: Requirements
@@ -38,7 +37,6 @@ class Job(Noun):
     place: str
     own: OwnSettings = OwnSettings()
     pins: Mapping[str, str] = {}
-    bounds: Mapping[str, str] = {}
     needs: frozenset[str] = frozenset()
     files: Mapping[str, Address] = {}
     added: tuple[str, ...] = ()
@@ -48,7 +46,6 @@ class Job(Noun):
     offline: bool = False
     passed_on: tuple[str, ...] = ()
     cuda_installed: str | None = None
-    copies: tuple[StoredFile, ...] = ()
     elsewhere: Machine | None = None  # where the environment is not one of this computer
     for_lock: bool = False  # whether a report counts everything, also what is there, and by metadata alone
     notes: tuple[Note, ...] = ()
@@ -76,11 +73,16 @@ class Job(Noun):
 
 def constraints(job: Job) -> StoredFile:
     """Torch's family by its very files, so that no index is asked for it; what was judged by its version."""
-    lines = {name: requirement(name, f"=={version}") for name, version in {**job.family, **job.pins}.items()}
-    lines |= {name: requirement(name, f"<={version}") for name, version in job.bounds.items()}
+    lines = {name: requirement(name, f"=={version}") for name, version in job.pins.items()}
+    lines |= {name: requirement(name, exactly(version)) for name, version in job.family.items()}
     lines |= {name: requirement(name, address=url) for name, url in sorted(job.files.items())}
     text = file_of(line for name, line in lines.items() if name not in job.placed)
     return store.file(job.place, "constraints", ".txt", text)
+
+
+def exactly(version: str) -> str:
+    """The specifier of this very build: `==2.15.0` would be content with 2.15.0+cu126 of a wheel index."""
+    return f"=={version}" if "+" in version else f"==={version}"
 
 
 def ours(job: Job) -> tuple[str, str]:
@@ -206,12 +208,6 @@ def notes(job: Job) -> list[Note]:
     if job.target.conda == "base":
         found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
     return found
-
-
-def check(job: Job, installer: str) -> None:
-    """Refuse what of the user's own settings would contradict the answer."""
-    own_settings.check_away(job.own, installer, job.passed_on, job.target.prefix)
-    own_settings.check_files(job.own, installer)
 
 
 def has_sources(job: Job) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from torchpick.environment.requirementfiles import located, not_below
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import job as jobs
-from torchpick.installers import own_settings
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
 
 
 class PipInstaller(Noun):
@@ -27,14 +28,14 @@ class PipInstaller(Noun):
 
     def command(self, job: Job) -> Command:
         """The installation."""
-        changes, limits = self._changes(job), jobs.constraints(job)
+        variables, limits = self._variables(job), jobs.constraints(job)
         argv = [*self.argv, "install", "-c", limits.path, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--force-reinstall"] if jobs.reinstalled(job) else []
         argv += [*job.passed_on, *jobs.words(job)]
-        notes = (*self.notes, *changes.notes, *jobs.notes(job))
-        command = Command("pip", tuple(argv), changes.set, changes.unset, (limits, *job.copies), notes)
+        notes = (*self.notes, *jobs.notes(job))
+        command = Command("pip", tuple(argv), variables, files=(limits,), notes=notes)
         return jobs.after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
@@ -44,7 +45,7 @@ class PipInstaller(Noun):
 
     def resolver(self, job: Job) -> Command:
         """A dry run over the user's own words: it weighs, and installs nothing."""
-        changes = self._changes(job)
+        variables = self._variables(job)
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
         argv += ["--no-deps"] if job.no_deps else []
         argv += job.passed_on
@@ -52,8 +53,7 @@ class PipInstaller(Noun):
             if not each.where:
                 argv += ["-e", each.text] if each.editable else [each.text]
         # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
-        unset = (*changes.unset, "PIP_UPLOADED_PRIOR_TO")
-        return Command("pip", (*argv, *job.added), changes.set, unset, job.copies)
+        return Command("pip", (*argv, *job.added), variables, ("PIP_UPLOADED_PRIOR_TO",))
 
     def reporter(self, job: Job) -> Command:
         """The installation's own command as a dry run."""
@@ -70,12 +70,11 @@ class PipInstaller(Noun):
         argv += ["--pre"] if job.pick.wish.channel != "stable" else []
         return [*argv, *jobs.groups(job)]
 
-    def _changes(self, job: Job) -> own_settings.SettingChanges:
-        """What to change of the user's settings.
+    def _variables(self, job: Job) -> dict[str, str]:
+        """What to set for the run: neither a constraint of an earlier pick nor the current folder may have a say.
 
-        What would lead away, files of projects, and a mix of requirements with and without a hash are refused.
+        Files of projects, and a mix of requirements with and without a hash are refused.
         """
-        jobs.check(job, "pip")
         if job.elsewhere is not None:
             label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
             hint = "leave out `--installer pip`, and install uv (`python -m pip install uv`), which resolves for others"
@@ -88,8 +87,15 @@ class PipInstaller(Noun):
             hint = "give it one, or `--installer uv`, which checks the hashes that there are"
             message = f"{bare.source} has no hash, and pip takes none without beside those that have one"
             raise UsageError(message, hint=hint)
-        changes = own_settings.for_pip(job.own, *jobs.ours(job))
-        return changes._replace(set={**changes.set, **_imports(job.own.environ)})
+        said = job.own.pip_words("constraint")
+        users = not_below(said, *jobs.ours(job))
+        remote = [word for word in users if "://" in located(word)]
+        if remote and job.offline:  # pip would fetch it, `--no-index` or not
+            hint = "download it, and name the file in your settings"
+            raise UsageError(f"{redacted(remote[0])} is not on this computer, and `--offline` is given", hint=hint)
+        # A blank: an empty variable would let the configuration file speak again.
+        limits = {} if users == said else {"PIP_CONSTRAINT": " ".join(users) or " "}
+        return limits | _imports(job.own.environ)
 
 
 def _imports(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Stand-ins for torch wheels: name, version and nothing else, so that a resolver can weigh builds unfetched.
+"""Stand-ins for torch wheels: name, version and requirements, so that a resolver can weigh builds unfetched.
 
 They are only ever shown to a dry run; the wheels themselves come from the wheel host.
 """
@@ -6,7 +6,7 @@ They are only ever shown to a dry run; the wheels themselves come from the wheel
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from torchpick.model.build import Build
@@ -17,18 +17,19 @@ from torchpick.model.versions import grouped, release_key
 class Stub(Noun):
     name: str
     version: str
-    requires: str = ""
+    requires: tuple[str, ...] = ()
 
 
-def of_builds(builds: Iterable[Build]) -> tuple[Stub, ...]:
-    """Torch and its companions; a companion needs its very torch, which keeps the family together.
+def of_builds(builds: Iterable[Build], torch_requirements: Callable[[str], Sequence[str]]) -> tuple[Stub, ...]:
+    """Torch, with what a release of it requires, and its companions, each of which needs its very torch.
 
     One that belongs to several torches needs one of their releases: which of them it is, the pick decides.
     """
     builds = [*builds]
     needs = grouped((pin, build) for build in builds for pin in build.companion_pins.items())
-    found = [Stub(name, version, _one_of(mine)) for (name, version), mine in needs.items()]
-    return tuple(sorted({*(Stub("torch", build.version) for build in builds), *found}))
+    found = [Stub(name, version, (_one_of(mine),)) for (name, version), mine in needs.items()]
+    torches = (Stub("torch", build.version, tuple(torch_requirements(build.torch))) for build in builds)
+    return tuple(sorted({*torches, *found}))
 
 
 def _one_of(builds: list[Build]) -> str:
@@ -53,7 +54,7 @@ def _write(folder: str, stub: Stub) -> None:
     from zipfile import ZipFile
 
     stem = f"{stub.name}-{stub.version}"
-    requires = f"Requires-Dist: {stub.requires}\n" if stub.requires else ""
+    requires = "".join(f"Requires-Dist: {line}\n" for line in stub.requires)
     with ZipFile(os.path.join(folder, f"{stem}-py3-none-any.whl"), "w") as archive:
         info = f"{stem}.dist-info"
         archive.writestr(

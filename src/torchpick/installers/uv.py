@@ -6,7 +6,7 @@ from torchpick.decide.remarks import installs_from
 from torchpick.environment.requirementfiles import not_below
 from torchpick.environment.requirementline import file_of, requirement
 from torchpick.installers import job as jobs
-from torchpick.installers import own_settings, store, tools
+from torchpick.installers import store, tools
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.model.build import TRITONS
@@ -30,8 +30,8 @@ _VALUED = (
     "--only-binary", "--allow-insecure-host", "--cert", "--config-setting", "-C", "--cache-dir",
 )  # fmt: skip
 _SWITCHES = (
-    "--no-index", "--no-build", "--system-certs", "--native-tls", "--no-sources", "--no-build-isolation", "--no-cache",
-    "-n",
+    "--no-index", "--no-build", "--pre", "--system-certs", "--native-tls", "--no-sources", "--no-build-isolation",
+    "--no-cache", "-n",
 )  # fmt: skip
 
 
@@ -47,16 +47,15 @@ class UvInstaller(Noun):
 
     def command(self, job: Job) -> Command:
         """The installation."""
-        changes = self._changes(job)
         limits = jobs.constraints(job)
-        files = [limits, *job.copies]
+        files = [limits]
         argv = [self.path, "pip", "install", "--python", job.target.python, "-c", limits.path, *self._users(job, files)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += jobs.behind("--reinstall-package", jobs.reinstalled(job))
         argv += jobs.behind("-r", job.asked.given.files)
         argv += [*jobs.groups(job), *job.passed_on, *jobs.words(job)]
-        notes = (*self.notes, *changes.notes, *jobs.notes(job))
-        command = Command("uv", tuple(argv), changes.set, changes.unset, tuple(files), notes)
+        notes = (*self.notes, *jobs.notes(job))
+        command = Command("uv", tuple(argv), files=tuple(files), notes=notes)
         return jobs.after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
@@ -67,7 +66,7 @@ class UvInstaller(Noun):
 
     def resolver(self, job: Job) -> Command:
         """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
-        return self._compile(job, ["--annotate", "--annotation-style", "split"])
+        return self._compile(job, [])
 
     def reporter(self, job: Job) -> Command:
         """The same choice as the installation's, as a lock that names every file."""
@@ -76,27 +75,19 @@ class UvInstaller(Noun):
         return made._replace(files=(*made.files, limits))
 
     def _compile(self, job: Job, more: list[str]) -> Command:
-        changes = self._changes(job)
-        files = [*job.copies]
+        files: list[store.StoredFile] = []
         argv = [self.path, "pip", "compile", "--quiet", "--no-header", *self._environment(job), *more]
         argv += [*self._users(job, files), *resolving(job.passed_on)]
         # An option hides its variable, and links of ours are given beside the user's.
-        links = changes.set.get("UV_FIND_LINKS", job.own.environ.get("UV_FIND_LINKS", ""))
-        if "UV_FIND_LINKS" not in changes.unset:
-            argv += jobs.behind("--find-links", filter(str.strip, links.split(",")))
+        links = job.own.environ.get("UV_FIND_LINKS", "").split(",")
+        argv += jobs.behind("--find-links", filter(str.strip, links))
         needs = store.file(job.place, "needs", ".txt", jobs.lines(job), private=True)
         files.append(needs)
         argv += [*jobs.groups(job), *job.asked.given.files, needs.path]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
         macos = None if job.elsewhere is None else installs_from(job.pick.build)
-        variables = {**changes.set, **({} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos})}
-        return Command("uv", tuple(argv), variables, changes.unset, tuple(files))
-
-    def _changes(self, job: Job) -> own_settings.SettingChanges:
-        """What to change of the user's settings; what of them would contradict the answer is refused."""
-        jobs.check(job, "uv")
-        own_settings.check_excluded(job.own, job.named)
-        return own_settings.for_uv(job.own, job.pick.build.backend)
+        variables = {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
+        return Command("uv", tuple(argv), variables, files=tuple(files))
 
     def _environment(self, job: Job) -> list[str]:
         if job.elsewhere is None:
