@@ -34,15 +34,15 @@ import pytest
 
 from tests import printed, recorded, tables
 from tests.fakes import pythons
+from tests.fakes.projectreader import MadeUpReader
 from tests.fakes.resolver import Resolver
 from tests.recorded import Answers, Case
 from torchpick.cli import main
 from torchpick.environment import child, interpreter
 from torchpick.index import listing, pages
 from torchpick.index.listing import Link
-from torchpick.installers import resolution, run
-from torchpick.installers.job import Job
-from torchpick.installers.resolution import Resolution
+from torchpick.install import learner
+from torchpick.installers import run
 from torchpick.installers.run import Command, Ended
 from torchpick.knowledge.compat import Knowledge
 
@@ -94,6 +94,8 @@ def begun(question: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyP
     width = {} if "target" in question else {"COLUMNS": "120"}
     for name, value in {**_USUAL, **width, **question.get("env", {})}.items():
         monkeypatch.setenv(name, filled(value, marks))
+    reader = type("Reader", (MadeUpReader,), {"projects": question.get("packages", {})})
+    monkeypatch.setattr(learner, "ProjectReader", reader)
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(question.get("stdin", "").encode())))
     monkeypatch.setattr(interpreter, "own", pythons.made_up)
     return marks
@@ -149,17 +151,8 @@ def _stand_in(question: Mapping[str, Any], marks: Mapping[str, str], monkeypatch
     listed = page_of if question.get("pages", True) else no_page
     monkeypatch.setattr(pages, "fetch", listed)
     monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})  # a stand-in has the name of a file, and other bytes
-    if "needs" in question:
-        monkeypatch.setattr(resolution, "resolve", lambda _resolver, job, *_: _resolved(question, job))
-    else:
-        packages, places = question.get("packages", {}), question.get("from", {})
-        monkeypatch.setattr(run, "capture", Resolver(packages, places))
+    monkeypatch.setattr(run, "capture", Resolver(question.get("packages", {}), question.get("from", {})))
     monkeypatch.setattr(shutil, "which", lambda name, *_: name)
-
-
-def _resolved(question: Mapping[str, Any], job: Job) -> Resolution:
-    family = {name: job.family[name] for name in question["needs"] if name in job.family}
-    return Resolution({**family, **question.get("versions", {})})
 
 
 def done(

@@ -8,6 +8,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from _pytest.terminal import TerminalReporter
@@ -15,7 +17,11 @@ from hypothesis import HealthCheck, settings
 
 from tests import hostile, skips, tables, usersettings
 from tests.fakes import pythons
+from tests.fakes.projectreader import MadeUpReader
 from torchpick.environment import interpreter, settingsfiles
+from torchpick.index.index_places import IndexPlaces
+from torchpick.index.projects import ProjectReader
+from torchpick.install import learner
 from torchpick.knowledge import locations
 from torchpick.machine import computer
 from torchpick.machine.kernel import LookOptions, Seen
@@ -139,6 +145,18 @@ def _no_gpu(monkeypatch: pytest.MonkeyPatch, _nothing: dict[str, str]) -> None:
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
+@pytest.fixture(autouse=True)
+def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No index but one of this computer is read in this process: else what the table has is on it."""
+
+    def reader(places: IndexPlaces, *more: Any, **how: Any) -> ProjectReader | MadeUpReader:
+        urls = (*places.indexes, *places.links)
+        is_own = all(url.startswith("file:") or urlsplit(url).hostname in ("127.0.0.1", "localhost") for url in urls)
+        return (ProjectReader if is_own else MadeUpReader)(places, *more, **how)
+
+    monkeypatch.setattr(learner, "ProjectReader", reader)
 
 
 @pytest.fixture

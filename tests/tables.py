@@ -27,7 +27,7 @@ FROZEN = Path(__file__).parent / "frozen"
 # What others publish; the rest (names of GPUs, error texts, which names belong to torch's family) is written here.
 PUBLISHED = (
     "torch-*.json", "companions.json", "date.json", "drivers.json", "files.json", "libraries.json", "never.json",
-    "vendors.json", "packages/*.json",
+    "requires.json", "shared-files.json", "vendors.json", "packages/*.json",
 )  # fmt: skip
 
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torchpick.decide.answer import decided
 from torchpick.errors import TorchpickError
 from torchpick.knowledge import locations
 from torchpick.model.request import Request
-from torchpick.session import Session, decided
+from torchpick.session import Session
 
 INDEX = Path(locations.compat_dir({}), "index", "linux-x86_64.json")
 RELEASES = ("2.15.0", "2.14.1")

@@ -102,18 +102,38 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     index_base: str | None = None,
     allow_cpu: bool = False,
     allow_unconfirmed: bool = False,
+    files: Sequence[str] = (),
+    constraints: Sequence[str] = (),
+    editables: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    only_binary: Sequence[str] = (),
+    no_binary: Sequence[str] = (),
+    pre: bool = False,
+    no_deps: bool = False,
     allow_mixed: bool = False,
     offline: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> Stack:
     """One environment with these requirements: every pin and why. If none fits, its `ok` is false.
 
-    Nothing is installed. What the table of packages lacks is read from your own index, unless `offline`.
+    `files` to `no_deps` take what the flags of `torchpick plan` take. Nothing is installed. What the table of packages
+    lacks is read from your own index, unless `offline`.
     """
-    session = Session(_request(locals(), _list("requirements", requirements, "vllm")), environ)
+    words = _list("requirements", requirements, "vllm")
+    session = Session(_request(locals(), words), environ)
+    from torchpick.environment.requirements import Given
     from torchpick.install import planning
+    from torchpick.install.asking import Order, file_rules
 
-    return planning.plan(session, allow_mixed=allow_mixed)
+    given = Given(
+        words,
+        _list("files", files, "requirements.txt"),
+        _list("constraints", constraints, "limits.txt"),
+        _list("editables", editables, "."),
+        _list("groups", groups, "dev"),
+    )
+    rules = file_rules(_list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn"), pre=pre)
+    return planning.plan(session, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)).stack
 
 
 def inspect(  # noqa: PLR0913 # the flags of the contract, by name

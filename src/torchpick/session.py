@@ -8,7 +8,7 @@ from torchpick.decide import answer as answers
 from torchpick.decide import driver_numbers, wishes
 from torchpick.decide.answer import Answer, Question
 from torchpick.environment.world import World
-from torchpick.errors import DetectionError, InstallerError, NoBuildError, TorchpickError, UsageError, silent
+from torchpick.errors import InstallerError, TorchpickError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model.build import DEFAULT_INDEX
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeVar
 
+    from torchpick.decide.search import Needs
     from torchpick.environment.targets import Target
     from torchpick.errors import Report
     from torchpick.installers.own_settings import OwnSettings
     from torchpick.model.fleet import Fleet
-    from torchpick.model.package import PackageFacts
+    from torchpick.model.package import Catalog
     from torchpick.model.request import Limit
 
     T = TypeVar("T")
@@ -208,7 +209,7 @@ class Session:
             fleet = self.fleet
             first, *rest = fleet.machines
             return (first._replace(notes=(*fleet.notes, *first.notes)), *rest)
-        if (error := no_answer(self.machine)) is not None:
+        if (error := given.no_answer(self.machine)) is not None:
             raise error
         return (self.machine,)
 
@@ -244,45 +245,63 @@ class Session:
     def answer(
         self,
         question: Question | None = None,
-        packages: Callable[[], Mapping[str, PackageFacts]] | None = None,
         *,
         machines: tuple[Machine, ...] | None = None,
         everything: bool = True,
+        catalog: Catalog | None = None,
     ) -> Answer:
-        """The answer to a question (the request's own) for these machines (those of the request).
+        """The answer to a question (the request's own) for these machines (those of the request), by what is known.
 
-        `packages` is what is known of packages; without `everything` only as many builds are judged as it takes.
+        Without `everything` only as many builds are judged as it takes.
         """
         question = question or self.question
         fleet = self.fleet if machines is None and self.request.machine is not None else None
         machines = fleet.machines if fleet is not None else self.machines if machines is None else machines
+
+        def catalogs() -> Catalog:
+            return self.catalog(one_of(machines)) if catalog is None else catalog
+
+        given = self.answer_or_needs(question, catalogs, machines, everything=everything)
+        if not isinstance(given, answers.Answer):
+            raise TypeError("the table's catalog asks for nothing")
+        if fleet is not None:
+            return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
+        if not given.unknown:
+            return given
+        from torchpick.installers import shell
+
+        return answers.saying_unjudged(given, shell.line(["torchpick", "plan", *self.request.requirements]))
+
+    def answer_or_needs(
+        self,
+        question: Question,
+        catalogs: Callable[[], Catalog],
+        machines: tuple[Machine, ...],
+        *,
+        everything: bool = True,
+    ) -> Answer | Needs:
+        """The answer to a question by this catalog, or what has to be learnt first."""
         table = self.table_of(machines, wish=question.wish)
         self.knowledge.check_backends(question.wish, table)
 
         def tables(wish: Wish) -> Table:
             return table if wish.backends == question.wish.backends else self.table_of(machines, wish=wish)
 
-        known = packages or (lambda: self.packages(one_of(machines)))
-        given = answers.answer(question, machines, tables, known, everything=everything)
-        if given.stack is not None:
-            given = answers.with_family(given, given.stack, self.knowledge.family)
-        if fleet is not None:
-            return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
-        if packages or not given.unknown:  # whoever brings packages learns what is lacking
-            return given
-        from torchpick.installers import shell
+        given = answers.answer(question, machines, tables, catalogs, everything=everything)
+        if isinstance(given, answers.Answer) and given.stack is not None:
+            return answers.with_family(given, given.stack, self.knowledge.family)
+        return given
 
-        return answers.saying_unjudged(given, shell.line(["torchpick", "plan", *self.request.requirements]))
+    def catalog(self, machine: Machine) -> Catalog:
+        """What the table knows of packages on this machine's platform."""
+        from torchpick.knowledge import packages
 
-    def packages(self, machine: Machine) -> Mapping[str, PackageFacts]:
-        """The packages of the table for this machine's platform."""
-        from torchpick.knowledge.packages import KnownPackages
-
-        return self.once("packages", lambda: KnownPackages(self.environ, machine.platform.name), machine.platform.name)
+        name = machine.platform.name
+        return self.once("packages", lambda: packages.catalog_of(self.knowledge, self.environ, name), name)
 
     def pick(self, *, everything: bool = True) -> Pick:
         """The pick, or NoBuildError where nothing runs."""
-        return decided(self.answer(everything=everything), self.knowledge.rules).pick
+        return answers.decided(self.answer(everything=everything), self.knowledge.rules).pick
 
     # Where it is installed, and by what.
 
@@ -322,14 +341,6 @@ class Session:
         return store.folder(cache_dir(self.environ))
 
 
-def no_answer(machine: Machine) -> DetectionError | None:
-    """The error of a machine whose GPU does not answer."""
-    if machine.trouble is None:
-        return None
-    code, text, hint = machine.trouble
-    return DetectionError(text, hint=hint, code=code, machine=machine)
-
-
 def one_of(machines: tuple[Machine, ...]) -> Machine:
     """The machine that packages are for; UsageError where there are several."""
     first, *others = machines
@@ -337,14 +348,3 @@ def one_of(machines: tuple[Machine, ...]) -> Machine:
         hint = "ask for one of them at a time; `torchpick fleet` answers for many"
         raise UsageError(f"packages are for one machine, and {len(machines)} were given", hint=hint)
     return first
-
-
-def decided(answer: Answer, table: Table | None = None) -> Answer:
-    """The answer where one fits; else NoBuildError, which says more with the rules of the table."""
-    if answer.ok:
-        return answer
-    from torchpick.decide import refusal
-
-    stack = answer.environment if answer.environment.objections else None
-    refused = refusal.words(answer.pick, table) if stack is None else refusal.of_stack(stack)
-    raise NoBuildError(refused.why, pick=answer.pick._replace(verdicts=()), hint=refused.remedy, stack=stack)

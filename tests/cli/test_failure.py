@@ -62,5 +62,5 @@ def test_a_folder_that_was_removed_meanwhile_is_said(
     assert main(words.split()) == 1
 
     out, err = capsys.readouterr()
-    assert out == ("--no-index torch==0+no.build.runs.here\n" if words == "url" else "")
+    assert out == ("--no-index torch==0+see.the.error\n" if words == "url" else "")
     assert err.endswith("error: the current folder does not exist any more\n\nhint: `cd` to one that does\n")

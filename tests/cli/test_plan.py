@@ -73,18 +73,13 @@ def test_what_is_built_against_torch_is_planned_with_its_commands(
     assert [line.partition(", then `")[2] for line in lines] == ([] if steps is None else [steps])
 
 
-def test_a_plain_package_has_the_tables_day_where_its_version_is_nobodys_wish(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    why = {}
-    for word in ("accelerate", "accelerate==1.12.0", "xformers"):
-        stack = answer(capsys, "plan", word, "--gpu", "rtx 3090", *MACHINE)["stack"]
-        assert isinstance(stack, dict)
-        why[word] = stack["packages"][0]["why"]
+def test_without_the_index_the_day_of_the_table_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "plan", "accelerate", "--offline", "--gpu", "rtx 3090", *MACHINE)
 
-    assert why["accelerate"] == "you asked for it, as of 2026-11-22"
-    assert why["accelerate==1.12.0"] == "you asked for it"
-    assert "as of" not in why["xformers"]
+    notes = found["notes"]
+    assert isinstance(notes, list)
+    (text,) = [note["text"] for note in notes if note["code"] == "AS_OF"]
+    assert text == "accelerate: as of 2026-11-22; nothing is looked up with `--offline`"
 
 
 def test_a_refusal_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import quote
+
+from packaging.requirements import Requirement
 
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.build import TRIO
+from torchpick.model.versions import normal
 
 WHEEL_HOST = "download.pytorch.org"
 FILE_HOST = "download-r2.pytorch.org"
 VENDOR_HOSTS = ("stable.repo.amd.com", "pypi.nvidia.com")
 _HTML = {"Content-Type": "text/html"}
+_COMPAT = Path(__file__).parents[2] / "compat"
 
 
 class WheelHost:
@@ -101,3 +108,32 @@ class SimpleIndex:
                 f' data-dist-info-metadata="{sidecar}">{wheel.filename}</a><br/>'
             )
         return ("<!DOCTYPE html><html><body>\n" + "\n".join(lines) + "\n</body></html>").encode()
+
+
+def of_table(*names: str, needed: Iterable[str] = ()) -> tuple[TinyWheel, ...]:
+    """A wheel of each version of these projects that the table has, and of what these others need beside it."""
+    known = KnownPackages({"TORCHPICK_COMPAT_DIR": str(_COMPAT)}, "linux-x86_64")
+    rows = [row for name in names for row in known[name].versions if not row.place]
+    made = {(row.name, row.version) for row in rows}
+    for need in (Requirement(text) for name in needed for row in known[name].versions for text in row.requires):
+        if need.name not in known and need.name not in TRIO:
+            made.add((normal(need.name), version_of(need)))
+    return tuple(TinyWheel(name, version) for name, version in sorted(made))
+
+
+def version_of(need: Requirement) -> str:
+    """A version that the requirement allows: a new one, or one that it names."""
+    named = [part.version.removesuffix(".*") for part in need.specifier]
+    candidates = ("99.0", *named, *(f"{version}.1" for version in named), "0.1")
+    return next(version for version in candidates if need.specifier.contains(version, prereleases=True))
+
+
+def table_without_hashes(folder: Path) -> Path:
+    """The table of the program but for the hashes of files: the wheels here have their names, and other bytes."""
+    made = folder / "compat"
+    made.mkdir()
+    for each in _COMPAT.iterdir():
+        (made / each.name).symlink_to(each)
+    (made / "files.json").unlink()
+    (made / "files.json").write_text('{"schema": 1, "files": {}}', "utf-8")
+    return made

@@ -6,9 +6,11 @@ specifier or a version); anything else is a finding.
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,9 +21,10 @@ from torchpick.doctor import mentions
 from torchpick.environment import marks, projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import Given
 from torchpick.environment.toolsettings import UvFile
-from torchpick.errors import TorchpickError, UsageError
-from torchpick.index import listing, wheelnames
-from torchpick.installers import copies, own_settings, reporting
+from torchpick.errors import TorchpickError
+from torchpick.index import listing, sdists, wheelnames
+from torchpick.index.archive import Archive
+from torchpick.installers import own_settings, reporting
 from torchpick.installers import resolution as installers_resolution
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.knowledge.compat import Knowledge
@@ -30,12 +33,12 @@ from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Platform
+from torchpick.model.metadata import parse_metadata
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.versions import admits, major_minor, release_key
 from torchpick.wheels import flags, librarycode, wheel
-from torchpick.wheels.archive import Archive
 
 # What unpacks within one input; a bomb is refused before this is reached.
 _MOST = 32 << 20
@@ -131,7 +134,7 @@ def requirements_file(data: bytes) -> None:
     requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"})
     nested = iter([data] * 3)  # a file may name itself, and two hundred files are read
     asked = requirements.read(Given((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b""))
-    copies.without_wheel_indexes(asked, "place")
+    own_settings.index_notes(OwnSettings(), ("pip",), {path: lines for (path, _), lines in asked.sources.items()})
 
 
 def url(data: bytes) -> None:
@@ -161,8 +164,7 @@ def _written(data: bytes) -> str:
 
 def pip_conf(data: bytes) -> None:
     found = toolsettings.strongest(toolsettings.pip_file(_written(data)))
-    with suppress(UsageError):
-        own_settings.for_pip(OwnSettings({}, found, found))
+    own_settings.index_notes(OwnSettings({}, found), ("pip",))
 
 
 def pip_conf_pinned(data: bytes) -> None:
@@ -175,7 +177,7 @@ def pip_conf_pinned(data: bytes) -> None:
 def uv_toml(data: bytes) -> None:
     table = toolsettings.toml_of(_written(data))  # the reader behind uv's several files
     if table is not None:
-        own_settings.for_uv(OwnSettings(uv_files=(UvFile("uv.toml", table),)), "cu126")
+        own_settings.index_notes(OwnSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",))
 
 
 def project(data: bytes) -> None:
@@ -206,8 +208,8 @@ def gpu(data: bytes) -> None:
 
 def resolved(data: bytes) -> None:
     there = text(data)
-    installers_resolution.of_pins(there)
-    for read in (reporting.items, reporting.locked, installers_resolution.of_report):
+    installers_resolution.versions_of_pins(there)
+    for read in (reporting.items, reporting.locked):
         try:
             read(there)
         except TorchpickError:
@@ -219,6 +221,19 @@ def log(data: bytes) -> None:
 
 
 KNOWLEDGE = Knowledge({})
+
+
+def metadata_(data: bytes) -> None:
+    with suppress(ValueError):
+        found = parse_metadata(text(data))
+        assert parse_metadata(found.text, found.source) == found
+
+
+def sdist(data: bytes) -> None:
+    with suppress(ValueError):
+        sdists.read_tar([gzip.compress(data, mtime=0)], "pkg", "1.0")
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "archive": archive,
     "library": library_,
@@ -242,6 +257,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "gpu": gpu,
     "resolved": resolved,
     "log": log,
+    "metadata": metadata_,
+    "sdist": sdist,
 }
 # What is no finding.
 EXPECTED = (TorchpickError, ShapeError)
@@ -262,6 +279,10 @@ def seeds(target: str) -> list[bytes]:
             b'<a href="torch-2.9.0-cp312-cp312-win_amd64.whl#sha256=00" data-yanked>x</a>',
             b'{"files": [{"url": "x"}]}',
         ]
+    if target == "sdist":
+        header = tarfile.TarInfo("pkg-1.0/PKG-INFO")
+        header.size = len(SEEDS["metadata"][0])
+        return [header.tobuf() + SEEDS["metadata"][0].encode().ljust(512, b"\0")]
     if target == "flags":
         return [making.torch_python("sm_75 sm_80")[-600:]]
     if target in SEEDS:
@@ -282,6 +303,7 @@ _MACHINE = {
 }
 _NODES = {"items": [{"metadata": {"name": "a", "labels": {"nvidia.com/gpu.compute.major": "8"}}, "status": {}}]}
 SEEDS: dict[str, list[str]] = {
+    "metadata": ["Metadata-Version: 2.2\nName: pkg\nVersion: 1.0\nRequires-Dist: a\n ; extra == 'x'\nDynamic: x\n"],
     "specifier": [">=2.5,<2.12\n2.9.1+cu126", "~=2.0,!=2.9.*\n2.9.1.post2", "===1!2\n1!2"],
     "version": ["2.14.1+cu126", "1!2.0rc1.post2.dev3", "580.95.05"],
     "requirement": [

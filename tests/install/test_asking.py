@@ -38,47 +38,6 @@ def asked(*words: str, there: str | None = None, given: Given | None = None, **o
 
 
 @pytest.mark.parametrize(
-    ("words", "strangers"),
-    [
-        (("torch", "torchvision", "triton", "known"), ()),
-        (("known", "mylib", "other>=2"), ("mylib", "other>=2")),
-        (("known[gpu]",), ()),
-        (("known[gpu,new]", "known[new]"), ("known[gpu,new]", "known[new]")),
-        (("known[old]",), ("known[old]",)),
-        (("bare",), ()),
-        (("bare[gpu]",), ("bare[gpu]",)),
-        (("torch @ https://h.example/torch-2.9.1-py3-none-any.whl",), ()),
-        (("triton @ https://h.example/triton.WHL",), ()),
-        (("torch @ https://h.example/torch-2.9.1.tar.gz",), ("torch @ https://h.example/torch-2.9.1.tar.gz",)),
-        (("known @ https://h.example/known.whl",), ("known @ https://h.example/known.whl",)),
-        (("./folder",), ("./folder",)),
-    ],
-)
-def test_what_nothing_is_known_of_may_need_a_torch_of_its_own(words: tuple[str, ...], strangers: tuple[str]) -> None:
-    assert asked(*words).strangers(KNOWN) == strangers
-
-
-def test_what_cannot_be_judged_and_what_the_installer_alone_reads_are_strangers_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n', "utf-8")
-    question = asked("known", "torch")
-    question.unjudged = frozenset({"known"})
-
-    assert question.strangers(KNOWN) == ("known",)
-    assert asked(given=Given(files=("pyproject.toml",), groups=("dev",))).strangers({}) == ("pyproject.toml", "dev")
-
-
-def test_an_installation_without_dependencies_or_by_hashes_brings_nothing_else(tmp_path: Path) -> None:
-    locked = tmp_path / "locked.txt"
-    locked.write_text(f"mylib==1.0 --hash=sha256:{hashlib.sha256().hexdigest()}\n", "utf-8")
-
-    assert asked("mylib", no_deps=True).strangers({}) == ()
-    assert asked(given=Given(("other",), (str(locked),))).strangers({}) == ()
-
-
-@pytest.mark.parametrize(
     ("words", "alone"),
     [
         (("torch",), True),
@@ -98,13 +57,13 @@ def test_torch_and_its_companions_as_releases_are_all_in_the_table(words: tuple[
 
 
 def test_releases_of_the_family_alone_are_no_environment() -> None:
-    question = asked("torch==2.9.1", "torchvision>=0.20", "torchaudio").question()
+    question = asked("torch==2.9.1", "torchvision>=0.20", "torchaudio").question
 
     assert (question.wanted, question.wish.torch) == ((), "==2.9.1")
     assert question.wish.companions == {"torchvision": ">=0.20", "torchaudio": ""}
     whole = asked("torch")
     whole.as_stack = True
-    assert [each.name for each in whole.question().wanted] == ["torch"]
+    assert [each.name for each in whole.question.wanted] == ["torch"]
 
 
 def test_files_and_groups_that_the_installer_reads_are_no_releases(
@@ -131,7 +90,7 @@ def test_files_and_groups_that_the_installer_reads_are_no_releases(
 def test_the_installed_torch_stays_unless_another_is_asked_for(
     words: tuple[str, ...], order: dict[str, Any], stays: bool
 ) -> None:
-    question = asked(*words, there="2.9.1+cu126", **order).question()
+    question = asked(*words, there="2.9.1+cu126", **order).question
 
     assert (question.stays is not None) is stays
 
@@ -170,33 +129,29 @@ def test_a_torch_without_a_label_may_be_the_default_indexs_own(
 
 def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RequirementError) as source:
-        asked("torch @ https://h.example/torch.zip").question()
+        _ = asked("torch @ https://h.example/torch.zip").question
     assert source.value.message.startswith("`torch @ https://h.example/torch.zip` is not a wheel")
-    asked("numpy @ https://h.example/numpy.zip", "torch").question()
+    _ = asked("numpy @ https://h.example/numpy.zip", "torch").question
 
     locked = tmp_path / "locked.txt"
     hashed = f"--hash=sha256:{hashlib.sha256().hexdigest()}\n"
     locked.write_text(f"torch==2.9.1 {hashed}", "utf-8")
     with pytest.raises(RequirementError, match=r"locked\.txt line 1 pins the bytes of another torch by their hash"):
-        asked(given=Given(files=(str(locked),))).question()
+        _ = asked(given=Given(files=(str(locked),))).question
     locked.write_text(f"torch==2.9.1+cu126 {hashed}numpy==2.0 {hashed}", "utf-8")
-    asked(given=Given(("torch",), (str(locked),))).question()
+    _ = asked(given=Given(("torch",), (str(locked),))).question
 
 
 def test_what_binds_is_what_is_asked_for_and_what_limits_it(tmp_path: Path) -> None:
     limits = tmp_path / "limits.txt"
     limits.write_text("torch<2.10\nnumpy<2; python_version < '3'\nscipy<2; python_version >= '3'\n", "utf-8")
-    question = asked(given=Given(("known[gpu]>=1", "torch>=2", "./folder"), constraints=(str(limits),)))
-    question.unjudged = frozenset({"other"})
-
-    made = question.question()
+    question = asked(given=Given(("known[gpu]>=1", "torch>=2"), constraints=(str(limits),)))
+    made = question.question
 
     assert [(each.name, each.specifier, each.extras) for each in made.wanted] == [
         ("known", ">=1", ("gpu",)), ("torch", ">=2", ()),
     ]  # fmt: skip
     assert [(each.name, each.specifier) for each in made.wish.limits] == [("torch", "<2.10"), ("scipy", "<2")]
-    question.unjudged = frozenset({"known"})
-    assert question.question().wanted == ()
 
 
 def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_machine_that_is_described() -> None:

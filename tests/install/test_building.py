@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.installers.jobs import TARGET
+from torchpick.decide.answer import Answer
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError
@@ -12,6 +13,7 @@ from torchpick.install import building
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Note
+from torchpick.model.package import Catalog
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -31,8 +33,10 @@ def checked(
     found = requirements.read(Given(words), {})
     order = Order(found.given, passed_on=(flag,) if flag else (), only_planned=plan)
     asking = TargetQuestion(Session(request, {}), order, found, TARGET._replace(installed=there))
-    facts = KnownPackages({}, "linux-x86_64")
-    return building.check(asking, asking.answer(facts), facts)
+    catalog = Catalog(KnownPackages({}, "linux-x86_64"))
+    answer = asking.answer_or_needs(catalog)
+    assert isinstance(answer, Answer)
+    return building.check(asking, answer, catalog.packages)
 
 
 def test_with_torch_in_place_and_without_isolation_it_is_built_for_these_gpus() -> None:

@@ -48,7 +48,7 @@ def test_an_image_for_the_cpu_is_made_where_that_is_said(
         )
 
 
-def test_what_the_settings_lose_stands_in_the_answer_too(
+def test_a_wheel_index_of_the_settings_stands_in_the_answer_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -59,7 +59,9 @@ def test_what_the_settings_lose_stands_in_the_answer_too(
     assert main(["env", *words, "--offline", "--json"]) == 0
 
     notes = json.loads(capsys.readouterr().out)["notes"]
-    assert [note["code"] for note in notes] == ["INDEX_LEFT_OUT", "INDEX_LEFT_OUT"]
+    (text,) = (note["text"] for note in notes if note["code"] == "WHEEL_INDEX")
+    assert "(PIP_EXTRA_INDEX_URL)" in text
+    assert "(UV_INDEX)" in text
 
 
 def test_an_option_for_the_installer_is_shown_its_place(capsys: pytest.CaptureFixture[str]) -> None:

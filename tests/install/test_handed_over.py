@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from tests.installers.jobs import TARGET
+from torchpick.decide.answer import Answer
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
 from torchpick.install import handover
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import Learnt
 from torchpick.installers.job import Job
-from torchpick.installers.resolution import Resolution
-from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Note
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -32,7 +31,6 @@ ORT = {"onnxruntime-gpu": "1.26.0"}
 
 def handed(
     *words: str,
-    resolved: dict[str, str] | None = None,
     there: dict[str, str] = PIP,
     request: Request = AMPERE,
     installer: str = "pip",
@@ -43,9 +41,10 @@ def handed(
     asking = TargetQuestion(
         Session(request, {"UV": "/tools/uv"}), Order(found.given, installer, **order), found, target
     )
-    facts = KnownPackages({}, "linux-x86_64")
-    resolution = None if resolved is None else Resolution(resolved)
-    return handover.job_of(asking, Learnt(asking.answer(facts), facts, resolution, (NOTE,)))
+    catalog = asking.session.catalog(asking.machine)
+    answer = asking.answer_or_needs(catalog)
+    assert isinstance(answer, Answer)
+    return handover.job_of(asking, Learnt(answer, catalog.packages, (NOTE,)))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,6 @@ def handed(
         (("torch", "torchvision"), {}, {"needs": {"torch"}}, []),
         (("torchvision",), {"no_deps": True}, {"no_deps": True}, []),
         (("numpy",), {}, {}, []),
-        (("./folder",), {}, {}, []),
         (("numpy",), {"there": {**PIP, "torch": "2.9.1+cu126"}}, {"needs": {"torch"}}, []),
         (
             ("vllm",),
@@ -65,18 +63,14 @@ def handed(
             },
             ["PACKAGE_MOVED"],
         ),
-        # The resolver says whether torch comes along, which brings CUDA's libraries.
+        (("onnxruntime-gpu",), {}, {"pins": ORT, "added": ADDED}, ["LOADER_PATH", "PACKAGE_MOVED"]),
+        # Torch brings CUDA's libraries.
+        (("onnxruntime-gpu", "torch"), {}, {"pins": ORT, "needs": {"torch"}}, ["PACKAGE_MOVED"]),
         (
-            ("onnxruntime-gpu", "mylib"),
-            {"resolved": {"torch": "2.14.1+cu126", "mylib": "1.0"}},
-            {"pins": ORT, "needs": {"torch"}, "added": ADDED},
-            ["LOADER_PATH", "PACKAGE_MOVED"],
-        ),
-        (
-            ("onnxruntime-gpu", "mylib"),
-            {"resolved": {"onnxruntime": "1.26.0", "mylib": "1.0"}},
+            ("onnxruntime-gpu", "onnxruntime"),
+            {},
             {"pins": ORT, "added": ADDED},
-            ["LOADER_PATH", "SAME_MODULE", "PACKAGE_MOVED"],
+            ["LOADER_PATH", "PACKAGE_MOVED", "SAME_MODULE"],
         ),
     ],
 )  # fmt: skip
@@ -86,7 +80,7 @@ def test_what_a_job_is_made_of(
     job = handed(*words, **more)
 
     fields = (
-        "pins", "bounds", "needs", "files", "added", "left_out", "upgrade", "no_deps", "offline", "passed_on",
+        "pins", "needs", "files", "added", "left_out", "upgrade", "no_deps", "offline", "passed_on",
         "cuda_installed", "elsewhere",
     )  # fmt: skip
     assert {name: getattr(job, name) for name in fields if getattr(job, name)} == made
@@ -95,15 +89,14 @@ def test_what_a_job_is_made_of(
 
 
 def test_uv_leaves_out_what_installs_the_same_module_and_pip_cannot() -> None:
-    asked = ("onnxruntime-gpu", "mylib")
-    resolved = {"onnxruntime": "1.26.0", "mylib": "1.0"}
+    asked = ("onnxruntime-gpu", "onnxruntime")
 
     def said(job: Job) -> str:
         (note,) = (note for note in job.notes if note.code == "SAME_MODULE")
         return note.text
 
-    pip, uv = handed(*asked, resolved=resolved), handed(*asked, resolved=resolved, installer="uv")
-    there = handed(*asked, resolved=resolved, installer="uv", there={**PIP, "onnxruntime": "1.0"})
+    pip, uv = handed(*asked), handed(*asked, installer="uv")
+    there = handed(*asked, installer="uv", there={**PIP, "onnxruntime": "1.0"})
 
     assert (pip.left_out, uv.left_out) == ((), ("onnxruntime",))
     assert len({said(pip), said(uv)}) == 2

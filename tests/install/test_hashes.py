@@ -160,10 +160,16 @@ A100 = Request(
 )
 
 
+def family(session: Session) -> dict[str, str]:
+    """The version of each project whose page is read: torch, its companions and its triton."""
+    build = session.pick().build
+    return {**build.pins, **({"triton": build.libraries["triton"]} if "triton" in build.libraries else {})}
+
+
 def page_of_one(session: Session, url: str, folder: str = "") -> tuple[Link, ...]:
     """A project's page with the one wheel that is picked of it, which lies in a folder of its own."""
     name = url.rstrip("/").rpartition("/")[2]
-    version = session.pick().build.pins[name].replace("+", "%2B")
+    version = family(session)[name].replace("+", "%2B")
     href = f"{folder}{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
     return listing.parse(f'<a href="{href}">x</a>'.encode(), url)
 
@@ -188,7 +194,7 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 
     assert first == again == offline
     assert {wheel.sha256 for wheels in first.files.values() for wheel in wheels} == {B}
-    assert len(asked) == len(set(asked)) == len(session.pick().build.pins)
+    assert len(asked) == len(set(asked)) == len(family(session))
 
 
 def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +212,8 @@ def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: 
         session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
         files.listed(session, session.pick())
 
-    assert len(asked) == 2 * len(set(asked)) == 2 * len(session.pick().build.pins)
+    sessions = [Session(request, {}) for request in (linux, windows)]
+    assert len(asked) == sum(len(family(session)) for session in sessions)
 
 
 def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
@@ -268,7 +275,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
     monkeypatch.setattr("time.time", lambda: now[0])
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
-    pins = set(Session(A100, {}).pick().build.pins)
+    pins = set(family(Session(A100, {})))
     named, reads = (pins, len(pins)) if is_there else (set(), 1)  # the first that fails speaks for its host
 
     believed_s = 86400 if is_there else 3600

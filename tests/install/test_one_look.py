@@ -12,11 +12,9 @@ import pytest
 
 import torchpick
 from tests.commands import wheels_of
+from tests.fakes.wheelindex import WheelIndex
 from torchpick.cli import main
 from torchpick.index import pages
-from torchpick.installers import reporting, resolution, run
-from torchpick.installers.resolution import Resolution
-from torchpick.installers.run import Heard
 from torchpick.knowledge import compat, locations
 from torchpick.machine import computer
 from torchpick.model.machine import Machine
@@ -66,10 +64,8 @@ def test_one_detection_one_probe_and_each_file_once(
         return really_detect(*facts, **how)
 
     monkeypatch.setattr(computer, "detect", detect)
-    # What a resolver would say takes the network; how often the rest is looked up does not depend on it.
-    monkeypatch.setattr(resolution, "resolve", lambda _resolver, job, *_: Resolution({"torch": job.pick.version}))
-    monkeypatch.setattr(run, "capture", lambda *_: Heard(0, "", ""))
-    monkeypatch.setattr(reporting, "of", lambda *_: ())
+    index = WheelIndex({"mylib": {"1.0": ["torch"]}})
+    monkeypatch.setenv("PIP_INDEX_URL", index.write(tmp_path / "index"))
     monkeypatch.setattr(pages, "fetch", lambda url, *_: wheels_of(url, f"cp{sys.version_info[0]}{sys.version_info[1]}"))
 
     status = main(["install", "mylib", "--python", str(program), "--installer", "pip", "--dry-run"])

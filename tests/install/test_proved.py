@@ -1,4 +1,4 @@
-"""Where each file would come from: torch's family from its own host alone, nothing else from there."""
+"""Where each file would come from: torch's family from its own host alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OWN = "https://own.example"
         ((f"torch @ {OWN}/{FILE}",), "", "torch", f"{OWN}/{FILE}", True),
         ((f"numpy @ {HOME}",), "", "numpy", HOME, True),
         (("numpy",), "", "numpy", f"{OWN}/numpy-2.0-py3-none-any.whl", True),
-        (("numpy",), "", "numpy", "https://download.pytorch.org/whl/numpy-2.0-py3-none-any.whl", False),
+        (("numpy",), "", "numpy", "https://download.pytorch.org/whl/numpy-2.0-py3-none-any.whl", True),
         (("numpy",), "", "triton", "https://download.pytorch.org/whl/triton-3.8.0-py3-none-any.whl", True),
         (("numpy",), "", "triton", f"{OWN}/triton-3.8.0-py3-none-any.whl", True),
     ],

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import torchpick
-from tests.commands import FLAGS
 from tests.doctor.homes import linking
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.loopback import Answer, Loopback
-from tests.fakes.resolver import Resolver
 from tests.fakes.tinywheel import TinyWheel
 from tests.installers.jobs import TARGET
 from tests.wheels import making
 from torchpick.cli import main
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
-from torchpick.install import planning, unread
+from torchpick.errors import TorchpickError
+from torchpick.install import learn, planning, unread
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.install.learning import Learner
-from torchpick.installers import run
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -102,11 +98,15 @@ def test_a_version_that_the_table_lacks_is_judged_like_any(own: OwnIndex, capsys
     assert "vllm 0.99.0: needs libcudart.so.13, and CUDA 13 needs driver 580" in said
 
 
-def test_what_the_table_knows_is_not_looked_up(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
-    own.add(wheel("vllm", 13, "sm_80", version="0.99.0", requires=VLLM))
+def test_a_newer_version_than_the_tables_is_seen_and_judged(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(
+        wheel("vllm", 13, "sm_80", version="0.99.0", requires=VLLM),
+        wheel("vllm", 12, "sm_80", version="0.19.1"),  # of this one the table says what it requires
+    )
 
+    assert planned(capsys, "vllm", *A100, "580.95.05", *LINUX)["vllm"] == "0.99.0"
     assert planned(capsys, "vllm", *A100, "535.183.01", *LINUX)["vllm"] == "0.19.1"
-    assert own.server.log == []
+    assert own.asked("0.19.1") == []
 
 
 @pytest.mark.parametrize(
@@ -158,10 +158,24 @@ def test_where_the_table_has_no_version_for_the_python_the_index_is_asked_for_on
 
 
 def test_what_pure_python_needs_is_read_beside_its_wheel(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
-    own.add(TinyWheel("swift-train", "1.0", requires=("torch<2.8", "numpy")))
+    own.add(TinyWheel("swift-train", "1.0", requires=("torch<2.8", "swift-data")), TinyWheel("swift-data", "1.0"))
 
     assert planned(capsys, "swift-train", *A100, "580.95.05", *LINUX)["torch"].startswith("2.7.1+")
-    assert own.asked("files") == ["/files/swift_train-1.0-py3-none-any.whl.metadata"]
+    files = ["/files/swift_data-1.0-py3-none-any.whl.metadata", "/files/swift_train-1.0-py3-none-any.whl.metadata"]
+    assert sorted(own.asked("files")) == files
+
+
+def test_a_version_whose_requirement_has_no_file_on_the_index_is_no_candidate(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(
+        TinyWheel("swift-train", "2.0", requires=("torch", "swift-data>=2")),  # a release in flight
+        TinyWheel("swift-train", "1.0", requires=("torch", "swift-data")),
+        TinyWheel("swift-data", "1.0"),
+    )
+
+    assert planned(capsys, "swift-train", *A100, "580.95.05", *LINUX)["swift-train"] == "1.0"
+    assert "asks for swift-data>=2" in refused(capsys, "swift-train>=2", *A100, "580.95.05", *LINUX)
 
 
 def test_what_a_read_wheel_asks_for_is_read_too(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,16 +204,14 @@ def test_what_is_kept_of_a_wheel_counts_for_its_name_and_version_alone(
     assert "+cu13" in planned(capsys, "swift-ops==2.0", *machine)["torch"]
 
 
-def test_of_a_range_the_index_is_asked_again_and_the_wheel_that_was_read_is_not(
-    own: OwnIndex, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_second_time_nothing_is_asked_for(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
     own.add(wheel("swift-ops", 12, "sm_80"))
     words = ("swift-ops>=1", *A100, "580.95.05", *LINUX)
     first = planned(capsys, *words)
     own.server.log.clear()
 
     assert planned(capsys, *words) == first
-    assert [each.path for each in own.server.log] == ["/simple/swift-ops/"]
+    assert own.server.log == []
 
 
 def test_the_bytes_of_a_wheel_are_read_once_for_every_python(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,43 +253,50 @@ def test_offline_reads_nothing_and_says_so(own: OwnIndex, capsys: pytest.Capture
     stack = torchpick.plan("vllm==0.99.0", gpus=["a100"], platform="linux-x86_64", python="3.12", offline=True)
 
     assert not stack.ok
-    assert "no wheel of vllm==0.99.0 was read: nothing is read with `--offline`" in said
-    unknown = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX, "--offline")
-    assert "nothing is known that could be planned of swift-ops" in unknown
-    assert "hint: without `--offline` their wheels are read from your index" in unknown
+    assert "no version within `vllm==0.99.0` is known" in said
+    assert main(["plan", "swift-ops", *A100, "580.95.05", *LINUX, "--offline"]) == 1
+    assert "is not kept on this computer, and `--offline` is given" in capsys.readouterr().err
     assert own.server.log == []
 
 
-@pytest.mark.parametrize(
-    ("broken", "says"),
-    [
-        ("no project", "your index has no wheel of it for Python 3.12 on linux-x86_64"),
-        ("forbidden", "403"),
-        ("truncated", ""),
-    ],
-)
+def said_unread(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What is said of a plan that has a package whose wheel was not read."""
+    capsys.readouterr()
+    assert main(["plan", *words]) == 0
+    out, err = capsys.readouterr()
+    assert "not read" in out
+    return err
+
+
+def test_a_name_that_is_not_on_the_index_is_an_error(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "swift-ops", *A100, "580.95.05", *LINUX]) == 1
+    assert "swift-ops: it is not on your index" in capsys.readouterr().err
+    assert own.server.log
+
+
+@pytest.mark.parametrize(("bad", "says"), [(Answer(403), "403"), (Answer(200, b"PK\x03\x04 and no more"), "zip")])
 def test_what_cannot_be_read_is_said_with_the_reason(
-    own: OwnIndex, broken: str, says: str, capsys: pytest.CaptureFixture[str]
+    own: OwnIndex, bad: Answer, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if broken != "no project":
-        own.add(wheel("swift-ops", 12, "sm_80"))
-        site = own.server.sites["127.0.0.1"]
-        bad = Answer(403) if broken == "forbidden" else Answer(200, b"PK\x03\x04 and no more")
-        own.server.sites["127.0.0.1"] = lambda path: bad if path.endswith(".whl") else site(path)
+    own.add(wheel("swift-ops", 12, "sm_80"))
+    site = own.server.sites["127.0.0.1"]
+    own.server.sites["127.0.0.1"] = lambda path: bad if path.endswith(".whl") else site(path)
 
-    said = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
+    said = said_unread(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
 
-    assert "note: no wheel of swift-ops was read: " in said
+    assert "note: no wheel of swift-ops 1.0 was read: " in said
     assert says in said
 
 
-def test_a_platform_whose_wheels_are_not_read_is_said(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
-    own.add(wheel("swift-ops", 12, "sm_80"))
+def test_on_a_platform_whose_wheels_are_not_read_that_is_said(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80", tag="py3-none-manylinux_2_28_aarch64"))
 
-    said = refused(capsys, "swift-ops", *A100, "580.95.05", "--platform", "linux-aarch64", "--python", "3.12")
+    said = said_unread(capsys, "swift-ops", *A100, "580.95.05", "--platform", "linux-aarch64", "--python", "3.12")
 
-    assert "wheels are read for linux-x86_64 and windows-x86_64" in said
-    assert own.server.log == []
+    assert "which GPUs swift-ops 1.0 was built for is not known for linux-aarch64" in said
+    assert [path for path in own.asked(".whl") if not path.endswith(".metadata")] == []
 
 
 def test_pages_of_many_projects_are_read_once(
@@ -322,19 +341,18 @@ def test_what_a_part_of_a_large_wheel_does_not_show_is_said(
     large = linking(["libtorch_cuda.so", "libcudart.so.13"], making.module("sm_80"), making.noise(1, 300_000))
     own.add(TinyWheel("vllm", "0.99.0", TAG, VLLM, files={"vllm/_C.abi3.so": large}))
 
-    said = refused(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX)
+    said = said_unread(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX)
 
-    assert "no wheel of vllm was read: what is read of so large a wheel does not show it" in said
+    assert "no wheel of vllm 0.99.0 was read: what is read of so large a wheel does not show it" in said
 
 
-def test_what_a_wheel_asks_for_in_words_that_nobody_can_read_stops_nothing(
+def test_what_a_wheel_asks_for_in_words_that_nobody_can_read_stops_nothing_and_is_named(
     own: OwnIndex, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own.add(
-        TinyWheel("swift-train", "1.0", requires=("swift-ops>=newest", "torch<2.8")), wheel("swift-ops", 12, "sm_80")
-    )
+    own.add(TinyWheel("swift-train", "1.0", requires=("swift-ops>=newest", "torch<2.8")))
 
-    assert planned(capsys, "swift-train", *A100, "580.95.05", *LINUX)["torch"].startswith("2.7.1+")
+    assert main(["plan", "swift-train", "torch", *A100, "580.95.05", *LINUX]) == 0
+    assert "`swift-ops>=newest`, which is not a valid requirement" in capsys.readouterr().err
 
 
 def test_no_more_than_eight_wheels_are_read(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
@@ -356,9 +374,9 @@ def test_a_slow_wheel_is_given_up(
     monkeypatch.setattr(unread, "MOST_SECONDS", -1.0)
     own.add(wheel("swift-ops", 12, "sm_80"))
 
-    said = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
+    said = said_unread(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
 
-    assert "no wheel of swift-ops was read: it did not come within" in said
+    assert "no wheel of swift-ops 1.0 was read: it did not come within" in said
 
 
 def test_of_a_wheel_for_windows_the_code_is_judged_and_the_rest_is_said(
@@ -388,9 +406,8 @@ def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: Ow
     damaged = tmp_path / "damaged.pem"
     damaged.write_text("no certificate", "utf-8")
 
-    notes = planning.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), allow_mixed=False).notes
-
-    assert any(str(damaged) in note.text for note in notes if note.code == "PACKAGE_UNREAD")
+    with pytest.raises(TorchpickError, match=r"damaged\.pem"):
+        planning.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), Order(Given(("swift-ops",))))
 
 
 def test_the_libraries_of_an_unknown_project_support_a_gpu_together(
@@ -402,14 +419,6 @@ def test_the_libraries_of_an_unknown_project_support_a_gpu_together(
 
     assert planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)["swift-ops"] == "1.0"
     assert "holds no code for" in refused(capsys, "swift-ops", "--gpu", "sm_75", "--driver", "580.95.05", *LINUX)
-
-
-def test_a_refusal_says_once_what_was_not_read(capsys: pytest.CaptureFixture[str]) -> None:
-    err = refused(capsys, "sglang", "nosuch", "--gpu", "GTX 1080 Ti", "--driver", "580", "--offline", *LINUX)
-
-    assert [line for line in err.splitlines() if line.startswith("note: ") and "nosuch" in line] == [
-        "note: no wheel of nosuch was read: nothing is read with `--offline`"
-    ]
 
 
 @pytest.mark.parametrize(("full", "taken"), [("3.12.1", "1.0"), ("3.12.6", "2.0"), (None, "2.0")])
@@ -432,26 +441,16 @@ def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_ov
     # For a machine elsewhere pip is not asked, so that the index is.
     question = TargetQuestion(session, Order(asked.given, "pip"), asked, target, session.machine)
 
-    assert [each.version for each in Learner(question).learn().facts["swift-train"].versions] == [taken]
+    assert learn.learn(question).answer.judged == {"swift-train": taken}
 
 
-def test_a_version_that_the_resolver_takes_and_that_does_not_run_gives_way(
-    own: OwnIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.add(wheel("swift-ops", 12, "sm_80", version="2.0"), wheel("swift-ops", 13, "sm_80"))
-    uv = tmp_path / "uv"
-    uv.write_text(" ".join(FLAGS), "utf-8")
-    uv.chmod(0o755)
-    monkeypatch.setenv("UV", str(uv))
-    monkeypatch.setenv("UV_DEFAULT_INDEX", f"{own.server.url}/simple/")
-    monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
-    torch: dict[str, list[str]] = {
-        f"{number}+{backend}": [] for number in ("2.15.0", "2.14.1") for backend in ("cu126", "cu130", "cu132")
-    }
-    own.add(wheel("swift-norm", 12, "sm_80", version="2.0"), wheel("swift-norm", 12, "sm_80"))
-    both = {"2.0": ["torch"], "1.0": ["torch"]}
-    packages = {"torch": torch, "swift-ops": both, "swift-norm": both}
-    monkeypatch.setattr(run, "capture", Resolver(packages))
+def test_a_version_whose_cuda_is_not_that_of_torch_gives_way(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(
+        wheel("swift-ops", 12, "sm_80", version="2.0"),
+        wheel("swift-ops", 13, "sm_80"),
+        wheel("swift-norm", 12, "sm_80", version="2.0"),
+        wheel("swift-norm", 12, "sm_80"),
+    )
 
     def taken(*words: str) -> tuple[str, str]:
         found = planned(capsys, "swift-ops", *words, *A100, "580.95.05", *LINUX)
@@ -462,4 +461,4 @@ def test_a_version_that_the_resolver_takes_and_that_does_not_run_gives_way(
     assert taken("torch==2.14.1+cu130") == ("1.0", "2.14.1+cu130")
     # Where no version does, that is the answer.
     said = refused(capsys, "swift-norm", "torch==2.14.1+cu130", *A100, "580.95.05", *LINUX)
-    assert "swift-norm 1.0: links CUDA 12, and torch 2.14.1+cu130 is for CUDA 13.0" in said
+    assert "swift-norm 1.0 to 2.0: links CUDA 12, and torch 2.14.1+cu130 is for CUDA 13.0" in said

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.fakes.indexes import SimpleIndex, WheelHost
+from tests.fakes.indexes import SimpleIndex, WheelHost, of_table
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.installers import uv_and_later_pip
@@ -54,6 +54,13 @@ def vllm(world: World, flipping: Flipping) -> World:
     own_index(world).add(
         compiled("vllm", "0.99.0", "vllm/_C.abi3.so", 13, "sm_80", "sm_90", requires=pins),
         TinyWheel("vllm", "0.19.1", requires=("torch==2.10.0", "torchvision==0.25.0", "torchaudio==2.10.0")),
+        *of_table(
+            "flashinfer-python",
+            "humming-kernels",
+            "nvidia-cutlass-dsl",
+            "torchcodec",
+            needed=("vllm", "flashinfer-python"),
+        ),
     )
     return world
 
@@ -67,7 +74,7 @@ def test_a_version_that_does_not_run_gives_way_to_one_that_runs(vllm: World, res
     done = vllm.lock("vllm", *A100, "--installer", resolver)
     found = versions(vllm, "vllm", *A100, "--installer", resolver)
 
-    assert "vllm 0.19.1 is taken, not 0.33.0: needs libcudart.so.13" in done.stderr
+    assert "vllm 0.19.1 is taken, not 0.99.0: needs libcudart.so.13" in done.stderr
     assert (found["vllm"], found["torch"]) == ("0.19.1", "2.10.0+cu128")
     assert (found["torchvision"], found["torchaudio"]) == ("0.25.0+cu128", "2.10.0+cu128")
 
@@ -112,9 +119,8 @@ def test_what_cannot_be_read_is_said_with_the_reason(world: World) -> None:
 
     answer = json.loads(world.lock("swift-ops", *GTX_1080_TI, "--json").stdout)
 
-    (said,) = [note["text"] for note in answer["lock"]["notes"] if note["code"] == "PACKAGE_UNREAD"]
-    assert said.startswith("no wheel of swift-ops was read: ")
-    assert "403" in said
+    said = [note["text"] for note in answer["lock"]["notes"] if note["code"] == "PACKAGE_UNREAD"]
+    assert any("wheel of swift-ops" in text and "403" in text for text in said), said
 
 
 def test_a_torch_of_the_default_index_that_is_another_file_is_refused(world: World) -> None:

@@ -58,4 +58,4 @@ def test_closed_and_full_streams_end_quietly(redirection: str, status: int, tmp_
 def test_without_stdin_the_machines_to_read_from_it_are_missed_and_pip_is_stopped(tmp_path: Path) -> None:
     done = bash(f"{TORCHPICK} url --machine - <&-", tmp_path)
 
-    assert (done.returncode, done.stdout) == (2, "--no-index torch==0+no.build.runs.here\n")
+    assert (done.returncode, done.stdout) == (2, "--no-index torch==0+see.the.error\n")

@@ -16,10 +16,10 @@ from packaging.utils import parse_sdist_filename
 from tests import usersettings
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, user_index
+from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import RemoteSource
-from torchpick.wheels.archive import Archive
 
 TARGET = WheelTarget(python="3.12", platform="linux-x86_64", glibc="2.39")
 _MOST = 8 << 20

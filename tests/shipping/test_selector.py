@@ -22,7 +22,7 @@ from scripts.shipping import data, selector
 from tests import tables
 from torchpick.errors import TorchpickError
 from torchpick.knowledge import locations
-from torchpick.model.pick import NOTHING_RUNS, pip_line
+from torchpick.model.pick import NO_LINE, pip_line
 
 pytestmark = pytest.mark.usefixtures("live_table")  # it carries that one
 DRIVERS = (
@@ -178,7 +178,7 @@ def test_what_needs_more_than_the_file_says_so(file: Path) -> None:
     words = [sys.executable, "-I", "-S", str(file), "--gpu", "none", "torch>=2.1.post1"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
 
-    assert (done.returncode, done.stdout) == (2, f"{NOTHING_RUNS}\n")
+    assert (done.returncode, done.stdout) == (2, f"{NO_LINE}\n")
     assert "torchpick reads it" in done.stderr
 
 

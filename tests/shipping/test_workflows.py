@@ -69,7 +69,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     with serving() as host:
         name = f"torch-{NEW}%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl"
         host.files[f"/whl/cu132/{name}"] = making.torch_wheel(FLAGS, version=f"{NEW}+cu132", cuda="13.2")
-        pages = {"/whl/torch/": [f"/whl/cu132/{name}#sha256={'ab' * 32}"], **companions()}
+        pages = {"/whl/torch/": [f"/whl/cu132/{name}#sha256={'ab' * 32}"], "/simple/torch/": [], **companions()}
         vision = "torchvision-9.9.0-cp312-cp312-manylinux_2_28_x86_64.whl"
         host.files[f"/files/{vision}"] = making.wheel({f"{vision[:17]}.dist-info/METADATA": VISION})
         pages["/simple/torchvision/"].append(f"/files/{vision}")

@@ -7,9 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from torchpick.decide import demands, environments
-from torchpick.decide.stacksearch import StackSearch
+from torchpick.decide.search import Needs
+from torchpick.decide.solving import StackSearch
 from torchpick.knowledge import packages
-from torchpick.model.package import PackageFacts
+from torchpick.model.package import Catalog, PackageFacts
 from torchpick.model.request import Request
 from torchpick.model.stack import Stack
 from torchpick.model.table import Shelf, Table
@@ -59,8 +60,10 @@ def plan(  # a machine has so many facts
     session.answer()  # what the flags say of machine and backend is checked as for a pick
     (machine,) = session.machines
     table, asked = capped(session.table), demands.asked(requirements, lambda: machine)
-    search = StackSearch(machine, table, session.wish, facts(machine.platform.name))
-    return environments.best(search, asked, allow_mixed=mixed)[0]
+    search = StackSearch(machine, table, session.wish, Catalog(facts(machine.platform.name)))
+    found = environments.best(search, asked, allow_mixed=mixed)
+    assert not isinstance(found, Needs)
+    return found[0]
 
 
 def codes(stack: Stack, name: str) -> list[str]:

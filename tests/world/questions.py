@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from packaging.requirements import Requirement
+
 
 class WorldQuestion(NamedTuple):
     gpu: str
@@ -14,6 +16,11 @@ class WorldQuestion(NamedTuple):
     @property
     def text(self) -> str:
         return " ".join(self.requirements)
+
+    @property
+    def is_of_family(self) -> bool:
+        """Whether torch and its companions alone are asked for."""
+        return {Requirement(each).name for each in self.requirements} <= {"torch", "torchvision", "torchaudio"}
 
 
 _NO_BUILD = 3
@@ -55,6 +62,19 @@ QUESTIONS = (
     WorldQuestion("RTX 3090", _NEWEST, ("open-clip-torch",)),
     WorldQuestion("A100", "535.183.01", ("lightning",)),
     WorldQuestion("A100", _NEWEST, ("deepspeed", "torch")),
+    # what pins an older torch, or wants one CUDA with another package
+    WorldQuestion("RTX 4090", _NEWEST, ("lerobot",)),
+    WorldQuestion("RTX 4090", _NEWEST, ("chatterbox-tts",)),
+    WorldQuestion("RTX 5090", "610.43.02", ("chatterbox-tts",), _NO_BUILD),
+    WorldQuestion("T4", "550.127.08", ("fairseq2",)),
+    WorldQuestion("RTX 4090", _NEWEST, ("faster-whisper", "sentence-transformers")),
+    WorldQuestion("RTX 4090", _NEWEST, ("vllm", "transformers")),
+    WorldQuestion("RTX 4090", _NEWEST, ("vllm", "numpy")),
+    WorldQuestion("RTX 4090", _NEWEST, ("jax[cuda12]", "torch==2.15.0"), _NO_BUILD),
+    WorldQuestion("RTX 5090", "575.57.08", ("torch", "bitsandbytes")),
+    WorldQuestion("RTX 4090", _NEWEST, ("fbgemm-gpu", "torch")),
+    WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch", "setuptools==69.5.1")),
+    WorldQuestion("RTX 4090", _NEWEST, ("openai-whisper",)),
     # what no index has
     WorldQuestion("T4", "550.127.08", ("torch", "requests>=999"), _REFUSED),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch", "idna>=99"), _REFUSED),

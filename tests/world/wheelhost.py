@@ -11,8 +11,6 @@ from torchpick.model.build import Build
 from torchpick.model.versions import release_key
 
 PLATFORM = "linux-x86_64"
-# What torch requires of other projects, in the releases that can still be installed.
-_OF_TORCH = ("filelock", "typing-extensions>=4.10.0", "sympy>=1.13.1", "networkx", "jinja2", "fsspec")
 # From this torchvision on it asks for this torch and what is newer; before, a companion asked for the very one.
 _LOOSE, _FROM = "0.29.1", "2.14.0"
 # The last torchaudio asks for none.
@@ -23,21 +21,22 @@ _SHADOWS = ("numpy", "filelock", "requests")
 
 def stocked(tag: str) -> WheelHost:
     """The host with every build that has a wheel for this Python (`cp312`)."""
-    host = WheelHost()
-    table = Knowledge({}).table((PLATFORM,), "stable", base=f"https://{WHEEL_HOST}/whl")
+    host, knowledge = WheelHost(), Knowledge({})
+    table = knowledge.table((PLATFORM,), "stable", base=f"https://{WHEEL_HOST}/whl")
     for build in table.builds[PLATFORM]:
         if tag in build.pythons and build.tags:
-            _stock(host, build, tag)
+            requires = knowledge.torch_requirements(build.torch)
+            _stock(host, build, tag, requires.plain if requires is not None else ())
     return host
 
 
-def _stock(host: WheelHost, build: Build, tag: str) -> None:
+def _stock(host: WheelHost, build: Build, tag: str, plain: tuple[str, ...]) -> None:
     suffix = f"{tag}-{tag}-{build.tags[0]}"
     triton = build.libraries.get("triton") if build.family == "cuda" else None
     known = host.wheels.get((build.backend, "triton"), ())
     if triton is not None and all(wheel.version != triton for wheel in known):
         host.add(build.backend, TinyWheel("triton", triton, suffix))
-    needs = (*_OF_TORCH, *((f'triton=={triton}; platform_system == "Linux"',) if triton else ()))
+    needs = (*plain, *((f'triton=={triton}; platform_system == "Linux"',) if triton else ()))
     host.add(build.backend, TinyWheel("torch", build.version, suffix, needs))
     for name, version in build.companion_pins.items():
         if all(wheel.version != version for wheel in host.wheels.get((build.backend, name), ())):

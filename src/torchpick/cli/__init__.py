@@ -118,11 +118,11 @@ def _run(words: Sequence[str]) -> int:
             os.environ["TORCHPICK_SHELL"] = shell
         return int(module.run(args))
     except TorchpickError as error:
-        return console.failed(error, command, words, _guard(module, words))
+        return console.failed(error, command, words, _guard(module, words, error.exit_status))
     except BrokenPipeError:
         raise
     except Exception as error:
-        guard = _guard(module, words)
+        guard = _guard(module, words, 1)
         if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd(): no file of that name
             gone = TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
             return console.failed(gone, command, words, guard)
@@ -132,9 +132,11 @@ def _run(words: Sequence[str]) -> int:
         raise
 
 
-def _guard(module: ModuleType, words: Sequence[str]) -> str | None:
+def _guard(module: ModuleType, words: Sequence[str], status: int) -> str | None:
     """What stdout gets if this command fails and empty output would be taken for a result."""
-    guard: str | None = module.guard(words) if hasattr(module, "guard") and "--json" not in words else None
+    guard: str | None = None
+    if hasattr(module, "guard") and "--json" not in words:
+        guard = module.guard(words, status)
     return guard
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
+    from torchpick.environment.requirements import Given
+
 
 class Arguments:
     """The parsed arguments: a flag under its own name, with the value that its help says, and what is no flag."""
@@ -188,3 +190,18 @@ def request_of(args: Arguments) -> Request:
 
         typos.refuse(args.words, "plan" if args.command == "pick" else args.command, KnownPackages(os.environ, ""))
     return with_wish(machine_request(args), args)._replace(requirements=tuple(args.words))
+
+
+def given(args: Arguments) -> Given:
+    """What is to be installed, as pip and uv take it."""
+    from torchpick.environment.requirements import Given
+
+    files = (tuple(args.requirement), tuple(args.constraint), tuple(args.editable), tuple(args.group))
+    return Given(tuple(args.words), *files)
+
+
+def file_rules(args: Arguments) -> tuple[str, ...]:
+    """Which files may be taken, as an order has it."""
+    from torchpick.install import asking
+
+    return asking.file_rules(args.only_binary, args.no_binary, pre=args.pre)

@@ -11,9 +11,10 @@ from torchpick.cli.show import facts
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, UsageError
 from torchpick.machine import compact_line
+from torchpick.machine.given import no_answer
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
-from torchpick.session import Session, no_answer
+from torchpick.session import Session
 
 
 def run(args: Arguments) -> int:

@@ -8,7 +8,7 @@ from torchpick.install import env
 from torchpick.installers import shell, store
 
 
-def guard(words: list[str]) -> str | None:
+def guard(words: list[str], _status: int) -> str | None:
     """What stdout gets where this command fails: a line that fails too."""
     for place, word in enumerate(words):
         if word == "--shell" and words[place + 1 : place + 2]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 from torchpick.cli import console
-from torchpick.cli.arguments import Arguments
+from torchpick.cli.arguments import Arguments, file_rules, given
 from torchpick.cli.show.text import plain
-from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
-from torchpick.install import answering, asking, files, handover
+from torchpick.install import asking, files, handover
 from torchpick.install.asking import Order
+from torchpick.install.learn import learn
 from torchpick.installers import shell, store
 from torchpick.installers.run import Command
 from torchpick.model.pick import Pick
@@ -22,16 +22,15 @@ def run(args: Arguments) -> int:
     progress = console.progress(args)
     session = console.session(args, args.installer, progress)
     question = asking.look(session, order)
-    resolves = f"{question.installer.name} resolves"
-    with progress.during(resolves):
-        learnt = answering.learn(question, rehearse=args.dry_run)
+    with progress.during("index"):
+        learnt = learn(question)
     # The family alone is answered without the network; where that is asked anyway, a page more tells the files.
-    pages = not args.dry_run or learnt.resolution is not None
+    pages = not args.dry_run or not question.is_of_family
     with progress.during("wheel index"):
         job, command = handover.handed_over(question, learnt, pages=pages)
     console.tell(job.pick, args)
     if args.prove:
-        with progress.during(resolves):
+        with progress.during(f"{question.installer.name} resolves"):
             for item in handover.proved(question, job):
                 if not args.json:
                     host = plain(redacted(files.host_of(item.url)))
@@ -43,20 +42,14 @@ def run(args: Arguments) -> int:
         return _show(args, job.pick, command)
     from torchpick.cli import installed  # what a dry run has no use for
 
-    return installed.start(args, question, learnt, (job, command), verify=args.verify)
+    return installed.start(args, question, (job, command), verify=args.verify)
 
 
 def _order(args: Arguments) -> Order:
     if args.verify and args.dry_run:
         raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
-    given = Given(
-        tuple(args.words),
-        tuple(args.requirement),
-        tuple(args.constraint),
-        tuple(args.editable),
-        tuple(args.group),
-    )
-    return Order(given, args.installer, args.upgrade, args.no_deps, args.allow_mixed, tuple(args.passed_on))
+    passed_on = (*file_rules(args), *args.passed_on)
+    return Order(given(args), args.installer, args.upgrade, args.no_deps, args.allow_mixed, passed_on)
 
 
 def _show(args: Arguments, pick: Pick, command: Command) -> int:

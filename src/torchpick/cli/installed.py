@@ -9,7 +9,7 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.errors import InstallerError
-from torchpick.install import answering, handover, verification
+from torchpick.install import verification
 from torchpick.install.asking import TargetQuestion
 from torchpick.installers import run as runner
 from torchpick.installers.job import Job
@@ -19,17 +19,11 @@ from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 
 
-def start(
-    args: Arguments, question: TargetQuestion, learnt: handover.Learnt, handed: tuple[Job, Command], *, verify: bool
-) -> int:
+def start(args: Arguments, question: TargetQuestion, handed: tuple[Job, Command], *, verify: bool) -> int:
     """Run it, and look at what came of it: 3 where torch is not what it was to be, or does not compute."""
     sys.stdout.flush()
     job, command = handed
     ended = runner.run(command, os.environ, talk_only=args.json)
-    if ended.status and not ended.interrupted and (other := answering.instead(question, learnt)) is not None:
-        job, command = handover.handed_over(question, other, pages=True)
-        console.notes(args, *(note.text for note in other.notes))
-        ended = runner.run(command, os.environ, talk_only=args.json)
     pick = job.pick
     failure = _unfinished(pick, command, ended) if ended.status else _lacking(question, job, command)
     verified = None

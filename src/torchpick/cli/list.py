@@ -8,6 +8,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer, text
 from torchpick.decide import environments
+from torchpick.decide.answer import decided
 from torchpick.decide.remarks import MISCOMPILED
 from torchpick.decide.resolve import never_picked
 from torchpick.errors import DetectionError, UsageError
@@ -22,7 +23,7 @@ from torchpick.model.request import Wish
 from torchpick.model.stack import Stack
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, grouped, named, normal, release_key
-from torchpick.session import Session, decided
+from torchpick.session import Session
 
 _INFERRED = "~"
 
@@ -138,14 +139,15 @@ def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
     A GPU that does not answer is a note, and the versions are judged by all else.
     """
     machine, wish = _anyhow(session.bare)
-    facts = session.packages(machine)
+    catalog = session.catalog(machine)
+    facts = catalog.packages
     if name not in facts or not facts[name].versions:
         close = arguments.close_to(name, [*facts], 0.6)
         hint = f"`torchpick inspect {name}==VERSION` reads one of its wheels"
         raise UsageError(
             f"`{name}` is not a package of the table", hint=f"did you mean `{close[0]}`?" if close else hint
         )
-    return environments.versions(machine, session.table_of((machine,), wish=wish), wish, name, facts)
+    return environments.versions(machine, session.table_of((machine,), wish=wish), wish, name, catalog)
 
 
 def _weighed(session: Session) -> Pick:

@@ -8,7 +8,7 @@ from pathlib import Path
 from packaging.pylock import is_valid_pylock_path
 
 from torchpick.cli import console
-from torchpick.cli.arguments import Arguments
+from torchpick.cli.arguments import Arguments, file_rules
 from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import Given
@@ -23,7 +23,7 @@ DEFAULT = "pylock.torch.toml"
 def run(args: Arguments) -> int:
     _check(args)
     given = Given(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
-    order = Order(given, args.installer, no_deps=args.no_deps)
+    order = Order(given, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
     progress = console.progress(args)
     with progress.during("lock"):
         made = making.make(console.session(args, args.installer, progress), order)

@@ -8,6 +8,7 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text, webpage
 from torchpick.decide import matrix
+from torchpick.decide.answer import decided
 from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import UsageError
@@ -18,7 +19,7 @@ from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.table import Table
 from torchpick.model.verdict import Verdict
-from torchpick.session import Session, decided
+from torchpick.session import Session
 
 
 def run(args: Arguments) -> int:

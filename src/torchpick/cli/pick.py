@@ -8,13 +8,20 @@ from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
 from torchpick.decide import driver_numbers
+from torchpick.decide.answer import decided
 from torchpick.environment import interpreter
 from torchpick.errors import UsageError
 from torchpick.installers import shell
 from torchpick.model import VERSION
 from torchpick.model.machine import Machine
 from torchpick.model.redaction import redacted
-from torchpick.session import Session, decided
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchpick.decide.answer import Answer
+    from torchpick.model.table import DriverTable
 
 
 def run(args: Arguments) -> int:
@@ -33,21 +40,24 @@ def run(args: Arguments) -> int:
     if not session.strangers:
         commands.append(answer.pip_command(pick))
     beside = answer.packages(given.environment)
-    beside += older_drivers(session, pick.machine) if len(pick.machines) == 1 else []
+    if len(pick.machines) == 1:
+        drivers = session.knowledge.rules.drivers
+        beside += older_drivers(
+            pick.machine, drivers, lambda machine: session.answer(machines=(machine,), everything=False)
+        )
     print(answer.text(pick, commands, console.width(), bold, beside))
     return 0
 
 
-def older_drivers(session: Session, machine: Machine) -> list[tuple[str, str]]:
+def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine], Answer]) -> list[tuple[str, str]]:
     """Where the newest driver was assumed: what older ones take instead, as far down as anything runs."""
     if machine.driver is None or machine.driver.source != "assumed":
         return []
-    table = session.knowledge.rules.drivers
     newest = table.branch_number(machine.driver)
     spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
     for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
         older = driver_numbers.another(machine, str(number), table)
-        given = session.answer(machines=(older,), everything=False)
+        given = ask(older)
         if not given.ok:
             break
         what = ", ".join(f"{name} {version}" for name, version in given.taken.items())

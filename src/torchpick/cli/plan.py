@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from torchpick.cli import console
-from torchpick.cli.arguments import Arguments
+from torchpick.cli.arguments import Arguments, file_rules, given
 from torchpick.cli.pick import older_drivers
 from torchpick.cli.show import answer
 from torchpick.cli.show.text import block
 from torchpick.decide import refusal
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import env, image, planning
+from torchpick.install.asking import Order
 
 
 def run(args: Arguments) -> int:
@@ -18,7 +19,8 @@ def run(args: Arguments) -> int:
     progress = console.progress(args)
     session = console.session(args, report=progress)
     with progress.during("index"):
-        found = planning.plan(session, allow_mixed=args.allow_mixed)
+        planned = planning.plan(session, _order(args))
+    found = planned.stack
     if args.json:
         print(console.dated(found.to_json(args.command), session.table.date))
         return 0 if found.ok else 3
@@ -29,10 +31,18 @@ def run(args: Arguments) -> int:
         console.notes(args, *env.password_notes(lines, image=True))
     elif found.ok:
         print(answer.table(found, console.width(), bold))
-        if older := older_drivers(session, found.machine):
-            print("", block(older, console.width(), bold, 15), sep="\n")
+        beside = [*answer.download(found)]
+        if planned.again is not None:
+            beside += older_drivers(found.machine, session.knowledge.rules.drivers, planned.again)
+        if beside:
+            print("", block(beside, console.width(), bold, 15), sep="\n")
     else:
         why, remedy = refusal.of_stack(found)
         console.error(TorchpickError(why, hint=remedy))
-    console.notes(args, *found.machine.notes, *found.notes)
+    # Why a package is not newer stands in the table.
+    console.notes(args, *found.machine.notes, *(note for note in found.notes if note.code != "PACKAGE_MOVED"))
     return 0 if found.ok else 3
+
+
+def _order(args: Arguments) -> Order:
+    return Order(given(args), no_deps=args.no_deps, allow_mixed=args.allow_mixed, passed_on=file_rules(args))

@@ -5,12 +5,17 @@ from __future__ import annotations
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import RequirementError, UsageError
-from torchpick.model.pick import NOTHING_RUNS, pip_line
+from torchpick.model.pick import NO_LINE, NOTHING_RUNS, pip_line
+
+# The exit statuses that say something of this machine.
+_OF_MACHINE = (3, 4)
 
 
-def guard(words: list[str]) -> str | None:
+def guard(words: list[str], status: int) -> str | None:
     """What stdout gets where this command fails: a line that pip and uv refuse."""
-    return None if "--bare" in words else NOTHING_RUNS
+    if "--bare" in words:
+        return None
+    return NOTHING_RUNS if status in _OF_MACHINE else NO_LINE
 
 
 def run(args: Arguments) -> int:
@@ -19,8 +24,8 @@ def run(args: Arguments) -> int:
         raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
     session = console.session(args, "pip")
     for word in session.strangers:
-        hint = f"`torchpick install {word}` installs other packages together with torch, `torchpick plan` shows how"
-        raise RequirementError(f"`{word}` is not part of the torch family", hint=hint)
+        hint = f"`torchpick install {word}` installs it together with torch, `torchpick plan {word}` shows how"
+        raise RequirementError(f"`{word}` is not on torch's index, so this line cannot have it", hint=hint)
     pick = session.pick(everything=args.json or args.verbose)
     if console.tell_as_json(pick, args):
         return 0

@@ -84,7 +84,7 @@ def examine(session: Session, *, torch_alone: bool = False) -> Examination:
 def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:
     """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
     machine = session.machine
-    known = session.packages(machine)
+    known = session.catalog(machine).packages
     found = tuple(_named(name, version, known) for name, version in packages.items())
     here = Environment(None, "the machine of the text", machine.python.version, distributions=found, source="text")
     return _examined(Described(session, here, machine, cuda))

@@ -75,7 +75,7 @@ class Subject:
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:
         """The packages of the table."""
-        return self.session.packages(self.machine)
+        return self.session.catalog(self.machine).packages
 
 
 class Described(Subject):

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from torchpick.decide.answer import Answer, Question, StayingTorch
 from torchpick.decide.demands import PackageDemand, of_family
+from torchpick.decide.search import Needs
 from torchpick.environment import interpreter, requirements, targets
 from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.targets import Target
-from torchpick.errors import RequirementError, UsageError
+from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.installers import choice, own_settings
 from torchpick.installers.choice import Installer
-from torchpick.model.build import DEFAULT_INDEX, TRIO, TRITONS
+from torchpick.installers.own_settings import OwnSettings
+from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
-from torchpick.model.package import PackageFacts
+from torchpick.model.package import Catalog
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Limit, Wish
 from torchpick.session import Session, one_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.places import PlacedProject
+    from torchpick.install.policies import Policies
 
 
 class Order(Noun):
@@ -35,6 +42,13 @@ class Order(Noun):
     only_planned: bool = False
 
 
+def file_rules(only_binary: Sequence[str], no_binary: Sequence[str], *, pre: bool) -> tuple[str, ...]:
+    """Which files may be taken, in the words that pip and uv share."""
+    words = [word for name in only_binary for word in ("--only-binary", name)]
+    words += [word for name in no_binary for word in ("--no-binary", name)]
+    return (*words, *(("--pre",) if pre else ()))
+
+
 class TargetQuestion:
     """An order in a target. `elsewhere` is the machine it is for, where that is not this computer."""
 
@@ -43,7 +57,6 @@ class TargetQuestion:
     ) -> None:
         self.session, self.order, self.asked, self.target, self.elsewhere = session, order, asked, target, elsewhere
         self.as_stack = False  # whether torch and its companions alone are answered as a whole environment too
-        self.unjudged: frozenset[str] = frozenset()  # the packages of whose versions none could be judged
 
     @cached_property
     def machine(self) -> Machine:
@@ -55,8 +68,39 @@ class TargetQuestion:
         return self.installer_of(self.order.installer)
 
     def installer_of(self, wanted: str) -> Installer:
-        own = self.session.own_settings(None if self.elsewhere else self.target.prefix)
-        return choice.choose(wanted, self.target, self.session.uv, own)
+        return choice.choose(wanted, self.target, self.session.uv, self.own)
+
+    @property
+    def own(self) -> OwnSettings:
+        """The user's settings, those of the variables alone for another machine."""
+        return self.session.own_settings(None if self.elsewhere else self.target.prefix)
+
+    @cached_property
+    def policies(self) -> Policies:
+        """What binds the choice of files: of the installer that will do the work, or of both where none is chosen."""
+        from torchpick.install import policies  # torch's family comes by address
+
+        words = (*self.order.passed_on, *(("--no-deps",) if self.order.no_deps else ()))
+        return policies.read(self.own, self.binding, self.asked, words)
+
+    @cached_property
+    def binding(self) -> str | None:
+        """The installer whose settings bind; None where none is chosen."""
+        if self.elsewhere is not None:
+            return None if self.order.installer == "auto" else self.order.installer
+        try:
+            return self.installer.name
+        except TorchpickError:  # there is none, and nothing is installed
+            return None
+
+    @cached_property
+    def placed(self) -> tuple[PlacedProject, ...]:
+        """What is asked for by its place, torch's family aside."""
+        if not any(each.place for each in self.wanted):
+            return ()
+        from torchpick.install import places
+
+        return places.of(self.wanted)
 
     @cached_property
     def wanted(self) -> tuple[Requested, ...]:
@@ -91,18 +135,25 @@ class TargetQuestion:
         more = self.asked.opaque or self.order.given.groups
         return names <= TRIO and not (placed or more or self.as_stack)
 
-    def answer(self, facts: Mapping[str, PackageFacts], *more: PackageDemand) -> Answer:
-        """The answer with what is known of packages, and with more that an environment was found to need."""
+    def answer_or_needs(self, catalog: Catalog, more: tuple[PackageDemand, ...] = ()) -> Answer | Needs:
+        """The answer by what is known of packages, and with more demands; or what has to be learnt first."""
+        question = self.question._replace(wanted=(*self.question.wanted, *more))
         # Of the family alone no more builds are judged than the pick takes, which loads less.
-        return self.session.answer(self.question(*more), lambda: facts, everything=not self.is_of_family)
+        return self.session.answer_or_needs(
+            question, lambda: catalog, self.session.machines, everything=not self.is_of_family
+        )
 
-    def question(self, *more: PackageDemand) -> Question:
+    @cached_property
+    def question(self) -> Question:
         """Everything that binds."""
         for each in self.wanted:
             _check(each)
-        judged = (each for each in self.wanted if each.name and each.name not in self.unjudged)
-        named = [each for each in judged if each.specifier or not each.place]
-        demands = (*(PackageDemand(each.name, each.specifier, each.extras) for each in named), *more)
+        placed = {each.name for each in self.placed if each.name and not each.why}
+        demands = tuple(
+            PackageDemand(each.name, "" if each.name in placed else each.specifier, each.extras)
+            for each in self.wanted
+            if each.name and (each.name in placed or each.specifier or not each.place)
+        )
         wish = self.wish._replace(limits=self.limits)
         if {demand.name for demand in demands} <= TRIO and not self.as_stack:
             return Question(of_family(wish, demands), (), self._stays, self.order.allow_mixed)
@@ -114,24 +165,6 @@ class TargetQuestion:
         if self.elsewhere or self.order.upgrade or any(each.name == "torch" for each in self.wanted):
             return None
         return installed_torch(self.wish, self.target)
-
-    def strangers(self, facts: Mapping[str, PackageFacts]) -> tuple[str, ...]:
-        """What nothing is known of, which may need a torch of its own; empty where nothing else is brought."""
-        if self.order.no_deps or self.asked.hashed:
-            return ()
-        unknown = (each.text for each in self.wanted if each.name in self.unjudged or not _is_known(each, facts))
-        return (*unknown, *self.asked.opaque, *self.asked.given.groups)
-
-
-def _is_known(each: Requested, facts: Mapping[str, PackageFacts]) -> bool:
-    if each.place and not each.place.lower().endswith(".whl"):
-        return False
-    if each.name in TRIO or each.name in TRITONS:
-        return True
-    if each.place or each.name not in facts:
-        return False
-    newest = facts[each.name].versions[:1]
-    return all(any(package.has_extra(extra) for package in newest) for extra in each.extras)
 
 
 def _check(each: Requested) -> None:
@@ -160,8 +193,8 @@ def installed_torch(wish: Wish, target: Target) -> StayingTorch | None:
 def look(session: Session, order: Order) -> TargetQuestion:
     """Read what there is to install into the target; raises where an installation could only fail."""
     _check_place(session)
-    own_settings.check_passed(order.passed_on, session.base)
-    asked = requirements.read(order.given, session.environ, session.fetch)
+    own_settings.check_passed(order.passed_on)
+    asked = _asked(session, order)
     if not asked.wanted and not asked.opaque and not order.given.groups:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
     target = session.target
@@ -169,9 +202,19 @@ def look(session: Session, order: Order) -> TargetQuestion:
     return TargetQuestion(session, order, asked, target)
 
 
+def _asked(session: Session, order: Order) -> Requirements:
+    """What is asked for; what lies in a folder or a file has the name that it says of itself."""
+    read = requirements.read(order.given, session.environ, session.fetch)
+    if all(each.name or not each.place for each in read.wanted):
+        return read
+    from torchpick.install import places
+
+    return places.named(read)
+
+
 def planned(session: Session, order: Order) -> TargetQuestion:
     """The same for an environment that is only planned, on the machine that the request describes."""
-    asked = requirements.read(order.given, session.environ, session.fetch)
+    asked = _asked(session, order)
     machine = session.machines[0]
     python = machine.python
     if python.executable is None or session.settings_prefix is None:

@@ -9,6 +9,7 @@ from torchpick.errors import UsageError
 from torchpick.install import files
 from torchpick.installers import links, own_settings, store, variables
 from torchpick.installers.run import Command
+from torchpick.installers.variables import Variables
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
@@ -25,8 +26,8 @@ _OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
 _OF_PROJECTS = ("sync", "lock", "add", "remove", "export", "run")
 
 
-def variables_for(session: Session, shell: str) -> tuple[Pick, own_settings.SettingChanges, tuple[Note, ...]]:
-    """The pick, the variables that hand it over, and what was left out of the user's own settings."""
+def variables_for(session: Session, shell: str) -> tuple[Pick, Variables, tuple[Note, ...]]:
+    """The pick, the variables that hand it over, and what a person should know."""
     environ = session.environ
     pick = session.pick()
     links.check_settings(pick)
@@ -40,9 +41,8 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, own_settings.Sett
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
     own = session.own_settings(session.settings_prefix)
-    changes = (own_settings.for_pip(own), own_settings.for_uv(own, pick.build.backend))
-    found = variables.of(pick, place, own, read.files, *changes)
-    return pick, found, (*found.notes, *read.notes)
+    found = variables.of(pick, place, own, read.files)
+    return pick, found, (*own_settings.index_notes(own, ("pip", "uv")), *found.notes, *read.notes)
 
 
 def command_of(session: Session, argv: Sequence[str]) -> tuple[Pick, Command]:

@@ -176,7 +176,7 @@ def listed(session: Session, pick: Pick) -> Listed:
     found: dict[str, tuple[Wheel, ...]] = {}
     is_folder, is_down = _is_folder(pick), False
     with _host(pick) as host:
-        for name, version in {**pick.build.pins, **dict.fromkeys(_tritons(pick), "")}.items():
+        for name, version in {**pick.build.pins, **_tritons(pick)}.items():
             record = store.record(session.store, links.page_of(pick, name), name, version, pick.build.platform)
             is_known, wheels = (False, None) if is_folder else _kept(record, pick)
             if not is_known and (is_folder or not session.offline):
@@ -192,10 +192,12 @@ def listed(session: Session, pick: Pick) -> Listed:
     return Listed(found, (*hashes.notes(here), *passed_over))
 
 
-def _tritons(pick: Pick) -> tuple[str, ...]:
-    """The triton of a build that the user's own index may lack: torch itself requires one version of it."""
-    family = pick.build.family
-    return (f"triton-{family}", f"pytorch-triton-{family}") if family in ("rocm", "xpu") else ()
+def _tritons(pick: Pick) -> Mapping[str, str]:
+    """The triton of a build with its version, which is empty where torch alone says it."""
+    family, version = pick.build.family, pick.build.libraries.get("triton", "")
+    if family in ("rocm", "xpu"):
+        return {f"triton-{family}": "", f"pytorch-triton-{family}": ""}
+    return {"triton": version} if version[:1].isdigit() else {}
 
 
 def _of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:

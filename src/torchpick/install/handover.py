@@ -11,7 +11,7 @@ from torchpick.environment.requirementline import requirement
 from torchpick.errors import InstallerError
 from torchpick.install import files
 from torchpick.install.asking import TargetQuestion
-from torchpick.installers import copies, store
+from torchpick.installers import own_settings, store
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.knowledge.locations import cache_dir
@@ -19,42 +19,37 @@ from torchpick.model.address import Address
 from torchpick.model.build import TRIO, is_on_host_of
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-from torchpick.model.package import PackageFacts, doubles
+from torchpick.model.package import Catalog, PackageFacts, doubles
 from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.installers.reporting import Item
-    from torchpick.installers.resolution import Resolution
 
 
 class Learnt(Noun):
-    """An answer, and the resolution that it agrees with, where the resolver was asked."""
+    """An answer, and what was known of packages when it was given."""
 
     answer: Answer
     facts: Mapping[str, PackageFacts]
-    resolution: Resolution | None = None
     notes: tuple[Note, ...] = ()
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """What was resolved; nothing where the resolver was not asked."""
-        return {} if self.resolution is None else self.resolution.versions
+    catalog: Catalog = Catalog({})
+    cuda_extras: Mapping[str, str] = {}  # the extras that were taken unasked, by their packages
+    sizes: Mapping[tuple[str, str], int | None] = {}  # of the files of a project's versions
+    on_wheel_indexes: tuple[str, ...] = ()  # the projects that a wheel index of the user's own has too
 
 
 def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     """An answer as a job for the installer, without the addresses of files."""
     answer, session, target = learnt.answer, asking.session, asking.target
     stack, pick = answer.environment, answer.pick
-    versions = learnt.versions
     wanted = [each.name for each in asking.wanted]
-    brings = {name for name in TRIO if name in versions or stack.version(name) is not None}
+    brings = {name for name in TRIO if stack.version(name) is not None}
     if not asking.order.no_deps:
         brings |= {"torch" for name in wanted if name in TRIO}
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
-    names = [*wanted, *pins, *versions]
-    twins = doubles(names, {*names, *answer.unknown}, learnt.facts)
-    moved = [each for each in stack.packages if each.name not in TRIO and "; " in each.why]
+    names = [*wanted, *pins]
+    twins = doubles(names, {*names, *answer.unknown, *_brought(learnt, wanted)}, learnt.facts)
     known = {note.text for note in pick.notes}
     notes = [note for note in stack.notes if note.text not in known and note.code != "SAME_MODULE"]
     there, leaves_out = target.installed, asking.installer.name == "uv"
@@ -62,23 +57,19 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         from torchpick.decide.stacknotes import same_module
 
         notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
-    notes += [
-        Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken, {each.why.partition('; ')[2]}") for each in moved
-    ]
-    asked, made, left_out = copies.without_wheel_indexes(asking.asked, session.store)
     ours = (*learnt.notes, *store.notes(cache_dir(session.environ), session.store))
     return Job(
-        asked=asked,
+        asked=asking.asked,
         pick=pick,
         target=target,
         place=session.store,
-        own=session.own_settings(None if asking.elsewhere else target.prefix),
+        own=asking.own,
         pins={name: version for name, version in pins.items() if name not in twins},
-        bounds={each.name: each.version for each in moved if not each.is_pinned},
         needs=frozenset(brings),
         files={each.name: Address(each.index) for each in stack.packages if "#sha256=" in each.index},
         added=(
             *(requirement(each.name, f"=={each.version}") for each in stack.packages if "*" in each.version),
+            *(each.requirement for each in stack.packages if each.name in learnt.cuda_extras),
             *_torch_of(learnt, wanted, there.get("torch")),
         ),
         left_out=tuple(twins) if leaves_out else (),
@@ -87,10 +78,31 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         offline=session.offline,
         passed_on=asking.order.passed_on,
         cuda_installed=targets.cuda_of(target.packages) if "+" not in pick.version else None,
-        copies=made,
         elsewhere=asking.elsewhere,
-        notes=tuple(dict.fromkeys((*left_out, *notes, *ours))),
+        notes=tuple(dict.fromkeys((*index_notes(asking, learnt), *notes, *ours))),
     )
+
+
+def _brought(learnt: Learnt, wanted: Iterable[str]) -> set[str]:
+    """Whatever comes with these, as far as it was read: by the version that was taken, else by the newest."""
+    answer, found, todo = learnt.answer, set[str](), [*wanted]
+    while todo:
+        name = todo.pop()
+        if name in found:
+            continue
+        found.add(name)
+        rows = learnt.facts[name].versions if name in learnt.facts else ()
+        taken = [row for row in rows if row.version == answer.environment.version(name)]
+        for row in (taken or rows)[:1]:
+            todo += [need.name for need in required(row.requires, answer.pick.machine, (), "")]
+    return found
+
+
+def index_notes(asking: TargetQuestion, learnt: Learnt) -> tuple[Note, ...]:
+    """What a person should know of the indexes that the settings and files name."""
+    installers = ("pip", "uv") if asking.binding is None else (asking.binding,)
+    lines = {path: mine for (path, _), mine in asking.asked.sources.items()}
+    return own_settings.index_notes(asking.own, installers, lines, asking.order.passed_on, learnt.on_wheel_indexes)
 
 
 def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[str, ...]:
@@ -119,10 +131,7 @@ def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
     for item in items:
         named = job.files.get(item.name, "").partition("#")[0]
         at_home = item.url.partition("#")[0] == named or is_on_host_of(item.url, index)
-        strays = item.name in TRIO and item.name not in job.placed and index and not at_home
-        if strays or (
-            item.name not in {*asking.session.knowledge.family, *job.placed} and job.own.is_wheel_index(item.url)
-        ):
+        if item.name in TRIO and item.name not in job.placed and index and not at_home:
             raise InstallerError(
                 f"{item.name} {item.version} would come from {redacted(item.url)}",
                 hint="remove the index that leads there; if you mean that file, ask for it by its address",

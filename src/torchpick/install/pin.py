@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 
+from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
 from torchpick.environment.requirements import Given
 from torchpick.environment.rewrite import FileChange
@@ -18,15 +19,13 @@ from torchpick.install import asking
 from torchpick.install.files import Listed, listed
 from torchpick.installers import links, own_settings, store, variables
 from torchpick.installers.links import uv_index
-from torchpick.installers.own_settings import SettingChanges
-from torchpick.model.build import is_wheel_host
+from torchpick.installers.variables import Variables
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
-from torchpick.model.redaction import redacted
-from torchpick.session import Session, decided
+from torchpick.session import Session
 
 # pip's options that are ours to say in a pinned environment.
 _PIP_OPTIONS = {"PIP_FIND_LINKS": "find-links", "PIP_CONSTRAINT": "constraint"}
@@ -92,22 +91,16 @@ def _decided(session: Session) -> tuple[Pick, Target]:
     return decided(session.answer(question), session.knowledge.rules).pick, target
 
 
-def _variables(session: Session, pick: Pick, prefix: str, read: Listed) -> tuple[SettingChanges, list[Note]]:
+def _variables(session: Session, pick: Pick, prefix: str, read: Listed) -> tuple[Variables, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
-    own = own_settings.read(session.environ, prefix)
-    own = own._replace(environ={}, pip=own.pip_files)
-    notes = []
-    for said in own.pip_places:
-        for url in said.words:
-            if said.name != "find-links" and is_wheel_host(url):
-                text = f"{said.source} names a PyTorch wheel index, from which pip takes other packages too"
-                notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
+    files = toolsettings.pip(session.environ, prefix, os.path.expanduser("~"))
+    own = own_settings.read(session.environ, prefix, base=session.base)._replace(environ={}, pip=files)
     found = variables.of(pick, toolsettings.store_of(prefix), own, read.files)
-    return found, [*notes, *read.notes, *found.notes]
+    return found, [*own_settings.index_notes(own, ("pip",)), *read.notes, *found.notes]
 
 
-def _pip_change(prefix: str, found: SettingChanges) -> FileChange:
+def _pip_change(prefix: str, found: Variables) -> FileChange:
     there = rewrite.read(toolsettings.own_pip_file(prefix))
     options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
     return FileChange(there.file, there.text if there.exists else None, marks.pinned_conf(there.text, options))
@@ -135,7 +128,7 @@ def _is_our_checkout(file: str) -> bool:
     return here in (folder, os.path.join(folder, "src"))
 
 
-def _project_change(file: str, pick: Pick, found: SettingChanges) -> FileChange:
+def _project_change(file: str, pick: Pick, found: Variables) -> FileChange:
     there = rewrite.read(file)
     page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
     links = marks.ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None

@@ -1,76 +1,101 @@
-"""A whole environment that is only planned, and the versions of one package, each with the environment it is for."""
+"""A whole environment that is only planned: every pin, what it costs to fetch, and what other drivers would take."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from bisect import bisect_left
+from collections.abc import Callable, Container
+from typing import NamedTuple
 
-from torchpick.decide.environments import DEFAULT_INDEX
+from torchpick.decide import driver_numbers
+from torchpick.decide.answer import Answer
 from torchpick.environment.requirements import Given
 from torchpick.errors import NoBuildError
 from torchpick.install import asking
-from torchpick.install.handover import Learnt
-from torchpick.install.learning import Learner
-from torchpick.model.stack import NOT_READ, PinnedPackage, Stack
-from torchpick.model.verdict import NO_CODE
+from torchpick.install.asking import TargetQuestion
+from torchpick.install.handover import Learnt, index_notes
+from torchpick.install.learn import learn
+from torchpick.model.build import TRIO
+from torchpick.model.machine import Machine, Note
+from torchpick.model.stack import Download, Stack
 from torchpick.session import Session
 
 _OFFLINE = "without `--offline` their wheels are read from your index"
 _NOT_READ = "check the names, the versions and the connection to your index"
 
 
-def plan(session: Session, *, allow_mixed: bool) -> Stack:
-    """The environment for the request's requirements; where none fits its `ok` is false.
+class Planned(NamedTuple):
+    """The environment, and the answer to the same question for another machine by what was learnt."""
 
-    What the table lacks is learnt; ResolverError where the installer's resolver refuses.
+    stack: Stack
+    again: Callable[[Machine], Answer] | None = None
+
+
+def plan(session: Session, order: asking.Order) -> Planned:
+    """The environment for what is ordered, torch where nothing is; where none fits its `ok` is false.
+
+    What the table lacks is learnt from the user's own index; InstallerError where that has nothing of what is named.
     """
-    given = Given(session.request.requirements or ("torch",))
-    order = asking.Order(given, session.installer, allow_mixed=allow_mixed, only_planned=True)
-    question = asking.planned(session.bare, order)
+    if not any(order.given):
+        order = order._replace(given=Given(("torch",)))
+    question = asking.planned(session.bare, order._replace(installer=session.installer, only_planned=True))
     question.as_stack = True
-    learner = Learner(question)
     try:
-        learnt = learner.learn()
+        learnt = learn(question)
     except NoBuildError as error:
         if error.stack is None:
             raise
-        return error.stack._replace(notes=learner.unread(error.stack.unknown))
-    made = _dated(_completed(learnt, [each.name for each in question.wanted]), learnt, learner.table)
-    if made.packages:
-        return made
-    return made._replace(hints=(*made.hints, _OFFLINE if session.offline else _NOT_READ))
-
-
-def _completed(learnt: Learnt, names: list[str]) -> Stack:
-    """The environment with what else was asked for, as it was resolved, and with what was not judged."""
+        return Planned(error.stack)
     stack = learnt.answer.environment
-    resolved = learnt.versions
-    unread = {name for note in learnt.notes for name in names if f" {name} " in note.text}
-    more = tuple(
-        PinnedPackage(
-            name=name,
-            version=resolved[name],
-            cuda=None,
-            links_torch=False,
-            index=DEFAULT_INDEX,
-            verdict=NOT_READ if name in unread else NO_CODE,
-            why="you asked for it",
-            evidence="resolved",
-        )
-        for name in dict.fromkeys(names)
-        if name in resolved and stack.version(name) is None
-    )
-    return stack._replace(packages=(*more, *stack.packages), notes=tuple(dict.fromkeys((*stack.notes, *learnt.notes))))
+    stack = stack._replace(notes=tuple(dict.fromkeys((*stack.notes, *learnt.notes))))
+    if not stack.packages:
+        return Planned(stack._replace(hints=(*stack.hints, _OFFLINE if session.offline else _NOT_READ)))
+
+    def again(machine: Machine) -> Answer:
+        return session.answer(learnt.answer.question, machines=(machine,), everything=False, catalog=learnt.catalog)
+
+    notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
+    folders = {project.name for project in question.placed if project.file is None}
+    return Planned(stack._replace(notes=notes, download=_download(learnt, stack, folders)), again)
 
 
-def _dated(stack: Stack, learnt: Learnt, table: Container[str]) -> Stack:
-    """The environment with the table's day at each plain package that it alone knows: there may be a newer one."""
-    day = learnt.answer.pick.table_date
-    if learnt.resolution is not None or day is None:
-        return stack
-    packages = (
-        each
-        if each.is_pinned or each.name not in table or each.requirement in stack.asked
-        else each._replace(why=f"{each.why}, as of {day}")
-        for each in stack.packages
-    )
-    return stack._replace(packages=tuple(packages))
+def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> Download | None:
+    """The sizes of the files; what torch itself brings besides is not among them."""
+    sizes = {
+        each.name: learnt.sizes.get((each.name, each.version)) for each in stack.packages if each.name not in folders
+    }
+    unknown = tuple(name for name, size in sizes.items() if size is None)
+    found = sum(size for size in sizes.values() if size is not None)
+    return Download(found, unknown) if found else None
+
+
+def _with_a_newer_driver(asking_: TargetQuestion, learnt: Learnt, again: Callable[[Machine], Answer]) -> list[Note]:
+    """What the newest driver would take instead, and the oldest that takes the same."""
+    machine = asking_.machine
+    if machine.driver is None or machine.driver.source == "assumed" or not machine.nvidia:
+        return []
+    drivers = asking_.session.knowledge.rules.drivers
+    mine, now = drivers.branch_number(machine.driver), _shown(learnt.answer)
+    releases = _releases(learnt.answer)
+    numbers = sorted(branch.number for branch in drivers.branches if branch.number > mine)
+
+    def taken(number: int) -> str:
+        answer = again(driver_numbers.another(machine, str(number), drivers))
+        return _shown(answer) if answer.ok and _releases(answer) != releases else now
+
+    newest = taken(numbers[-1]) if numbers else now
+    if newest == now:
+        return []
+    # What runs on a driver runs on every newer one.
+    oldest = bisect_left(numbers, True, hi=len(numbers) - 1, key=lambda number: taken(number) == newest)
+    return [Note("NEWER_DRIVER", f"with driver {numbers[oldest]} or newer: {newest}")]
+
+
+def _releases(answer: Answer) -> list[str]:
+    """The same but for the backend, which nobody changes a driver for."""
+    return [f"{each.name} {each.version.partition('+')[0]}" for each in answer.environment.packages]
+
+
+def _shown(answer: Answer) -> str:
+    """Torch and what links CUDA; what else moves is of no interest here."""
+    packages = answer.environment.packages
+    return ", ".join(f"{each.name} {each.version}" for each in packages if each.name in TRIO or each.cuda is not None)

@@ -11,7 +11,7 @@ import time
 from torchpick.environment import interpreter
 from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
-from torchpick.errors import UsageError
+from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import (
     MOST_GPUS,
@@ -315,3 +315,11 @@ def _unsupported(gpus: tuple[Gpu, ...]) -> list[Note]:
     idle = [gpu.label for gpu in gpus if gpu.vendor == "intel" and not gpu.counted]
     text = "the xpu builds support Arc, Core Ultra and Data Center Max, but not this; left out"
     return [Note("INTEL_NOT_SUPPORTED", f"{', '.join(idle)}: {text}")] if idle else []
+
+
+def no_answer(machine: Machine) -> DetectionError | None:
+    """The error of a machine whose GPU does not answer."""
+    if machine.trouble is None:
+        return None
+    code, text, hint = machine.trouble
+    return DetectionError(text, hint=hint, code=code, machine=machine)

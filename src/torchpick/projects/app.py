@@ -10,7 +10,7 @@ from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.model.build import COMPANIONS, Build, toolkit_order
 from torchpick.model.machine import Driver, Machine, Platform, Python
-from torchpick.model.package import PackageFacts
+from torchpick.model.package import Catalog, PackageFacts
 from torchpick.model.pythons import python_order
 from torchpick.model.request import Wish
 from torchpick.model.table import Shelf, Table
@@ -48,7 +48,10 @@ class App:
         machine = self.machine
         wish = demands.narrowed(self.wish, self.asked)._replace(backends=(backend,))
         question = answers.Question(wish, demands.beyond_torch(self.asked, lambda: machine))
-        return answers.answer(question, (machine,), lambda _: self.table, lambda: self.packages)
+        found = answers.answer(question, (machine,), lambda _: self.table, lambda: Catalog(self.packages))
+        if not isinstance(found, answers.Answer):
+            raise TypeError("the table's catalog asks for nothing")
+        return found
 
     def exact(self, backend: str) -> Extra:
         """The newest build of this backend, by its local version: without its index it fails."""

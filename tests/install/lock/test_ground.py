@@ -47,7 +47,7 @@ def test_nothing_that_is_installed_binds_a_lock(uv: dict[str, str]) -> None:
     made = look(HERE, uv)
 
     assert set(made.target.installed) <= {"pip"}
-    assert made.question().stays is None
+    assert made.question.stays is None
 
 
 def test_a_marker_is_judged_for_the_environment_of_the_lock(uv: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests import usersettings
 from tests.fakes import venvs
-from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
+from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost, of_table
 from tests.fakes.loopback import Authority, Loopback
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.docs.terminal import Terminal
@@ -63,6 +63,7 @@ def server(authority: Authority) -> Iterator[Loopback]:
             requires=("torch>=2.5", 'torch<2.8; extra == "nvidia-old"', 'torch>=2.15; extra == "new"'),
             extras=("nvidia-old", "new"),
         ),
+        *of_table("vllm", "flashinfer-python", "humming-kernels", "nvidia-cutlass-dsl", "torchcodec"),
     )
     with Loopback({WHEEL_HOST: host, FILE_HOST: host, "127.0.0.1": index}, authority.tls).running() as running:
         yield running

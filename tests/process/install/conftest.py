@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from tests import usersettings
-from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
+from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost, table_without_hashes
 from tests.fakes.loopback import Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.installers import NAMES, NEWEST, OLD, Installers, fetched
 
 SOURCE = Path(__file__).parents[3] / "src"
-COMPAT = SOURCE.parent / "compat"
 TAG = f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-manylinux_2_28_x86_64"
 GTX_1080_TI = ("--gpu", "sm_61", "--driver", "580.95.05")
 # Releases as the table has them: torch, its torchvision, the backends it is published for.
@@ -28,6 +27,7 @@ RELEASES = (
     ("2.9.1", "0.24.1", ("cu126", "cu128", "cu130", "cpu")),
     ("2.7.1", "0.22.1", ("cu126", "cu128", "cpu")),
 )
+FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec", "triton")
 # The triton that each of them requires.
 TRITON = {"2.14.1": "3.8.0", "2.9.1": "3.5.1", "2.7.1": "3.3.1"}
 
@@ -95,17 +95,6 @@ def users_index() -> SimpleIndex:
             extras=("nvidia-old", "cu126", "new"),
         ),
     )
-
-
-def table_without_hashes(folder: Path) -> Path:
-    """The table of the program but for the hashes of files: the wheels here have their names, and other bytes."""
-    made = folder / "compat"
-    made.mkdir()
-    for each in COMPAT.iterdir():
-        (made / each.name).symlink_to(each)
-    (made / "files.json").unlink()
-    (made / "files.json").write_text('{"schema": 1, "files": {}}', "utf-8")
-    return made
 
 
 class World:
@@ -223,15 +212,19 @@ class World:
         """The pages that the wheel host was asked for."""
         return [asked.path for asked in self.server.log if asked.host == WHEEL_HOST and asked.path.endswith("/")]
 
-    def family_is_clean(self) -> None:
-        """Torch's own come only from the wheel host, and nothing else from there."""
+    def family_is_at_home(self, *, triton: bool = True) -> None:
+        """Torch's own come only from the wheel host, and so does `triton` but where it has no address."""
         for project, hosts in self.sources().items():
-            if project in ("torch", "torchvision", "torchaudio", "torchcodec"):
-                assert hosts == {"wheel host"}, (project, hosts)
-            elif project == "triton":  # the same file on both; pip has no way to tell them apart
+            if project == "triton" and not triton:  # the same file on both: where no address is known, either
                 assert hosts <= {"wheel host", "user"}, hosts
-            else:
-                assert "wheel host" not in hosts, (project, hosts)
+            elif project in FAMILY:
+                assert hosts == {"wheel host"}, (project, hosts)
+
+    def family_is_clean(self, *, triton: bool = True) -> None:
+        """Nor does anything else come from there, where no setting of the user's names it."""
+        self.family_is_at_home(triton=triton)
+        for project, hosts in self.sources().items():
+            assert project in FAMILY or "wheel host" not in hosts, (project, hosts)
 
 
 @pytest.fixture

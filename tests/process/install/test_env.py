@@ -72,7 +72,7 @@ def test_the_users_own_indexes_constraints_and_links_stay(world: World, newest: 
     limits.write_text("numpy<2\n", "utf-8")
     environ = {
         "PIP_EXTRA_INDEX_URL": f"{CU130} {world.private}",
-        "UV_INDEX": f"{CU130} {world.private}",
+        "UV_INDEX": f"{world.private} {CU130}",
         "PIP_CONSTRAINT": str(limits),
         "UV_CONSTRAINT": str(limits),
     }
@@ -84,7 +84,7 @@ def test_the_users_own_indexes_constraints_and_links_stay(world: World, newest: 
 
     found = world.installed(python)
     assert (found["torch"], found["inhouse"], found["numpy"]) == ("2.14.1+cu126", "3.1", "1.0.0")
-    world.family_is_clean()
+    world.family_is_at_home()
 
 
 def test_where_nothing_runs_the_shell_stops(world: World) -> None:

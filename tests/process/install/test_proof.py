@@ -6,9 +6,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
-from tests.fakes.indexes import SimpleIndex
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
 from tests.process.install.installers import UV_AND_LATER_PIP
@@ -29,49 +26,12 @@ raise SystemExit(main())
 """
 
 
-class LeadingAway(SimpleIndex):
-    """The user's index, whose pages of some projects lead to the wheel host's shadow copies."""
-
-    def __init__(self, there: SimpleIndex, *projects: str) -> None:
-        super().__init__()
-        self.wheels = there.wheels
-        self.projects = projects
-
-    def _page(self, wheels: object) -> bytes:
-        listed = list(wheels)  # type: ignore[call-overload]  # the wheels of one project
-        page = super()._page(listed)
-        if listed[0].name not in self.projects:
-            return page
-        bad = TinyWheel(listed[0].name, "9999.0.0")
-        link = f'<a href="https://download.pytorch.org/whl/cu126/{bad.filename}">{bad.filename}</a>'
-        return page.replace(b"</body>", f"{link}</body>".encode())
-
-
-@pytest.fixture
-def led_away(world: World) -> World:
-    site = world.server.sites["127.0.0.1"]
-    assert isinstance(site, SimpleIndex)
-    world.server.sites["127.0.0.1"] = LeadingAway(site, "numpy")
-    return world
-
-
 def resolutions(
     world: World, *words: str, python: Path, gpu: tuple[str, ...] = GTX_1080_TI, environ: Mapping[str, str] = {}
 ) -> int:
     """How often the installer's resolver was run for this installation."""
     command = [sys.executable, "-c", NUMBERED, "install", *words, *gpu, "--python", str(python)]
     return world.run([*command], environ=environ).stderr.splitlines().count("RESOLVED")
-
-
-def test_a_page_of_the_users_that_leads_to_the_wheel_host_is_refused_with_prove(
-    led_away: World, installer: str
-) -> None:
-    python = led_away.environment(installer)
-
-    done = led_away.install("accelerate", "--prove", "--installer", kind(installer), python=python, status=1)
-
-    assert "numpy 9999.0.0 would come from https://download.pytorch.org/" in done.stderr
-    assert led_away.installed(python) == {}
 
 
 @UV_AND_LATER_PIP
@@ -82,7 +42,7 @@ def test_a_proof_costs_one_resolution(world: World, newest: str) -> None:
     bare = resolutions(world, *words, python=python)
     proven = resolutions(world, *words, "--prove", python=python)
 
-    assert (bare, proven) == (1, bare + 1)
+    assert (bare, proven) == (0, 1)
 
 
 def test_torch_alone_is_named_by_its_address_and_resolves_nothing(world: World, installer: str) -> None:

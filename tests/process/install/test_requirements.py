@@ -14,11 +14,10 @@ from tests.process.install.test_install import kind
 def test_an_extra_that_caps_torch_narrows_the_pick(world: World, installer: str) -> None:
     python = world.environment(installer)
 
-    done = world.install("mylib[nvidia-old]", "torchvision", "--installer", kind(installer), python=python)
+    world.install("mylib[nvidia-old]", "torchvision", "--installer", kind(installer), python=python)
 
     found = world.installed(python)
     assert (found["mylib"], found["torch"], found["torchvision"]) == ("1.0", "2.7.1+cu126", "0.22.1+cu126")
-    assert f"asking {kind(installer)} what mylib[nvidia-old] needs of torch" in done.stderr
     world.family_is_clean()
 
 
@@ -32,15 +31,14 @@ def test_an_extra_that_pins_the_exact_build_narrows_the_pick(world: World, newes
 
 
 @uv_and_later_pip("installer")
-def test_where_nothing_suits_both_the_resolver_says_who_asks_for_what(world: World, installer: str) -> None:
+def test_where_nothing_suits_both_it_is_said_who_asks_for_what(world: World, installer: str) -> None:
     python = world.environment(installer)
 
-    done = world.install("mylib[new]", "--installer", kind(installer), python=python, status=1)
+    done = world.install("mylib[new]", "--installer", kind(installer), python=python, status=3)
 
-    assert f"{kind(installer)} could not resolve the requirements" in done.stderr
-    assert "mylib[new]" in done.stderr
-    assert "torch>=2.15" in done.stderr
-    assert "`torchpick list` shows the torch builds that run here" in done.stderr
+    assert "no environment fits mylib[new]" in done.stderr
+    assert "mylib 1.0: asks for torch>=2.5 and torch>=2.15" in done.stderr
+    assert "`torchpick list mylib` says of each version why" in done.stderr
     assert world.installed(python) == {}
 
 
@@ -70,9 +68,9 @@ def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World
     done = world.install("-r", str(file), "--installer", kind(newest), python=python)
 
     found = world.installed(python)
-    assert (found["torch"], found["numpy"]) == ("2.9.1+cu126", "2.0.0")
-    world.family_is_clean()
-    assert "more.txt line 1 names a PyTorch wheel index" in done.stderr
+    assert found["torch"] == "2.9.1+cu126"
+    world.family_is_at_home()
+    assert f"https://download.pytorch.org/whl/cu130 ({world.folder / 'more.txt'}:1)" in done.stderr
 
 
 @UV_AND_LATER_PIP

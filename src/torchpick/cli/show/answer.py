@@ -14,7 +14,7 @@ from torchpick.model.pick import Pick, pip_words
 from torchpick.model.redaction import redacted
 from torchpick.model.stack import Stack
 from torchpick.model.verdict import Reason
-from torchpick.model.versions import grouped, release_key
+from torchpick.model.versions import grouped, release_key, some_of
 
 Paint = Callable[[str], str]
 # What the picked build cannot do on these GPUs belongs to the pick itself.
@@ -124,6 +124,17 @@ def table(stack: Stack, width: int | None, bold: Paint = str) -> str:
         page = each.index.partition("/download/")[0]
         rows.append((each.name, each.version, each.cuda or "-", each.verdict, page, each.why))
     return headed(rows, width, bold)
+
+
+def download(stack: Stack) -> list[tuple[str, str]]:
+    """How much there is to fetch, as far as the index says."""
+    if stack.download is None:
+        return []
+    size, unknown = stack.download.bytes, stack.download.unknown
+    text = f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB" if size >= 1e6 else "under 1 MB"
+    they = "it requires" if len(unknown) == 1 else "they require"
+    left = f", without {some_of(unknown)} and what {they}" if unknown else ""
+    return [("download", f"{text} at least{left}")]
 
 
 def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Paint = str) -> str:

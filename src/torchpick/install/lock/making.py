@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from torchpick.errors import ResolverError, WheelError
+from torchpick.errors import WheelError
 from torchpick.index import wheelnames
 from torchpick.index.host_pages import Host, sha256_of, shown
 from torchpick.index.listing import file_of
-from torchpick.install import answering, handover
+from torchpick.install import handover
 from torchpick.install.asking import Order
 from torchpick.install.hashes import Hashes
+from torchpick.install.learn import learn
 from torchpick.install.lock import ground, pylock
 from torchpick.install.lock.pylock import LockedPackage
 from torchpick.installers import links
@@ -38,17 +39,9 @@ class Made(Noun):
 def make(session: Session, order: Order) -> Made:
     """The lock for one machine; nothing is written."""
     question = ground.look(session, order)
-    learnt = answering.learn(question)
-    job = _job(question, learnt)
+    job = _job(question, learn(question))
     session.report(f"resolving for {ground.label(job.pick.machine)}")
-    try:
-        items = handover.proved(question, job)
-    except ResolverError:
-        other = answering.instead(question, learnt)
-        if other is None:
-            raise
-        job = _job(question, other)
-        items = handover.proved(question, job)
+    items = handover.proved(question, job)
     with closing(Host(job.pick.index_url, flat=job.pick.is_flat, offline=session.offline)) as host:
         hashes = LockHashes(job, host, Hashes(job.pick, session.knowledge))
         packages = [hashes.locked(item) for item in items]

@@ -1,0 +1,321 @@
+"""One question, or several about a machine, asked until nothing is lacking: pages, METADATA, GPU code of wheels."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from datetime import datetime, timezone
+from typing import TypeVar, cast
+
+from torchpick.decide.answer import Answer
+from torchpick.decide.demands import PackageDemand, fitting
+from torchpick.decide.search import Needs
+from torchpick.environment.requirements import Given, Requirements
+from torchpick.errors import InstallerError, TorchpickError
+from torchpick.index import index_places
+from torchpick.index.projectfiles import (
+    LeftOutReason,
+    LeftOutVersion,
+    ProjectFile,
+    candidates,
+    normal_version,
+    suits_python,
+)
+from torchpick.index.projects import ProjectReader
+from torchpick.index.user_index import IndexTarget
+from torchpick.index.web import LIMIT_CODE
+from torchpick.index.wheelnames import parsed_version
+from torchpick.install import places
+from torchpick.install.installed import Installed
+from torchpick.install.places import PlacedProject
+from torchpick.install.policies import Policies
+from torchpick.model.build import TRIO, is_wheel_host
+from torchpick.model.machine import Machine, Note
+from torchpick.model.metadata import Metadata, MetadataSource
+from torchpick.model.package import Catalog, Package, PackageFacts, Stage, WheelRule
+from torchpick.model.pythons import python_name
+from torchpick.session import Session
+
+T = TypeVar("T")
+
+# 4 to 9 rounds were seen, and twice as many where versions have to be tried.
+MOST_ROUNDS = 24
+# CUDA wheels are read for these alone.
+_READABLE = ("linux-x86_64", "windows-x86_64")
+
+
+class Learner:
+    """One question or several about a machine, asked until nothing is lacking.
+
+    `python` is whose settings name indexes, `asked` the files that may name more.
+    """
+
+    def __init__(  # noqa: PLR0913 # what is asked for, and where
+        self,
+        session: Session,
+        machine: Machine,
+        target: IndexTarget,
+        python: str | None = None,
+        policies: Policies | None = None,
+        asked: Requirements | None = None,
+    ) -> None:
+        self._session, self.target, self._python = session, target, python
+        self._policies, self._asked = policies or Policies(), asked or Requirements(Given())
+        self.installed = Installed({}, ())
+        self.installer: str | None = None
+        self.passed_on: tuple[str, ...] = ()
+        self.sizes: dict[tuple[str, str], int | None] = {}
+        self._left_out: dict[str, tuple[LeftOutVersion, ...]] = {}
+        self._indexes: Mapping[str, tuple[str, ...]] = {}
+        table = session.catalog(machine)
+        self.table = table.packages
+        self._learnt: dict[str, PackageFacts] = {}
+        self._files: dict[tuple[str, str], ProjectFile] = {}
+        self._misses: dict[str, int] = {}
+        self._code_lacking: dict[str, str] = {}
+        self._as_of: float | None = None  # when the oldest page that could not be asked for again was read
+        packages = ChainMap(self._learnt, cast("MutableMapping[str, PackageFacts]", self.table))
+        pre, no_deps = self._policies.pre is not None, self._policies.no_deps is not None
+        self.catalog = table._replace(packages=packages, may_learn=True, pre=pre, no_deps=no_deps)
+
+    def take_placed(self, projects: Iterable[PlacedProject]) -> None:
+        """What is asked for by its place is the one candidate of its project."""
+        for project in projects:
+            if project.file is not None:
+                places.check_fit(project.file, self.target, project.source)
+                self._files[project.name, project.file.version] = project.file
+            if (facts := places.facts_of(project, self.table.get(project.name))) is not None:
+                self._learnt[project.name] = facts
+
+    def answer(self, ask: Callable[[Catalog], Answer | Needs]) -> Answer:
+        """The answer by all that could be learnt."""
+        session = self._session
+        try:
+            found = index_places.of_user(session.environ, self._python, self.installer)
+        except TorchpickError:
+            if not session.offline:
+                raise
+            found = index_places.IndexPlaces(())
+        indexes = places.with_files(found, self._asked, self.passed_on)
+        environ, report, target = session.environ, session.report, self.target
+        with ProjectReader(indexes, environ, report, target=target, offline=session.offline) as reader:
+            for _ in range(MOST_ROUNDS):
+                answer = ask(self.catalog)
+                if isinstance(answer, Answer):
+                    self._as_of = reader.as_of
+                    if len(indexes.indexes) > 1 and not session.offline:
+                        asked = (demand.name for demand in answer.question.wanted if demand.name not in TRIO)
+                        self._indexes = reader.indexes_with((*asked, *answer.judged))
+                    return answer
+                self._learn(reader, answer)
+        hint = "name fewer packages at a time, or versions of them"
+        text = f"what is asked for was not known after {MOST_ROUNDS} rounds of questions to your index"
+        raise InstallerError(text, hint=hint, code="ROUNDS")
+
+    def _learn(self, reader: ProjectReader, needs: Needs) -> None:
+        roots = {**needs.roots, **dict(self.catalog.roots)}
+        self.catalog = self.catalog._replace(roots=tuple(roots.items()))
+        new = [name for name in needs.pages if name not in self._learnt]
+        for name, files in reader.pages(new).items() if new else ():
+            self._learnt[name] = self._of_page(name, _within_limits(files))
+        pairs = dict.fromkeys((*self._newest(needs.pages), *self._ahead(needs.metadata)))
+        wanted = {self._files[pair]: pair for pair in pairs if pair in self._files}
+        for file, found in reader.metadata([*wanted]).items() if wanted else ():
+            self._replace(self._described(*wanted[file], file, _within_limits(found)))
+        if needs.code:
+            self._read_code(needs.code)
+
+    def _newest(self, pages: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        """The version of each project that will be read next."""
+        for name, specifier in pages.items():
+            facts = self._learnt[name]
+            rows = fitting(facts.versions, [PackageDemand(name, specifier)], pre=self.catalog.pre)
+            there = self.catalog.installed.get(name)
+            for row in sorted(rows, key=lambda row: row.version != there)[:1]:
+                if row.stage is Stage.LISTED:
+                    yield name, row.version
+
+    def _ahead(self, needs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Of a project that was asked before also the next 1, 2, 4, 8 … versions: none of the newer ones did."""
+        for name, version in needs:
+            listed = [row.version for row in self.catalog.packages[name].versions if row.stage is Stage.LISTED]
+            start, more = listed.index(version), self._misses.get(name, 1)
+            self._misses[name] = 2 * more
+            yield from ((name, other) for other in listed[start : start + 1 + more])
+
+    def _of_page(self, name: str, files: Sequence[ProjectFile] | TorchpickError | None) -> PackageFacts:
+        """What is known of a project once its page was looked at: an index's version is one like the table's."""
+        table = self.table.get(name)
+        facts = table or PackageFacts(name, (), in_table=False)
+        if isinstance(files, TorchpickError):
+            return facts._replace(unlisted=files.message)
+        if files is None:
+            rows = [row for row in facts.versions if row.place or facts.source_only is not None]
+            return facts._replace(versions=tuple(rows), listed=True, unlisted="it is not on your index")
+        rules = self._policies.rules(name)
+        found = candidates(files, self.target, rules)
+        self._left_out[name] = self._policies.left_out(name, found)
+        self.sizes |= {(name, file.version): file.size for file in found.files}
+        listed = {file.version for file in files} - {left.version for left in self._left_out[name]}
+        rows = [row for row in facts.versions if row.place or normal_version(row.version) in listed]
+        known = {normal_version(row.version) for row in rows}
+        withdrawn = (left.file for left in found.left_out if left.reason is LeftOutReason.YANKED)
+        fresh: list[Package] = []
+        for file in (*found.files, *withdrawn):
+            if file is not None and file.version not in known:
+                self._files[name, file.version] = file
+                fresh.append(_listed(name, file))
+        there = self.installed.row(name)
+        if there is not None and there.version not in {normal_version(row.version) for row in rows}:
+            rows.append(there)
+        if facts.source_only is None:
+            rows, fresh = [*rows, *fresh], []
+            rows.sort(key=lambda row: parsed_version(row.version), reverse=True)
+        # What is to be built with torch in place comes after the wheels of it that were seen elsewhere.
+        rows += fresh
+        why = "" if rows or not files else f"your index has no file of it for {self._target_name()}"
+        newest = parsed_version(rows[0].version) if rows else None
+        newer = (
+            (left.version, left.text)
+            for left in found.left_out
+            if newest is not None and (other := parsed_version(left.version)) > newest and not other.is_prerelease
+        )
+        return facts._replace(versions=tuple(rows), listed=True, unlisted=why, newer=next(newer, None))
+
+    def _described(self, name: str, version: str, file: ProjectFile, found: Metadata | TorchpickError) -> Package:
+        facts = self.catalog.packages[name]
+        row = next(row for row in facts.versions if row.version == version)
+        compiled = file.wheel is not None and file.wheel.platform != "any"
+        readable = self.target.platform.name in _READABLE
+        stage = Stage.DESCRIBED if compiled and readable else Stage.READ
+        row = row._replace(stage=stage, code=None if compiled and not readable else ())
+        if isinstance(found, TorchpickError):
+            return row._replace(undescribed=found.message)
+        if (line := found.unreadable) is not None:
+            return row._replace(undescribed=f"its METADATA has `{line}`, which is not a valid requirement")
+        rule = facts.rule if facts.in_table else WheelRule()
+        return row._replace(
+            requires=(*found.requires, *rule.beyond_for(version)),
+            requires_python="" if suits_python(found.requires_python, self.target) else found.requires_python,
+            links_torch=bool(rule.links_torch),
+            optional=rule.optional,
+            jit=rule.jit_for(version),
+            guessed=found.source is MetadataSource.GUESSED,
+        )
+
+    def _read_code(self, needs: Iterable[tuple[str, str]]) -> None:
+        from torchpick.install import unread  # the readers of wheels
+
+        session, packages = self._session, self.catalog.packages
+        wheels = [unread.UnreadWheel(self._files[pair], packages[pair[0]]) for pair in needs]
+        read = unread.read(wheels, packages, self.target.platform.name, session.environ, session.report)
+        for (name, version), row in zip(needs, read, strict=True):
+            before = next(row for row in packages[name].versions if row.version == version)
+            if isinstance(row, str):
+                self._code_lacking[name] = row
+                self._replace(before._replace(stage=Stage.READ, code=None))
+            else:
+                self._replace(
+                    row._replace(
+                        requires=before.requires,
+                        version=version,
+                        pythons=before.pythons,
+                        platforms=before.platforms,
+                        glibc=None,
+                    )
+                )
+
+    def _replace(self, package: Package) -> None:
+        facts = self.catalog.packages[package.name]
+        versions = (package if row.version == package.version else row for row in facts.versions)
+        self._learnt[package.name] = facts._replace(versions=tuple(versions))
+
+    def _target_name(self) -> str:
+        return f"{python_name(self.target.tag)} on {self.target.platform.name}"
+
+    # What is said of the answer.
+
+    def undescribed(self, answer: Answer) -> list[str]:
+        """The projects of which nobody but the installer can know what they require."""
+        taken = [row.name for row in self._taken(answer) if row.undescribed]
+        named = [demand.name for demand in answer.question.wanted if self._is_hidden(demand.name)]
+        return [*dict.fromkeys((*taken, *named))]
+
+    def _taken(self, answer: Answer) -> Iterator[Package]:
+        """The versions in an answer, those too that are plain as far as is known."""
+        packages = self.catalog.packages
+        for pin in answer.environment.packages:
+            rows = packages[pin.name].versions if pin.name in packages and pin.name not in TRIO else ()
+            yield from (row for row in rows if row.version == pin.version)
+
+    def _is_hidden(self, name: str) -> bool:
+        """Whether an index did not show the page of a project that the table does not have."""
+        facts = self._learnt.get(name)
+        return facts is not None and not facts.in_table and not facts.listed
+
+    def on_wheel_indexes(self) -> tuple[str, ...]:
+        """The projects of the answer that a PyTorch wheel index among the user's own has too."""
+        base = self._session.base
+        return tuple(name for name, urls in self._indexes.items() if any(is_wheel_host(url, base) for url in urls))
+
+    def check_named(self, answer: Answer, hidden: Collection[str]) -> None:
+        """Raise where the index has nothing of what is named, or no version that is asked for.
+
+        What is `hidden` is known to the installer alone.
+        """
+        for demand in answer.question.wanted:
+            facts = self.catalog.packages.get(demand.name)
+            if demand.by or facts is None or facts.in_table or demand.name in {*TRIO, *hidden}:
+                continue
+            if not facts.versions:
+                hint = "check its name, and the connection to your index"
+                raise InstallerError(f"{demand.name}: {facts.unlisted}", hint=hint, code="NOT_FOUND")
+            if not fitting(facts.versions, [demand], pre=self.catalog.pre):
+                newest = facts.versions[0].version
+                text = f"no version of {demand.name} for {self._target_name()} is within `{demand.text}`"
+                raise InstallerError(text, hint=f"the newest is {newest}", code="NOT_FOUND")
+
+    def notes(self, answer: Answer) -> Iterator[Note]:
+        """What was not read or not judged: it is named, never approved in silence."""
+        packages = self.catalog.packages
+        judged = {name: version for name, version in answer.judged.items() if name in packages}
+        for row in self._taken(answer):
+            if row.undescribed:
+                yield Note("PACKAGE_UNREAD", f"what {row.who} requires is not known: {row.undescribed}")
+            elif row.guessed:
+                text = f"what {row.who} requires is taken from its egg-info, and building it may change that"
+                yield Note("METADATA_GUESSED", text)
+            if row.name in self._code_lacking:
+                yield Note("PACKAGE_UNREAD", f"no wheel of {row.who} was read: {self._code_lacking[row.name]}")
+        for demand in answer.question.wanted:
+            if self._is_hidden(demand.name):
+                why = self._learnt[demand.name].unlisted
+                yield Note("PACKAGE_UNREAD", f"what {demand.name} requires is known to the installer alone: {why}")
+        yield from self._policies.notes(answer, packages, self._left_out)
+        yield from places.on_several(self._indexes, self.installer)
+        stale = sorted(name for name in judged if packages[name].unlisted and not packages[name].listed)
+        why = "nothing is looked up with `--offline`" if self._session.offline else "your index was not reached"
+        if self._as_of is not None:
+            read = datetime.fromtimestamp(self._as_of, tz=timezone.utc).date()
+            yield Note("AS_OF", f"what your index has is as of {read}; {why}")
+        if stale:
+            day = f"as of {answer.pick.table_date}" if answer.pick.table_date else "as the table has them"
+            yield Note("AS_OF", f"{', '.join(stale)}: {day}; {why}")
+
+
+def _within_limits(found: T) -> T:
+    """What was read; a bound on all that is read for a question ends it."""
+    if isinstance(found, TorchpickError) and found.code == LIMIT_CODE:
+        raise found
+    return found
+
+
+def _listed(name: str, file: ProjectFile) -> Package:
+    return Package(
+        name,
+        file.version,
+        yanked=file.yanked is not None,
+        file=file.file,
+        sha256=file.sha256,
+        stage=Stage.LISTED,
+    )

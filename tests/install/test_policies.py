@@ -1,0 +1,127 @@
+"""What binds the choice of files: who says it, in what order, and for which projects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from torchpick.environment import requirements
+from torchpick.environment.requirements import Given
+from torchpick.errors import UsageError
+from torchpick.install import policies
+from torchpick.install.policies import Policies
+from torchpick.installers import own_settings
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return tmp_path
+
+
+def read(
+    *words: str, environ: Mapping[str, str] | None = None, installer: str | None = None, lines: str = ""
+) -> Policies:
+    """By an environment without settings of its own, and a requirements file with these lines."""
+    Path("requirements.txt").write_text(lines, "utf-8")
+    environ = {"XDG_CONFIG_DIRS": "/nonexistent", **(environ or {})}
+    own = own_settings.read(environ, "/nonexistent/env")
+    asked = requirements.read(Given(files=("requirements.txt",)), environ)
+    return policies.read(own, installer, asked, words)
+
+
+def formats(found: Policies, *projects: str) -> list[str]:
+    """Of each project whether it comes as a wheel alone, as its source alone, or as it is."""
+    return [
+        "wheel" if found.of_binary(project) else "source" if found.of_source(project) else "any" for project in projects
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--only-binary", ":all:"), ["wheel", "wheel"]),
+        (("--only-binary", "a_lamp,b"), ["wheel", "wheel"]),
+        (("--only-binary", ":all:", "--no-binary", "a-lamp"), ["source", "wheel"]),
+        (("--no-binary", "a-lamp", "--only-binary", ":all:"), ["wheel", "wheel"]),
+        (("--no-binary", ":all:", "--only-binary=A.Lamp"), ["wheel", "source"]),
+        (("--only-binary", ":all:", "--only-binary", ":none:"), ["any", "any"]),
+        (("--only-binary", "a-lamp", "--no-binary", "a-lamp"), ["source", "any"]),
+        (("--no-build",), ["wheel", "wheel"]),
+        (("--verbose", "--quiet"), ["any", "any"]),
+    ],
+)
+def test_wheels_and_sources_are_told_apart_as_pip_does(words: tuple[str, ...], expected: list[str]) -> None:
+    assert formats(read(*words), "a-lamp", "b") == expected
+
+
+def test_the_command_line_is_stronger_than_files_and_these_than_settings() -> None:
+    environ = {"PIP_ONLY_BINARY": ":all:", "PIP_NO_BINARY": "a"}
+
+    assert formats(read(environ=environ), "a", "b") == ["source", "wheel"]
+    assert formats(read(environ=environ, lines="--only-binary a\n"), "a") == ["wheel"]
+    assert formats(read("--no-binary", "a", environ=environ, lines="--only-binary a\n"), "a") == ["source"]
+
+
+def test_settings_of_the_other_installer_bind_nobody() -> None:
+    environ = {"PIP_PRE": "1", "UV_EXCLUDE_NEWER": "2026-01-01T00:00:00Z"}
+
+    pip, uv, none = (read(environ=environ, installer=name) for name in ("pip", "uv", None))
+
+    assert (pip.pre is not None, uv.pre is not None, none.pre is not None) == (True, False, True)
+    assert [found.cooldown("a") is not None for found in (pip, uv, none)] == [False, True, True]
+
+
+def test_uv_reads_its_files_and_pip_its_own(here: Path) -> None:
+    (here / "uv.toml").write_text(
+        'prerelease = "allow"\nno-build-package = ["a"]\nexclude-newer-package = { b = "2026-01-01T00:00:00Z" }\n'
+        'override-dependencies = ["numpy<2"]\n[pip]\nno-deps = true\nno-binary = ["c"]\n',
+        "utf-8",
+    )
+    (here / "pip.conf").write_text("[install]\npre = true\n", "utf-8")
+
+    uv = read(installer="uv")
+    pip = read(installer="pip", environ={"PIP_CONFIG_FILE": str(here / "pip.conf")})
+
+    assert uv.pre is not None
+    assert uv.pre.place == f"prerelease in {here / 'uv.toml'}"
+    assert formats(uv, "a", "b", "c") == ["wheel", "any", "source"]
+    assert uv.rules("b").uploaded_before == "2026-01-01T00:00:00Z"
+    assert uv.rules("a").uploaded_before is None
+    assert uv.no_deps is not None
+    assert [each.text for each in uv.overrides] == ["numpy<2"]
+    assert pip.pre is not None
+    assert pip.pre.place == f"pre in {here / 'pip.conf'}"
+    assert not pip.overrides
+
+
+@pytest.mark.parametrize(("word", "span"), [("P7D", {"days": 7}), ("PT36H", {"hours": 36}), ("2 weeks", {"weeks": 2})])
+def test_a_span_counts_from_now(word: str, span: Mapping[str, int]) -> None:
+    before = datetime.now(timezone.utc)
+    rule = read("--exclude-newer", word).cooldown("a")
+
+    assert rule is not None
+    moment = datetime.fromisoformat(rule.value.replace("Z", "+00:00"))
+    assert timedelta(seconds=-2) < moment - (before - timedelta(**span)) < timedelta(minutes=5)
+
+
+def test_a_day_ends_with_it_for_uv_and_begins_with_it_for_pip() -> None:
+    uv, pip = read("--exclude-newer", "2026-03-01"), read("--uploaded-prior-to", "2026-03-01")
+
+    ends, begins = uv.rules("a").uploaded_before, pip.rules("a").uploaded_before
+    assert ends is not None
+    assert begins is not None
+    days = [datetime.fromisoformat(text.replace("Z", "+00:00")) for text in (ends, begins)]
+    assert days[0] - days[1] == timedelta(days=1)
+    assert days[1].astimezone().strftime("%Y-%m-%d %H:%M") == "2026-03-01 00:00"
+
+
+@pytest.mark.parametrize("word", ["yesterday", "2026-13-01", "P", "99999999 weeks", "9" * 9999])
+def test_what_is_no_time_is_refused_with_its_place(word: str) -> None:
+    with pytest.raises(UsageError, match="`--uploaded-prior-to"):
+        read("--uploaded-prior-to", word)
