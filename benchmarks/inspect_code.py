@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import interleaved
 from torchpick.index import user_index
+from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import RemoteSource
-from torchpick.wheels.archive import Archive
 
 _MEMBER = "torch/lib/libtorch_cuda.so"
 _OTHERS = {

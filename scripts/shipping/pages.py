@@ -14,8 +14,10 @@ from pathlib import Path
 
 from torchpick.cli.pick import older_drivers
 from torchpick.cli.show import webpage
+from torchpick.decide.answer import Answer
 from torchpick.errors import TorchpickError
 from torchpick.model.build import Build
+from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_line
 from torchpick.model.pythons import span
 from torchpick.model.request import Request, Wish
@@ -136,7 +138,13 @@ def answer(gpu: str, system: str) -> tuple[Pick, tuple[str, ...]] | None:
         pick = session.answer().pick
     except TorchpickError:
         return None
-    return (pick, tuple(line for _, line in older_drivers(session, pick.machine))) if pick.ok else None
+    if not pick.ok:
+        return None
+
+    def ask(machine: Machine) -> Answer:
+        return session.answer(machines=(machine,), everything=False)
+
+    return pick, tuple(line for _, line in older_drivers(pick.machine, session.knowledge.rules.drivers, ask))
 
 
 def _quoted(line: str) -> str:

@@ -24,6 +24,8 @@ _HELD = ""
 _HOST = "https://download.pytorch.org/whl"
 # What stands where no build runs: pip refuses it, and takes nothing from the default index instead.
 NOTHING_RUNS = "--no-index torch==0+no.build.runs.here"
+# And where the question has no answer at all.
+NO_LINE = "--no-index torch==0+see.the.error"
 _FITS = ("jit", "binary", "exact")
 _NONE = ("none", "cpu")
 Row = dict[str, Any]
@@ -287,9 +289,10 @@ def main(words: Sequence[str] | None = None) -> int:
             allow_cpu=args.allow_cpu,
         )
     except (SelectError, ValueError) as error:
-        print(NOTHING_RUNS)
+        status = getattr(error, "exit_status", 2)
+        print(NOTHING_RUNS if status == 3 else NO_LINE)
         print(f"error: {error}", file=sys.stderr)
-        return getattr(error, "exit_status", 2)
+        return status
     print(line(choice))
     return 0
 
