@@ -58,9 +58,7 @@ class Attempt:
 
     def __init__(self, search: SearchFacts, cone: Cone, level: int) -> None:
         self.search, self.cone, self.level = search, cone, level
-        self._limits: dict[str, tuple[PackageDemand, ...]] = {}
-        for limit in search.limits:
-            self._limits[limit.name] = (*self._limits.get(limit.name, ()), limit)
+        self._limits = grouped((limit.name, limit) for limit in search.limits)
 
     def solve(self, asked: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | StepsExceeded:
         start = _State({}, frozenset(), {}, self.search.builds, frozenset(), None)

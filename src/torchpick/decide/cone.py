@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchpick.decide.demands import PackageDemand, brings_cuda, joined, overridden, required
+from torchpick.decide.demands import PackageDemand, brings_cuda, joined, of_version
 from torchpick.decide.search import Needs
 from torchpick.model.build import TRIO, TRITONS
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
@@ -74,7 +74,7 @@ class _Closure:
         deep: bool,
     ) -> None:
         self.facts, self.may_learn = catalog.packages, catalog.may_learn
-        self.overrides, self.no_deps = catalog.overrides, catalog.no_deps
+        self.catalog = catalog
         self.machine, self.newest, self.deep = machine, newest, deep and catalog.may_learn
         self.readings: dict[str, ProjectReading] = {}
         self.edges: dict[str, dict[str, None]] = {}
@@ -135,8 +135,7 @@ class _Closure:
             if self.may_learn:
                 self._metadata[name, package.version] = None
             return ()
-        lines = () if self.no_deps else package.requires
-        demands = overridden(required(lines, self.machine, extras, package.who), self.overrides)
+        demands = of_version(package, self.catalog, self.machine, extras)
         if facts.in_table and not self.deep:  # where its requirements lead was seen when it was measured
             demands = tuple(demand for demand in demands if is_leaf(demand.name) or self._in_table(demand.name))
         self.readings[name] = ProjectReading(package, demands)

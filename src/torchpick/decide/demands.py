@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from torchpick.model.machine import Platform, Python
-    from torchpick.model.package import Package
+    from torchpick.model.package import Catalog, Package
 
 
 class PackageDemand(Noun):
@@ -164,6 +164,14 @@ def overridden(demands: Iterable[PackageDemand], overrides: Mapping[str, tuple[s
         for demand in demands
         for specifier in overrides.get(demand.name, (demand.specifier,))
     )
+
+
+def of_version(
+    package: Package, catalog: Catalog, machine: Machine, extras: tuple[str, ...]
+) -> tuple[PackageDemand, ...]:
+    """What a version requires, as far as that counts."""
+    lines = () if catalog.no_deps else package.requires
+    return overridden(required(lines, machine, extras, package.who), catalog.overrides)
 
 
 _parsed = remembered(parsed)

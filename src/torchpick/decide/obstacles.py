@@ -74,7 +74,7 @@ def no_torch(
             ]
         )
         return constrained(f"no torch build is {asks or beside}{_beyond_table(search, family)}")
-    for verdict in meeting if any(verdict.ok for verdict in meeting) else ():
+    for verdict in meeting:
         if verdict.ok and (why := search.torch_conflict(verdict.build, every)) is not None:
             return constrained(why)
     unfit = [verdict for verdict in meeting if verdict.rank.suits >= 2]

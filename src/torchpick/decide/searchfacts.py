@@ -9,6 +9,7 @@ from torchpick.decide.demands import (
     concerns,
     fitting,
     meets,
+    of_version,
     overridden,
     required,
 )
@@ -17,6 +18,7 @@ from torchpick.decide.solution import Refused
 from torchpick.model.build import Build
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
 from torchpick.model.verdict import Verdict
+from torchpick.model.versions import grouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +66,7 @@ class SearchFacts:
 
     def required(self, package: Package, extras: tuple[str, ...]) -> tuple[PackageDemand, ...]:
         """What a version requires, as far as that counts."""
-        lines = () if self.catalog.no_deps else package.requires
-        return overridden(required(lines, self.machine, extras, package.who), self.catalog.overrides)
+        return of_version(package, self.catalog, self.machine, extras)
 
     def newest(self, facts: PackageFacts, demands: Sequence[PackageDemand]) -> Package | None:
         """The version that the closure reads: the newest that fits, of those for this Python if there are any."""
@@ -103,10 +104,8 @@ class SearchFacts:
     def torch_conflict(self, build: Build, demands: Iterable[PackageDemand]) -> str | None:
         """What this torch requires of a plain project that contradicts these demands, the limits included."""
         needs = self.torch_demands(build.torch)
-        bound: dict[str, list[PackageDemand]] = {}
-        for demand in (*demands, *self.limits):
-            if demand.specifier and demand.name in needs:
-                bound.setdefault(demand.name, []).append(demand)
+        every = (*demands, *self.limits)
+        bound = grouped((demand.name, demand) for demand in every if demand.specifier and demand.name in needs)
         for name, others in bound.items():
             if not are_compatible([*others, needs[name]]):
                 return f"torch {build.torch} requires {needs[name].text}, and {others[0].text} is asked for"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.decide import driver_numbers, remarks
-from torchpick.decide.demands import PackageDemand, are_compatible, is_beyond
+from torchpick.decide.demands import PackageDemand, are_compatible, is_beyond, joined
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.refusal import JETSON_PAGE, begins
 from torchpick.decide.solution import Solution
@@ -65,10 +65,7 @@ def plain_conflicts(chosen: Solution) -> Iterator[Note]:
     versions = {name: package.version for name, package in chosen.packages.items()}
     if chosen.build is not None:
         versions |= chosen.build.pins
-    own: dict[str, list[PackageDemand]] = {}
-    for demand in chosen.demands:
-        if not demand.by and demand.specifier:
-            own.setdefault(demand.name, []).append(demand)
+    own = grouped((demand.name, demand) for demand in chosen.demands if not demand.by and demand.specifier)
     for reading in chosen.cone.plain.values():
         users = ", ".join(dict.fromkeys(demand.by for demand in chosen.demands if demand.name == reading.package.name))
         who = f"{reading.package.who}{f', which {users} requires,' if users.strip(', ') else ''}"
@@ -84,11 +81,7 @@ def plain_conflicts(chosen: Solution) -> Iterator[Note]:
 def unknown(search: StackSearch, demands: Iterable[PackageDemand]) -> dict[str, str]:
     """The packages of which no known version for this Python meets what is asked, each with all of that."""
     asked = grouped((demand.name, demand) for demand in demands)
-    return {
-        name: ",".join(dict.fromkeys(demand.specifier for demand in mine if demand.specifier))
-        for name, mine in asked.items()
-        if _is_unknown(search, name, mine)
-    }
+    return {name: joined(mine) for name, mine in asked.items() if _is_unknown(search, name, mine)}
 
 
 def _is_unknown(search: StackSearch, name: str, asked: Sequence[PackageDemand]) -> bool:

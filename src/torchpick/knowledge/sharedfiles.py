@@ -13,7 +13,6 @@ def parse(fields: Fields) -> Mapping[frozenset[str], SharedFiles]:
     pairs: dict[frozenset[str], SharedFiles] = {}
     for row in sorted(fields.objects("pairs"), key=lambda row: row.number("files")):
         names = row.texts("names")
-        versions = dict(zip(names, row.texts("versions"), strict=True))
         if files := row.number("files"):
-            pairs[frozenset(names)] = SharedFiles(files, row.texts("libraries"), versions)
+            pairs[frozenset(names)] = SharedFiles(files, row.texts("libraries"))
     return pairs

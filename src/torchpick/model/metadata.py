@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from packaging.markers import Marker
 from packaging.version import Version
 
-from torchpick.model.versions import check_bounds, normal, parsed
+from torchpick.model.versions import check_bounds, grouped, normal, parsed
 
 # apache-airflow with all its providers has some 1,000 lines; the longest line met has 600 characters.
 MOST_REQUIRES = 5000
@@ -65,9 +65,7 @@ class Metadata(NamedTuple):
 
 def parse_metadata(text: str, source: MetadataSource = MetadataSource.WHEEL) -> Metadata:
     """METADATA or PKG-INFO; a ValueError says what is wrong with it."""
-    values: dict[str, list[str]] = {}
-    for name, value in _headers(text):
-        values.setdefault(name, []).append(value)
+    values = grouped(_headers(text))
     names, versions = values.get("name"), values.get("version")
     if not names or not versions:
         raise ValueError("it says no name or no version")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -11,4 +10,3 @@ class SharedFiles(NamedTuple):
 
     files: int
     libraries: tuple[str, ...]
-    versions: Mapping[str, str]
