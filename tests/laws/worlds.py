@@ -254,10 +254,9 @@ def absent(name: str) -> PackageFacts:
 
 
 class Tried(NamedTuple):
-    """What the search in order came to, and in how many steps."""
+    """What the search in order came to."""
 
     pins: tuple[Mapping[str, str], str | None] | None
-    steps: int
 
 
 class PlainSearch:
@@ -265,7 +264,6 @@ class PlainSearch:
 
     def __init__(self, world: World, order: Sequence[str], builds: Sequence[Verdict]) -> None:
         self.world, self.order, self.builds = world, order, builds
-        self.steps = 0
 
     def first(self, asked: Sequence[str]) -> tuple[Mapping[str, str], str | None] | None:
         self._asked = [requirement(text) for text in asked]
@@ -273,7 +271,6 @@ class PlainSearch:
         return self._complete({})
 
     def _complete(self, chosen: Mapping[str, Package]) -> tuple[Mapping[str, str], str | None] | None:
-        self.steps += 1
         posed = list(self._posed(chosen))
         builds = self._builds(chosen, [each for each, _ in posed])
         if self._is_contradicted(chosen, posed) or builds == []:
@@ -360,7 +357,7 @@ def tried(world: World, found: Found) -> Tried:
     machine_ = world.machine
     cone = find_cone(world.wanted, world.bounds, found.catalog, machine_, found.search.newest)
     search = PlainSearch(world, sorted(cone.order, key=cone.order.__getitem__), found.search.builds)
-    return Tried(search.first(world.asked), search.steps)
+    return Tried(search.first(world.asked))
 
 
 @cache
