@@ -50,7 +50,7 @@ def platform_read(row: Row) -> str:
 def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
     """Every file of compat/packages, by its package's name."""
     torch = default_torch(compat)
-    around = Around(RULES, {row["version"]: row["cuda"] for row in torch})
+    around = Around({row["version"]: row["cuda"] for row in torch})
     found: dict[str, Row] = {"torch": {"schema": 1, "name": "torch", "versions": torch}}
     beside = json.loads(BESIDE.read_text(encoding="utf-8"))["packages"]
     by_project: dict[str, list[Row]] = {}
@@ -97,7 +97,7 @@ def _add_windows(versions: list[Row], lines: dict[str, Row], rule: Rule) -> None
     """What differs for Windows: its wheel and the code in it. What that links its libraries do not say."""
     for row in versions:
         if (line := lines.get(row["version"])) is not None:
-            found = packaged.version(line, rule.wheel, Around((), {}))
+            found = packaged.version(line, rule.wheel, Around({}))
             row["windows"] = {key: found[key] for key in ("file", "sha256", "pythons", "code", "evidence")}
             needs = [name for name in row["needs"] if not name.startswith("libnccl")]  # there is none for Windows
             if not found["code"]:

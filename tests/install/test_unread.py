@@ -67,7 +67,7 @@ def reading(*libraries: Library, unread: int = 0, whole: bool = True, needed: tu
 
 
 def row_of(rule: WheelRule | None, found: Reading) -> Row | None:
-    return unread.of_reading(WHEEL, rule, found, Around({}, {}))
+    return unread.of_reading(WHEEL, rule, found, Around({}))
 
 
 def test_a_reading_is_a_version_with_what_it_links_and_its_code() -> None:

@@ -23,7 +23,7 @@ from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
 
 FILE = Path(__file__).with_name("rows.json")
 LINUX = "manylinux_2_28_x86_64"
-AROUND = Around({"xformers", "accelerate"}, {"2.9.0": "12.8", "2.10.0": "13.0"})
+AROUND = Around({"2.9.0": "12.8", "2.10.0": "13.0"})
 LINE: dict[str, Any] = {
     "file": "pkg-1.0-cp312-cp312-linux_x86_64.whl", "sha256": "ab", "project": "pkg", "version": "1.0",
     "requires_python": ">=3.10", "requires": ["torch==2.9", "numpy"], "pythons": ["cp312"],

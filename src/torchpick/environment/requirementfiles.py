@@ -225,13 +225,13 @@ _MOST_DEEP = 50
 
 def of_project(path: str, by: str) -> list[str]:
     """The dependencies of a project as its pyproject.toml has them; none where a build decides."""
-    project = _project(path, by)
+    project = _table(path, by, "project")
     return toml.texts(project.get("dependencies")) if _fixes_dependencies(project) else []
 
 
 def is_static(path: str) -> bool:
     """Whether a pyproject.toml says what every build of the project requires."""
-    project = _project(path, path)
+    project = _table(path, path, "project")
     return bool(project) and _fixes_dependencies(project)
 
 
@@ -239,9 +239,9 @@ def _fixes_dependencies(project: Mapping[str, object]) -> bool:
     return "dependencies" not in toml.texts(project.get("dynamic"))
 
 
-def _project(path: str, by: str) -> Mapping[str, object]:
+def _table(path: str, by: str, key: str) -> Mapping[str, object]:
     try:
-        return toml.table_at(toml.loads(text_of(path, by)), "project")
+        return toml.table_at(toml.loads(text_of(path, by)), key)
     except ValueError as error:
         raise UsageError(f"{path}: {error}", hint=f"check the path behind `{by}`") from error
 
@@ -251,10 +251,7 @@ def of_group(word: str) -> list[tuple[str, str]]:
     path, mark, name = word.rpartition(":")
     path = path if mark else "pyproject.toml"
     path = os.path.join(path, "pyproject.toml") if os.path.isdir(path) else path
-    try:
-        groups = toml.table_at(toml.loads(text_of(path, f"--group {word}")), "dependency-groups")
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}", hint=f"check the path behind `--group {word}`") from error
+    groups = _table(path, f"--group {word}", "dependency-groups")
     table = {normal(key): value for key, value in groups.items()}
     shown = min(os.path.relpath(path), path, key=len)
     return [(text, f"{shown} group {name}") for text in _texts(table, name, path, ())]

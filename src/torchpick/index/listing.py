@@ -237,18 +237,12 @@ def _items(value: object) -> Iterable[tuple[str, object]]:
     return value.items() if isinstance(value, dict) else ()
 
 
-def _digest(hashes: object) -> str | None:
-    found = _HASH.fullmatch(f"sha256={hashes.get('sha256')}".lower()) if isinstance(hashes, dict) else None
-    return found[1] if found else None
-
-
 def _sidecar(value: object) -> str | None:
     """What a page says about the metadata file beside a wheel: true, a hash, or nothing."""
     if value in (None, False, "", "false"):
         return None
-    if isinstance(value, dict):
-        return _digest(value) or ""
-    found = _HASH.fullmatch(str(value).lower())
+    text = f"sha256={value.get('sha256')}" if isinstance(value, dict) else str(value)
+    found = _HASH.fullmatch(text.lower())
     return found[1] if found else ""
 
 

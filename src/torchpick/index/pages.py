@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from torchpick.environment import world
-from torchpick.errors import NetworkError, UsageError, WheelError
+from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError
 from torchpick.index import listing
 from torchpick.index.listing import Link
 from torchpick.model.redaction import redacted
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
 
 _SUFFIXES = (".whl", ".tar.gz", ".zip")
+
+
+def sidecar(body: bytes, sha256: str, url: str) -> str:
+    """The METADATA that lies beside a file; its hash is checked where the page of the file has one."""
+    if sha256 and hashlib.sha256(body).hexdigest() != sha256:
+        raise IntegrityError(f"{redacted(url)}: the hash of its metadata does not match the index", hint="try again")
+    return body.decode("utf-8", "replace")
 
 
 def fetch(url: str, client: Client, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:

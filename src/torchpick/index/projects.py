@@ -5,7 +5,6 @@ What comes back depends on the indexes alone, never on the order of replies, but
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +15,6 @@ from urllib.parse import quote
 
 from torchpick.errors import (
     BrokenOffError,
-    IntegrityError,
     NetworkError,
     RangesUnsupportedError,
     TorchpickError,
@@ -245,9 +243,8 @@ class ProjectReader:
         if file.metadata is not None and not file.url.startswith("file:"):
             document = self._web.get(f"{file.url}.metadata", {})
             if document.status == 200:
-                if file.metadata and hashlib.sha256(document.body).hexdigest() != file.metadata:
-                    raise IntegrityError("the hash of its metadata does not match the index", hint="try again")
-                return parse_metadata(document.body.decode("utf-8", "replace"), MetadataSource.SIDECAR)
+                said = pages.sidecar(document.body, file.metadata, file.url)
+                return parse_metadata(said, MetadataSource.SIDECAR)
         from torchpick.index.archive import Archive, metadata_of  # few files have none beside them
 
         with self._opened(file) as source:

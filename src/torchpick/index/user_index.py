@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections import defaultdict
@@ -15,7 +14,7 @@ from packaging.version import Version
 
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
-from torchpick.errors import IntegrityError, RequirementError, TorchpickError, WheelError
+from torchpick.errors import RequirementError, TorchpickError, WheelError
 from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.listing import Link, WheelTarget
 from torchpick.model.machine import TIMEOUT_S, Platform
@@ -99,10 +98,7 @@ class UserIndex:
         answer = self._client.get(f"{link.url}.metadata", absent=True)
         if answer.status != 200:
             return None
-        if link.metadata and hashlib.sha256(answer.body).hexdigest() != link.metadata:
-            name = redacted(link.url)
-            raise IntegrityError(f"{name}: the hash of its metadata does not match the index", hint="try again")
-        return answer.body.decode("utf-8", "replace")
+        return pages.sidecar(answer.body, link.metadata, link.url)
 
     def links(self, name: str) -> tuple[Link, ...] | None:
         """Every wheel of the name; None where no index knows it."""

@@ -194,7 +194,7 @@ def look(session: Session, order: Order) -> TargetQuestion:
     """Read what there is to install into the target; raises where an installation could only fail."""
     _check_place(session)
     own_settings.check_passed(order.passed_on)
-    asked = _asked(session, order)
+    asked = read_asked(session, order)
     if not asked.wanted and not asked.opaque and not order.given.groups:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
     target = session.target
@@ -202,7 +202,7 @@ def look(session: Session, order: Order) -> TargetQuestion:
     return TargetQuestion(session, order, asked, target)
 
 
-def _asked(session: Session, order: Order) -> Requirements:
+def read_asked(session: Session, order: Order) -> Requirements:
     """What is asked for; what lies in a folder or a file has the name that it says of itself."""
     read = requirements.read(order.given, session.environ, session.fetch)
     if all(each.name or not each.place for each in read.wanted):
@@ -214,7 +214,7 @@ def _asked(session: Session, order: Order) -> Requirements:
 
 def planned(session: Session, order: Order) -> TargetQuestion:
     """The same for an environment that is only planned, on the machine that the request describes."""
-    asked = _asked(session, order)
+    asked = read_asked(session, order)
     machine = session.machines[0]
     python = machine.python
     if python.executable is None or session.settings_prefix is None:

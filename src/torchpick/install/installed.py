@@ -11,6 +11,13 @@ from torchpick.environment import distributions
 from torchpick.model.package import Package, Stage
 
 
+def _normal(version: str) -> str | None:
+    try:
+        return str(Version(version))
+    except InvalidVersion:
+        return None
+
+
 class Installed(NamedTuple):
     """Name → version, and the folders in which they lie."""
 
@@ -20,17 +27,12 @@ class Installed(NamedTuple):
     @property
     def normal_versions(self) -> Mapping[str, str]:
         """As PEP 440 spells them, without what it does not allow."""
-        found = {}
-        for name, version in self.versions.items():
-            try:
-                found[name] = str(Version(version))
-            except InvalidVersion:
-                continue
-        return found
+        spelled = ((name, _normal(version)) for name, version in self.versions.items())
+        return {name: version for name, version in spelled if version is not None}
 
     def row(self, name: str) -> Package | None:
         """The version that is installed, by its own metadata; which GPUs its libraries are for is not read."""
-        version = self.normal_versions.get(name)
+        version = _normal(self.versions[name]) if name in self.versions else None
         one = None if version is None else distributions.installed(name, self.folders)
         if one is None or version is None:
             return None

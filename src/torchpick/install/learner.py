@@ -166,7 +166,7 @@ class Learner:
                 self._files[name, file.version] = file
                 fresh.append(_listed(name, file))
         there = self.installed.row(name)
-        if there is not None and there.version not in {normal_version(row.version) for row in rows}:
+        if there is not None and there.version not in known:
             rows.append(there)
         if facts.source_only is None:
             rows, fresh = [*rows, *fresh], []

@@ -17,9 +17,10 @@ from torchpick.decide.demands import PackageDemand, are_compatible, required
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.toolsettings import Setting, UvFile
-from torchpick.errors import RequirementError, TorchpickError, UsageError
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersion, ProjectCandidates
 from torchpick.index.wheelnames import parsed_version
+from torchpick.installers import own_settings
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.model.machine import Note
 from torchpick.model.package import PackageFacts
@@ -314,9 +315,4 @@ def _overrides(own: OwnSettings, installer: str | None) -> Iterator[Requested]:
         paths = own.environ.get("UV_OVERRIDE", "").split()
         yield from requirements.limits(paths, "UV_OVERRIDE", own.environ, own.fetch)
     for file in own.uv_files:
-        listed = file.table.get("override-dependencies")
-        for text in listed if isinstance(listed, list) else ():
-            try:
-                yield requirements.parse(str(text), f"{file.path} override-dependencies")
-            except RequirementError:
-                continue
+        yield from own_settings.listed(file, "override-dependencies")

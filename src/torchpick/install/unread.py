@@ -51,7 +51,7 @@ def read(
 ) -> list[Package | str]:
     """Each wheel as a version of the table; where it cannot be read, the reason."""
     torch = known.get("torch")
-    around = Around(known, {} if torch is None else {own.version: own.cuda for own in torch.versions})
+    around = Around({} if torch is None else {own.version: own.cuda for own in torch.versions})
     todo = wheels[:MOST_WHEELS]
     names = ", ".join(f"{wheel.facts.name} {wheel.file.version}" for wheel in todo)
     report(f"reading which GPUs and which CUDA {names} {'were' if len(todo) > 1 else 'was'} built for")
@@ -102,7 +102,7 @@ def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, aro
     # What a library links stands at its end: one that was read in part has not told it.
     unread = reading.unread + (0 if reading.depth == WHOLE else sum(not one.complete for one in reading.libraries))
     line = {**packaged.line(wheel, reading), "libraries_unread": unread, "code": code}
-    row = packaged.version(line, rule or WheelRule(extras=True), around)
+    row = packaged.version(line, rule or WheelRule(), around)
     libraries = row["code"] or []
     if rule is None:
         return {**row, "code": as_one(str(wheel.link.wheel.project), libraries, all_read=not unread)}

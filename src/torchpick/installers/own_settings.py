@@ -94,7 +94,7 @@ def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str
     if installer == "uv":
         for file in own.uv_files:
             for key in _BINDING:
-                found += _listed(file, key)
+                found += listed(file, key)
     facts = marker_facts(python) if any(each.marker for each in found) else {}
     return tuple(each for each in found if marker_applies(each.marker, facts))
 
@@ -107,7 +107,7 @@ def _limits(words: Iterable[str], source: str, own: OwnSettings, ours: tuple[str
         return ()
 
 
-def _listed(file: UvFile, key: str) -> Iterator[Requested]:
+def listed(file: UvFile, key: str) -> Iterator[Requested]:
     """The requirements under a key of uv's; what uv cannot read either is left to it."""
     listed = file.table.get(key)
     for text in listed if isinstance(listed, list) else ():
@@ -194,7 +194,8 @@ def index_notes(
     `lines` are those of requirements files; `there` are the projects of the question that lie on such an index too.
     """
     settings = [*(own.pip_places if "pip" in installers else ()), *(own.uv_places if "uv" in installers else ())]
-    places = [(word, f"{said.source}{_line(said.source, word)}") for said in settings for word in said.words]
+    named = [(said.source, word) for said in settings for word in said.words if own.is_wheel_index(word)]
+    places = [(word, f"{source}{_line(source, word)}") for source, word in named]
     places += [(line.place, f"{redacted(path)}:{line.first}") for path, mine in lines.items() for line in mine]
     # Behind its option, or in one word with it.
     places += [(word[max(word.lower().find("http"), 0) :], "after `--`") for word in passed_on]

@@ -6,7 +6,7 @@ The same for the table, which is made of evidence/packages.jsonl, and for a whee
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from email.parser import HeaderParser
 from typing import Any, TypeVar
 
@@ -41,9 +41,8 @@ _KEYS = (
 
 
 class Around(Noun):
-    """What a version is read beside: the projects of the table, and the CUDA of the default index's own torches."""
+    """What a version is read beside: the CUDA of the default index's own torches."""
 
-    known: Container[str]
     own_cuda: Mapping[str, str | None]
 
 
@@ -83,7 +82,7 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
 
 def _said_by(rule: WheelRule, number: str) -> Row:
     """What the rule says of few packages, where it says it of this version."""
-    floor = next(_within(rule.jit, number), None)
+    floor = rule.jit_for(number)
     falls_back = rule.minor_fallback is not None and next(_within({rule.minor_fallback: True}, number), False)
     return {
         **({"minor_fallback": True} if falls_back else {}),
@@ -124,7 +123,7 @@ def _requires(texts: Iterable[str], rule: WheelRule, number: str) -> list[str]:
             found.append(str(parsed(text)))
         except ValueError:
             continue  # the installer has its own opinion of such a line
-    return [*dict.fromkeys(found), *_within(rule.beyond, number)]
+    return [*dict.fromkeys(found), *rule.beyond_for(number)]
 
 
 def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | None]) -> str | None:

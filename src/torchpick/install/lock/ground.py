@@ -10,8 +10,7 @@ from torchpick.environment import interpreter, requirements, targets
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install import places
-from torchpick.install.asking import Order, TargetQuestion
+from torchpick.install.asking import Order, TargetQuestion, read_asked
 from torchpick.installers import tools
 from torchpick.installers.choice import Installer
 from torchpick.installers.uv import UvInstaller
@@ -51,7 +50,7 @@ def look(session: Session, order: Order) -> LockQuestion:
     """Read what there is; raises where a lock could only fail."""
     # What is asked for stands in the order: a session's requirements are of torch's family alone.
     session = session.bare
-    asked = places.named(requirements.read(order.given, session.environ, session.fetch))
+    asked = read_asked(session, order)
     if not asked.wanted and not asked.opaque:
         order = order._replace(given=order.given._replace(words=("torch",)))
         asked = requirements.read(order.given, session.environ, session.fetch)
