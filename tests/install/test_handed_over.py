@@ -44,7 +44,7 @@ def handed(
     catalog = asking.session.catalog(asking.machine)
     answer = asking.answer_or_needs(catalog)
     assert isinstance(answer, Answer)
-    return handover.job_of(asking, Learnt(answer, catalog.packages, (NOTE,)))
+    return handover.job_of(asking, Learnt(answer, catalog, (NOTE,)))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ fit, the CUDA of the default index's own torch of that release comes first, sinc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from torchpick.decide.demands import PackageDemand, meets
 from torchpick.decide.packagefit import ADDED_WHEEL
@@ -93,7 +93,7 @@ def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         machine=search.machine,
         asked=tuple(demand.text for demand in asked if not demand.by),
         packages=(*packages, *_plain(search, asked, chosen), *family, *_added(search, chosen)),
-        notes=tuple(dict.fromkeys((*notes(search, chosen), *_moved(packages), *plain_conflicts(chosen)))),
+        notes=tuple(dict.fromkeys((*notes(search, chosen), *_moved(search, chosen), *plain_conflicts(chosen)))),
         index_url=chosen.build and _index_url(search, chosen.build),
         unknown=unknown(search, chosen.demands),
     )
@@ -135,12 +135,11 @@ def _extras(chosen: Solution, name: str) -> tuple[str, ...] | None:
     return tuple(sorted(asked)) or None
 
 
-def _moved(packages: Iterable[PinnedPackage]) -> Iterator[Note]:
+def _moved(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     """What is older than its newest version, and what stood against that."""
-    for package in packages:
-        _, mark, passed = package.why.partition("; not ")
-        if mark:
-            yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, not {passed}")
+    for package in chosen.packages.values():
+        if (passed := _passed_over(search, package)) is not None:
+            yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, not {passed[0]}: {passed[1]}")
 
 
 def _plain(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution) -> Iterator[PinnedPackage]:
@@ -159,12 +158,17 @@ def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution
     by = [demand for demand in chosen.demands if demand.name == package.name and demand.by]
     named = any(demand.name == package.name and not demand.by for demand in asked)
     start = "you asked for it" if named else _asks(search, chosen, by[0]) if by else "it is needed"
+    passed = _passed_over(search, package)
+    return start if passed is None else f"{start}; not {passed[0]}: {passed[1]}"
+
+
+def _passed_over(search: StackSearch, package: Package) -> tuple[str, str] | None:
+    """The newer version that was passed over for this one, and why."""
     versions = [row.version for row in search.facts[package.name].versions]
     newer = versions[: versions.index(package.version)]
     refused = (each for each in (*search.refused, *search.moved) if each.name == package.name)
     over = ((each.version, each.objection.text) for each in refused if each.version in newer)
-    passed = next(over, search.facts[package.name].newer)
-    return start if passed is None else f"{start}; not {passed[0]}: {passed[1]}"
+    return next(over, search.facts[package.name].newer)
 
 
 def _asks(search: StackSearch, chosen: Solution, demand: PackageDemand) -> str:

@@ -31,12 +31,15 @@ class Learnt(Noun):
     """An answer, and what was known of packages when it was given."""
 
     answer: Answer
-    facts: Mapping[str, PackageFacts]
-    notes: tuple[Note, ...] = ()
     catalog: Catalog = Catalog({})
+    notes: tuple[Note, ...] = ()
     cuda_extras: Mapping[str, str] = {}  # the extras that were taken unasked, by their packages
     sizes: Mapping[tuple[str, str], int | None] = {}  # of the files of a project's versions
     on_wheel_indexes: tuple[str, ...] = ()  # the projects that a wheel index of the user's own has too
+
+    @property
+    def facts(self) -> Mapping[str, PackageFacts]:
+        return self.catalog.packages
 
 
 def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:

@@ -28,7 +28,7 @@ def learn(asking: TargetQuestion) -> Learnt:
     rules = asking.session.knowledge.rules
     if asking.is_of_family:
         answer = asking.answer_or_needs(asking.session.catalog(asking.machine))
-        return Learnt(decided(cast("Answer", answer), rules), {})
+        return Learnt(decided(cast("Answer", answer), rules))
     from torchpick.decide import cudaextras
     from torchpick.install import building, places
 
@@ -56,14 +56,14 @@ def learn(asking: TargetQuestion) -> Learnt:
         *cudaextras.notes(extras),
     )
     catalog = learner.catalog._replace(may_learn=False)
-    return Learnt(answer, facts, notes, catalog, extras, learner.sizes, learner.on_wheel_indexes())
+    return Learnt(answer, catalog, notes, extras, learner.sizes, learner.on_wheel_indexes())
 
 
 def resolved(asking: TargetQuestion, answer: Answer, catalog: Catalog) -> tuple[PackageDemand, ...]:
     """What the installer's resolver takes of the projects on torch, where METADATA of one cannot be had."""
     from torchpick.installers import resolution  # few projects hide what they require
 
-    job = handover.job_of(asking, Learnt(answer, catalog.packages))
+    job = handover.job_of(asking, Learnt(answer, catalog))
     best: dict[str, Build] = {}
     for verdict in answer.pick.considered:
         if verdict.reasons <= {Reason.OTHER_TORCH}:

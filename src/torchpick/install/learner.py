@@ -32,7 +32,7 @@ from torchpick.install.policies import Policies
 from torchpick.model.build import TRIO, is_wheel_host
 from torchpick.model.machine import Machine, Note
 from torchpick.model.metadata import Metadata, MetadataSource
-from torchpick.model.package import Catalog, Package, PackageFacts, Stage, WheelRule
+from torchpick.model.package import Catalog, Package, PackageFacts, Stage
 from torchpick.model.pythons import python_name
 from torchpick.session import Session
 
@@ -193,7 +193,7 @@ class Learner:
             return row._replace(undescribed=found.message)
         if (line := found.unreadable) is not None:
             return row._replace(undescribed=f"its METADATA has `{line}`, which is not a valid requirement")
-        rule = facts.rule if facts.in_table else WheelRule()
+        rule = facts.rule
         return row._replace(
             requires=(*found.requires, *rule.beyond_for(version)),
             requires_python="" if suits_python(found.requires_python, self.target) else found.requires_python,
