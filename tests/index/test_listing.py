@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from torchpick.errors import WheelLayoutError
@@ -184,6 +184,7 @@ def test_a_thousand_links_are_quick() -> None:
 
 
 @given(st.binary(max_size=300) | st.text("<a href='torch-1-c-c-any.whl'=\"{}[]>!-\\ ", max_size=200).map(str.encode))
+@example(b"<![\0><a href='torch-1-c-c-any.whl'>")
 def test_any_page_will_do(page: bytes) -> None:
     for kind in ("text/html", "application/json"):
         try:

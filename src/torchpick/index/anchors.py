@@ -13,6 +13,10 @@ class Anchors(HTMLParser):
         self.base: str | None = None
         self.found: list[dict[str, str | None]] = []
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:  # noqa: ARG002 # as it is there
+        """Such as `<![if]>`, which is a comment in HTML; Python's own raises where no name that it knows follows."""
+        return self.parse_bogus_comment(i)
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(reversed(attrs))  # the first of a name counts
         href = attributes.get("href")
