@@ -40,8 +40,9 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Home]:
 @pytest.mark.skipif(os.name == "nt", reason="the made-up environment is laid out as on Linux")
 @recorded.cases(Path(__file__).with_name("questions.json"))
 def test_a_question_is_answered(
-    case: Case, answers: Answers, homes: dict[str, Home], monkeypatch: pytest.MonkeyPatch
+    case: Case, answers: Answers, homes: dict[str, Home], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # the checkout may have an environment of its own
     home = homes[case.question.get("here", "")]
     monkeypatch.setattr(child, "run", pythons.answers(home.root, str(home.root)))
     monkeypatch.setattr(interpreter, "own", pythons.made_up)
