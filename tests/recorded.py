@@ -34,7 +34,7 @@ class Answers:
 
     def __init__(self, case: Case, item: pytest.Item) -> None:
         self._case, self._item = case, item
-        self._renew: bool = item.config.getoption("renew")
+        self._renew = bool(item.config.getoption("renew"))
 
     def same(self, answer: object) -> None:
         """It is the one of the case."""

@@ -53,9 +53,11 @@ class Problem(Protocol[S, C]):
 
     def candidates(self, state: S, name: str) -> tuple[Iterable[C], Causes]:
         """Its candidates, best first, and the choices that ask for it or exclude others."""
+        ...
 
     def choose(self, state: S, name: str, candidate: C) -> S | Conflict | Needs:
         """The state with this candidate in it, or why it cannot be."""
+        ...
 
     def finish(self, state: S) -> Conflict | Needs | None:
         """What is against a state in which all is chosen."""
