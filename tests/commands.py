@@ -150,7 +150,9 @@ def _stand_in(question: Mapping[str, Any], marks: Mapping[str, str], monkeypatch
     monkeypatch.setattr(child, "run", pythons.answers(Path(marks["$TARGET"]).parent, marks["$HOME"]))
     listed = page_of if question.get("pages", True) else no_page
     monkeypatch.setattr(pages, "fetch", listed)
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})  # a stand-in has the name of a file, and other bytes
+    monkeypatch.setattr(
+        Knowledge, "hashes_in_public_locks", lambda *_: {}
+    )  # a stand-in has the name of a file, and other bytes
     monkeypatch.setattr(run, "capture", Resolver(question.get("packages", {}), question.get("from", {})))
     monkeypatch.setattr(shutil, "which", lambda name, *_: name)
 

@@ -93,14 +93,14 @@ def ours(file: Path) -> set[str]:
 def test_a_module_imports_only_from_lower_floors() -> None:
     assert {*map(room, modules())} <= FLOOR.keys(), "a room has no place in the table above"
 
-    upwards = [
+    parents = [
         (name_of(file), name)
         for file in modules()
         for name in sorted(ours(file))
         if room_named(name) != room(file) and not FLOOR[room_named(name)] < FLOOR[room(file)]
     ]
 
-    assert upwards == []
+    assert parents == []
 
 
 def test_the_core_touches_nothing_of_the_world() -> None:

@@ -64,7 +64,7 @@ def counts(knowledge: Knowledge) -> Iterator[str]:
 
 def _hashed(knowledge: Knowledge, backend: str) -> set[tuple[str, str, str, str | None]]:
     """Project, version, Python and platform of the backend's files with a hash."""
-    wheels = filter(None, map(parse, knowledge.witnessed(backend)))
+    wheels = filter(None, map(parse, knowledge.hashes_in_public_locks(backend)))
     return {
         (wheel.project, wheel.version, wheel.python + "t" * wheel.abi.endswith("t"), platform_of(wheel.platform))
         for wheel in wheels
@@ -74,10 +74,10 @@ def _hashed(knowledge: Knowledge, backend: str) -> set[tuple[str, str, str, str 
 def table(lines: Iterable[str]) -> dict[str, object]:
     """The file's content from the lines of the evidence, of which the first lists the witnesses."""
     first, *rows = map(json.loads, lines)
-    return {"schema": 1, "files": witnessed(rows, first["witnesses"])}
+    return {"schema": 1, "files": hashes_in_public_locks(rows, first["witnesses"])}
 
 
-def witnessed(rows: Sequence[Mapping[str, object]], witnesses: Sequence[str]) -> dict[str, dict[str, str]]:
+def hashes_in_public_locks(rows: Sequence[Mapping[str, object]], witnesses: Sequence[str]) -> dict[str, dict[str, str]]:
     """By backend (empty for the folder above them all) the files whose one hash enough owners have seen."""
     seen: dict[tuple[str, str], dict[str, set[str]]] = {}
     for row in rows:

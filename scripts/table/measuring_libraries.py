@@ -28,7 +28,7 @@ from torchpick.model.fields import Fields
 from torchpick.model.verdict import JIT, RUNS
 from torchpick.model.versions import numbers
 from torchpick.wheels import judging, librarycode
-from torchpick.wheels.judging import Judge
+from torchpick.wheels.judging import GpuCodeFit
 from torchpick.wheels.librarycode import Library, texts
 
 _COMPAT = Path(__file__).parents[2] / "compat"
@@ -51,10 +51,10 @@ def pins(compat: Path) -> set[tuple[str, str]]:
 
 def served(libraries: list[Library]) -> list[str]:
     """Every capability that all of them serve, oldest first."""
-    return [text for text in _CAPABILITIES if _serve(libraries, Judge(Arch.parse(text)))]
+    return [text for text in _CAPABILITIES if _serve(libraries, GpuCodeFit(Arch.parse(text)))]
 
 
-def _serve(libraries: list[Library], gpu: Judge) -> bool:
+def _serve(libraries: list[Library], gpu: GpuCodeFit) -> bool:
     words = [found.word for one in libraries if (found := judging.of_library(one, gpu)) is not None]
     return bool(words) and all(word in (RUNS, JIT) for word in words)
 

@@ -17,7 +17,7 @@ from scripts.table import layout
 from scripts.table.package_rules import RULES, Rule, Source
 from torchpick.index import wheelnames
 from torchpick.wheels import packaged
-from torchpick.wheels.packaged import Around, Row
+from torchpick.wheels.packaged import PackageContext, Row
 
 ROOT = Path(__file__).parents[2]
 COMPAT = ROOT / "compat"
@@ -50,7 +50,7 @@ def platform_read(row: Row) -> str:
 def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
     """Every file of compat/packages, by its package's name."""
     torch = default_torch(compat)
-    around = Around({row["version"]: row["cuda"] for row in torch})
+    around = PackageContext({row["version"]: row["cuda"] for row in torch})
     found: dict[str, Row] = {"torch": {"schema": 1, "name": "torch", "versions": torch}}
     beside = json.loads(BESIDE.read_text(encoding="utf-8"))["packages"]
     by_project: dict[str, list[Row]] = {}
@@ -83,7 +83,7 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
     return found
 
 
-def _version(line: Row, rule: Rule, around: Around) -> Row:
+def _version(line: Row, rule: Rule, around: PackageContext) -> Row:
     """A line as a version; one that was read for its links alone says nothing of code."""
     line = {**line, "needed": [*line["needed"], *line.get("needed_cuda", ())]}
     found = packaged.version({"code": [], **line}, rule.wheel, around)
@@ -97,7 +97,7 @@ def _add_windows(versions: list[Row], lines: dict[str, Row], rule: Rule) -> None
     """What differs for Windows: its wheel and the code in it. What that links its libraries do not say."""
     for row in versions:
         if (line := lines.get(row["version"])) is not None:
-            found = packaged.version(line, rule.wheel, Around({}))
+            found = packaged.version(line, rule.wheel, PackageContext({}))
             row["windows"] = {key: found[key] for key in ("file", "sha256", "pythons", "code", "evidence")}
             needs = [name for name in row["needs"] if not name.startswith("libnccl")]  # there is none for Windows
             if not found["code"]:

@@ -72,7 +72,7 @@ def fleet(
     from torchpick.model.fleet import LeftOut
 
     wish = session.wish
-    crowds = machinefiles.Crowds()
+    crowds = machinefiles.MachineGroups()
     for place, machine in enumerate(machines):
         crowds.add(machine, f"machine {place}", machine.name)
     listed = machinefiles.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
@@ -121,11 +121,11 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     """
     words = _list("requirements", requirements, "vllm")
     session = Session(_request(locals(), words), environ)
-    from torchpick.environment.requirements import Given
+    from torchpick.environment.requirements import RequirementArgs
     from torchpick.install import planning
     from torchpick.install.asking import Order, file_rules
 
-    given = Given(
+    given = RequirementArgs(
         words,
         _list("files", files, "requirements.txt"),
         _list("constraints", constraints, "limits.txt"),
@@ -154,10 +154,10 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     session = Session(_request(locals()), environ)
     from torchpick.index.listing import WheelTarget
     from torchpick.wheels import inplace
-    from torchpick.wheels.thing import How, read
+    from torchpick.wheels.thing import ReadOptions, read
 
     wanted = WheelTarget(python, platform)
-    reading = read(thing, How(wanted=wanted, offline=session.offline))
+    reading = read(thing, ReadOptions(wanted=wanted, offline=session.offline))
     drivers = session.knowledge.rules.drivers
     return reading, inplace.verdicts(reading, session.machines, drivers, wanted.program)
 

@@ -98,7 +98,7 @@ class Session:
             return Question(self.wish)
         from torchpick.decide import demands
 
-        return Question(self.wish, demands.beyond_torch(self.request.requirements, lambda: self.machines[0]))
+        return Question(self.wish, demands.package_demands(self.request.requirements, lambda: self.machines[0]))
 
     @property
     def strangers(self) -> list[str]:

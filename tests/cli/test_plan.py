@@ -12,7 +12,7 @@ import torchpick
 from tests import jsonschema
 from torchpick.cli import main
 from torchpick.machine import computer
-from torchpick.machine.given import GivenFacts
+from torchpick.machine.given import MachineOverrides
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Trouble
 
@@ -209,7 +209,7 @@ def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_a
 ) -> None:
     really_detect = computer.detect
 
-    def detect(facts: GivenFacts, **how: Any) -> Machine:  # whatever the real one takes
+    def detect(facts: MachineOverrides, **how: Any) -> Machine:  # whatever the real one takes
         lost = Gpu(0, "nvidia", "RTX 3090", Arch.parse("sm_86"))
         trouble = Trouble("GPU_LOST", "a GPU does not answer", "start it again")
         place = Platform("linux", "x86_64", "2.35")

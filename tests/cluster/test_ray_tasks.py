@@ -16,7 +16,7 @@ from torchpick.cluster.programs import ClusterError
 from torchpick.errors import NetworkError, UsageError, WheelLayoutError
 from torchpick.knowledge.locations import PACKAGE
 from torchpick.wheels.readings import Reading
-from torchpick.wheels.thing import How
+from torchpick.wheels.thing import ReadOptions
 
 
 class FakeRay(ModuleType):
@@ -198,11 +198,11 @@ def test_a_wheel_is_a_task_that_is_waited_for_and_may_be_given_up(install: Calla
     reports: list[str | int] = []
 
     with ray_wheels.reader("auto") as read:
-        assert read("a", How("deep", report=reports.append)) is READ
+        assert read("a", ReadOptions("deep", report=reports.append)) is READ
         with pytest.raises(ClusterError) as killed:
-            read("b", How(None))
+            read("b", ReadOptions(None))
         with pytest.raises(NetworkError) as caught:
-            read("c", How(None))
+            read("c", ReadOptions(None))
 
     assert (killed.value.message, killed.value.hint) == ("the node was killed", STATUS)
     assert caught.value is refused

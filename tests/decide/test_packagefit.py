@@ -7,7 +7,7 @@ import pytest
 from tests.decide.test_stack import PLATFORM, code, machine, package, table
 from torchpick.decide import packagefit, provided
 from torchpick.decide.demands import PackageDemand
-from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.machine import Gpu, Machine, Python
@@ -65,7 +65,7 @@ NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
 def test_a_version_is_refused_for_the_first_thing_that_the_machine_lacks(
     facts: dict[str, object], where: Machine, said: str | None, table: Table
 ) -> None:
-    objection = Situation(where, table).refusal(package("ext", "1", **facts))
+    objection = PackageFit(where, table).refusal(package("ext", "1", **facts))
     text = None if objection is None else f"{objection.reason.name}: {objection.text}"
 
     assert text is None if said is None else str(text).endswith(said)
@@ -127,7 +127,7 @@ def test_a_version_goes_with_a_torch_of_its_cuda(
     facts: dict[str, object], torch: str | None, level: int, said: str | None, table: Table
 ) -> None:
     beside = None if torch is None else build(table, torch)
-    objection = Situation(machine(), table).mismatch(package("ext", "1", **facts), beside, (), level)
+    objection = PackageFit(machine(), table).mismatch(package("ext", "1", **facts), beside, (), level)
 
     assert (None if objection is None else objection.text[: len(said or "")]) == said
 
@@ -136,13 +136,13 @@ def test_what_a_package_brings_counts_from_the_level_that_allows_it(table: Table
     own = (PackageDemand("nvidia-cublas-cu12"),)
     loads = package("ext", "1", cuda="12", needs=("libcublas.so.12", "libcufft.so.11"), preloads=True)
     cu130 = build(table, "2.10.0+cu130")
-    here = Situation(machine(), table)
+    here = PackageFit(machine(), table)
 
     assert here.missing(loads, cu130, own, ONE_MAJOR) == loads.needs
     assert here.missing(loads, cu130, own, OWN_WHEELS) == ("libcufft.so.11",)
     assert here.missing(loads._replace(preloads=False), cu130, own, MIXED) == loads.needs
     assert here.missing(loads._replace(preloads=False), None, own, ONE_MAJOR) == ("libcufft.so.11",)
-    assert Situation(machine()._replace(gpus=()), table).missing(loads, None, (), ONE_MAJOR) == ()
+    assert PackageFit(machine()._replace(gpus=()), table).missing(loads, None, (), ONE_MAJOR) == ()
 
 
 HOPPER, TURING = machine("sm_90"), machine("sm_75")
@@ -173,7 +173,7 @@ WIDE = code("sm_75", "sm_80", "sm_90", path="pkg/sub/main.so")
 def test_how_code_supports_a_gpu_is_said_in_one_word(
     where: Machine, libraries: tuple[LibraryCode, ...] | None, word: str, partial: tuple[str, ...], table: Table
 ) -> None:
-    coverage = Situation(where, table).coverage(package("ext", "1", code=libraries), None)
+    coverage = PackageFit(where, table).coverage(package("ext", "1", code=libraries), None)
 
     assert (coverage.word, coverage.partial, coverage.failing) == (word, partial, ())
 
@@ -182,7 +182,7 @@ def test_each_gpu_that_a_main_library_lacks_is_named_with_its_place(table: Table
     two = machine()._replace(gpus=tuple(Gpu(n, "nvidia", None, Arch.parse(f"sm_{n}0")) for n in (8, 9)))
     narrow = package("ext", "1", code=(code("sm_80", path="pkg/sub/one.abi3.so"), code("sm_90", path="two.so")))
 
-    failing = Situation(two, table).coverage(narrow, None).failing
+    failing = PackageFit(two, table).coverage(narrow, None).failing
 
     assert [(each.gpu, each.text) for each in failing] == [
         (8, "holds no code for sm_80: two was built for sm_90"),
@@ -192,13 +192,13 @@ def test_each_gpu_that_a_main_library_lacks_is_named_with_its_place(table: Table
 
 def test_a_library_that_was_not_read_whole_speaks_against_no_gpu(table: Table) -> None:
     part = package("ext", "1", code=(code("sm_90")._replace(whole=False),))
-    here = Situation(machine(), table)
+    here = PackageFit(machine(), table)
 
     assert here.refusal(part) is None
     assert here.coverage(part, None) == packagefit.Coverage("not read")
     assert here.is_unread(part)
     assert not here.is_unread(package("ext", "1"))
-    assert not Situation(machine()._replace(gpus=()), table).is_unread(part)
+    assert not PackageFit(machine()._replace(gpus=()), table).is_unread(part)
 
 
 # The libraries in NVIDIA's wheels for each CUDA, and the wheels whose names are not theirs.

@@ -93,7 +93,7 @@ def test_on_windows_torch_pins_none_of_nvidias_wheels() -> None:
 def test_what_no_version_meets_is_beyond_them(versions: str, specifiers: str, beyond: bool) -> None:
     asked = [PackageDemand("lib", text) for text in specifiers.split(" ")]
 
-    assert demands.is_beyond(versions.split(), asked) is beyond
+    assert demands.no_known_version_meets(versions.split(), asked) is beyond
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_package_requires_what_holds_on_the_machine(line: str, extras: tuple[s
 
 
 def test_beyond_torch_is_all_that_is_asked_where_anything_else_is() -> None:
-    assert demands.beyond_torch(["torch", "TorchVision>=0.20"], lambda: HERE) == ()
-    found = demands.beyond_torch(["torch<2.9", "Flash_Attn[x,a]>=2; python_version > '3'"], lambda: HERE)
+    assert demands.package_demands(["torch", "TorchVision>=0.20"], lambda: HERE) == ()
+    found = demands.package_demands(["torch<2.9", "Flash_Attn[x,a]>=2; python_version > '3'"], lambda: HERE)
     assert found == (PackageDemand("torch", "<2.9"), PackageDemand("flash-attn", ">=2", ("a", "x")))
     assert [each.text for each in found] == ["torch<2.9", "flash-attn[a,x]>=2"]

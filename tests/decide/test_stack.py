@@ -17,7 +17,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts
 from torchpick.model.request import Wish
 from torchpick.model.stack import Stack
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import BuildsByRelease, Table
 
 PLATFORM = "linux-x86_64"
 OWN = {"2.9.0": "12.8", "2.10.0": "12.8", "2.11.0": "13.0"}
@@ -27,7 +27,9 @@ OWN = {"2.9.0": "12.8", "2.10.0": "12.8", "2.11.0": "13.0"}
 def table() -> Table:
     """Three releases of torch, as they were published."""
     whole = Knowledge({}).table([PLATFORM])
-    return whole._replace(builds={PLATFORM: Shelf.of(build for build in whole.of(PLATFORM) if build.torch in OWN)})
+    return whole._replace(
+        builds={PLATFORM: BuildsByRelease.of(build for build in whole.of(PLATFORM) if build.torch in OWN)}
+    )
 
 
 def machine(arch: str = "sm_86", driver: str = "580.95.05", python: str = "3.12", glibc: str = "2.35") -> Machine:

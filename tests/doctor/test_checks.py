@@ -14,7 +14,7 @@ from torchpick.doctor.binaries import GpuSupport, InspectedPackage, InspectedPac
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.loading import Absent
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.environment.distributions import (
     CondaPackage,
@@ -30,7 +30,7 @@ from torchpick.model.package import PackageFacts
 from torchpick.model.request import Request
 from torchpick.model.verdict import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
 from torchpick.session import Session
-from torchpick.wheels.judging import Judge
+from torchpick.wheels.judging import GpuCodeFit
 
 HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
@@ -47,11 +47,11 @@ def distribution(
 
 def subject(
     *names: str, vendor: str = "nvidia", driver: str | None = None, here: Environment = HERE, **more: Any
-) -> Subject:
+) -> EnvironmentUnderTest:
     """With these GPUs, and with what else would be read of the environment."""
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
-    found = Subject(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
+    found = EnvironmentUnderTest(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
     vars(found).update({"torch": None, "shell": Shell(), "inspected": InspectedPackages(), "known": {}, **more})
     return found
 
@@ -575,6 +575,6 @@ def test_a_library_of_torch_is_judged_for_the_gpus_whose_architecture_is_known(t
     library.parent.mkdir(parents=True)
     library.write_bytes(making.library(making.module("sm_90")))
     gpus = (Gpu(0, "nvidia", "new", None), Gpu(1, "nvidia", "old", Arch.parse("sm_75")))
-    found = binaries.partial(TORCH._replace(folder=str(tmp_path)), gpus, Judge(CODE))
+    found = binaries.partial(TORCH._replace(folder=str(tmp_path)), gpus, GpuCodeFit(CODE))
 
     assert [(each.name, each.gpu) for each in found] == [("libtorch_cuda_linalg.so", 1)]

@@ -7,7 +7,7 @@ import pytest
 from tests.doctor.homes import Home, examine, linking
 from tests.wheels import making
 from torchpick.doctor import depends, gpucode, presence
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.process
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 
 
-def read(home: Home, machine: Machine = MACHINE, **known: PackageFacts) -> Subject:
+def read(home: Home, machine: Machine = MACHINE, **known: PackageFacts) -> EnvironmentUnderTest:
     here = distributions.read(home.python, {})
-    subject = Subject(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
+    subject = EnvironmentUnderTest(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
     subject.known = known
     return subject
 

@@ -17,7 +17,7 @@ from tests.wheels import making
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
-from torchpick.environment.interpreter import Place
+from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
@@ -157,14 +157,14 @@ def test_the_environment_of_a_tool_is_not_the_one_that_is_meant(
 
     found = examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))
 
-    assert found == Place(str(program), f"Python on PATH (torchpick itself runs in a {tool} environment)")
+    assert found == EnvironmentChoice(str(program), f"Python on PATH (torchpick itself runs in a {tool} environment)")
     program.rename(program.with_name("python"))
     found = examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))
     assert found.python == str(program.with_name("python"))
     with pytest.raises(UsageError, match=f"torchpick runs in a {tool} environment, and no Python is on PATH"):
         examination.target(None, {"PATH": "/nowhere"}, str(tmp_path))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert examination.target(None, {"PATH": "/nowhere"}, str(tmp_path)) == Place(
+    assert examination.target(None, {"PATH": "/nowhere"}, str(tmp_path)) == EnvironmentChoice(
         sys.executable, "the Python that runs torchpick"
     )
 

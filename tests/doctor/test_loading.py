@@ -12,7 +12,7 @@ from tests.wheels import making
 from torchpick.doctor import binaries, gpucode, loading
 from torchpick.doctor.binaries import InspectedPackage, InspectedPackages
 from torchpick.doctor.loading import Absent
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.environment.shellvariables import Shell
 from torchpick.model.finding import Finding
@@ -25,10 +25,10 @@ pytestmark = pytest.mark.process
 NOWHERE = "libcudart.so.99"
 
 
-def subject(home: Home, *packages: str, shell: Shell | None = None) -> Subject:
+def subject(home: Home, *packages: str, shell: Shell | None = None) -> EnvironmentUnderTest:
     here = distributions.read(home.python, {})
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
-    found = Subject(Session(Request(), {}), here, machine, torch_alone=False)
+    found = EnvironmentUnderTest(Session(Request(), {}), here, machine, torch_alone=False)
     inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
     vars(found).update(shell=shell or Shell(), inspected=InspectedPackages(inspected))
     return found

@@ -11,7 +11,7 @@ from tests.doctor.homes import Home, codes, examine, linking
 from tests.doctor.test_findings import jax, two_onnxruntimes
 from torchpick.doctor import loading, presence
 from torchpick.doctor.loading import LoaderFolders
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Python
@@ -111,7 +111,9 @@ def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=(gpu,))
 
     def absent() -> list[tuple[str, str]]:
-        subject = Subject(Session(Request(), {}), distributions.read(home.python, {}), machine, torch_alone=False)
+        subject = EnvironmentUnderTest(
+            Session(Request(), {}), distributions.read(home.python, {}), machine, torch_alone=False
+        )
         return [(one.library, one.wanted_by) for one in loading.absent_libraries(subject)]
 
     assert absent() == [("libcublas.so.12", "ctranslate2 4.8.5")]

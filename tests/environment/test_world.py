@@ -147,7 +147,7 @@ def test_two_paths_are_the_same_where_they_lead_to_one_file(tmp_path: Path) -> N
 
 
 def test_upwards_ends_at_the_root() -> None:
-    assert list(world.upwards("/a/b")) == ["/a/b", "/a", "/"]
+    assert list(world.parents("/a/b")) == ["/a/b", "/a", "/"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")

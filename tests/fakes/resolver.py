@@ -23,7 +23,7 @@ from packaging.version import Version
 
 from torchpick.environment import toml
 from torchpick.installers import store
-from torchpick.installers.run import Command, Heard
+from torchpick.installers.run import Command, CompletedInstaller
 
 HOST = "https://download.pytorch.org/whl"
 INDEX = "https://user.example/simple"
@@ -67,19 +67,19 @@ class Resolver:
         """`places` are where a project comes from instead of where it should."""
         self._packages, self._places = packages, places
 
-    def __call__(self, command: Command, environ: Mapping[str, str]) -> Heard:
+    def __call__(self, command: Command, environ: Mapping[str, str]) -> CompletedInstaller:
         store.keep(command.files)
         words = _words(command)
         bound = command.environ(environ).get("UV_CONSTRAINT" if "compile" in command.argv else "PIP_CONSTRAINT", "")
         words.limits.extend(line for file in bound.split() for line in _lines(file))
         found = self._resolved(words)
         if found is None:
-            return Heard(1, "", self._trouble(words))
+            return CompletedInstaller(1, "", self._trouble(words))
         report = words.options.get("--report")
         if report is not None:
             Path(report).write_text(json.dumps({"install": [self._item(each) for each in found]}), "utf-8")
-            return Heard(0, "", "")
-        return Heard(0, _lock(found) if words.options.get("--format") else self._pins(found), "")
+            return CompletedInstaller(0, "", "")
+        return CompletedInstaller(0, _lock(found) if words.options.get("--format") else self._pins(found), "")
 
     def _resolved(self, words: _Words) -> list[Candidate] | None:
         """The newest of everything that suits; None where nothing does."""

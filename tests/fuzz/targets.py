@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.wheels import making
 from torchpick.doctor import mentions
 from torchpick.environment import marks, projectfile, requirementfiles, requirements, toolsettings
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, sdists, wheelnames
@@ -133,7 +133,7 @@ def requirement(data: bytes) -> None:
 def requirements_file(data: bytes) -> None:
     requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"})
     nested = iter([data] * 3)  # a file may name itself, and two hundred files are read
-    asked = requirements.read(Given((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b""))
+    asked = requirements.read(RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b""))
     own_settings.index_notes(OwnSettings(), ("pip",), {path: lines for (path, _), lines in asked.sources.items()})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.installers.jobs import PICK, TARGET, job
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.index import listing, pages
 from torchpick.index.listing import Link
@@ -47,7 +47,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return listing.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url) if version else ()
 
     monkeypatch.setattr(pages, "fetch", fetch)
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     return asked
 
 
@@ -63,15 +63,15 @@ def there(**installed: str) -> Job:
     ("asked", "names", "pages_of"),
     [
         (job(), ["torch", "triton"], ["torch", "triton"]),
-        (job(Given(("mylib",)), needs=TORCH), ["torch", "triton"], ["torch", "triton"]),
-        (job(Given(("torchvision",))), ["torchvision"], ["torchvision"]),
-        (job(Given(("mylib",))), [], []),
+        (job(RequirementArgs(("mylib",)), needs=TORCH), ["torch", "triton"], ["torch", "triton"]),
+        (job(RequirementArgs(("torchvision",))), ["torchvision"], ["torchvision"]),
+        (job(RequirementArgs(("mylib",))), [], []),
         (job(no_deps=True), ["torch"], ["torch"]),
         # What was judged and is the family's own; of a page that does not answer the installer tells.
         (job(pins=PINS), ["torch", "triton", "torchao"], ["torch", "triton", "torchao", "torchcodec"]),
         (job(pins={"torch-tensorrt": "2.14.1"}), ["torch", "triton"], ["torch", "triton", "torch-tensorrt"]),
         (
-            job(Given(("torch", "torchao @ https://own.example/torchao-0.17.0-py3-none-any.whl")), pins=PINS),
+            job(RequirementArgs(("torch", "torchao @ https://own.example/torchao-0.17.0-py3-none-any.whl")), pins=PINS),
             ["torch", "triton"],
             ["torch", "triton", "torchcodec"],
         ),
@@ -102,7 +102,7 @@ def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypa
         return listing.parse(f'<a href="{file} #x">x</a>{good}'.encode(), url, refused=refused)
 
     monkeypatch.setattr(pages, "fetch", fetch)
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
 
     made = addressed(job(no_deps=True))
 
@@ -116,7 +116,7 @@ def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypa
     with pytest.raises(
         InstallerError, match=r"no file of it is listed there; the address of `torchvision.* #x` is not"
     ):
-        addressed(job(Given(("torchvision",))))
+        addressed(job(RequirementArgs(("torchvision",))))
 
 
 def test_a_file_that_is_named_already_keeps_its_address(read: list[str]) -> None:
@@ -125,21 +125,21 @@ def test_a_file_that_is_named_already_keeps_its_address(read: list[str]) -> None
 
 
 def test_without_a_look_it_is_said_where_the_hashes_are_read(read: list[str]) -> None:
-    made = addressed(job(Given(("torch", "torchvision")), pins=PINS), look=False)
+    made = addressed(job(RequirementArgs(("torch", "torchvision")), pins=PINS), look=False)
 
     file = "torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
     assert made.files == {"torch": f"{HOST}/{file}"}
     (note,) = made.notes
     text = "the sha256 of torch and torchvision is read on {0}/torch/ and {0}/torchvision/ when it is installed"
     assert (note.code, note.text) == ("HASH_OF_PAGE", text.format(HOST))
-    assert addressed(job(Given(("mylib",))), look=False).notes == ()
+    assert addressed(job(RequirementArgs(("mylib",))), look=False).notes == ()
     assert addressed(there(torch="2.14.1+cu126"), look=False).files == {}
     assert read == []
 
 
 def test_a_hash_that_is_known_needs_no_look(read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     file = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {file: "5" * 64})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {file: "5" * 64})
 
     made = addressed(job(), look=False)
 
@@ -198,7 +198,7 @@ def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(pages, "content", lambda *_: f"Requires-Dist: {triton}==3.8.0; x\n".encode())
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
 
     assert sorted(addressed(job(pick=pick)).files) == ["torch", triton]
     assert asked == ["torch", triton]

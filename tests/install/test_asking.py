@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.installers.jobs import TARGET
-from torchpick.decide.answer import StayingTorch
+from torchpick.decide.answer import InstalledTorch
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.targets import Target
 from torchpick.errors import RequirementError
 from torchpick.install import asking
@@ -30,10 +30,10 @@ KNOWN = {
 }
 
 
-def asked(*words: str, there: str | None = None, given: Given | None = None, **order: Any) -> TargetQuestion:
+def asked(*words: str, there: str | None = None, given: RequirementArgs | None = None, **order: Any) -> TargetQuestion:
     """The question of these words in an environment with this torch."""
     target = TARGET._replace(installed={} if there is None else {"torch": there})
-    found = requirements.read(given or Given(words), {})
+    found = requirements.read(given or RequirementArgs(words), {})
     return TargetQuestion(Session(PASCAL, {}), Order(found.given, **order), found, target)
 
 
@@ -72,8 +72,8 @@ def test_files_and_groups_that_the_installer_reads_are_no_releases(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text('[dependency-groups]\ndev = ["torch"]\n', "utf-8")
 
-    assert not asked(given=Given(("torch",), ("pyproject.toml",))).is_of_family
-    assert not asked(given=Given(("torch",), groups=("dev",))).is_of_family
+    assert not asked(given=RequirementArgs(("torch",), ("pyproject.toml",))).is_of_family
+    assert not asked(given=RequirementArgs(("torch",), groups=("dev",))).is_of_family
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_torch_without_a_label_may_be_the_default_indexs_own(
         assert found is None
         return
     cuda = None if "+" in there else "12.8"
-    assert found == StayingTorch(there, cuda, tuple(wish._replace(backends=each) for each in wishes))
+    assert found == InstalledTorch(there, cuda, tuple(wish._replace(backends=each) for each in wishes))
 
 
 def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_path: Path) -> None:
@@ -137,15 +137,15 @@ def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_p
     hashed = f"--hash=sha256:{hashlib.sha256().hexdigest()}\n"
     locked.write_text(f"torch==2.9.1 {hashed}", "utf-8")
     with pytest.raises(RequirementError, match=r"locked\.txt line 1 pins the bytes of another torch by their hash"):
-        _ = asked(given=Given(files=(str(locked),))).question
+        _ = asked(given=RequirementArgs(files=(str(locked),))).question
     locked.write_text(f"torch==2.9.1+cu126 {hashed}numpy==2.0 {hashed}", "utf-8")
-    _ = asked(given=Given(("torch",), (str(locked),))).question
+    _ = asked(given=RequirementArgs(("torch",), (str(locked),))).question
 
 
 def test_what_binds_is_what_is_asked_for_and_what_limits_it(tmp_path: Path) -> None:
     limits = tmp_path / "limits.txt"
     limits.write_text("torch<2.10\nnumpy<2; python_version < '3'\nscipy<2; python_version >= '3'\n", "utf-8")
-    question = asked(given=Given(("known[gpu]>=1", "torch>=2"), constraints=(str(limits),)))
+    question = asked(given=RequirementArgs(("known[gpu]>=1", "torch>=2"), constraints=(str(limits),)))
     made = question.question
 
     assert [(each.name, each.specifier, each.extras) for each in made.wanted] == [
@@ -156,7 +156,7 @@ def test_what_binds_is_what_is_asked_for_and_what_limits_it(tmp_path: Path) -> N
 
 def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_machine_that_is_described() -> None:
     here = Request(gpus=("sm_61",), driver="580.95.05", python=sys.executable)
-    order = Order(Given(("torch",)), only_planned=True)
+    order = Order(RequirementArgs(("torch",)), only_planned=True)
 
     mine = asking.planned(Session(here, {}), order)
     assert mine.elsewhere is None

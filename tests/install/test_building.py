@@ -7,7 +7,7 @@ import pytest
 from tests.installers.jobs import TARGET
 from torchpick.decide.answer import Answer
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError
 from torchpick.install import building
 from torchpick.install.asking import Order, TargetQuestion
@@ -30,7 +30,7 @@ HINT = f"`torchpick install torch==2.9.1+cu126`, then `{ARCHES} torchpick instal
 def checked(
     *words: str, there: dict[str, str] = TORCH, request: Request = PAIR, flag: str = "", plan: bool = False
 ) -> tuple[Note, ...]:
-    found = requirements.read(Given(words), {})
+    found = requirements.read(RequirementArgs(words), {})
     order = Order(found.given, passed_on=(flag,) if flag else (), only_planned=plan)
     asking = TargetQuestion(Session(request, {}), order, found, TARGET._replace(installed=there))
     catalog = Catalog(KnownPackages({}, "linux-x86_64"))

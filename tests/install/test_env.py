@@ -11,14 +11,14 @@ import pytest
 from torchpick.cli import main
 from torchpick.install import env
 from torchpick.machine import computer
-from torchpick.machine.given import GivenFacts
+from torchpick.machine.given import MachineOverrides
 from torchpick.model.machine import Machine, Note
 
 
 def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     really_detect = computer.detect
 
-    def detect(facts: GivenFacts, **how: Any) -> Machine:  # whatever the real one takes
+    def detect(facts: MachineOverrides, **how: Any) -> Machine:  # whatever the real one takes
         return really_detect(facts._replace(gpus=()), **how)
 
     monkeypatch.setattr(computer, "detect", detect)

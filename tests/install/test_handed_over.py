@@ -9,7 +9,7 @@ import pytest
 from tests.installers.jobs import TARGET
 from torchpick.decide.answer import Answer
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.install import handover
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import Learnt
@@ -36,7 +36,7 @@ def handed(
     installer: str = "pip",
     **order: Any,
 ) -> Job:
-    found = requirements.read(Given(words), {})
+    found = requirements.read(RequirementArgs(words), {})
     target = TARGET._replace(installed=there)
     asking = TargetQuestion(
         Session(request, {"UV": "/tools/uv"}), Order(found.given, installer, **order), found, target

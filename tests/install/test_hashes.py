@@ -42,7 +42,7 @@ OF_VENDOR = PICK._replace(
 
 def hashes(monkeypatch: pytest.MonkeyPatch, pick: Pick = PICK, *, seen: str | None = None) -> Hashes:
     known = {} if seen is None else {FILE: seen}
-    monkeypatch.setattr(Knowledge, "witnessed", lambda _, backend: known if backend == "cu126" else {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda _, backend: known if backend == "cu126" else {})
     return Hashes(pick, Knowledge({}))
 
 
@@ -184,7 +184,7 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
         return page_of_one(session, url)
 
     monkeypatch.setattr(pages, "fetch", fetch)
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path)}
     session = Session(A100, environ)
 
@@ -219,7 +219,7 @@ def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: 
 def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
     first = files.listed(session, session.pick()).files
@@ -242,7 +242,7 @@ def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
 def test_a_record_with_what_no_page_can_have_said_is_not_believed(
     column: int, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
     first = files.listed(session, session.pick()).files
@@ -274,7 +274,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
 
     monkeypatch.setattr("time.time", lambda: now[0])
     monkeypatch.setattr(pages, "fetch", fetch)
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     pins = set(family(Session(A100, {})))
     named, reads = (pins, len(pins)) if is_there else (set(), 1)  # the first that fails speaks for its host
 
@@ -299,7 +299,7 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
         return page_of_one(session, url, link)
 
     monkeypatch.setattr(pages, "fetch", fetch)
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     request = A100._replace(requirements=("torch==2.9.1+cu126",), driver="580.95.05", index_base=base)
     session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
 
@@ -320,7 +320,7 @@ def test_without_a_network_only_a_hash_that_is_known_names_a_file(
 ) -> None:
     session = Session(A100._replace(offline=True), {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     file = f"torch-{session.pick().version}-cp312-cp312-manylinux_2_28_x86_64.whl"
-    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {file: A} if seen else {})
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {file: A} if seen else {})
 
     found = files.listed(session, session.pick())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import UsageError
 from torchpick.install import policies
 from torchpick.install.policies import Policies
@@ -31,7 +31,7 @@ def read(
     Path("requirements.txt").write_text(lines, "utf-8")
     environ = {"XDG_CONFIG_DIRS": "/nonexistent", **(environ or {})}
     own = own_settings.read(environ, "/nonexistent/env")
-    asked = requirements.read(Given(files=("requirements.txt",)), environ)
+    asked = requirements.read(RequirementArgs(files=("requirements.txt",)), environ)
     return policies.read(own, installer, asked, words)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.installers.jobs import PICK, TARGET, job
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError
 from torchpick.install import handover
 from torchpick.install.asking import Order, TargetQuestion
@@ -48,7 +48,7 @@ def test_each_comes_from_its_place_or_is_refused(
 ) -> None:
     item = Item(name, "1.0", url)
     monkeypatch.setattr(reporting, "of", lambda *_: (item,))
-    asked = requirements.read(Given(words), {})
+    asked = requirements.read(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
     request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
     question = TargetQuestion(Session(request, {}), Order(asked.given, "pip"), asked, target)
@@ -65,7 +65,7 @@ def test_each_comes_from_its_place_or_is_refused(
 def test_what_the_default_index_supplies_has_no_host_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     item = Item("torch", "2.15.0", f"{OWN}/torch-2.15.0-py3-none-any.whl")
     monkeypatch.setattr(reporting, "of", lambda *_: (item,))
-    asked = requirements.read(Given(("torch",)), {})
+    asked = requirements.read(RequirementArgs(("torch",)), {})
     request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
     session = Session(request, {})
     question = TargetQuestion(session, Order(asked.given, "pip"), asked, TARGET._replace(installed={"pip": "26.3"}))

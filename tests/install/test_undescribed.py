@@ -11,12 +11,12 @@ from tests.fakes.resolver import Resolver
 from tests.fakes.wheelindex import Release, Source, WheelIndex
 from tests.installers.jobs import TARGET
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import ResolverError
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.learn import learn
 from torchpick.installers import run
-from torchpick.installers.run import Command, Heard
+from torchpick.installers.run import Command, CompletedInstaller
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -32,7 +32,7 @@ def question(folder: Path, *words: str, **order: Any) -> TargetQuestion:
     index = WheelIndex({"secret": {"1.0": Release(source=Source.SILENT, tags=())}})
     request = Request(gpus=("sm_86",), driver="535.183.01", platform="linux-x86_64", python="3.12", glibc="2.35")
     environ = {"TORCHPICK_CACHE_DIR": str(folder / "cache"), "PIP_INDEX_URL": index.write(folder / "index")}
-    found = requirements.read(Given(words), {})
+    found = requirements.read(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
     return TargetQuestion(Session(request, environ), Order(found.given, "pip", **order), found, target)
 
@@ -43,7 +43,7 @@ def test_an_installation_takes_the_torch_that_the_resolver_finds(
     asked: list[Command] = []
     resolver = Resolver(BUILT)
 
-    def capture(command: Command, *more: Any) -> Heard:
+    def capture(command: Command, *more: Any) -> CompletedInstaller:
         asked.append(command)
         return resolver(command, *more)
 

@@ -10,8 +10,8 @@ from torchpick.install import unread
 from torchpick.model.address import Address
 from torchpick.model.arch import Arch
 from torchpick.model.package import WheelRule
-from torchpick.wheels.librarycode import Held, Library
-from torchpick.wheels.packaged import Around, Row, SurveyWheel
+from torchpick.wheels.librarycode import CodeContents, Library
+from torchpick.wheels.packaged import PackageContext, Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
 
 
@@ -54,7 +54,7 @@ LINK = Link(
     SHA,
 )
 WHEEL = SurveyWheel(LINK, ("cp312",), ("linux-x86_64",))
-HOPPER = Library("swift/_C.so", 9, Held((Arch.parse("sm_90"),)))
+HOPPER = Library("swift/_C.so", 9, CodeContents((Arch.parse("sm_90"),)))
 
 
 def reading(*libraries: Library, unread: int = 0, whole: bool = True, needed: tuple[str, ...] = ()) -> Reading:
@@ -67,7 +67,7 @@ def reading(*libraries: Library, unread: int = 0, whole: bool = True, needed: tu
 
 
 def row_of(rule: WheelRule | None, found: Reading) -> Row | None:
-    return unread.of_reading(WHEEL, rule, found, Around({}))
+    return unread.of_reading(WHEEL, rule, found, PackageContext({}))
 
 
 def test_a_reading_is_a_version_with_what_it_links_and_its_code() -> None:

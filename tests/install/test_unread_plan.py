@@ -18,7 +18,7 @@ from tests.installers.jobs import TARGET
 from tests.wheels import making
 from torchpick.cli import main
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError
 from torchpick.install import learn, planning, unread
 from torchpick.install.asking import Order, TargetQuestion
@@ -407,7 +407,9 @@ def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: Ow
     damaged.write_text("no certificate", "utf-8")
 
     with pytest.raises(TorchpickError, match=r"damaged\.pem"):
-        planning.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), Order(Given(("swift-ops",))))
+        planning.plan(
+            Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), Order(RequirementArgs(("swift-ops",)))
+        )
 
 
 def test_the_libraries_of_an_unknown_project_support_a_gpu_together(
@@ -436,7 +438,7 @@ def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_ov
     )
     request = Request(gpus=("a100",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
     environ = {"PIP_INDEX_URL": f"{own.server.url}/simple/", "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
-    session, asked = Session(request, environ), requirements.read(Given(("swift-train",)), {})
+    session, asked = Session(request, environ), requirements.read(RequirementArgs(("swift-train",)), {})
     target = TARGET._replace(installed={"pip": "26.3"}, full_version=full)
     # For a machine elsewhere pip is not asked, so that the index is.
     question = TargetQuestion(session, Order(asked.given, "pip"), asked, target, session.machine)

@@ -4,7 +4,7 @@ import pytest
 
 from torchpick import api
 from torchpick.environment import requirements, targets
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.targets import Target
 from torchpick.install import verification
 from torchpick.install.asking import Order, TargetQuestion
@@ -106,7 +106,7 @@ def test_what_of_torch_is_not_there_is_said(
     monkeypatch.setattr(targets, "installed_in", lambda _: {} if there is None else {"torch": there})
 
     def lacking(text: str, *needs: str) -> str | None:
-        asked = requirements.read(Given((text,)), {})
+        asked = requirements.read(RequirementArgs((text,)), {})
         job = Job(asked=asked, pick=PICK, target=TARGET, place="/store", passed_on=words, needs=frozenset(needs))
         request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
         return verification.lacking(TargetQuestion(Session(request, {}), Order(asked.given), asked, TARGET), job)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torchpick
 from torchpick.environment import requirements
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.targets import Target
 from torchpick.installers.job import Job
 
@@ -14,6 +14,6 @@ TARGET = Target("/env/bin/python", "3.12", "/env", ("/env/lib/python3.12/site-pa
 PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
 
-def job(given: Given | None = None, **more: Any) -> Job:
-    asked = requirements.read(given or Given(("torch",)), {})
+def job(given: RequirementArgs | None = None, **more: Any) -> Job:
+    asked = requirements.read(given or RequirementArgs(("torch",)), {})
     return Job(asked=asked, pick=PICK, target=TARGET, place="/store")._replace(**more)

@@ -11,7 +11,7 @@ import pytest
 from torchpick.errors import InstallerError
 from torchpick.installers import reporting
 from torchpick.installers.reporting import Item, ReportedFile
-from torchpick.installers.run import Heard
+from torchpick.installers.run import CompletedInstaller
 from torchpick.model.address import Address
 
 SHA = "5" * 64
@@ -174,14 +174,14 @@ def test_a_lock_that_is_none_is_called_that(lock: str) -> None:
 @pytest.mark.parametrize(
     ("installer", "heard", "words"),
     [
-        ("uv", Heard(2, "not this", "because of that"), "because of that"),
-        ("pip", Heard(1, "a conflict", "ERROR: of this"), "a conflict\nERROR: of this"),
-        ("uv", Heard(-9, "not this", " \n"), "it exited with status -9"),
-        ("uv", Heard(2, "", "\n\n".join(map(str, range(20)))), "\n".join(map(str, range(4, 20)))),
-        ("uv", Heard(2, "", "see https://me:secret@h.example/"), "see https://me:****@h.example/"),
+        ("uv", CompletedInstaller(2, "not this", "because of that"), "because of that"),
+        ("pip", CompletedInstaller(1, "a conflict", "ERROR: of this"), "a conflict\nERROR: of this"),
+        ("uv", CompletedInstaller(-9, "not this", " \n"), "it exited with status -9"),
+        ("uv", CompletedInstaller(2, "", "\n\n".join(map(str, range(20)))), "\n".join(map(str, range(4, 20)))),
+        ("uv", CompletedInstaller(2, "", "see https://me:secret@h.example/"), "see https://me:****@h.example/"),
     ],
 )
-def test_a_refusal_is_the_end_of_what_the_installer_said(installer: str, heard: Heard, words: str) -> None:
+def test_a_refusal_is_the_end_of_what_the_installer_said(installer: str, heard: CompletedInstaller, words: str) -> None:
     error = reporting.refused(installer, heard)
 
     assert error.message == f"{installer} could not resolve the requirements:\n{words}"

@@ -12,7 +12,7 @@ import pytest
 
 from torchpick.errors import InstallerError
 from torchpick.installers import reporting, run, store
-from torchpick.installers.run import Command, Ended, Heard
+from torchpick.installers.run import Command, CompletedInstaller, Ended
 from torchpick.model.machine import Note
 
 pytestmark = pytest.mark.process
@@ -45,7 +45,7 @@ def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pyte
 
     found = run.capture(stand_in(tmp_path, script), ENVIRON)
 
-    assert found == Heard(3, "torch==2.9.1\nby us gone\n", "\ufffd words")
+    assert found == CompletedInstaller(3, "torch==2.9.1\nby us gone\n", "\ufffd words")
     assert capfd.readouterr() == ("", "")
 
 

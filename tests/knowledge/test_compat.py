@@ -188,7 +188,7 @@ def test_a_hash_of_a_file_that_is_not_one_is_told_by_its_file(digest: str, tmp_p
     (tmp_path / "files.json").write_text(json.dumps({"schema": 1, "files": {"": {"a.whl": digest}}}), "utf-8")
 
     with pytest.raises(CompatError, match=r"files\.json: files: has a sha256 that is not one"):
-        compat.Knowledge({"TORCHPICK_COMPAT_DIR": str(tmp_path)}).witnessed("cu126")
+        compat.Knowledge({"TORCHPICK_COMPAT_DIR": str(tmp_path)}).hashes_in_public_locks("cu126")
 
 
 @pytest.mark.parametrize("text", ['{"schema": 1', '{"schema": 9}', "[]", '{"schema": 1, "platform": "x"}', ""])

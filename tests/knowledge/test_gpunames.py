@@ -16,7 +16,7 @@ from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, look_up
 from torchpick.knowledge.othernames import OtherNames
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
-from torchpick.model.machine import GivenGpu, Named
+from torchpick.model.machine import GpuProduct, Named
 
 COMPAT = Path(__file__).parents[2] / "compat"
 NAMES = Names.from_json(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
@@ -200,7 +200,7 @@ def test_case_and_spacing_never_change_the_answer(data: st.DataObject, product: 
 def test_no_text_breaks_it(text: str) -> None:
     found = look_up(text, NAMES)
 
-    assert isinstance(found, (GivenGpu, Candidates))
+    assert isinstance(found, (GpuProduct, Candidates))
 
 
 @given(st.sampled_from(NAMES.capabilities))

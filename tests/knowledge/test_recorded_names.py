@@ -14,7 +14,7 @@ from torchpick.knowledge.othernames import belongs
 from torchpick.knowledge.othernames import look_up as look_up_other
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
-from torchpick.model.machine import GivenGpu
+from torchpick.model.machine import GpuProduct
 
 ROOT = Path(__file__).parents[2]
 INDEX = Fields(loads((ROOT / "compat" / "index" / "gpus.json").read_bytes()))
@@ -70,13 +70,13 @@ def test_every_name_of_the_other_vendors_is_placed() -> None:
     for row in facts["names"]:
         for spelling in row["spellings"]:
             found = look_up_other(spelling, OTHERS)
-            assert isinstance(found, GivenGpu), spelling
+            assert isinstance(found, GpuProduct), spelling
             assert str(found.arch) == row["gfx"][0], spelling
             assert [str(other.arch) for other in found.others] == row["gfx"][1:], spelling
     supported = {row["generation"]: row["xpu"] for row in facts["intel"]["generations"]}
     for row in facts["intel"]["names"]:
         found = look_up_other(row["name"], OTHERS)
-        assert isinstance(found, GivenGpu), row["name"]
+        assert isinstance(found, GpuProduct), row["name"]
         assert found.vendor == "intel", row["name"]
         assert found.supported is supported[row["generation"]].startswith(("validated", "not validated", "same series"))
 

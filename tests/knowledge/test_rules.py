@@ -256,8 +256,8 @@ def test_the_hashes_that_locks_agree_on_are_those_of_a_backend_and_of_all() -> N
     files, knowledge = file("files")["files"], Knowledge(os.environ)
     backend = next(name for name in files if name)
 
-    assert knowledge.witnessed(backend) == {**files.get("", {}), **files[backend]}
-    assert knowledge.witnessed("none") == files.get("", {})
+    assert knowledge.hashes_in_public_locks(backend) == {**files.get("", {}), **files[backend]}
+    assert knowledge.hashes_in_public_locks("none") == files.get("", {})
 
 
 def test_the_companions_of_a_build_are_its_own_and_the_newest_others_that_fit_it() -> None:

@@ -8,7 +8,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
-from torchpick.model.table import Branch, DriverTable, Floor, LibraryFloors, Shelf, Table
+from torchpick.model.table import Branch, BuildsByRelease, DriverTable, Floor, LibraryFloors, Table
 
 CAPABILITIES = (37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
 CUDAS = ("10.2", "11.8", "12.6", "12.8", "13.0", "13.2")
@@ -102,7 +102,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 def table(drawn: list[Build]) -> Table:
-    return Table({"linux-x86_64": Shelf.of(drawn)}, DRIVERS, FLOORS)
+    return Table({"linux-x86_64": BuildsByRelease.of(drawn)}, DRIVERS, FLOORS)
 
 
 def gpu(index: int, arch: Arch) -> Gpu:

@@ -16,7 +16,7 @@ from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import numbers
 
@@ -142,13 +142,13 @@ def test_a_change_names_the_only_kind_of_objection_of_its_build(machine: Machine
 
 def test_ten_times_the_builds_cost_ten_times_the_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
     judgements = []
-    original = resolve.BuildJudge.verdict
+    original = resolve.BuildFit.verdict
 
-    def counting(self: resolve.BuildJudge, build: Build) -> Verdict:
+    def counting(self: resolve.BuildFit, build: Build) -> Verdict:
         judgements.append(build)
         return original(self, build)
 
-    monkeypatch.setattr(resolve.BuildJudge, "verdict", counting)
+    monkeypatch.setattr(resolve.BuildFit, "verdict", counting)
     counted = {}
     for size in (10, 100):
         judgements.clear()
@@ -234,6 +234,6 @@ def test_loading_what_was_dumped_is_the_identity(machine: Machine) -> None:
 
 
 def test_shelves_keep_what_they_are_given() -> None:
-    shelf = Shelf.of([_numbered(1), _numbered(2)])
+    shelf = BuildsByRelease.of([_numbered(1), _numbered(2)])
 
     assert [build.torch for build in shelf] == ["2.1.0", "2.2.0"]

@@ -14,7 +14,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer as computers
 from torchpick.machine import computer as this
 from torchpick.machine import kernel
-from torchpick.machine.given import GivenFacts
+from torchpick.machine.given import MachineOverrides
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 
@@ -23,7 +23,7 @@ ELSEWHERE = "windows-x86_64" if sys.platform != "win32" else "linux-x86_64"
 
 
 def detect(*, world: World | None = None, knowledge: Knowledge | None = None, **facts: Any) -> Machine:
-    return this.detect(GivenFacts(**facts), knowledge=knowledge or Knowledge({}), world=world)
+    return this.detect(MachineOverrides(**facts), knowledge=knowledge or Knowledge({}), world=world)
 
 
 def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given as facts_of
-from torchpick.machine.given import GivenFacts
+from torchpick.machine.given import MachineOverrides
 from torchpick.model.machine import TIMEOUT_S, Driver
 from torchpick.model.pythons import version_of
 from torchpick.model.request import Request
 
 
-def told(request: Request, environ: Mapping[str, str]) -> GivenFacts:
+def told(request: Request, environ: Mapping[str, str]) -> MachineOverrides:
     return facts_of.read(request, Knowledge(environ))
 
 
@@ -212,7 +212,7 @@ def test_a_macos_that_is_none_is_refused(platform: str | None, macos: str) -> No
 
 
 def test_the_timeout_without_the_variable_is_the_detectors_own() -> None:
-    assert told(Request(), {}).timeout == GivenFacts().timeout == TIMEOUT_S
+    assert told(Request(), {}).timeout == MachineOverrides().timeout == TIMEOUT_S
 
 
 @given(

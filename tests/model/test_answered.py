@@ -130,7 +130,7 @@ def drivers() -> dict[str, object]:
                 "needs": carried, "refuses": refused,
             }  # fmt: skip
     for version in ("535", "536", "535.1", "2", "615"):
-        now[f"{version} is bare"] = table.is_bare(version)
+        now[f"{version} is bare"] = table.is_branch_number(version)
         now[f"{version} is assumed"] = plain(table.assumed(version, "windows"))
         now[f"{version} is at least"] = {
             floor: [table.at_least(version, floor, os) for os in ("linux", "windows")] for floor in ("525.60.13",

@@ -11,7 +11,7 @@ from torchpick.knowledge.gpuindex import Names
 from torchpick.knowledge.gpunames import look_up
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Arch
-from torchpick.model.machine import GivenGpu
+from torchpick.model.machine import GpuProduct
 from torchpick.model.table import Kind
 
 RULES = compat.Knowledge(os.environ).rules
@@ -26,7 +26,7 @@ def names() -> Names:
 def test_every_example_has_the_capability_it_stands_for(kind: Kind, names: Names) -> None:
     for example in kind.examples:
         meant = look_up(example, names)
-        assert isinstance(meant, GivenGpu)
+        assert isinstance(meant, GpuProduct)
         assert meant.arch == kind.arch, example
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import torchpick
 from torchpick.doctor import examination
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.model.fields import html
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python
@@ -100,7 +100,7 @@ def test_a_machine_shows_its_facts() -> None:
     ("imported", "codes"), [("2.15.0+cu132", ["RESTART_KERNEL"]), ("2.14.1+cu126", []), (None, [])]
 )
 def test_a_kernel_with_another_torch_is_to_be_restarted(imported: str | None, codes: list[str]) -> None:
-    subject = cast("Subject", SimpleNamespace(torch=SimpleNamespace(version="2.14.1+cu126")))
+    subject = cast("EnvironmentUnderTest", SimpleNamespace(torch=SimpleNamespace(version="2.14.1+cu126")))
 
     found = examination.of_process(subject, imported)
 
@@ -113,7 +113,7 @@ def test_check_asks_the_process_for_its_torch_and_imports_none(monkeypatch: pyte
     asked: list[str | None] = []
     stale = Finding(Ailment.RESTART_KERNEL, "another torch")
 
-    def of_process(_: Subject, imported: str | None) -> tuple[Finding, ...]:
+    def of_process(_: EnvironmentUnderTest, imported: str | None) -> tuple[Finding, ...]:
         asked.append(imported)
         return (stale,)
 

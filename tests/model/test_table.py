@@ -38,7 +38,7 @@ DRIVERS = compat.Knowledge({}).rules.drivers
     ],
 )
 def test_which_driver_carries_which_cuda(version: str, cuda: str, os: str, expected: bool) -> None:
-    assert DRIVERS.carries(Driver(version), cuda, os) is expected
+    assert DRIVERS.supports_cuda(Driver(version), cuda, os) is expected
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_which_driver_carries_which_cuda(version: str, cuda: str, os: str, expec
     ],
 )
 def test_a_cuda_version_alone_carries_its_major_and_all_before(spoken: str, cuda: str, expected: bool) -> None:
-    assert DRIVERS.carries(Driver(None, spoken), cuda, "linux") is expected
+    assert DRIVERS.supports_cuda(Driver(None, spoken), cuda, "linux") is expected
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from torchpick.errors import silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer, kernel, probe
 from torchpick.machine.driver_reading import DriverReading
-from torchpick.machine.given import GivenFacts
+from torchpick.machine.given import MachineOverrides
 
 FACTS = kernel.read(World.here())
 pytestmark = [
@@ -44,7 +44,7 @@ def test_every_source_tells_the_same_of_every_gpu() -> None:
 
 def test_detection_finds_what_nvidia_smi_lists() -> None:
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True, timeout=60).stdout
-    found = computer.detect(GivenFacts(timeout=60), knowledge=Knowledge({}))
+    found = computer.detect(MachineOverrides(timeout=60), knowledge=Knowledge({}))
     assert found.trouble is None
     assert len(found.counted) == sum(line.startswith("GPU ") for line in listed.splitlines())
     assert all(gpu.arch and gpu.source == "nvml" for gpu in found.counted)

@@ -126,7 +126,7 @@ def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str
         (requirement,) = extra.requirements
         cap = requirement.rpartition("<")[2] if ",<" in requirement or requirement.startswith("torch<") else ""
         reached = drawn.range(cap.removeprefix("="))
-        promised = {tag: whom for whom, tags in reached.gets for tag in tags}
+        promised = {tag: audience for audience, tags in reached.gets for tag in tags}
         for tag in drawn.tags:
             got = newest_in(requirement, tag)
             if tag in reached.without:
@@ -139,7 +139,7 @@ def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str
                 assert runs(got, kind, tag, None, DEFAULT), (extra, tag, kind)
             # and the named driver is the oldest: one of the branch before does not carry it
             assert floor is not None
-            assert RULES.drivers.carries(Driver(floor), got.cuda or "", "linux")
+            assert RULES.drivers.supports_cuda(Driver(floor), got.cuda or "", "linux")
 
 
 def test_where_a_kind_of_gpu_is_missing_between_every_one_is_named() -> None:

@@ -19,7 +19,7 @@ from torchpick.model.arch import Arch, Fit, best
 from torchpick.model.build import Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.verdict import Objection, Reason
 
 NAMES = (("GeForce GTX 1080 Ti", "6.1"), ("GeForce 8800 GTX", "1.0"), ("GeForce 820M", "2.1 3.0"), ("H20", "?"))
@@ -202,7 +202,7 @@ def test_what_was_read_out_of_a_wheel_names_it(table: Table) -> None:
     build = next(each for each in table.of("linux-x86_64") if each.version == "2.14.1+cu126")
     read = build._replace(evidence=Evidence("measured", "torch-2.14.1.whl"))
 
-    found = webpage.data(table._replace(builds={"linux-x86_64": Shelf.of([read])}), Wish(), ())
+    found = webpage.data(table._replace(builds={"linux-x86_64": BuildsByRelease.of([read])}), Wish(), ())
 
     (row,) = found["platforms"][0]["builds"]
     assert found["texts"][row[5]] == "measured, read out of torch-2.14.1.whl"

@@ -13,7 +13,7 @@ from torchpick.knowledge import packages
 from torchpick.model.package import Catalog, PackageFacts
 from torchpick.model.request import Request
 from torchpick.model.stack import Stack
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import release_key
 from torchpick.session import Session
 
@@ -30,7 +30,7 @@ def capped(table: Table) -> Table:
     """The table without the releases that came after the recording."""
     newest = release_key(RECORDED["newest_torch"])
     builds = {
-        platform: Shelf.of(build for build in shelf if release_key(build.torch) <= newest)
+        platform: BuildsByRelease.of(build for build in shelf if release_key(build.torch) <= newest)
         for platform, shelf in table.builds.items()
     }
     return table._replace(builds=builds)

@@ -13,9 +13,9 @@ WITNESSES = ["One/a 1 uv.lock", "one/b 2 poetry.lock", "two/c 3 uv.lock"]
 SHA, OTHER = "a" * 64, "b" * 64
 
 
-def witnessed(*rows: tuple[str, str, list[int]]) -> dict[str, dict[str, str]]:
+def hashes_in_public_locks(*rows: tuple[str, str, list[int]]) -> dict[str, dict[str, str]]:
     named = [{"index": index, "file": "t.whl", "sha256": sha, "seen": seen} for index, sha, seen in rows]
-    return files.witnessed(named, WITNESSES)
+    return files.hashes_in_public_locks(named, WITNESSES)
 
 
 def test_the_shipped_table_is_what_the_evidence_makes() -> None:
@@ -26,13 +26,13 @@ def test_the_shipped_table_is_what_the_evidence_makes() -> None:
 
 
 def test_two_owners_make_a_witness_and_two_repositories_of_one_do_not() -> None:
-    assert witnessed(("whl/cu126", SHA, [0, 2])) == {"cu126": {"t.whl": SHA}}
-    assert witnessed(("whl", SHA, [0, 2])) == {"": {"t.whl": SHA}}
-    assert witnessed(("whl/cu126", SHA, [0, 1])) == {}
+    assert hashes_in_public_locks(("whl/cu126", SHA, [0, 2])) == {"cu126": {"t.whl": SHA}}
+    assert hashes_in_public_locks(("whl", SHA, [0, 2])) == {"": {"t.whl": SHA}}
+    assert hashes_in_public_locks(("whl/cu126", SHA, [0, 1])) == {}
 
 
 def test_a_conflict_is_no_hash_however_many_saw_one_of_them() -> None:
-    assert witnessed(("whl/cu126", SHA, [0, 2]), ("whl/cu126", OTHER, [1])) == {}
+    assert hashes_in_public_locks(("whl/cu126", SHA, [0, 2]), ("whl/cu126", OTHER, [1])) == {}
 
 
 def test_no_hash_is_shipped_of_a_file_that_public_locks_disagree_on() -> None:
@@ -52,9 +52,9 @@ def test_no_hash_is_shipped_of_a_file_that_public_locks_disagree_on() -> None:
 
 
 def test_another_folder_is_another_file() -> None:
-    assert witnessed(("whl/cu126", SHA, [0]), ("whl/cpu", SHA, [2])) == {}
+    assert hashes_in_public_locks(("whl/cu126", SHA, [0]), ("whl/cpu", SHA, [2])) == {}
     for index in ("whl/test/cu126", "whl/nightly/cu126", "whl/variant", "whl/test"):
-        assert witnessed((index, SHA, [0, 2])) == {}
+        assert hashes_in_public_locks((index, SHA, [0, 2])) == {}
 
 
 def test_the_files_with_a_hash_are_counted_by_release_and_backend() -> None:

@@ -18,12 +18,12 @@ from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import plain
 from torchpick.model.package import WheelRule
 from torchpick.wheels import librarycode, listed, packaged, refresh
-from torchpick.wheels.packaged import Around
+from torchpick.wheels.packaged import PackageContext
 from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
 
 FILE = Path(__file__).with_name("rows.json")
 LINUX = "manylinux_2_28_x86_64"
-AROUND = Around({"2.9.0": "12.8", "2.10.0": "13.0"})
+AROUND = PackageContext({"2.9.0": "12.8", "2.10.0": "13.0"})
 LINE: dict[str, Any] = {
     "file": "pkg-1.0-cp312-cp312-linux_x86_64.whl", "sha256": "ab", "project": "pkg", "version": "1.0",
     "requires_python": ">=3.10", "requires": ["torch==2.9", "numpy"], "pythons": ["cp312"],

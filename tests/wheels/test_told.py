@@ -15,7 +15,7 @@ from torchpick.index.archive import Archive, headers_of, metadata_of
 from torchpick.wheels import thing, wheel
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, WHOLE, Allowance, Reading, Readings
-from torchpick.wheels.thing import How
+from torchpick.wheels.thing import ReadOptions
 
 URL = "https://me:secret@host.example/a%2Bb-1.0-py3-none-any.whl"
 SHOWN = "https://me:****@host.example/a%2Bb-1.0-py3-none-any.whl"
@@ -26,7 +26,7 @@ HASH = "ab" * 32
 def test_a_name_with_the_end_of_a_file_is_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WheelError) as caught:
-        thing.read(name, How())
+        thing.read(name, ReadOptions())
     assert (caught.value.message, caught.value.code) == (f"no such file: {name}", "NOT_FOUND")
     assert caught.value.hint == "check the path; `--from FOLDER` reads a folder's wheels"
 
@@ -34,19 +34,20 @@ def test_a_name_with_the_end_of_a_file_is_one(name: str, tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("name", "how", "kind", "message"),
     [
-        ("", How(), UsageError, "an empty name cannot be inspected"),
-        ("a\0b", How(), UsageError, "an empty name cannot be inspected"),
-        ("https://me:secret@[x/", How(), UsageError, "`https://me:****@[x/` is not a valid URL"),
-        ("ftp://x/y.whl#z", How(), UsageError, "`ftp://x/y.whl`: only http, https and file addresses can be read"),
-        (f"{URL}#x", How(offline=True), UsageError, f"`{SHOWN}` is on the web"),
-        ("pkg==1", How(offline=True), UsageError, "`pkg==1` must be looked up on an index"),
-        ("file:///nowhere/x-1.0-py3-none-any.whl#y", How(), WheelError,
+        ("", ReadOptions(), UsageError, "an empty name cannot be inspected"),
+        ("a\0b", ReadOptions(), UsageError, "an empty name cannot be inspected"),
+        ("https://me:secret@[x/", ReadOptions(), UsageError, "`https://me:****@[x/` is not a valid URL"),
+        ("ftp://x/y.whl#z", ReadOptions(), UsageError,
+         "`ftp://x/y.whl`: only http, https and file addresses can be read"),
+        (f"{URL}#x", ReadOptions(offline=True), UsageError, f"`{SHOWN}` is on the web"),
+        ("pkg==1", ReadOptions(offline=True), UsageError, "`pkg==1` must be looked up on an index"),
+        ("file:///nowhere/x-1.0-py3-none-any.whl#y", ReadOptions(), WheelError,
          "file:///nowhere/x-1.0-py3-none-any.whl is not a file"),
-        ("https://x/torch-1.0.tar.gz", How(), WheelLayoutError,
+        ("https://x/torch-1.0.tar.gz", ReadOptions(), WheelLayoutError,
          "torch-1.0.tar.gz is source: its GPU code depends on how it is built"),
     ],
 )  # fmt: skip
-def test_why_a_thing_cannot_be_read(name: str, how: How, kind: type[TorchpickError], message: str) -> None:
+def test_why_a_thing_cannot_be_read(name: str, how: ReadOptions, kind: type[TorchpickError], message: str) -> None:
     with pytest.raises(kind) as caught:
         thing.read(name, how)
     assert (type(caught.value), caught.value.message) == (kind, message)
@@ -64,7 +65,7 @@ def test_what_is_wrong_with_a_files_bytes_names_the_file_once(tmp_path: Path) ->
         (text, f"{text} is neither a wheel nor a library"),
     ):
         with pytest.raises(WheelError) as caught:
-            thing.read(str(path), How())
+            thing.read(str(path), ReadOptions())
         assert caught.value.message.startswith(message)
         assert caught.value.message.count("x.") == 1
 
@@ -72,7 +73,7 @@ def test_what_is_wrong_with_a_files_bytes_names_the_file_once(tmp_path: Path) ->
 READ = Reading("elsewhere", WHOLE, complete=True, size=9, bytes_read=7, requests=3, sha256=HASH)
 
 
-class Shelf:
+class BuildsByRelease:
     """Has one reading or none, and writes down what it is asked and given."""
 
     def __init__(self, held: Reading | None) -> None:
@@ -87,14 +88,14 @@ class Shelf:
 
 
 def test_what_was_read_before_costs_nothing_now_and_what_another_computer_reads_is_kept() -> None:
-    before, new, allowance = Shelf(READ), Shelf(None), Allowance(5)
+    before, new, allowance = BuildsByRelease(READ), BuildsByRelease(None), Allowance(5)
 
-    def elsewhere(url: str, how: How) -> Reading:
+    def elsewhere(url: str, how: ReadOptions) -> Reading:
         assert (url, how.depth) == (f"{URL}#sha256={HASH}", WHOLE)
         return READ
 
     for shelf, cost in ((before, {"bytes_read": 0, "requests": 0}), (new, {})):
-        how = How(WHOLE, readings=cast(Readings, shelf), elsewhere=elsewhere, allowance=allowance)
+        how = ReadOptions(WHOLE, readings=cast(Readings, shelf), elsewhere=elsewhere, allowance=allowance)
         found = thing.read(f"{URL}#sha256={HASH}", how)
 
         assert found == READ._replace(target=SHOWN, **cost)  # type: ignore[arg-type]

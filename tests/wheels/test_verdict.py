@@ -13,7 +13,7 @@ from torchpick.model.build import is_unified
 from torchpick.model.finding import Ailment
 from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import Judge, ReadingVerdict, findings, of_package, of_reading
+from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, findings, of_package, of_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -31,7 +31,7 @@ def reading(*libraries: Library, flags: str = "", cuda: str | None = None, compi
 
 
 def word(found: Reading, gpu: str, driver_cuda: str | None = None) -> str:
-    return of_reading(found, Judge(Arch.parse(gpu), driver_cuda)).word
+    return of_reading(found, GpuCodeFit(Arch.parse(gpu), driver_cuda)).word
 
 
 LINALG = of((32, "sm_80 sm_86 sm_90 sm_100 sm_120"), (1, "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"))
@@ -75,7 +75,7 @@ def test_ptx_needs_a_driver_that_knows_it() -> None:
 
 def test_several_libraries_together() -> None:
     both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80"), path="b.so"))
-    verdict = of_reading(both, Judge(Arch.parse("sm_75")))
+    verdict = of_reading(both, GpuCodeFit(Arch.parse("sm_75")))
 
     assert verdict.word == PARTLY
     assert [library.path for library in verdict.failing] == ["a.so"]
@@ -103,15 +103,15 @@ def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
         of((1, "sm_75 sm_120"), path="b/libbitsandbytes_cuda132.so"),
         of((1, "sm_60 sm_75"), path="b/libbitsandbytes_cuda126_nocublaslt.so"),
     )
-    pascal = Judge(Arch.parse("sm_61"))
+    pascal = GpuCodeFit(Arch.parse("sm_61"))
     assert of_reading(found, pascal, "12.6").word == RUNS
     assert of_reading(found, pascal, "12.8").failing[0].path == "b/libbitsandbytes_cuda128.so"
     assert "cuda128.so, the one that torch for CUDA 12.9" in of_reading(found, pascal, "12.9").notes[0]
     assert "cuda126.so, the one that torch for CUDA 12.7" in of_reading(found, pascal, "12.7").notes[0]
-    assert (of_reading(found, pascal).word, of_reading(found, Judge(Arch.parse("sm_52"))).word) == (RUNS, NOT)
+    assert (of_reading(found, pascal).word, of_reading(found, GpuCodeFit(Arch.parse("sm_52"))).word) == (RUNS, NOT)
     assert "cuda126.so, the one for the newest CUDA that runs here" in of_reading(found, pascal).notes[0]
     for driver, library in (("12.9", "cuda128.so"), ("13.0", "cuda132.so")):
-        turing = of_reading(found, Judge(Arch.parse("sm_75"), driver))
+        turing = of_reading(found, GpuCodeFit(Arch.parse("sm_75"), driver))
         assert (turing.word, library in turing.notes[0]) == (RUNS, True)
     assert "has no library that torch for CUDA 11.8" in of_reading(found, pascal, "11.8").notes[0]
 
@@ -123,7 +123,7 @@ def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() ->
     cufft = librarycode.of_buffer(making.elf({".nv_fatbin": dummy, ".ldata": data}), "libcufft.so")
     profiler = librarycode.of_buffer(making.elf({".rodata": data}), "libcupti.so")
 
-    verdict = of_reading(reading(cufft), Judge(Arch.parse("sm_61")))
+    verdict = of_reading(reading(cufft), GpuCodeFit(Arch.parse("sm_61")))
     assert (verdict.word, verdict.fit, str(verdict.via)) == (RUNS, Fit.BINARY, "sm_60")
     assert "outside the usual section" in verdict.libraries[0].text
     assert word(reading(cufft), "sm_52") == NOT
@@ -138,10 +138,10 @@ def test_modules_for_one_generation_count_where_there_are_no_others() -> None:
 
 
 def test_a_driver_that_carries_nothing_of_it_decides() -> None:
-    verdict = of_reading(reading(LINALG), Judge(Arch.parse("sm_80"), refusal="it needs driver 580"))
+    verdict = of_reading(reading(LINALG), GpuCodeFit(Arch.parse("sm_80"), refusal="it needs driver 580"))
 
     assert (verdict.word, verdict.via, verdict.notes) == (NOT, None, ("it needs driver 580",))
-    assert of_reading(reading(), Judge(Arch.parse("sm_80"), refusal="x")).word == NO_CODE
+    assert of_reading(reading(), GpuCodeFit(Arch.parse("sm_80"), refusal="x")).word == NO_CODE
 
 
 @pytest.mark.parametrize(("version", "cuda", "expected"), [
@@ -152,14 +152,14 @@ def test_discrete_code_crosses_to_tegra_from_2_14_and_13_2_on(version: str | Non
     assert is_unified(version, cuda) is expected
     flags = TorchFacts(version, cuda, flags=(Arch.parse("sm_80"),))
     found = Reading("x", FLAGS, True, 1, 1, 1, torch=flags)
-    orin = Judge(Arch.parse("sm_87"), unified=is_unified(version, cuda))
+    orin = GpuCodeFit(Arch.parse("sm_87"), unified=is_unified(version, cuda))
     assert (of_reading(found, orin).word == RUNS) is expected
 
 
 def test_a_library_for_one_generation_alone_is_not_meant_for_the_others() -> None:
     """FlashMLA of vLLM holds sm_90a alone; with PTX a library is meant for whatever comes later."""
     main, flash = of((3, "sm_75 sm_80 sm_90"), path="v/_C.so"), of((9, "sm_90a"), path="v/_flashmla.so")
-    verdict = of_reading(reading(main, flash), Judge(Arch.parse("sm_75")))
+    verdict = of_reading(reading(main, flash), GpuCodeFit(Arch.parse("sm_75")))
 
     assert (verdict.word, verdict.failing) == (RUNS, ())
     assert verdict.notes == ("_flashmla.so is for one generation of GPUs only, another one",)
@@ -169,12 +169,12 @@ def test_a_library_for_one_generation_alone_is_not_meant_for_the_others() -> Non
 
 def test_copies_of_nvidia_s_libraries_do_not_count_beside_a_package_s_own() -> None:
     own, copy = of((3, "sm_80 sm_90"), path="a/_C.so"), of((1, "sm_50"), path="a.libs/libnvjpeg.8dd2b5e6.so.12")
-    verdict = of_reading(reading(own, copy), Judge(Arch.parse("sm_80")))
+    verdict = of_reading(reading(own, copy), GpuCodeFit(Arch.parse("sm_80")))
 
     assert (verdict.word, len(verdict.libraries)) == (RUNS, 1)
     assert verdict.notes[0].startswith("not counted: libnvjpeg.8dd2b5e6.so.12")
-    assert of_reading(reading(copy)._replace(name="audio"), Judge(Arch.parse("sm_80"))).word == NO_CODE
-    assert of_reading(reading(copy)._replace(name="nvidia-nvjpeg"), Judge(Arch.parse("sm_80"))).word == NOT
+    assert of_reading(reading(copy)._replace(name="audio"), GpuCodeFit(Arch.parse("sm_80"))).word == NO_CODE
+    assert of_reading(reading(copy)._replace(name="nvidia-nvjpeg"), GpuCodeFit(Arch.parse("sm_80"))).word == NOT
     assert word(reading(copy), "sm_80") == NOT
 
 
@@ -189,20 +189,20 @@ def test_torch_s_symmetric_memory_is_for_data_centres_and_its_main_library_is_wh
 def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() -> None:
     part = of((3, "sm_80 sm_90"), path="n/big.so")._replace(complete=False)
     whole = of((3, "sm_80 sm_90"), path="n/small.so")
-    pascal = Judge(Arch.parse("sm_61"))
+    pascal = GpuCodeFit(Arch.parse("sm_61"))
 
     assert of_reading(reading()._replace(complete=False), pascal).word == UNKNOWN
     assert of_reading(reading(part)._replace(complete=False), pascal).word == UNKNOWN
     assert of_reading(reading(part, whole)._replace(complete=False), pascal).word == PARTLY
     assert of_reading(reading(whole)._replace(complete=False), pascal).word == PARTLY
-    assert of_reading(reading(part)._replace(complete=False), Judge(Arch.parse("sm_86"))).word == RUNS
+    assert of_reading(reading(part)._replace(complete=False), GpuCodeFit(Arch.parse("sm_86"))).word == RUNS
     assert of_package((part,), pascal, complete=False).libraries[0].text.endswith("only a part of it was read")
 
 
 def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
     both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80 compute_80"), path="b.so"))
     both = both._replace(file="pkg.whl", notes=())
-    judged = [of_reading(both, Judge(Arch.parse(gpu))) for gpu in ("sm_61", "sm_75", "sm_86", "sm_120")]
+    judged = [of_reading(both, GpuCodeFit(Arch.parse(gpu))) for gpu in ("sm_61", "sm_75", "sm_86", "sm_120")]
 
     found = list(findings(both, judged))
 
@@ -266,12 +266,12 @@ READINGS = {
     "an AMD torch": reading(flags="gfx90a gfx1100"),
 }
 JUDGES = {
-    **{gpu: Judge(Arch.parse(gpu)) for gpu in ("sm_52", "sm_61", "sm_75", "sm_89", "sm_90", "sm_121", "gfx1100")},
-    "sm_100 behind CUDA 12.6": Judge(Arch.parse("sm_100"), "12.6"),
-    "sm_120 behind CUDA 13.2": Judge(Arch.parse("sm_120"), "13.2"),
-    "a Jetson": Judge(Arch.parse("sm_87")),
-    "a Jetson of the unified stack": Judge(Arch.parse("sm_87"), "13.2", unified=True),
-    "refused by its driver": Judge(Arch.parse("sm_80"), "12.8", refusal="it needs driver 580"),
+    **{gpu: GpuCodeFit(Arch.parse(gpu)) for gpu in ("sm_52", "sm_61", "sm_75", "sm_89", "sm_90", "sm_121", "gfx1100")},
+    "sm_100 behind CUDA 12.6": GpuCodeFit(Arch.parse("sm_100"), "12.6"),
+    "sm_120 behind CUDA 13.2": GpuCodeFit(Arch.parse("sm_120"), "13.2"),
+    "a Jetson": GpuCodeFit(Arch.parse("sm_87")),
+    "a Jetson of the unified stack": GpuCodeFit(Arch.parse("sm_87"), "13.2", unified=True),
+    "refused by its driver": GpuCodeFit(Arch.parse("sm_80"), "12.8", refusal="it needs driver 580"),
 }
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from torchpick.environment.requirements import Given
+    from torchpick.environment.requirements import RequirementArgs
 
 
 class Arguments:
@@ -192,12 +192,12 @@ def request_of(args: Arguments) -> Request:
     return with_wish(machine_request(args), args)._replace(requirements=tuple(args.words))
 
 
-def given(args: Arguments) -> Given:
+def given(args: Arguments) -> RequirementArgs:
     """What is to be installed, as pip and uv take it."""
-    from torchpick.environment.requirements import Given
+    from torchpick.environment.requirements import RequirementArgs
 
     files = (tuple(args.requirement), tuple(args.constraint), tuple(args.editable), tuple(args.group))
-    return Given(tuple(args.words), *files)
+    return RequirementArgs(tuple(args.words), *files)
 
 
 def file_rules(args: Arguments) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from torchpick.model.verdict import FAILS
 from torchpick.session import Session
 from torchpick.wheels import inplace, many
 from torchpick.wheels.readings import WHOLE, Reading, Readings
-from torchpick.wheels.thing import How
+from torchpick.wheels.thing import ReadOptions
 
 _MOST_ON_CLUSTER = 256
 
@@ -82,7 +82,7 @@ def run(args: Arguments) -> int:
     results = _Results(args, scene, session.knowledge.rules)
     progress = console.progress(args)
     with progress.during("inspect"), ExitStack() as stack:
-        how = How(
+        how = ReadOptions(
             WHOLE if args.deep else None,
             scene.wanted,
             offline=session.offline,
@@ -100,7 +100,7 @@ def run(args: Arguments) -> int:
     return results.status
 
 
-def _answers(args: Arguments, how: How, jobs: int, stack: ExitStack) -> many.Answers:
+def _answers(args: Arguments, how: ReadOptions, jobs: int, stack: ExitStack) -> many.Answers:
     things = args.words if args.from_ is None else [*args.words, *many.listed(args.from_, how)]
     if args.on is not None:
         from torchpick.cluster import ray_wheels

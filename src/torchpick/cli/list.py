@@ -138,7 +138,7 @@ def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
 
     A GPU that does not answer is a note, and the versions are judged by all else.
     """
-    machine, wish = _anyhow(session.bare)
+    machine, wish = _ignoring_silent_driver(session.bare)
     catalog = session.catalog(machine)
     facts = catalog.packages
     if name not in facts or not facts[name].versions:
@@ -154,12 +154,12 @@ def _weighed(session: Session) -> Pick:
     """The pick, but a GPU that does not answer is a note, and the builds are judged by everything else."""
     if session.request.machine is not None:
         return session.answer().pick
-    machine, wish = _anyhow(session)
+    machine, wish = _ignoring_silent_driver(session)
     answer = session.answer(session.question._replace(wish=wish), machines=(machine,))
     return (answer if answer.stack is None else decided(answer)).pick
 
 
-def _anyhow(session: Session) -> tuple[Machine, Wish]:
+def _ignoring_silent_driver(session: Session) -> tuple[Machine, Wish]:
     """The machine and the wish; where a GPU does not answer, without GPUs but for the builds that have GPU code."""
     try:
         return session.machines[0], session.wish

@@ -11,7 +11,7 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, file_rules
 from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import UsageError
 from torchpick.install.asking import Order
 from torchpick.install.lock import making
@@ -22,7 +22,7 @@ DEFAULT = "pylock.torch.toml"
 
 def run(args: Arguments) -> int:
     _check(args)
-    given = Given(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
+    given = RequirementArgs(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
     order = Order(given, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
     progress = console.progress(args)
     with progress.during("lock"):

@@ -12,7 +12,7 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.locations import PACKAGE
 from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
-from torchpick.wheels.thing import How
+from torchpick.wheels.thing import ReadOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def address_of(word: str) -> str:
 
 
 @contextmanager
-def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
+def reader(address: str) -> Iterator[Callable[[str, ReadOptions], Reading]]:
     """What reads a wheel at an address as a task of the cluster, for many threads at once."""
     import ray
 
@@ -41,7 +41,7 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
         raise ClusterError(f"ray: {last_line(error)}", hint=_STATUS) from error
     task = ray.remote(num_cpus=1, max_retries=2)(answer)
 
-    def read(url: str, how: How) -> Reading:
+    def read(url: str, how: ReadOptions) -> Reading:
         running = task.remote(url, how.depth)
         while not ray.wait([running], timeout=1)[0]:
             how.report(0)  # which raises where the run was given up
@@ -70,6 +70,6 @@ def _client() -> Client:
 def answer(url: str, depth: str | None) -> Reading | TorchpickError:
     """A reading, or what went wrong; this runs on a node."""
     try:
-        return thing.read(url, How(depth, client=_client))
+        return thing.read(url, ReadOptions(depth, client=_client))
     except TorchpickError as error:
         return error

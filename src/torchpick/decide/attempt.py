@@ -9,10 +9,10 @@ from torchpick.decide.demands import (
     PackageDemand,
     are_compatible,
     fitting,
-    is_beyond,
     is_withdrawn,
     joined,
     meets,
+    no_known_version_meets,
     required,
 )
 from torchpick.decide.obstacles import LastChoice, no_known, no_torch, unread_fault
@@ -256,7 +256,12 @@ class Attempt:
         why, version = facts.refused or no_known(facts, demands), ""
         versions = [package.version for package in facts.versions]
         unseen = facts.in_table and not facts.listed
-        if unseen and facts.refused is None and all(demand.by for demand in demands) and is_beyond(versions, demands):
+        if (
+            unseen
+            and facts.refused is None
+            and all(demand.by for demand in demands)
+            and no_known_version_meets(versions, demands)
+        ):
             parts = ",".join(demand.specifier for demand in demands).split(",")
             version = max(parts, key=lambda part: part.startswith("=")).lstrip("=")
             unread = unread_fault(facts.versions, version, self.search.situation.refusal)

@@ -99,7 +99,7 @@ def are_compatible(demands: Iterable[PackageDemand]) -> bool:
     return any(admitted(text) for version in sorted(named) for text in (version, f"{version}.0.0.1", "0"))
 
 
-def is_beyond(versions: Iterable[str], demands: Sequence[PackageDemand]) -> bool:
+def no_known_version_meets(versions: Iterable[str], demands: Sequence[PackageDemand]) -> bool:
     """Whether only another version than these could meet the demands; one asked for by its number is among these."""
     known = [*versions]
     if any(demand.specifier.removeprefix("==") in known for demand in demands):
@@ -230,7 +230,7 @@ def of_family(wish: Wish, demands: Iterable[PackageDemand]) -> Wish:
     return wish._replace(torch=joined.pop("torch", ""), companions=joined)
 
 
-def beyond_torch(texts: Iterable[str], machine: Callable[[], Machine]) -> tuple[PackageDemand, ...]:
+def package_demands(texts: Iterable[str], machine: Callable[[], Machine]) -> tuple[PackageDemand, ...]:
     """All that is asked, where anything but torch and its companions is; empty where nothing is."""
     if all(named(text) in TRIO for text in texts):
         return ()

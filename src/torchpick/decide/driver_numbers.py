@@ -47,7 +47,7 @@ def _understood(driver: Driver, os: str, table: DriverTable) -> tuple[Driver, li
     branch = table.branch_of(version)
     if branch is None:
         return driver, []
-    if table.is_bare(version):
+    if table.is_branch_number(version):
         text = f"`{version}` is a driver branch and means its newest driver; `--driver` also takes a full version"
         return driver, [Note("DRIVER_BRANCH", text)]
     other = _other_system(version, branch, os)

@@ -9,7 +9,7 @@ from itertools import chain, combinations, islice
 from torchpick.decide import driver_numbers
 from torchpick.decide.answer import constrained, excluding, of_family
 from torchpick.decide.cover import undominated
-from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
+from torchpick.decide.kinds import FleetFit, GpuKind, Pin, columns
 from torchpick.decide.several import fewest, groups, shared, unserved
 from torchpick.model.fleet import Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine, Note
@@ -66,7 +66,7 @@ class Outlook(Noun):
 
 def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
     """The answer with the fewest environments, or the best with at most so many, and what would change it."""
-    judge = MachineJudge(table, wish)
+    judge = FleetFit(table, wish)
     kinds, plan = _fewest(judge, fleet)
     weights = [crowd.hosts.count for crowd in fleet.crowds]
     chosen = solve(kinds, most or len(plan), weights, plan)
@@ -82,7 +82,7 @@ def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, 
     )
 
 
-def _fewest(judge: MachineJudge, fleet: Fleet) -> tuple[tuple[GpuKind, ...], tuple[Pin, ...]]:
+def _fewest(judge: FleetFit, fleet: Fleet) -> tuple[tuple[GpuKind, ...], tuple[Pin, ...]]:
     """The kinds of GPU in the fleet, and the one build that all machines run, else the fewest."""
     kinds = judge.kinds(fleet.machines)
     return kinds, shared(judge.running(fleet.machines)) or fewest(kinds)
@@ -90,7 +90,7 @@ def _fewest(judge: MachineJudge, fleet: Fleet) -> tuple[tuple[GpuKind, ...], tup
 
 def _bound(fleet: Fleet, table: Table, wish: Wish) -> tuple[Note, ...]:
     """What the limits changed, in the answer with the fewest environments."""
-    builds = [group.verdict.build for group in groups(*_fewest(MachineJudge(table, wish._replace(limits=())), fleet))]
+    builds = [group.verdict.build for group in groups(*_fewest(FleetFit(table, wish._replace(limits=())), fleet))]
     found = {build.version: excluding(wish.limits, of_family(build, wish)) for build in builds}
     limits = dict.fromkeys(limit for each in found.values() for limit in each)
     excluded = [f"torch {version}" for version, each in found.items() if each]
@@ -142,7 +142,7 @@ def _key(torch: str | None) -> Release:
 
 
 def _upgrades(
-    fleet: Fleet, judge: MachineJudge, kinds: Sequence[GpuKind], weights: Sequence[int], limit: int
+    fleet: Fleet, judge: FleetFit, kinds: Sequence[GpuKind], weights: Sequence[int], limit: int
 ) -> tuple[Upgrade, ...]:
     """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
     table = judge.table

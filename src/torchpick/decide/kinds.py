@@ -52,7 +52,7 @@ class Judgement(Noun):
     alone: Mapping[Arch | str | None, Mapping[Pin, Verdict]]
 
 
-class MachineJudge:
+class FleetFit:
     """Judges each machine that differs once, in however many fleets it is; of what does not run little is kept."""
 
     def __init__(self, table: Table, wish: Wish) -> None:

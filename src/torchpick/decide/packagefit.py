@@ -38,7 +38,7 @@ class Coverage(Noun):
     partial: tuple[str, ...] = ()
 
 
-class Situation:
+class PackageFit:
     """One machine and the CUDA its driver supports, prepared once for many packages."""
 
     def __init__(self, machine: Machine, table: Table, shared_files: Callable[[str, str], int] | None = None) -> None:

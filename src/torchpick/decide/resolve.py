@@ -61,7 +61,7 @@ def judge(
 
     `hardware` is kept for other machines with these GPUs, this driver and this platform.
     """
-    judge_ = BuildJudge(machine, table, wish, {} if hardware is None else hardware)
+    judge_ = BuildFit(machine, table, wish, {} if hardware is None else hardware)
     # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
     shelf = table.of(machine.platform.name)
     releases = sorted(shelf.releases(), key=release_key, reverse=True)
@@ -91,7 +91,7 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
 _OF_WSL = "PyTorch's ROCm libraries abort under WSL2"
 
 
-class BuildJudge:
+class BuildFit:
     """One machine and one wish, prepared once; `verdict` is then asked a build at a time."""
 
     def __init__(self, machine: Machine, table: Table, wish: Wish, hardware: dict[BuildKey, Hardware]) -> None:

@@ -13,7 +13,7 @@ from torchpick.decide.demands import (
     overridden,
     required,
 )
-from torchpick.decide.packagefit import Situation
+from torchpick.decide.packagefit import PackageFit
 from torchpick.decide.solution import Refused
 from torchpick.model.build import Build
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
@@ -42,7 +42,7 @@ class SearchFacts:
     ) -> None:
         self.machine, self.table, self.wish, self.catalog, self.limits = machine, table, wish, catalog, limits
         self.facts = catalog.packages
-        self.situation = Situation(machine, table, catalog.shared_files)
+        self.situation = PackageFit(machine, table, catalog.shared_files)
         self.verdicts = tuple(resolve.judge(machine, table, wish._replace(torch="", companions={})))
         self.builds = tuple(verdict for verdict in self.verdicts if verdict.ok)
         torch = self.facts.get("torch")

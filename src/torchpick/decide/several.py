@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.decide import cover, driver_numbers, resolve
-from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
+from torchpick.decide.kinds import FleetFit, GpuKind, Pin, columns
 from torchpick.decide.remarks import changes, notes
 from torchpick.model.fleet import Crowd, Fleet, LeftOut
 from torchpick.model.machine import Machine, Note
@@ -21,7 +21,7 @@ _IDLE = "it has no GPU, and other machines do"
 
 def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
     """One build for all the machines; if there is none, a plan with the fewest environments."""
-    judge = MachineJudge(table, wish)
+    judge = FleetFit(table, wish)
     answer = resolve.pick(machines[0], table, wish) if len(machines) == 1 else _common(machines, judge)
     if answer.ok:
         return answer
@@ -96,7 +96,7 @@ def shared(running: Sequence[Mapping[Pin, Verdict]]) -> tuple[Pin, ...]:
     return (max(pins, key=lambda pin: min(verdicts[pin].rank for verdicts in different)),) if pins else ()
 
 
-def _common(machines: tuple[Machine, ...], judge: MachineJudge) -> Pick:
+def _common(machines: tuple[Machine, ...], judge: FleetFit) -> Pick:
     table, wish = judge.table, judge.wish
     running = judge.running(machines)
     considered = judge.considered.verdicts()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.decide import driver_numbers, remarks
-from torchpick.decide.demands import PackageDemand, are_compatible, is_beyond, joined
+from torchpick.decide.demands import PackageDemand, are_compatible, joined, no_known_version_meets
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.refusal import JETSON_PAGE, begins
 from torchpick.decide.solution import Solution
 from torchpick.decide.solving import StackSearch
 from torchpick.model.build import DEFAULT_INDEX, TRIO, TRITONS, Build
 from torchpick.model.machine import Note
-from torchpick.model.package import OtherIndex, Package, PackageFacts, doubles
+from torchpick.model.package import OtherIndex, Package, PackageFacts, same_module_conflicts
 from torchpick.model.request import Wish
 from torchpick.model.stack import NOT_READ, PackageObjection
 from torchpick.model.verdict import JIT, Reason
@@ -96,7 +96,7 @@ def _is_unknown(search: StackSearch, name: str, asked: Sequence[PackageDemand]) 
         for package in known.versions
         if search.situation.is_of_python(package) or f"=={package.version}" in pins
     )
-    return known.refused is None and is_beyond(here, asked)
+    return known.refused is None and no_known_version_meets(here, asked)
 
 
 def unread(search: StackSearch, demands: Iterable[PackageDemand]) -> Iterator[Note]:
@@ -164,7 +164,7 @@ def _beside(facts: PackageFacts, package: Package, torch: Build | None, python: 
 
 def _rivals(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     names = {demand.name for demand in chosen.demands}
-    for name, stays in doubles(chosen.packages, names, search.facts).items():
+    for name, stays in same_module_conflicts(chosen.packages, names, search.facts).items():
         yield same_module(name, stays)
 
 
@@ -320,4 +320,4 @@ def _carried(search: StackSearch, majors: tuple[int, ...]) -> bool:
     driver = search.machine.driver
     if driver is None or not majors:
         return True
-    return any(search.table.drivers.carries(driver, f"{major}.0", search.situation.os) for major in majors)
+    return any(search.table.drivers.supports_cuda(driver, f"{major}.0", search.situation.os) for major in majors)

@@ -15,7 +15,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
 from torchpick.model.noun import Noun
 from torchpick.wheels import inplace, judging, readings
-from torchpick.wheels.judging import Judge, LibraryVerdict
+from torchpick.wheels.judging import GpuCodeFit, LibraryVerdict
 from torchpick.wheels.librarycode import Library, union
 from torchpick.wheels.sections import Linked, links_of
 
@@ -62,7 +62,7 @@ class PartialLibrary(Noun):
     text: str
 
 
-def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: Judge) -> tuple[PartialLibrary, ...]:
+def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> tuple[PartialLibrary, ...]:
     """Libraries of torch that do not support a GPU; not its main one, which its compiled flags are about."""
     libraries = tuple(
         library
@@ -79,7 +79,7 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: Judge) -> tuple[P
     return tuple(sorted(found, key=lambda library: (library.name, library.gpu)))
 
 
-def packages(here: Environment, gpus: tuple[Gpu, ...], judge: Judge, torch_cuda: str | None) -> InspectedPackages:
+def packages(here: Environment, gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None) -> InspectedPackages:
     """Every other package with GPU code of its own, judged for each GPU; and what could not be read."""
     found: list[InspectedPackage] = []
     faults: list[Fault] = []
@@ -103,7 +103,7 @@ def packages(here: Environment, gpus: tuple[Gpu, ...], judge: Judge, torch_cuda:
 
 
 def _inspected(
-    package: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], judge: Judge, torch_cuda: str | None
+    package: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
 ) -> InspectedPackage:
     libraries = judging.chosen(held, torch_cuda).libraries
     arches = union([arch for library in libraries for arch in (library.sass, library.ptx)])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from torchpick.doctor import binaries, installedtorch
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import Ailment, Finding
@@ -71,7 +71,7 @@ def _applying(
                 yield demand
 
 
-def missing(subject: Subject) -> list[Demand]:
+def missing(subject: EnvironmentUnderTest) -> list[Demand]:
     """What torch and its companions require for this platform, and is not there at all.
 
     What anything else lacks is pip's business; what conda installed is conda's.
@@ -82,7 +82,7 @@ def missing(subject: Subject) -> list[Demand]:
     return [] if here.conda else [demand for demand in demands if here.find(demand.name) is None]
 
 
-def together(subject: Subject) -> Iterator[Finding]:
+def together(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """What does not go with the torch that is installed."""
     findings = list(_unmet(subject))
     yield from findings
@@ -90,7 +90,7 @@ def together(subject: Subject) -> Iterator[Finding]:
     yield from _companions(subject, {str(label).partition(" ")[0] for label in said})
 
 
-def _unmet(subject: Subject) -> Iterator[Finding]:
+def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Requirements on torch, and torch's own on the libraries of CUDA, that what is installed does not meet."""
     here, torch = subject.environment, subject.torch
     for demand in _applying(
@@ -123,7 +123,7 @@ def _unmet(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _companions(subject: Subject, said: set[str]) -> Iterator[Finding]:
+def _companions(subject: EnvironmentUnderTest, said: set[str]) -> Iterator[Finding]:
     """A companion of another release by the table, where its own requirement has not said so, or of another CUDA."""
     here, torch = subject.environment, subject.torch
     if torch is None:
@@ -180,7 +180,7 @@ def _kind(label: str) -> str:
     return head[:-1] if family_of(head) == "cuda" else head
 
 
-def numpy(subject: Subject) -> Iterator[Finding]:
+def numpy(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     torch, package = subject.torch, subject.environment.find("numpy")
     if torch is None or package is None or not is_dotted(torch.release) or not package.version.startswith("2."):
         return

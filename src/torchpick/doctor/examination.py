@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from torchpick.decide import refusal
 from torchpick.doctor import depends, gpucode, gpusupport, loading, presence, remedy, surroundings
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
-from torchpick.doctor.subject import Described, Subject
+from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.environment.interpreter import Place
+from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
@@ -22,7 +22,7 @@ from torchpick.model.package import PackageFacts
 from torchpick.model.pythons import version_of
 from torchpick.session import Session
 
-Check = Callable[[Subject], Iterator[Finding]]
+Check = Callable[[EnvironmentUnderTest], Iterator[Finding]]
 
 # These need nothing but torch and the shell.
 _OF_TORCH: tuple[Check, ...] = (
@@ -59,7 +59,7 @@ class Examination(Noun):
     `refused`: why no build fixes it.
     """
 
-    subject: Subject
+    subject: EnvironmentUnderTest
     findings: tuple[Finding, ...]
     remedy: Remedy | None = None
     refused: str | None = None
@@ -78,7 +78,7 @@ def examine(session: Session, *, torch_alone: bool = False) -> Examination:
     here = distributions.read(
         place.python, session.environ, source=place.source, is_others=place.is_others, metadata=not torch_alone
     )
-    return _examined(Subject(session, here, _machine(session, here), torch_alone=torch_alone))
+    return _examined(EnvironmentUnderTest(session, here, _machine(session, here), torch_alone=torch_alone))
 
 
 def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:
@@ -87,7 +87,7 @@ def described(session: Session, packages: Mapping[str, str], cuda: str | None) -
     known = session.catalog(machine).packages
     found = tuple(_named(name, version, known) for name, version in packages.items())
     here = Environment(None, "the machine of the text", machine.python.version, distributions=found, source="text")
-    return _examined(Described(session, here, machine, cuda))
+    return _examined(DescribedEnvironment(session, here, machine, cuda))
 
 
 def _named(name: str, version: str, known: Mapping[str, PackageFacts]) -> Distribution:
@@ -97,9 +97,9 @@ def _named(name: str, version: str, known: Mapping[str, PackageFacts]) -> Distri
     return one if row is None or row.place else one._replace(requires=row.requires)
 
 
-def _examined(subject: Subject) -> Examination:
+def _examined(subject: EnvironmentUnderTest) -> Examination:
     findings = [finding for check in _OF_TORCH for finding in check(subject)]
-    if isinstance(subject, Described):
+    if isinstance(subject, DescribedEnvironment):
         findings += [*depends.together(subject), *depends.numpy(subject)]
     if not subject.torch_alone:
         findings += [finding for check in _BESIDE for finding in check(subject)]
@@ -113,7 +113,7 @@ def _examined(subject: Subject) -> Examination:
     return Examination(subject, worst_first(fixed), fix, refused=refused)
 
 
-def _can_fix(finding: Finding, subject: Subject) -> bool:
+def _can_fix(finding: Finding, subject: EnvironmentUnderTest) -> bool:
     """Whether a build could: without an answer of the driver nothing is guessed about the GPU."""
     return subject.machine.trouble is None or finding.ailment not in BY_HARDWARE
 
@@ -127,7 +127,7 @@ def _fixed(finding: Finding, fix: Remedy | None, refused: str | None) -> Finding
     return finding._replace(cure=fix.text, brings=remedy.brings(fix, finding))
 
 
-def of_process(subject: Subject, imported: str | None) -> tuple[Finding, ...]:
+def of_process(subject: EnvironmentUnderTest, imported: str | None) -> tuple[Finding, ...]:
     """Where this process has imported another torch than the one that its environment holds now."""
     if subject.torch is None or imported in (None, subject.torch.version):
         return ()
@@ -137,23 +137,23 @@ def of_process(subject: Subject, imported: str | None) -> tuple[Finding, ...]:
     return (Finding(Ailment.RESTART_KERNEL, text, {"imported": imported, "installed": installed}, advice),)
 
 
-def target(python: str | None, environ: Mapping[str, str], folder: str) -> Place:
+def target(python: str | None, environ: Mapping[str, str], folder: str) -> EnvironmentChoice:
     """The environment to look at."""
     hint = "name an interpreter or an environment's folder: `--python .venv`"
     if python is not None:
         if version_of(python) is not None:
             raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
-        return Place(python)
+        return EnvironmentChoice(python)
     world = World("/", environ, folder, sys.platform)
     if (found := interpreter.environment(world)) is not None:
         return found
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:
-        return Place(sys.executable, "the Python that runs torchpick")
+        return EnvironmentChoice(sys.executable, "the Python that runs torchpick")
     programs = interpreter.on_path(environ)
     if not programs:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
-    return Place(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")
+    return EnvironmentChoice(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")
 
 
 def _machine(session: Session, here: Environment) -> Machine:

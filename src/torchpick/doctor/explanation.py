@@ -9,13 +9,13 @@ from torchpick.doctor import examination, logs, mentions, signatures
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.mentions import Mentions
 from torchpick.doctor.signatures import Match, Signature
-from torchpick.doctor.subject import Described
+from torchpick.doctor.subject import DescribedEnvironment
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import shell
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
-from torchpick.model.machine import GivenGpu, Machine, Note
+from torchpick.model.machine import GpuProduct, Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import span, version_of
 from torchpick.model.request import Request
@@ -98,7 +98,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     machine = exam.subject.machine
     notes = (*mentioned, *_of_torch(said, exam))
     facts |= _facts_of(exam) | {note.code for note in notes}
-    is_judged = isinstance(exam.subject, Described) and (exam.findings or "TORCH_RUNS" in facts)
+    is_judged = isinstance(exam.subject, DescribedEnvironment) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         text = "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
@@ -204,7 +204,7 @@ def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
 def _facts_of(exam: Examination) -> set[str]:
     """What the examination adds: whether torch itself is to blame."""
     subject, torch = exam.subject, exam.subject.torch
-    if torch is None or not (subject.gpus or isinstance(subject, Described)):
+    if torch is None or not (subject.gpus or isinstance(subject, DescribedEnvironment)):
         return set()
     if torch.backend == "cpu":
         return {"cpu build"}
@@ -215,7 +215,7 @@ def _by_finding(
     exam: Examination, known: Collection[Signature], said: Mentions, matches: Collection[Match]
 ) -> Iterator[Match]:
     """What is wrong with the torch that the text names, though no known error in it says so."""
-    if not isinstance(exam.subject, Described) or exam.subject.torch is None:
+    if not isinstance(exam.subject, DescribedEnvironment) or exam.subject.torch is None:
         return
     shown = {code for match in matches for code in match.signature.findings}
     # What does not go together is beside the point where the text is of something else.
@@ -230,7 +230,7 @@ def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
     subject, torch = exam.subject, exam.subject.torch
     if torch is None or said.torch is None:
         return
-    if not isinstance(subject, Described):
+    if not isinstance(subject, DescribedEnvironment):
         if said.torch not in (torch.version, torch.release):
             yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {torch.label} is installed here")
         return
@@ -256,7 +256,7 @@ def _published(said: Mentions, session: Session) -> Iterator[Note]:
         yield Note("TORCH_PUBLISHED", f"torch {release} is there for {where}")
 
 
-def _known(names: Iterable[str | None], session: Session) -> Iterator[GivenGpu]:
+def _known(names: Iterable[str | None], session: Session) -> Iterator[GpuProduct]:
     """The GPUs of these names; what is none is passed over."""
     for name in filter(None, names):
         with suppress(UsageError):

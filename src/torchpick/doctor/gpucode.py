@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from torchpick.decide.packagefit import ADDED_WHEEL, Situation
+from torchpick.decide.packagefit import ADDED_WHEEL, PackageFit
 from torchpick.doctor import binaries, depends, remedy
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
 from torchpick.installers import shell
@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink)\.so\.(\d+
 _NAMED = re.compile(r"-cu(?:da)?(1[1-9])x?(?:-|$)")
 
 
-def without_kernels(subject: Subject) -> Iterator[Finding]:
+def without_kernels(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Any package whose code no GPU here loads, or only in part."""
     for package in subject.inspected.packages:
         for word, ailment in ((NOT, Ailment.PACKAGE_NO_KERNELS), (PARTLY, Ailment.PACKAGE_PARTLY)):
@@ -54,7 +54,7 @@ def without_kernels(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def other_cuda(subject: Subject) -> Iterator[Finding]:
+def other_cuda(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Packages that link another CUDA than torch's, or bring one that the driver does not carry."""
     for package, objection in _objections(subject):
         mixed = objection.reason is Reason.CUDA_MAJOR_MIXED
@@ -75,15 +75,15 @@ def other_cuda(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def mixed(subject: Subject) -> set[str]:
+def mixed(subject: EnvironmentUnderTest) -> set[str]:
     """The packages that link another CUDA than torch's."""
     found = _objections(subject)
     return {package.label for package, objection in found if objection.reason is Reason.CUDA_MAJOR_MIXED}
 
 
-def _objections(subject: Subject) -> Iterator[tuple[Distribution, Objection]]:
+def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, Objection]]:
     """The objection that a plan would have to each package beside this torch and this driver."""
-    situation = Situation(subject.machine, subject.table)
+    situation = PackageFit(subject.machine, subject.table)
     torch = subject.torch
     build = torch and torch.verdict and torch.verdict.build
     for installed in subject.environment.named(""):
@@ -125,7 +125,7 @@ def row_of(installed: Distribution, known: Mapping[str, PackageFacts]) -> Packag
     return next((row for row in rows if row.version == installed.version), None)
 
 
-def runtimes(subject: Subject) -> Iterator[Finding]:
+def runtimes(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Two CUDA majors of one NVIDIA library that wrote the same file; side by side they are harmless."""
     here, torch = subject.environment, subject.torch
     groups = grouped((_stem(package), package) for package in here.named(binaries.NVIDIA))
@@ -154,7 +154,7 @@ def _major(package: Distribution) -> str:
     return package.name.rpartition("-cu")[2] if _stem(package) != package.name else package.version.split(".")[0]
 
 
-def twice(subject: Subject) -> Iterator[Finding]:
+def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Projects that install the same module: whichever was installed last, the other's files are under it."""
     here = subject.environment
     pairs: dict[frozenset[str], tuple[Distribution, Distribution]] = {}

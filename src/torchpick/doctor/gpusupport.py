@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchpick.decide import remarks
 from torchpick.doctor import binaries
 from torchpick.doctor.installedtorch import InstalledTorch
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.knowledge.indexes import triton_floors
 from torchpick.model.arch import Fit
 from torchpick.model.build import FAMILIES, MAKERS, family_of
@@ -27,14 +27,14 @@ _ADVICE = {
 }
 
 
-def silent(subject: Subject) -> Iterator[Finding]:
+def silent(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A GPU is there and its driver does not answer."""
     trouble = subject.machine.trouble
     if trouble is not None:
         yield Finding(Ailment.DRIVER_NO_ANSWER, trouble.text, {"code": trouble.code}, advice=trouble.hint)
 
 
-def foreign(subject: Subject) -> Iterator[Finding]:
+def foreign(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A CPU build where there is a GPU, or a build for another maker's."""
     torch = subject.torch
     if torch is None or not subject.gpus:
@@ -57,7 +57,7 @@ def foreign(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def unsupported(subject: Subject) -> Iterator[Finding]:
+def unsupported(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Every objection to the installed build, one finding for the GPUs of one kind."""
     torch = subject.torch
     if torch is None or torch.verdict is None or subject.machine.trouble is not None or any(foreign(subject)):
@@ -80,7 +80,7 @@ def unsupported(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def compiled_at_first_use(subject: Subject) -> Iterator[Finding]:
+def compiled_at_first_use(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     torch = subject.torch
     if torch is None or not torch.runs:
         return
@@ -90,7 +90,7 @@ def compiled_at_first_use(subject: Subject) -> Iterator[Finding]:
         yield Finding(Ailment.JIT_ONLY, text, {**_seen(torch), "gpus": gpus})
 
 
-def partial(subject: Subject) -> Iterator[Finding]:
+def partial(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A library of torch itself without code for a GPU that the rest of it supports."""
     torch = subject.torch
     if torch is None:
@@ -106,7 +106,7 @@ def partial(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def triton(subject: Subject) -> Iterator[Finding]:
+def triton(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """torch.compile writes its kernels with triton, which supports fewer GPUs than torch."""
     package = subject.environment.find("triton")
     if package is None or subject.torch is None or not is_dotted(package.version):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from torchpick.doctor import binaries, depends, gpucode
 from torchpick.doctor.binaries import NVIDIA
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions, world
 from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
@@ -50,7 +50,7 @@ class LoaderFolders:
         return any(os.path.exists(os.path.join(folder, name)) for folder in self.folders)
 
 
-def lacking(subject: Subject) -> Iterator[Finding]:
+def lacking(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Packages that torch or a companion requires, and libraries that the loader finds nowhere: each said once."""
     absent = absent_libraries(subject)
     demands = depends.missing(subject)
@@ -103,7 +103,7 @@ def nowhere(absent: Sequence[Absent], said: set[str]) -> Iterator[Finding]:
         )
 
 
-def absent_libraries(subject: Subject) -> tuple[Absent, ...]:
+def absent_libraries(subject: EnvironmentUnderTest) -> tuple[Absent, ...]:
     """What torch and the packages with GPU code ask the loader for, or open by name, that is nowhere here."""
     if not subject.is_here:
         return ()
@@ -113,7 +113,7 @@ def absent_libraries(subject: Subject) -> tuple[Absent, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _linked(subject: Subject, elsewhere: LoaderFolders) -> Iterator[Absent]:
+def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[Absent]:
     here = subject.environment
     names = ("torch", *(package.name for package in subject.inspected.packages))
     wanting = [package for name in names if (package := here.find(name)) is not None]
@@ -135,7 +135,7 @@ def _linked(subject: Subject, elsewhere: LoaderFolders) -> Iterator[Absent]:
                     yield Absent(name, package.label)
 
 
-def _opened(subject: Subject, elsewhere: LoaderFolders) -> Iterator[Absent]:
+def _opened(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[Absent]:
     """The libraries that a package opens by name (its own metadata does not say so) and that are nowhere."""
     here = subject.environment
     rows = ((package, gpucode.row_of(package, subject.known)) for package in here.named(""))
@@ -164,7 +164,7 @@ def _is_along(path: str, folders: tuple[str, ...], name: str) -> bool:
     )
 
 
-def _cuda_is_found(subject: Subject, absent: Sequence[Absent]) -> bool:
+def _cuda_is_found(subject: EnvironmentUnderTest, absent: Sequence[Absent]) -> bool:
     """Whether torch asks for CUDA's libraries and the loader finds every one, wherever they lie."""
     torch = subject.environment.find("torch")
     if torch is None or not subject.is_here or any(each.wanted_by == torch.label for each in absent):
@@ -172,7 +172,7 @@ def _cuda_is_found(subject: Subject, absent: Sequence[Absent]) -> bool:
     return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path).needed)
 
 
-def library_path(subject: Subject) -> Iterator[Finding]:
+def library_path(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """The environment's libraries that LD_LIBRARY_PATH replaces."""
     folders = dict.fromkeys(folder for folder, _ in subject.shell.folders)
     replaceable = _replaceable(subject) if folders else []
@@ -199,7 +199,7 @@ def _wins(shell: Shell, folder: str, name: str, path: str) -> bool:
         return True
 
 
-def _replaceable(subject: Subject) -> list[tuple[str, str]]:
+def _replaceable(subject: EnvironmentUnderTest) -> list[tuple[str, str]]:
     """Name and path of NVIDIA's libraries that the loader looks for in LD_LIBRARY_PATH before it finds them here.
 
     A library looks along its rpath before LD_LIBRARY_PATH, along its runpath after it (ld.so(8)). torch has an rpath;

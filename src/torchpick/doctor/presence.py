@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
@@ -27,7 +27,7 @@ _SPARE = re.compile(r"(?:^|/)(?:tests?|testing|include|share|examples?|benchmark
 _MOST_SHOWN = 50
 
 
-def missing(subject: Subject) -> Iterator[Finding]:
+def missing(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """No torch, in an environment that should have one: nothing else was made for GPUs there, or something asks."""
     here = subject.environment
     if subject.torch is not None or here.find("torch") is not None:
@@ -42,7 +42,7 @@ def missing(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def broken(subject: Subject) -> Iterator[Finding]:
+def broken(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Installed by its metadata, and not there; or there without some of its files."""
     torch, recorded = subject.torch, subject.environment.find("torch")
     if recorded is None:
@@ -63,7 +63,7 @@ def broken(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def twice(subject: Subject) -> Iterator[Finding]:
+def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Two torches on the search path, two records in one folder, or conda's and pip's."""
     here = subject.environment
     if len(here.torches) > 1:
@@ -94,7 +94,7 @@ def twice(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def unreadable(subject: Subject) -> Iterator[Finding]:
+def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Folders and libraries that cannot be read, and metadata that is broken where it matters."""
     here, torch = subject.environment, subject.torch
     faults = here.faults if subject.torch_alone else (*here.faults, *subject.inspected.faults)
@@ -120,7 +120,7 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def incomplete(subject: Subject) -> Iterator[Finding]:
+def incomplete(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Files that are gone of what torch needs, and of what has code for a GPU."""
     here = subject.environment
     names = {package.name for package in subject.inspected.packages} | {*COMPANIONS, "torchcodec", "numpy"}

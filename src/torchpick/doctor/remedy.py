@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from torchpick.decide import remarks, resolve
 from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
-from torchpick.doctor.subject import Described, Subject
+from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.installers import shell
 from torchpick.model.build import COMPANIONS, TRIO
@@ -70,7 +70,7 @@ class Remedy(Noun):
         return shell.line(self.command)
 
 
-class Weighed(Noun):
+class RankedBuilds(Noun):
     """The builds as they are judged for an environment.
 
     `flags` are what the command has to say beyond the request: what would else be looked up again, and differ.
@@ -80,7 +80,7 @@ class Weighed(Noun):
     flags: tuple[str, ...] = ()
 
 
-def weigh(subject: Subject) -> Weighed | None:
+def weigh(subject: EnvironmentUnderTest) -> RankedBuilds | None:
     """The builds that may fix this environment; None where neither a GPU nor a backend is known to go by.
 
     An environment without a GPU to judge by is judged by its own backend: nothing is turned into a CPU build.
@@ -91,7 +91,7 @@ def weigh(subject: Subject) -> Weighed | None:
     if machine.trouble is not None:
         machine, flags = machine._replace(gpus=(), trouble=None), ("--gpu", "none")
     if not machine.counted and not wish.backends:
-        if isinstance(subject, Described) and machine.driver is not None:
+        if isinstance(subject, DescribedEnvironment) and machine.driver is not None:
             builds = subject.table.of(machine.platform.name)
             wish = wish._replace(backends=tuple({build.backend for build in builds if build.family == "cuda"}))
         elif own is not None:
@@ -100,10 +100,10 @@ def weigh(subject: Subject) -> Weighed | None:
             return None  # there is something to keep, and it is not known
     verdicts = tuple(resolve.judge(machine, subject.table, wish))
     wish = wish._replace(allow_cpu=True)  # a build for the CPU alone is no advice here
-    return Weighed(Pick((machine,), wish, (), verdicts, changes=remarks.changes(verdicts)), flags)
+    return RankedBuilds(Pick((machine,), wish, (), verdicts, changes=remarks.changes(verdicts)), flags)
 
 
-def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remedy | None:
+def of(subject: EnvironmentUnderTest, findings: Sequence[Finding], weighed: RankedBuilds) -> Remedy | None:
     """`torchpick install …` for what is wrong with torch, with the machine and the Python as they were given here."""
     here, torch = subject.environment, subject.torch
     recorded = here.find("torch")

@@ -30,7 +30,7 @@ class Case(Noun):
     cause: str
 
 
-class Vain(Noun):
+class IneffectiveFix(Noun):
     """What people try, and why it won't help."""
 
     what: str
@@ -46,7 +46,7 @@ class Signature(Noun):
     meaning: str
     causes: tuple[str, ...]
     cures: tuple[str, ...]
-    no_use: tuple[Vain, ...]
+    no_use: tuple[IneffectiveFix, ...]
     findings: tuple[str, ...]
     links: tuple[str, ...]
     install: bool
@@ -92,7 +92,7 @@ def read(fields: Fields) -> dict[str, Signature]:
     """compat/errors.json by the ids; ShapeError where it is not of its form."""
     found = {}
     for row in fields.objects("signatures"):
-        no_use = tuple(noun_of(Vain, each, most=None) for each in row.objects("no_use"))
+        no_use = tuple(noun_of(IneffectiveFix, each, most=None) for each in row.objects("no_use"))
         cases = tuple(noun_of(Case, case, most=None) for case in row.maybe_objects("cases"))
         one = noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
         found[one.id] = one

@@ -15,11 +15,11 @@ from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.package import PackageFacts
 from torchpick.model.table import Table
 from torchpick.session import Session
-from torchpick.wheels.judging import Judge
+from torchpick.wheels.judging import GpuCodeFit
 
 
 # The readers of wheels are imported where there is something to read: an answer without does not wait for them.
-class Subject:
+class EnvironmentUnderTest:
     """An environment, its machine, and the session that asks.
 
     `torch_alone`: no more than torch is looked at.
@@ -59,12 +59,12 @@ class Subject:
         return labels([gpu for gpu in self.machine.gpus if gpu.index in indexes] if indexes else self.gpus)
 
     @cached_property
-    def judge(self) -> Judge:
+    def judge(self) -> GpuCodeFit:
         """The judge of GPU code behind this driver; the GPU is set for each in its turn."""
         torch = self.torch
         unified = torch is not None and torch.verdict is not None and torch.verdict.build.unified
         nothing = Arch.of_capability(0, 0)
-        return Judge.of(nothing, self.machine.driver, self.table.drivers, unified=unified)
+        return GpuCodeFit.of(nothing, self.machine.driver, self.table.drivers, unified=unified)
 
     @cached_property
     def inspected(self) -> binaries.InspectedPackages:
@@ -78,7 +78,7 @@ class Subject:
         return self.session.catalog(self.machine).packages
 
 
-class Described(Subject):
+class DescribedEnvironment(EnvironmentUnderTest):
     """An environment of which only a text is known: the versions that it names, and no file to look at."""
 
     def __init__(self, session: Session, environment: Environment, machine: Machine, cuda: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchpick.doctor.subject import Subject
+from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.versions import is_dotted, numbers
 
@@ -14,7 +14,7 @@ _REFUSED = re.compile(r"geforce|titan|\b[GR]TX (?:16|[1-5]0)[5-9]0", re.IGNORECA
 _HIDING = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
 
 
-def driver_library(subject: Subject) -> Iterator[Finding]:
+def driver_library(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A libcuda that is not the driver's: a stub never works, cuda-compat only newer than the driver, on some GPUs."""
     library = subject.shell.driver_library
     if library is None:
@@ -35,7 +35,7 @@ def driver_library(subject: Subject) -> Iterator[Finding]:
         yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice)
 
 
-def hidden(subject: Subject) -> Iterator[Finding]:
+def hidden(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A variable that hides every GPU; to hide some of them is a choice."""
     for name, value in subject.shell.variables.items():
         gpus = [gpu.index for gpu in subject.gpus if gpu.vendor == _HIDING.get(name)]

@@ -15,7 +15,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, family_of, toolkit_order
 from torchpick.model.machine import Machine
 from torchpick.model.request import Wish
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import is_dotted, release_key
 from torchpick.wheels import inplace, judging, readings
 
@@ -65,7 +65,7 @@ def _judged(
     build = _build(torch, machine, _libraries(here, facts.cuda, row))
     # What is installed was wished for: neither its backend nor a pre-release is an objection any more.
     wish = Wish(backends=(backend,), channel="nightly")
-    alone = table._replace(builds={build.platform: Shelf.of([build])})
+    alone = table._replace(builds={build.platform: BuildsByRelease.of([build])})
     return torch._replace(verdict=next(resolve.judge(machine, alone, wish)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment.world import World, is_same, is_yours, named, program_of, upwards, which
+from torchpick.environment.world import World, is_same, is_yours, named, parents, program_of, which
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
@@ -44,7 +44,7 @@ def installable(python: Python, wanted: str | None) -> Python:
     return here
 
 
-class Place(Noun):
+class EnvironmentChoice(Noun):
     """An environment (or an interpreter) to look at, and how it was chosen.
 
     Where `is_others`, somebody else may have put it there: it is read as data, and nothing in it is run.
@@ -73,7 +73,7 @@ def choose(told: str | None, world: World, deadline: float) -> Interpreter:
     return own()
 
 
-def _as_data(place: Place) -> Interpreter:
+def _as_data(place: EnvironmentChoice) -> Interpreter:
     """What its files say of an environment in which nothing is run."""
     from torchpick.environment import layout
 
@@ -148,27 +148,27 @@ def _told(told: str, world: World, deadline: float) -> Interpreter:
         raise UsageError(f"--python {told}: {error.message}", hint=_HINT) from error
 
 
-def environment(world: World) -> Place | None:
+def environment(world: World) -> EnvironmentChoice | None:
     """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv."""
     folder = world.environ.get("VIRTUAL_ENV")
     # A tool's own environment may name itself as active; torch is not meant for it.
     if folder and not (world.real and is_same(folder, sys.prefix) and tool_environment(sys.prefix)):
-        return Place(folder, "the active virtual environment")
+        return EnvironmentChoice(folder, "the active virtual environment")
     if folder := world.environ.get("CONDA_PREFIX"):
         base = " base" if world.environ.get("CONDA_DEFAULT_ENV") == "base" else ""
-        return Place(folder, f"the active conda environment{base}")
+        return EnvironmentChoice(folder, f"the active conda environment{base}")
     # In the current folder or the nearest parent that has one.
-    near = (os.path.join(above, _FOUND) for above in upwards(world.cwd))
+    near = (os.path.join(above, _FOUND) for above in parents(world.cwd))
     return next((_found(each) for each in near if os.path.isfile(f"{each}/pyvenv.cfg")), None)
 
 
-def _found(folder: str) -> Place:
+def _found(folder: str) -> EnvironmentChoice:
     if all(map(is_yours, (folder, f"{folder}/pyvenv.cfg", os.path.dirname(program_of(folder) or folder)))):
-        return Place(folder, _FOUND)
-    return Place(folder, f"{folder}, in which nothing is run, as others may write there", is_others=True)
+        return EnvironmentChoice(folder, _FOUND)
+    return EnvironmentChoice(folder, f"{folder}, in which nothing is run, as others may write there", is_others=True)
 
 
-def _of_environment(place: Place, world: World, deadline: float) -> Interpreter:
+def _of_environment(place: EnvironmentChoice, world: World, deadline: float) -> Interpreter:
     folder, source, _ = place
     if world.real and is_same(folder, sys.prefix):
         return own(source)

@@ -30,7 +30,7 @@ _OPAQUE = ("pyproject.toml", "setup.py", "setup.cfg")
 _SCRIPT = "# /// script"
 
 
-class Given(Noun):
+class RequirementArgs(Noun):
     """The command line's own words."""
 
     words: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Requirements(Noun):
     that was read, by its path or URL and whether it was read as constraints.
     """
 
-    given: Given
+    given: RequirementArgs
     wanted: tuple[Requested, ...] = ()
     limits: tuple[Requested, ...] = ()
     opaque: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Requirements(Noun):
         return any(each.hashed for each in self.wanted)
 
 
-def read(given: Given, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
+def read(given: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
     """Read the words and every file; raises UsageError for a file that cannot be read or a word that means nothing.
 
     A file behind a URL is read by `fetch`, and refused where there is none: an installer that fetches it itself would

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 
-from torchpick.environment.world import content, upwards
+from torchpick.environment.world import content, parents
 from torchpick.errors import TorchpickError
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ def files_bind(environ: Mapping[str, str], prefix: str) -> bool:
     home = os.path.expanduser("~")
     if any("constraint" in (text_of_settings(file) or "").lower() for file in pip_files(environ, prefix, home)):
         return True
-    near = (os.path.join(here, name) for here in upwards(os.getcwd()) for name in ("uv.toml", "pyproject.toml"))
+    near = (os.path.join(here, name) for here in parents(os.getcwd()) for name in ("uv.toml", "pyproject.toml"))
     texts = (text_of_settings(file) or "" for file in (*uv_files(environ, home, sys.platform), *near))
     return any(word in text for text in texts for word in ("constraint-", "override-", "\\u"))
 

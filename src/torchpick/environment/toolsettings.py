@@ -7,7 +7,7 @@ import sys
 
 from torchpick.environment import toml
 from torchpick.environment.settingsfiles import pip_files, text_of_settings, uv_files
-from torchpick.environment.world import upwards
+from torchpick.environment.world import parents
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
 
@@ -200,7 +200,7 @@ def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.pla
 
 def _nearest(folder: str) -> list[UvFile]:
     """The nearest uv.toml or `[tool.uv]` from this folder upwards; uv.toml hides the pyproject.toml beside it."""
-    for here in upwards(folder):
+    for here in parents(folder):
         for name, keys in (("uv.toml", ()), ("pyproject.toml", ("tool", "uv"))):
             path = os.path.join(here, name)
             table = toml_of(path, *keys)
@@ -211,7 +211,7 @@ def _nearest(folder: str) -> list[UvFile]:
 
 def _root(folder: str) -> str:
     """Where uv begins to look: at the root of the workspace or else of the project that the folder is in."""
-    files = [(here, os.path.join(here, "pyproject.toml")) for here in upwards(folder)]
+    files = [(here, os.path.join(here, "pyproject.toml")) for here in parents(folder)]
     workspaces = (here for here, file in files if toml_of(file, "tool", "uv", "workspace") is not None)
     return next(workspaces, None) or next((here for here, file in files if os.path.isfile(file)), folder)
 

@@ -184,7 +184,7 @@ def is_private_group(user: int, group: int) -> bool:
     return members.gr_name == owner.pw_name and not {*members.gr_mem} - {owner.pw_name}
 
 
-def upwards(folder: str) -> Iterator[str]:
+def parents(folder: str) -> Iterator[str]:
     """The folder and those above it, as far as anybody nests them."""
     here = os.path.abspath(folder)
     for _ in range(100):

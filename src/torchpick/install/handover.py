@@ -19,7 +19,7 @@ from torchpick.model.address import Address
 from torchpick.model.build import TRIO, is_on_host_of
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-from torchpick.model.package import Catalog, PackageFacts, doubles
+from torchpick.model.package import Catalog, PackageFacts, same_module_conflicts
 from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         brings |= {"torch" for name in wanted if name in TRIO}
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
     names = [*wanted, *pins]
-    twins = doubles(names, {*names, *answer.unknown, *_brought(learnt, wanted)}, learnt.facts)
+    twins = same_module_conflicts(names, {*names, *answer.unknown, *_brought(learnt, wanted)}, learnt.facts)
     known = {note.text for note in pick.notes}
     notes = [note for note in stack.notes if note.text not in known and note.code != "SAME_MODULE"]
     there, leaves_out = target.installed, asking.installer.name == "uv"

@@ -51,7 +51,7 @@ class Hashes:
         self._on_host = is_wheel_host(pick.index_url)
         # What is tested, and what a vendor builds, has the names of what is released, and other bytes.
         released = pick.wish.channel == "stable" and pick.build.vendor is None
-        self._witnessed = knowledge.witnessed(pick.build.backend) if released else {}
+        self._witnessed = knowledge.hashes_in_public_locks(pick.build.backend) if released else {}
 
     def known(self, wheel: Wheel) -> Wheel:
         """The file with the hash that the table has for it, if it has one."""

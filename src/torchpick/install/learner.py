@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from torchpick.decide.answer import Answer
 from torchpick.decide.demands import PackageDemand, fitting
 from torchpick.decide.search import Needs
-from torchpick.environment.requirements import Given, Requirements
+from torchpick.environment.requirements import RequirementArgs, Requirements
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index import index_places
 from torchpick.index.projectfiles import (
@@ -60,7 +60,7 @@ class Learner:
         asked: Requirements | None = None,
     ) -> None:
         self._session, self.target, self._python = session, target, python
-        self._policies, self._asked = policies or Policies(), asked or Requirements(Given())
+        self._policies, self._asked = policies or Policies(), asked or Requirements(RequirementArgs())
         self.installed = Installed({}, ())
         self.installer: str | None = None
         self.passed_on: tuple[str, ...] = ()

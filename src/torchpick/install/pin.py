@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World, is_yours
@@ -84,7 +84,7 @@ def _record(prefix: str) -> str:
 
 def _decided(session: Session) -> tuple[Pick, Target]:
     """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
-    target = asking.look(session, asking.Order(Given(("torch",)))).target
+    target = asking.look(session, asking.Order(RequirementArgs(("torch",)))).target
     question = session.question
     if not session.wish.torch:
         question = question._replace(stays=asking.installed_torch(session.bare.wish, target))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchpick.decide import driver_numbers
 from torchpick.decide.answer import Answer
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import NoBuildError
 from torchpick.install import asking
 from torchpick.install.asking import TargetQuestion
@@ -36,7 +36,7 @@ def plan(session: Session, order: asking.Order) -> Planned:
     What the table lacks is learnt from the user's own index; InstallerError where that has nothing of what is named.
     """
     if not any(order.given):
-        order = order._replace(given=Given(("torch",)))
+        order = order._replace(given=RequirementArgs(("torch",)))
     question = asking.planned(session.bare, order._replace(installer=session.installer, only_planned=True))
     question.as_stack = True
     try:

@@ -19,9 +19,9 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.wheels import packaged, thing
-from torchpick.wheels.packaged import Around, Row, SurveyWheel
+from torchpick.wheels.packaged import PackageContext, Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
-from torchpick.wheels.thing import How
+from torchpick.wheels.thing import ReadOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def read(
 ) -> list[Package | str]:
     """Each wheel as a version of the table; where it cannot be read, the reason."""
     torch = known.get("torch")
-    around = Around({} if torch is None else {own.version: own.cuda for own in torch.versions})
+    around = PackageContext({} if torch is None else {own.version: own.cuda for own in torch.versions})
     todo = wheels[:MOST_WHEELS]
     names = ", ".join(f"{wheel.facts.name} {wheel.file.version}" for wheel in todo)
     report(f"reading which GPUs and which CUDA {names} {'were' if len(todo) > 1 else 'was'} built for")
@@ -67,7 +67,7 @@ def read(
     return [*rows, *left]
 
 
-def _how(environ: Mapping[str, str], report: Report, over: threading.Event) -> How:
+def _how(environ: Mapping[str, str], report: Report, over: threading.Event) -> ReadOptions:
     deadline = time.monotonic() + MOST_SECONDS
 
     def tell(news: str | int) -> None:
@@ -75,10 +75,10 @@ def _how(environ: Mapping[str, str], report: Report, over: threading.Event) -> H
             raise TorchpickError(f"it did not come within {MOST_SECONDS:.0f} seconds", hint="run the command again")
         report(news)
 
-    return How(report=tell, readings=Readings(cache_dir(environ)))
+    return ReadOptions(report=tell, readings=Readings(cache_dir(environ)))
 
 
-def _row(wheel: UnreadWheel, how: How, around: Around, platform: str, shares: int) -> Package | str:
+def _row(wheel: UnreadWheel, how: ReadOptions, around: PackageContext, platform: str, shares: int) -> Package | str:
     file, facts = wheel
     if file.wheel is None:
         return "it is not a wheel"
@@ -95,7 +95,7 @@ def _row(wheel: UnreadWheel, how: How, around: Around, platform: str, shares: in
     return package_of(facts.name, row) if row is not None else "what is read of so large a wheel does not show it"
 
 
-def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, around: Around) -> Row | None:
+def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, around: PackageContext) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
     held = [one for one in reading.libraries if one.holds_code]
     code = [{**packaged.code_of(one), "whole": one.complete} for one in held]

@@ -72,7 +72,7 @@ def said(command: Command, environ: Mapping[str, str]) -> str:
         return text_of(report, run.MOST_BYTES)
 
 
-def refused(installer: str, heard: run.Heard) -> ResolverError:
+def refused(installer: str, heard: run.CompletedInstaller) -> ResolverError:
     """The resolver's refusal in its own words; pip explains a conflict on stdout."""
     said = heard.words if installer == "uv" else f"{heard.out}\n{heard.words}"
     lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]

@@ -104,7 +104,7 @@ ASK_S = 900.0
 MOST_BYTES = 64 << 20
 
 
-class Heard(Noun):
+class CompletedInstaller(Noun):
     """What a captured child said and how it ended."""
 
     status: int
@@ -112,7 +112,7 @@ class Heard(Noun):
     words: str
 
 
-def capture(command: Command, environ: Mapping[str, str]) -> Heard:
+def capture(command: Command, environ: Mapping[str, str]) -> CompletedInstaller:
     """Write its files, start it without a terminal, and return what it said; InstallerError where it hangs."""
     store.keep(command.files)
     try:
@@ -123,7 +123,7 @@ def capture(command: Command, environ: Mapping[str, str]) -> Heard:
         hint = "`--no-deps` skips the dependencies"
         raise InstallerError(f"{command.installer} did not resolve within {ASK_S:.0f} s", hint=hint)
     out, words = (text.decode("utf-8", "replace") for text in (ended.answer, ended.talk))
-    return Heard(ended.status, out, words.strip())
+    return CompletedInstaller(ended.status, out, words.strip())
 
 
 def _unstartable(command: Command, error: OSError) -> InstallerError:

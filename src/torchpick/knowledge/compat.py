@@ -14,9 +14,9 @@ from torchpick.knowledge import indexes, locations
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, FAMILIES, WHEEL_HOST, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
-from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, GivenGpu, Note
+from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, GpuProduct, Note
 from torchpick.model.noun import Noun
-from torchpick.model.table import NO_BUILDS, Shelf, Table
+from torchpick.model.table import NO_BUILDS, BuildsByRelease, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Knowledge:
         """The names that belong to the wheel host."""
         return self.file("family.json", _names)
 
-    def witnessed(self, backend: str) -> Mapping[str, str]:
+    def hashes_in_public_locks(self, backend: str) -> Mapping[str, str]:
         """The sha256 of the host's files for a backend that public locks of several owners agree on, by file name."""
         files = self.file("files.json", _files)
         return {**files.get("", {}), **files.get(backend, {})}
@@ -111,7 +111,7 @@ class Knowledge:
             return PlatformBuilds(shipped, ignored=f"{file} is ignored: others may write it; `torchpick refresh` anew")
         return self._once((file, stat.st_mtime_ns, stat.st_size), lambda: _refreshed_over(shipped, file))
 
-    def _shipped(self, platform: str, *, default: bool = False) -> Shelf:
+    def _shipped(self, platform: str, *, default: bool = False) -> BuildsByRelease:
         """One compact index, its releases read as they are asked for."""
         name = f"default-{platform}" if default else platform
         return self._once(name, lambda: _shelf(self.folder, name))
@@ -152,7 +152,7 @@ class Knowledge:
 
         return self.file("shared-files.json", sharedfiles.parse)
 
-    def gpu(self, spec: str, *, mac: bool = True) -> GivenGpu:
+    def gpu(self, spec: str, *, mac: bool = True) -> GpuProduct:
         """`--gpu SPEC`: a capability, which needs no table of names, an AMD target, or a product's name of any maker.
 
         Without `mac` an `M4` is the Tesla of that name. UsageError where it is not known.
@@ -161,7 +161,7 @@ class Knowledge:
         spoken = spoken_capability(text.lower())
         if spoken is not None and spoken in self.rules.capabilities:
             major, minor = spoken.split(".")
-            return GivenGpu.nvidia(None, Arch.of_capability(int(major), int(minor)))
+            return GpuProduct.nvidia(None, Arch.of_capability(int(major), int(minor)))
         if (gpu := self.gpu_names.written(text)) is not None:
             return gpu
         from torchpick.knowledge import othernames
@@ -219,7 +219,7 @@ def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
 class PlatformBuilds(Noun):
     """The builds of one platform, the day of the last refresh, and why what it left was ignored."""
 
-    shelf: Shelf
+    shelf: BuildsByRelease
     date: str | None = None
     ignored: str | None = None
 
@@ -238,7 +238,7 @@ def _table(
     if default_index is not None and channel == "stable":
         for platform, shelf in builds.items():
             read_.append(one := default_index(platform))
-            builds[platform] = Shelf.of((*shelf, *one.shelf))
+            builds[platform] = BuildsByRelease.of((*shelf, *one.shelf))
     days = [one.date for one in read_ if one.date is not None]
     text = next((one.ignored for one in read_ if one.ignored is not None), None)
     notes = rules.notes if text is None else (*rules.notes, Note("CACHE_IGNORED", text))
@@ -281,15 +281,15 @@ def _index(folder: str, name: str, parse: Callable[[Mapping[str, Any]], T]) -> T
     return checked(file, lambda: parse(content(file)))
 
 
-def _shelf(folder: str, name: str) -> Shelf:
+def _shelf(folder: str, name: str) -> BuildsByRelease:
     def checked_later(builds: Read) -> Read:
         return lambda: checked(os.path.join(folder, "index", f"{name}.json"), builds)
 
     by_release = _index(folder, name, indexes.index_shelf)
-    return Shelf({torch: checked_later(builds) for torch, builds in by_release.items()})
+    return BuildsByRelease({torch: checked_later(builds) for torch, builds in by_release.items()})
 
 
-def _refreshed_over(shipped: Shelf, file: str) -> PlatformBuilds:
+def _refreshed_over(shipped: BuildsByRelease, file: str) -> PlatformBuilds:
     """What was shipped, and over it what a refresh wrote; a file that is damaged or of another schema is ignored."""
     from torchpick.knowledge import refreshed
 
@@ -308,11 +308,11 @@ def _is_offered(build: Build, listed: frozenset[str] | None) -> bool:
     return listed is None or own or f"{build.version} {build.backend}" in listed
 
 
-def _merged(shipped: Iterable[Build], refreshed: Shelf) -> Shelf:
+def _merged(shipped: Iterable[Build], refreshed: BuildsByRelease) -> BuildsByRelease:
     """The refreshed rows over the shipped ones; a declared row never replaces a measured one."""
     found = {(build.version, build.backend): build for build in shipped}
     for build in refreshed:
         known = found.get((build.version, build.backend))
         if known is None or known.evidence.kind != "measured" or build.evidence.kind == "measured":
             found[build.version, build.backend] = build
-    return Shelf.of(found.values())
+    return BuildsByRelease.of(found.values())

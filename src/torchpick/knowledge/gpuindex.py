@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, read
-from torchpick.model.machine import GivenGpu
+from torchpick.model.machine import GpuProduct
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
@@ -58,7 +58,7 @@ class Names(Noun):
         products = zip(fields.texts("products"), fields.texts("product_capabilities"), strict=True)
         return read(cls, fields, strict=True, products=tuple(products))
 
-    def written(self, text: str) -> GivenGpu | None:
+    def written(self, text: str) -> GpuProduct | None:
         """The GPU of this name, letter for letter; None for what stands for several, or may be another maker's."""
         plain = letters(text).removeprefix("nvidia")
         found = set() if plain[:1] in _SHARED else self.capabilities_of(plain)
@@ -74,9 +74,9 @@ class Names(Noun):
         return {word[1:] for word in words if word[0] in families}
 
 
-def named(text: str, plain: str, capability: str, names: Names) -> GivenGpu:
+def named(text: str, plain: str, capability: str, names: Names) -> GpuProduct:
     """The GPU of this name and capability."""
-    return GivenGpu.nvidia(text, arch_of(capability), arm_only=any(word in plain for word in names.arm_only))
+    return GpuProduct.nvidia(text, arch_of(capability), arm_only=any(word in plain for word in names.arm_only))
 
 
 def letters(text: str) -> str:

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
 from torchpick.model.arch import Arch, spoken_capability
-from torchpick.model.machine import GivenGpu, Named
+from torchpick.model.machine import GpuProduct, Named
 from torchpick.model.noun import Noun
 
 MOST_CLOSE = 8
@@ -39,13 +39,13 @@ class Candidates(Noun):
     close: Callable[[], tuple[Named, ...]] = tuple  # looked for only where nobody knows the name
 
 
-def look_up(text: str, names: Names) -> GivenGpu | Candidates:
+def look_up(text: str, names: Names) -> GpuProduct | Candidates:
     """The architecture meant by this text, or the close ones."""
     spoken = text.strip().lower()
     if (capability := spoken_capability(spoken)) is not None:
         if capability not in names.capabilities:
             return _no_such(text, capability, names)
-        return GivenGpu.nvidia(None, arch_of(capability))
+        return GpuProduct.nvidia(None, arch_of(capability))
     plain = ""
     for name in _as_written(spoken[: 2 * LONGEST]):
         plain = letters(name)
@@ -58,13 +58,13 @@ def look_up(text: str, names: Names) -> GivenGpu | Candidates:
     return _of_parts(text, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], lambda: _similar(plain, names))
 
 
-def _of_parts(text: str, names: Names) -> GivenGpu | None:
+def _of_parts(text: str, names: Names) -> GpuProduct | None:
     """`Jetson AGX Orin / Orin NX`, `GB10 (DGX Spark)`: a name of several, where those that are known agree."""
     parts = text.replace("(", "/").replace(")", "/").split("/")
     if len(parts) == 1 or len(text) > LONGEST:
         return None
     found = [_of_name(text, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
-    meant = [gpu for gpu in found if isinstance(gpu, GivenGpu)]
+    meant = [gpu for gpu in found if isinstance(gpu, GpuProduct)]
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
@@ -95,7 +95,7 @@ def _no_such(text: str, capability: str, names: Names) -> Candidates:
     return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], lambda: tuple(close[:MOST_CLOSE]))
 
 
-def _of_name(text: str, plain: str, names: Names) -> GivenGpu | Candidates | None:
+def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | None:
     """The GPU of that name; None where no form of it is known."""
     if profile := _instance(plain):
         return _of_instance(text, profile, names)
@@ -108,7 +108,7 @@ def _of_name(text: str, plain: str, names: Names) -> GivenGpu | Candidates | Non
     return None
 
 
-def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> GivenGpu | Candidates:
+def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> GpuProduct | Candidates:
     """The GPU of this name that was sold most; where there is none, the ones it could be."""
     meant = _meant(form, names)
     usual = names.sold_most.get(brand(form)[1], "")
@@ -116,7 +116,7 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
         return Candidates("AMBIGUOUS", text, lambda: meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
     others = (Named(form, _maybe_arch(other)) for other in sorted(capabilities - {usual, "?"}))
-    return GivenGpu.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
+    return GpuProduct.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
 
 
 def _instance(plain: str) -> str | None:
@@ -125,13 +125,13 @@ def _instance(plain: str) -> str | None:
     return match[1] if match else None
 
 
-def _of_instance(text: str, profile: str, names: Names) -> GivenGpu | Candidates:
+def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidates:
     """The GPU that has such an instance: the one sold first, with the others that have it too."""
     gpus = [gpu.partition(" ") for gpu in names.mig.get(profile, ())]
     if not gpus:
         return Candidates("UNKNOWN_NAME", text[:LONGEST])
     first, _, _ = gpus[0]
-    return GivenGpu.nvidia(
+    return GpuProduct.nvidia(
         text, arch_of(first), tuple(Named(name, arch_of(other)) for other, _, name in gpus if other != first)
     )
 

@@ -15,7 +15,7 @@ from torchpick.knowledge.gpuindex import Names, letters
 from torchpick.knowledge.gpunames import LONGEST, Candidates
 from torchpick.model.arch import GENERIC, Arch
 from torchpick.model.fields import Fields, read
-from torchpick.model.machine import GivenGpu, Named
+from torchpick.model.machine import GpuProduct, Named
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
@@ -77,26 +77,26 @@ class OtherNames(Noun):
         found = ((name, self.amd_names.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
         return tuple((name.removeprefix("AMD "), targets) for name, targets in found if targets is not None)
 
-    def amd_device(self, device: int) -> GivenGpu | None:
+    def amd_device(self, device: int) -> GpuProduct | None:
         """The AMD GPU with this PCI device id, if it is known."""
         if (known := self.amd_pci.get(f"{device:04x}")) is None:
             return None
         target, name = known
-        return GivenGpu("amd", name, target_of(target), target in self.amd_integrated)
+        return GpuProduct("amd", name, target_of(target), target in self.amd_integrated)
 
-    def intel_device(self, device: int) -> GivenGpu | None:
+    def intel_device(self, device: int) -> GpuProduct | None:
         """The Intel GPU with this PCI device id, if it is known."""
         if (known := self.intel_pci.get(f"{device:04x}")) is None:
             return None
         generation, name = known
         return self.of_generation(generation, name)
 
-    def of_generation(self, place: int, name: str) -> GivenGpu:
+    def of_generation(self, place: int, name: str) -> GpuProduct:
         _, supported, integrated, _ = self.intel_generations[place]
-        return GivenGpu("intel", name, None, integrated, supported=supported)
+        return GpuProduct("intel", name, None, integrated, supported=supported)
 
 
-def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GivenGpu:
+def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProduct:
     """The GPU of any maker that this text names; UsageError where none is known, or several that differ.
 
     Without `mac` an `M4` is the Tesla of that name.
@@ -114,27 +114,27 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GivenGpu
         if close:
             hint = f"similar names: {close}; {hint}" if vendor else f"similar names: {close}"
         raise UsageError(_MESSAGES[found.reason].format(text=found.text), hint=hint, code=found.reason)
-    if vendor == "apple" and isinstance(tesla := gpunames.look_up(text, names), GivenGpu):
+    if vendor == "apple" and isinstance(tesla := gpunames.look_up(text, names), GpuProduct):
         # `M4` is also a Tesla's name; Apple sold more of theirs.
         return found._replace(others=(Named(f"Tesla {text.upper()}", tesla.arch),))
     return found
 
 
-def _nvidias(text: str, names: Names, others: OtherNames) -> GivenGpu | Candidates:
+def _nvidias(text: str, names: Names, others: OtherNames) -> GpuProduct | Candidates:
     """By NVIDIA's names; `780M`, `Phoenix`, `Max 1550` are names that need no other maker's word."""
     found = gpunames.look_up(text, names)
     plain = letters(text)
     mobile = plain.endswith("m") and plain[:-1].isdigit()
     if mobile or (isinstance(found, Candidates) and found.reason == "UNKNOWN_NAME"):
         other = look_up(text, others)
-        if isinstance(other, GivenGpu):
+        if isinstance(other, GpuProduct):
             # `780M` without a maker: Radeons of the last years, and GeForces of 2013 that no build supports.
-            geforce = (Named(f"GeForce {text.upper()}", found.arch),) if isinstance(found, GivenGpu) else ()
+            geforce = (Named(f"GeForce {text.upper()}", found.arch),) if isinstance(found, GpuProduct) else ()
             return other._replace(others=(*other.others, *geforce))
     return found
 
 
-def _target(text: str, others: OtherNames) -> GivenGpu:
+def _target(text: str, others: OtherNames) -> GpuProduct:
     """An AMD target as torch and rocminfo print it: `gfx1100`, `gfx906:sramecc+:xnack-`."""
     lower = text.lower()
     if lower in GENERIC:
@@ -146,7 +146,7 @@ def _target(text: str, others: OtherNames) -> GivenGpu:
     except ValueError as error:
         message = _MESSAGES["UNKNOWN_NAME"].format(text=text[:LONGEST])
         raise UsageError(message, hint=_HINTS["amd"], code="UNKNOWN_NAME") from error
-    return GivenGpu("amd", None, arch, str(arch) in others.amd_integrated)
+    return GpuProduct("amd", None, arch, str(arch) in others.amd_integrated)
 
 
 def belongs(text: str) -> str | None:
@@ -158,7 +158,7 @@ def belongs(text: str) -> str | None:
     return None
 
 
-def look_up(text: str, names: OtherNames) -> GivenGpu | Candidates:
+def look_up(text: str, names: OtherNames) -> GpuProduct | Candidates:
     """The GPU of one of these vendors that this text names, or the close ones."""
     shown, vendor = text.strip()[:LONGEST], belongs(text)
     plain = letters(re.sub(_AROUND, " ", shown.lower()))
@@ -172,7 +172,7 @@ def look_up(text: str, names: OtherNames) -> GivenGpu | Candidates:
             if (generation := names.intel_names.get(key)) is not None:
                 return names.of_generation(generation, shown)
     if vendor == "intel" and re.search(r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$", plain):
-        return GivenGpu("intel", shown, None, integrated=True, supported=False)
+        return GpuProduct("intel", shown, None, integrated=True, supported=False)
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
     return Candidates("UNKNOWN_NAME", shown, lambda: _close(plain, products, names))
 
@@ -182,17 +182,17 @@ def target_of(text: str) -> Arch:
     return Arch.parse(text.partition(":")[0])
 
 
-def _apple(shown: str, plain: str, names: OtherNames) -> GivenGpu | Candidates:
+def _apple(shown: str, plain: str, names: OtherNames) -> GpuProduct | Candidates:
     chip = plain.removeprefix("apple")
     known = {letters(name): name for name in names.apple_chips}
     if chip in known:
-        return GivenGpu("apple", f"Apple {known[chip]}", integrated=True, platform=MAC)
+        return GpuProduct("apple", f"Apple {known[chip]}", integrated=True, platform=MAC)
     if chip in ("silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
-        return GivenGpu("apple", shown, integrated=True, platform=MAC)
+        return GpuProduct("apple", shown, integrated=True, platform=MAC)
     return Candidates("UNKNOWN_NAME", shown)
 
 
-def _amd(shown: str, plain: str, names: OtherNames) -> GivenGpu | None:
+def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
     """By the key as it is listed, then without what vendors put in front."""
     bare = plain.removeprefix("amd").removeprefix("ati")
     shorter = (bare.removeprefix("radeon"), bare.removeprefix("instinct"))
@@ -201,7 +201,7 @@ def _amd(shown: str, plain: str, names: OtherNames) -> GivenGpu | None:
             continue
         first, *rest = value.split()
         others = tuple(Named(shown, target_of(target)) for target in rest)
-        return GivenGpu("amd", shown, target_of(first), first in names.amd_integrated, others=others)
+        return GpuProduct("amd", shown, target_of(first), first in names.amd_integrated, others=others)
     return None
 
 

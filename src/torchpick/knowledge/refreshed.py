@@ -15,7 +15,7 @@ from torchpick.model.address import Address
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError, plain
 from torchpick.model.noun import Noun
-from torchpick.model.table import Shelf
+from torchpick.model.table import BuildsByRelease
 from torchpick.model.versions import is_dotted, release_key
 
 # What many rows have in common, so that a row has no more than its place.
@@ -55,7 +55,7 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
 class RefreshedBuilds(Noun):
     """The builds of an index, the day on which it was written, and the names of all that its server lists."""
 
-    shelf: Shelf
+    shelf: BuildsByRelease
     date: str | None
     listed: frozenset[str] | None
 
@@ -72,7 +72,7 @@ def read(value: object) -> RefreshedBuilds:
         raise ShapeError("builds", f"cannot be read: {error}") from error
     if damaged is not None:
         raise ShapeError("builds", f"has values for {damaged.version!r} that no build has")
-    return RefreshedBuilds(Shelf.of(builds), fields.maybe_text("date"), listed)
+    return RefreshedBuilds(BuildsByRelease.of(builds), fields.maybe_text("date"), listed)
 
 
 def _is_sound(build: Build) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def detect(
-    facts: given.GivenFacts,
+    facts: given.MachineOverrides,
     *,
     knowledge: Knowledge,
     report: Report = silent,

@@ -18,8 +18,8 @@ from torchpick.model.machine import (
     TABLE_PLATFORMS,
     TIMEOUT_S,
     Driver,
-    GivenGpu,
     Gpu,
+    GpuProduct,
     Machine,
     Note,
     Platform,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class GivenFacts(Noun):
+class MachineOverrides(Noun):
     """The specified facts; None is not specified. `gpus` empty means no GPU. `python` may be a version or a path."""
 
     gpus: tuple[Gpu, ...] | None = None
@@ -50,7 +50,7 @@ class GivenFacts(Noun):
     notes: tuple[Note, ...] = ()
 
 
-def read(request: Request, knowledge: Knowledge) -> GivenFacts:
+def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
     """Read flags and variables; a flag beats its variable."""
     environ = knowledge.environ
     specs = _specs(request, environ)
@@ -67,7 +67,7 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
             f"`{glibc}` is not a valid glibc version", hint="such as `--glibc 2.28`; `ldd --version` prints it"
         )
     gpus, there, notes = _gpus(specs, there, request.macos, knowledge)
-    return GivenFacts(
+    return MachineOverrides(
         gpus=gpus,
         driver=driver(request, environ),
         wsl=(named or "").lower() in ("wsl", "wsl2"),
@@ -82,7 +82,7 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
     )
 
 
-def machine(facts: GivenFacts, gpus: tuple[Gpu, ...], world: World) -> Machine:
+def machine(facts: MachineOverrides, gpus: tuple[Gpu, ...], world: World) -> Machine:
     """The machine of these GPUs; this computer's platform, Python and JetPack where they are not specified."""
     found, notes = place(facts, world, time.monotonic() + facts.timeout)
     made = Machine(found.platform, found.python, facts.driver, gpus, notes)
@@ -97,7 +97,7 @@ def machine(facts: GivenFacts, gpus: tuple[Gpu, ...], world: World) -> Machine:
     return made
 
 
-def place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:
+def place(facts: MachineOverrides, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:
     """The interpreter and the platform, as far as they are not specified."""
     told, glibc = facts.platform, facts.glibc
     if told is not None and told.name != interpreter.own().platform.name:
@@ -184,7 +184,7 @@ def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     return Driver(version, cuda, "given", None if cuda is None else "given")
 
 
-def checked(machine: Machine, facts: GivenFacts) -> Machine:
+def checked(machine: Machine, facts: MachineOverrides) -> Machine:
     """The machine; of a Jetson up to Orin no driver is assumed, as it takes other wheels with each JetPack."""
     if facts.gpus is not None and machine.jetsons and machine.driver is None:
         raise UsageError(
@@ -246,7 +246,7 @@ def _gpus(specs: tuple[str, ...] | None, platform: Platform | None, macos: str |
     return gpus, platform, (*notes, *_shared_names(given), *_unsupported(gpus))
 
 
-def _parsed(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowledge) -> tuple[GivenGpu, ...]:
+def _parsed(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowledge) -> tuple[GpuProduct, ...]:
     if any(spec.lower() == "none" for spec in specs):
         if len(specs) > 1:
             raise UsageError("`--gpu none` together with another GPU", hint="use only one of them")
@@ -259,7 +259,7 @@ def _parsed(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowle
     return tuple(knowledge.gpu(spec, mac=mac) for spec in specs)
 
 
-def _implied(given: tuple[GivenGpu, ...], platform: Platform | None) -> tuple[Platform | None, tuple[Note, ...]]:
+def _implied(given: tuple[GpuProduct, ...], platform: Platform | None) -> tuple[Platform | None, tuple[Note, ...]]:
     """The platform that the GPUs exist on alone; UsageError where it is not the one that was given."""
     bound = {gpu.platform: gpu.name or str(gpu.arch) for gpu in given if gpu.platform is not None}
     if len(bound) > 1:
@@ -300,7 +300,7 @@ def _of_a_mac(platform: Platform | None, notes: tuple[Note, ...]) -> _Given:
     return (gpu,), platform, (*notes, Note("PLATFORM_ASSUMED", text))
 
 
-def _shared_names(given: tuple[GivenGpu, ...]) -> list[Note]:
+def _shared_names(given: tuple[GpuProduct, ...]) -> list[Note]:
     """A name that several GPUs share means the one that was sold most."""
     notes = []
     for gpu in given:

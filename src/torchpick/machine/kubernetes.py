@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
-from torchpick.model.machine import Driver, GivenGpu, Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.machine import Driver, Gpu, GpuProduct, Machine, Note, Platform, Python, Trouble
 from torchpick.model.versions import major_minor, numbers
 
 _MOST_GPUS = 64
@@ -38,7 +38,7 @@ _SHARE = re.compile(r"(-MIG-(?:[0-9a-z.+]+|INVALID))?(-SHARED)?$")
 # Where there is no label for the number of GPUs.
 _RESOURCES = ("amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915")
 
-Named = Callable[[str], "GivenGpu | None"]
+Named = Callable[[str], "GpuProduct | None"]
 
 
 def nodes(value: object) -> Sequence[object]:
@@ -82,7 +82,7 @@ def machine(node: Fields, python: Python, named: Named) -> Machine:
     )
 
 
-def labelled(gpu: GivenGpu, count: int) -> tuple[Gpu, ...]:
+def labelled(gpu: GpuProduct, count: int) -> tuple[Gpu, ...]:
     """So many of a GPU that is known by its name alone."""
     return tuple(Gpu(index, gpu.vendor, gpu.name, gpu.arch, source="label") for index in range(count))
 
@@ -94,12 +94,12 @@ def _texts(fields: Fields | None) -> dict[str, str]:
     return {name: value for name, value in values if isinstance(value, str)}
 
 
-def _described(labels: dict[str, str], named: Named) -> GivenGpu | None:
+def _described(labels: dict[str, str], named: Named) -> GpuProduct | None:
     """The GPU by the capability's labels, else by a product's name."""
     products = [_SHARE.sub("", labels[label]) for label in _PRODUCTS if labels.get(label)]
     capability = _version(labels, "", "gpu.compute.", ("major", "minor"))
     if capability is not None:
-        return GivenGpu.nvidia(next(iter(products), None), Arch.of_capability(*numbers(capability)[:2]))
+        return GpuProduct.nvidia(next(iter(products), None), Arch.of_capability(*numbers(capability)[:2]))
     return next(filter(None, map(named, products)), None)
 
 

@@ -21,7 +21,7 @@ from torchpick.machine import compact_line, given, kubernetes
 from torchpick.machine.streams import values
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut, is_name
-from torchpick.model.machine import GivenGpu, Machine, Note, Platform, Python
+from torchpick.model.machine import GpuProduct, Machine, Note, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import MACHINE_FIELDS, Request, Wish, flag_of
@@ -38,7 +38,7 @@ _WITHOUT = ("NO_PERMISSION", "DRIVER_SILENT")
 _ASSUMED = Note("GLIBC_ASSUMED", "what a cluster knows of a node does not name its C library, so it is not checked")
 
 
-class Crowds:
+class MachineGroups:
     """Takes machines one by one; `fleet` says what came together."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def deciding(machine: Machine) -> Machine:
     )
 
 
-class Reader(Crowds):
+class Reader(MachineGroups):
     """Reads places into one fleet, with the Python and the driver of the request; GPUs are known by name."""
 
     def __init__(self, request: Request, knowledge: Knowledge) -> None:
@@ -130,7 +130,7 @@ class Reader(Crowds):
         machine = machine._replace(python=self._python or machine.python)
         self.add(machine, origin.where, origin.surest, machine.name, origin.last)
 
-    def _gpu(self, product: str) -> GivenGpu | None:
+    def _gpu(self, product: str) -> GpuProduct | None:
         try:
             return self._knowledge.gpu(product, mac=False)
         except UsageError:

@@ -20,7 +20,7 @@ _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')
 _NO_TEXT = "not UTF-8 text"
 
 
-class Part(Noun):
+class StreamValue(Noun):
     """A JSON value of the input, or why there is none: the line it begins on, and the host that its prefix names."""
 
     line: int
@@ -30,7 +30,7 @@ class Part(Noun):
     why: str = ""
 
 
-def values(stream: IO[bytes]) -> Iterator[Part]:
+def values(stream: IO[bytes]) -> Iterator[StreamValue]:
     """Every value of the stream, and in its place whatever is not one.
 
     One that is spread over lines goes on until its brackets are closed. Where that is no value, it was cut: then the
@@ -49,7 +49,7 @@ def values(stream: IO[bytes]) -> Iterator[Part]:
         yield from (_part(*more) for more in rest if part.why and more[1][0] not in " \t\r]}")
 
 
-def _part(number: int, line: str) -> Part:
+def _part(number: int, line: str) -> StreamValue:
     """What a line says behind its launcher's prefix."""
     *prefix, text = _PREFIX.split(line.strip(), 1)
     return _read(number, prefix[-1] if prefix else None, text)
@@ -63,15 +63,15 @@ def _opened(text: str) -> int:
     return 0
 
 
-def _read(number: int, host: str | None, text: str) -> Part:
+def _read(number: int, host: str | None, text: str) -> StreamValue:
     """Chatter of one word is no value, nor is a number of thousands of digits, nor hostile depth."""
     try:
-        return Part(number, host, text, json.loads(text))
+        return StreamValue(number, host, text, json.loads(text))
     except json.JSONDecodeError:
         why = "cut in the middle" if text[0] in "[{" else text[:_SHOWN]
     except (ValueError, RecursionError):
         why = "a value that does not describe a machine"
-    return Part(number, host, text, why=f"not JSON: {why}")
+    return StreamValue(number, host, text, why=f"not JSON: {why}")
 
 
 def _texts(stream: IO[bytes]) -> Iterator[str]:

@@ -111,7 +111,7 @@ class Named(Noun):
         return f"{self.name} ({self.arch or 'capability unknown'})"
 
 
-class GivenGpu(Noun):
+class GpuProduct(Noun):
     """The GPU of a name. `others` share it and were sold less; `platform` is the only one where such a GPU exists.
 
     `supported` is false for an Intel GPU that the XPU builds do not support.
@@ -128,7 +128,7 @@ class GivenGpu(Noun):
     @classmethod
     def nvidia(
         cls, name: str | None, arch: Arch, others: tuple[Named, ...] = (), *, arm_only: bool = False
-    ) -> GivenGpu:
+    ) -> GpuProduct:
         platform = "linux-aarch64" if arm_only or arch.capability in ARM_ONLY else None
         # Tegra's own GPUs share the processor's memory.
         integrated = arch.capability in ARM_ONLY - {(12, 1)}

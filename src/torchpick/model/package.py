@@ -220,7 +220,9 @@ def cuda_of_extra(extra: str, facts: PackageFacts | None = None) -> int | None:
     return None if match is None else int(match[1])
 
 
-def doubles(packages: Iterable[str], names: Container[str], known: Mapping[str, PackageFacts]) -> dict[str, str]:
+def same_module_conflicts(
+    packages: Iterable[str], names: Container[str], known: Mapping[str, PackageFacts]
+) -> dict[str, str]:
     """Which of the names install the same module as one of the packages, each with the one that stays: the first."""
     rivals: dict[str, str] = {}
     for name in packages:

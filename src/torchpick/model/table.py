@@ -80,7 +80,7 @@ class DriverTable(Noun):
         cuda = numbers(driver.cuda or "0")
         return max((branch.number for branch in self.branches if numbers(branch.cuda) <= cuda), default=0)
 
-    def is_bare(self, version: str) -> bool:
+    def is_branch_number(self, version: str) -> bool:
         """Whether this is a branch alone (`535`), which stands for the newest driver of it."""
         return "." not in version and any(branch.number == int(version) for branch in self.branches)
 
@@ -89,7 +89,7 @@ class DriverTable(Noun):
         if "." in version:
             return numbers(version) >= numbers(floor)
         branch = self.branch_of(version)
-        last = branch.last_number(os) if branch is not None and self.is_bare(version) else int(version)
+        last = branch.last_number(os) if branch is not None and self.is_branch_number(version) else int(version)
         return (last, _NEWEST) >= numbers(floor)
 
     def speaks(self, driver: Driver) -> str | None:
@@ -99,7 +99,7 @@ class DriverTable(Noun):
         branch = self.branch_of(driver.version)
         return branch and branch.cuda
 
-    def carries(self, driver: Driver, cuda: str, os: str) -> bool:
+    def supports_cuda(self, driver: Driver, cuda: str, os: str) -> bool:
         """Whether machine code built with this CUDA loads on this driver."""
         spoken = self.speaks(driver)
         if spoken is not None and numbers(spoken) >= numbers(cuda):
@@ -112,7 +112,7 @@ class DriverTable(Noun):
 
     def too_old(self, driver: Driver, cuda: str, os: str) -> dict[str, str]:
         """What such builds need and what is there, where the driver does not carry this CUDA; empty where it does."""
-        if self.carries(driver, cuda, os):
+        if self.supports_cuda(driver, cuda, os):
             return {}
         needs = self.floor(cuda, os) or f"for CUDA {cuda}"
         return {"needs": needs, "has": driver.label}
@@ -221,7 +221,7 @@ class MpsFloor(Noun):
     macos: str
 
 
-class Shelf:
+class BuildsByRelease:
     """The builds of one platform by release, each release read when it is first asked for.
 
     Most questions are answered by the newest few of some fifty releases.
@@ -234,7 +234,7 @@ class Shelf:
         self._read: dict[str, tuple[Build, ...]] = {}
 
     @classmethod
-    def of(cls, builds: Iterable[Build]) -> Shelf:
+    def of(cls, builds: Iterable[Build]) -> BuildsByRelease:
         """A shelf of builds that are read already, in no promised order."""
         by_release = grouped((build.torch, build) for build in builds)
         return cls({torch: lambda found=tuple(found): found for torch, found in by_release.items()})  # type: ignore[misc]
@@ -253,7 +253,7 @@ class Shelf:
             yield from self.builds(release)
 
 
-NO_BUILDS = Shelf({})
+NO_BUILDS = BuildsByRelease({})
 
 
 class Kind(Noun):
@@ -282,7 +282,7 @@ class Table(Noun):
     what of the cache was ignored. `excluded`: X.Y.Z of Python → the companions' releases that leave it out.
     """
 
-    builds: Mapping[str, Shelf]
+    builds: Mapping[str, BuildsByRelease]
     drivers: DriverTable
     floors: LibraryFloors = LibraryFloors()
     capabilities: frozenset[str] = frozenset()
@@ -302,10 +302,13 @@ class Table(Noun):
         """The kind that this architecture is, if it is in the list."""
         return next((kind for kind in self.kinds if kind.arch == arch), None)
 
-    def of(self, platform: str) -> Shelf:
+    def of(self, platform: str) -> BuildsByRelease:
         return self.builds.get(platform, NO_BUILDS)
 
     def without_vendors(self) -> Table:
         """The builds on PyTorch's own index alone."""
-        kept = {name: Shelf.of(build for build in shelf if build.vendor is None) for name, shelf in self.builds.items()}
+        kept = {
+            name: BuildsByRelease.of(build for build in shelf if build.vendor is None)
+            for name, shelf in self.builds.items()
+        }
         return self._replace(builds=kept)

@@ -13,7 +13,7 @@ from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.package import Catalog, PackageFacts
 from torchpick.model.pythons import python_order
 from torchpick.model.request import Wish
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import admits, release_key
 from torchpick.projects.declared import Extra, Index, Plan
 from torchpick.projects.published import HOME, python_test
@@ -47,7 +47,7 @@ class App:
         """What it gets from this backend."""
         machine = self.machine
         wish = demands.narrowed(self.wish, self.asked)._replace(backends=(backend,))
-        question = answers.Question(wish, demands.beyond_torch(self.asked, lambda: machine))
+        question = answers.Question(wish, demands.package_demands(self.asked, lambda: machine))
         found = answers.answer(question, (machine,), lambda _: self.table, lambda: Catalog(self.packages))
         if not isinstance(found, answers.Answer):
             raise TypeError("the table's catalog asks for nothing")
@@ -79,7 +79,7 @@ class App:
         return tuple(build.backend for build in builds if build.backend in given) or ("cpu",)
 
     def _given(self, builds: Iterable[Build]) -> set[str]:
-        few = self.table._replace(builds={HOME: Shelf.of(builds)})
+        few = self.table._replace(builds={HOME: BuildsByRelease.of(builds)})
         kinds = [kind for kind in self.table.nvidia if kind.found_on(HOME)]
         machine = self.machine._replace(gpus=matrix.gpus_of(kinds))
         drivers = (None, *(Driver(each["linux"]) for each in self.table.drivers.majors.values()))

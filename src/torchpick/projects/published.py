@@ -54,7 +54,7 @@ class Shop:
         mine = [build for build in self.table.of(HOME) if self.admits(build.torch)]
         return sorted(mine, key=lambda build: release_key(build.torch), reverse=True)
 
-    def whom(self, build: Build) -> BuildAudience:
+    def audience(self, build: Build) -> BuildAudience:
         if build.torch not in self._served:
             self._served[build.torch] = served(build, self.table)
         return self._served[build.torch]
@@ -73,7 +73,7 @@ class Shop:
             if build is None:
                 without.append(tag)
             else:
-                found.setdefault(build.torch, (self.whom(build), []))[1].append(tag)
+                found.setdefault(build.torch, (self.audience(build), []))[1].append(tag)
         newest_first = sorted(found, key=release_key, reverse=True)
         gets = tuple((found[torch][0], tuple(found[torch][1])) for torch in newest_first)
         return VersionRange(self._requirement(cap), gets, tuple(without))
@@ -148,7 +148,7 @@ def _steps(shop: Shop) -> list[tuple[str, str]]:
 
 def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
     """GPUs that the newest release does not support, by driver branch: those that an older one does, and the rest."""
-    newest = shop.whom(shop.builds()[0])
+    newest = shop.audience(shop.builds()[0])
     last = shop.table.drivers.last_branch
     found = []
     for branch in sorted(set(last.values()), reverse=True):
@@ -165,7 +165,7 @@ def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
 def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:
     """The newest build of the range that supports all of these and has a wheel for a Python of the project."""
     for build in shop.builds():
-        if set(kinds) <= set(shop.whom(build).kinds) and set(build.pythons) & set(shop.tags):
+        if set(kinds) <= set(shop.audience(build).kinds) and set(build.pythons) & set(shop.tags):
             return build
     return None
 

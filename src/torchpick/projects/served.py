@@ -11,7 +11,7 @@ from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Kind, Shelf, Table
+from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.versions import grouped
 
 # What people call the platforms that a library's users have.
@@ -38,7 +38,7 @@ def default_table(builds: Iterable[Build], table: Table) -> Table:
         for build in builds
         if build.backend == "default"
     )
-    return table._replace(builds={platform: Shelf.of(mine) for platform, mine in found.items()})
+    return table._replace(builds={platform: BuildsByRelease.of(mine) for platform, mine in found.items()})
 
 
 def served(build: Build, table: Table) -> BuildAudience:
@@ -51,7 +51,7 @@ def served(build: Build, table: Table) -> BuildAudience:
     platform = Platform.parse(build.platform)
     kinds = tuple(kind for kind in table.nvidia if kind.found_on(build.platform))
     machine = Machine(platform, python_of(build.pythons[-1]), None, matrix.gpus_of(kinds))
-    one = table._replace(builds={build.platform: Shelf.of([build])})
+    one = table._replace(builds={build.platform: BuildsByRelease.of([build])})
     rows = matrix.rows(machine, one, Wish())
     good = tuple(kind for kind, row in zip(kinds, rows, strict=True) if _runs(row))
     floor = table.drivers.floor(build.cuda, platform.os) if build.cuda is not None else None

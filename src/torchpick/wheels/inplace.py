@@ -17,7 +17,7 @@ from torchpick.model.build import is_unified
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.table import DriverTable
 from torchpick.wheels import flags, judging, librarycode, sections
-from torchpick.wheels.judging import Judge, ReadingVerdict
+from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import PYTHON_LIBRARIES, VERSION_FILE, WHOLE, Reading, TorchFacts, torch_facts
 
@@ -96,7 +96,7 @@ def verdicts(
     cuda = None
     if judging.chosen(reading.libraries, None).libraries != reading.libraries:
         cuda = torch_cuda(python)  # which library is loaded depends on the torch beside it
-    found: dict[Judge, ReadingVerdict] = {}
+    found: dict[GpuCodeFit, ReadingVerdict] = {}
     for machine in machines:
         for gpu in machine.counted:
             if gpu.arch:
@@ -105,9 +105,9 @@ def verdicts(
     return tuple(found.values())
 
 
-def _judge(reading: Reading, gpu: Arch, machine: Machine, drivers: DriverTable) -> Judge:
+def _judge(reading: Reading, gpu: Arch, machine: Machine, drivers: DriverTable) -> GpuCodeFit:
     torch, driver = reading.torch, machine.driver
-    judge = Judge.of(gpu, driver, drivers, unified=torch is not None and is_unified(torch.version, torch.cuda))
+    judge = GpuCodeFit.of(gpu, driver, drivers, unified=torch is not None and is_unified(torch.version, torch.cuda))
     if driver is None:
         return judge
     return judge._replace(refusal=_refusal(reading, gpu, driver, driver.os or machine.platform.os, drivers))
@@ -120,7 +120,7 @@ def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: Dri
     if (no := drivers.unsupported(driver, gpu, os_)) is not None:
         return f"driver {driver.label} does not support {gpu}: {no.why}; it needs {no.remedy}"
     cuda = reading.torch.cuda if reading.torch is not None else None
-    if cuda is None or drivers.carries(driver, cuda, os_):
+    if cuda is None or drivers.supports_cuda(driver, cuda, os_):
         return None
     return f"it is built with CUDA {cuda}, which needs driver {drivers.floor(cuda, os_) or 'of a newer branch'}"
 

@@ -17,7 +17,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.table import DriverTable
 from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.model.versions import numbers, some_of
-from torchpick.wheels.librarycode import Held, Library, Modules
+from torchpick.wheels.librarycode import CodeContents, Library, Modules
 from torchpick.wheels.readings import Reading
 
 
@@ -56,7 +56,7 @@ class ReadingVerdict(Noun):
         return tuple(library for library in self.libraries if library.fails)
 
 
-class Judge(Noun):
+class GpuCodeFit(Noun):
     """What a judgement is based on besides the code: the GPU, the CUDA its driver supports, torch's Tegra rule.
 
     `refusal` says why the driver runs none of it, if so.
@@ -68,7 +68,7 @@ class Judge(Noun):
     refusal: str | None = None
 
     @classmethod
-    def of(cls, gpu: Arch, driver: Driver | None, drivers: DriverTable, *, unified: bool) -> Judge:
+    def of(cls, gpu: Arch, driver: Driver | None, drivers: DriverTable, *, unified: bool) -> GpuCodeFit:
         """The judge of a GPU behind this driver; discrete code crosses to Tegra by the driver of the unified stack."""
         if driver is None:
             return cls(gpu, unified=unified)
@@ -87,7 +87,7 @@ class Judge(Noun):
         """Whether the driver knows the PTX of this CUDA; true where either is not given."""
         return cuda is None or self.driver_cuda is None or numbers(self.driver_cuda) >= numbers(cuda)
 
-    def tally(self, held: Held, ptx_cuda: str | None = None) -> ModuleCount:
+    def tally(self, held: CodeContents, ptx_cuda: str | None = None) -> ModuleCount:
         counts = [0, 0, 0]
         for module in held.modules:
             fit = self.load(module, ptx_cuda)
@@ -95,13 +95,13 @@ class Judge(Noun):
         return ModuleCount(*counts)
 
 
-def of_library(library: Library, judge: Judge) -> LibraryVerdict | None:
+def of_library(library: Library, judge: GpuCodeFit) -> LibraryVerdict | None:
     """The verdict on one library; None if it has no kernels that a GPU would run."""
     held = _judged(library)
     if held is None:
         return None
     every = judge.tally(held, library.ptx_cuda)
-    word = _word(judge.tally(Held(modules=_general(held)), library.ptx_cuda))
+    word = _word(judge.tally(CodeContents(modules=_general(held)), library.ptx_cuda))
     loads, total = every.sass + every.ptx, sum(every)
     text = f"{loads} of {total} modules load" if loads < total else f"all {total} modules load"
     if total == 1:
@@ -116,7 +116,7 @@ def of_library(library: Library, judge: Judge) -> LibraryVerdict | None:
     return LibraryVerdict(library.path, word, text)
 
 
-def _judged(library: Library) -> Held | None:
+def _judged(library: Library) -> CodeContents | None:
     """The code that decides: what a loader registers, else what the library loads by itself from its own data.
 
     cuFFT does so: what it registers is one module without a kernel. A library that registers nothing, as triton's
@@ -126,7 +126,7 @@ def _judged(library: Library) -> Held | None:
     return held if held.total else None
 
 
-def _general(held: Held) -> tuple[Modules, ...]:
+def _general(held: CodeContents) -> tuple[Modules, ...]:
     """The modules that were built for most generations that the library names; the others are for some on purpose.
 
     A generation is a major capability. In cuDNN 8.7 793 of 2148 modules are for Ampere and Hopper alone, and 302 for
@@ -159,7 +159,7 @@ def _word(count: ModuleCount) -> str:
 
 
 def of_package(
-    libraries: tuple[Library, ...], judge: Judge, project: str | None = None, *, complete: bool = True
+    libraries: tuple[Library, ...], judge: GpuCodeFit, project: str | None = None, *, complete: bool = True
 ) -> ReadingVerdict:
     """Whether a package runs on a GPU, by the libraries of it that are loaded; `complete` where all of it was read."""
     counted = own(libraries, project)
@@ -177,13 +177,13 @@ def of_package(
     return ReadingVerdict(judge.gpu, word, verdicts, (*counted.notes, *notes))
 
 
-def of_torch(libraries: tuple[Library, ...], judge: Judge) -> tuple[LibraryVerdict, ...]:
+def of_torch(libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[LibraryVerdict, ...]:
     """The libraries of a torch beside its main one, which was built for its compiled flags."""
     beside = (library for library in libraries if not _MAIN.fullmatch(_name(library)))
     return tuple(verdict for library in beside if (verdict := of_library(library, judge)) is not None)
 
 
-def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) -> ReadingVerdict:
+def of_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = None) -> ReadingVerdict:
     """Whether a reading runs on a GPU."""
     loaded = chosen(reading.libraries, torch_cuda, judge)
     notes = loaded.notes
@@ -222,7 +222,7 @@ def findings(reading: Reading, verdicts: Iterable[ReadingVerdict]) -> Iterator[F
             yield Finding(_AILMENTS[verdict.word], text, {"libraries": libraries})
 
 
-def _best(reading: Reading, libraries: tuple[Library, ...], judge: Judge) -> CodeFit:
+def _best(reading: Reading, libraries: tuple[Library, ...], judge: GpuCodeFit) -> CodeFit:
     if reading.torch is None or not reading.flags:
         held = [(library, code) for library in libraries if (code := _judged(library)) is not None]
         sass = tuple(arch for _, code in held for arch in code.sass)
@@ -273,7 +273,7 @@ class LoadedLibraries(Noun):
     notes: tuple[str, ...] = ()
 
 
-def chosen(libraries: tuple[Library, ...], torch_cuda: str | None, judge: Judge | None = None) -> LoadedLibraries:
+def chosen(libraries: tuple[Library, ...], torch_cuda: str | None, judge: GpuCodeFit | None = None) -> LoadedLibraries:
     """The libraries that would be loaded, where a wheel has one per CUDA (bitsandbytes), and a note on which.
 
     Which one that is, is torch's to say. Without a torch it is one that `judge` finds to run here, where there is one:
@@ -309,7 +309,7 @@ def chosen(libraries: tuple[Library, ...], torch_cuda: str | None, judge: Judge 
     return LoadedLibraries(tuple(library for library in libraries if library.path not in left), tuple(notes))
 
 
-def _runs(library: Library, cuda: tuple[int, ...], judge: Judge) -> bool:
+def _runs(library: Library, cuda: tuple[int, ...], judge: GpuCodeFit) -> bool:
     """Whether a library for this CUDA runs; a driver carries every CUDA of its major."""
     verdict = of_library(library, judge)
     carried = judge.driver_cuda is None or numbers(judge.driver_cuda)[:1] >= cuda[:1]

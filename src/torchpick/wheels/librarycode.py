@@ -43,7 +43,7 @@ class Modules(Noun):
     count: int  # type: ignore[assignment]  # nobody calls tuple.count on it
 
 
-class Held(Noun):
+class CodeContents(Noun):
     """The code of one place: everything named in it, and its modules; `empty` of them have no kernel at all."""
 
     sass: tuple[Arch, ...] = ()
@@ -62,8 +62,10 @@ class Library(Noun):
 
     path: str
     size: int
-    code: Held = Held()
-    apart: Held = Held()  # in its own data: no loader registers it, and the library may load it by itself
+    code: CodeContents = CodeContents()
+    apart: CodeContents = (
+        CodeContents()
+    )  # in its own data: no loader registers it, and the library may load it by itself
     ptx_cuda: str | None = None  # the CUDA that the driver must support to compile its newest PTX
     complete: bool = True
     notes: tuple[str, ...] = ()
@@ -137,7 +139,7 @@ def _images(entries: tuple[fatbin.CodeEntry, ...]) -> list[fatbin.CodeEntry]:
     return [entry for entry in entries if entry.kind in (fatbin.ELF, fatbin.PTX)]
 
 
-def _held(alike: Alike) -> Held:
+def _held(alike: Alike) -> CodeContents:
     """What the containers of one place come to."""
     sets: Counter[tuple[Arch, ...]] = Counter()
     empty = 0
@@ -149,7 +151,7 @@ def _held(alike: Alike) -> Held:
             empty += count
     named = in_order(entry.arch for entries in alike for entry in _images(entries))
     modules = [Modules(*split(real), count) for real, count in sets.items()]
-    return Held(*split(named), tuple(sorted(modules, key=lambda each: (-each.count, each))), empty)
+    return CodeContents(*split(named), tuple(sorted(modules, key=lambda each: (-each.count, each))), empty)
 
 
 def split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]:
@@ -219,7 +221,7 @@ def _bare(buffer: Buffer, path: str) -> Library | None:
     """A file that is one cubin or one container; None for everything else."""
     size = len(buffer)
     if (arch := fatbin.cubin_arch(buffer[:64])) is not None:
-        return Library(path, size, Held((arch,), (), (Modules((arch,), (), 1),)))
+        return Library(path, size, CodeContents((arch,), (), (Modules((arch,), (), 1),)))
     if buffer[:4] != fatbin.MAGIC or size > _MOST_LOOSE:
         return None
     tally = _Tally()

@@ -16,7 +16,7 @@ from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.redaction import redacted
 from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
-from torchpick.wheels.thing import How
+from torchpick.wheels.thing import ReadOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _MOST_FILE = 16 << 20
 Answers = Generator[tuple[str, Reading | TorchpickError], None, None]
 
 
-def listed(source: str, how: How) -> list[str]:
+def listed(source: str, how: ReadOptions) -> list[str]:
     """The things of a file, a line each; or of a page or a folder, one wheel of each version for the platform."""
     if "://" in source or Path(source).is_dir():
         return _of_page(source if "://" in source else Path(source).absolute().as_uri(), how)
@@ -52,7 +52,7 @@ def _text(source: str) -> str:
         raise UsageError(f"cannot read {source}: {error.strerror}", hint="check the path") from error
 
 
-def _of_page(url: str, how: How) -> list[str]:
+def _of_page(url: str, how: ReadOptions) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
     from torchpick.index import pages, user_index
@@ -68,7 +68,7 @@ def _of_page(url: str, how: How) -> list[str]:
     return [wheel.link.with_hash for wheel in wheels]
 
 
-def read(things: Iterable[str], how: How, jobs: int, *, in_order: bool) -> Answers:
+def read(things: Iterable[str], how: ReadOptions, jobs: int, *, in_order: bool) -> Answers:
     """The things with their readings, in their order or as they come; one that fails is its error."""
     with closing(_Readers(how, jobs)) as readers:
         waiting = iter(things)
@@ -86,7 +86,7 @@ def read(things: Iterable[str], how: How, jobs: int, *, in_order: bool) -> Answe
 class _Readers:
     """Threads that read things, each with its own HTTP client."""
 
-    def __init__(self, how: How, jobs: int) -> None:
+    def __init__(self, how: ReadOptions, jobs: int) -> None:
         self.pool = ThreadPoolExecutor(jobs)
         self._how = how._replace(report=self._report, client=self._client)
         self._report_on = how.report

@@ -40,7 +40,7 @@ _KEYS = (
 )
 
 
-class Around(Noun):
+class PackageContext(Noun):
     """What a version is read beside: the CUDA of the default index's own torches."""
 
     own_cuda: Mapping[str, str | None]
@@ -51,7 +51,7 @@ def empty(version: str, evidence: dict[str, str]) -> Row:
     return {**written(Package("", version), *_KEYS), "evidence": evidence}
 
 
-def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
+def version(line: Mapping[str, Any], rule: WheelRule, around: PackageContext) -> Row:
     """A line of evidence as a version of its package."""
     number = line["version"]
     linked = line["needed"]

@@ -14,7 +14,7 @@ from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.model.noun import Noun
-from torchpick.wheels.librarycode import Held, Library, Modules, in_order, split, union
+from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, split, union
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
@@ -183,11 +183,11 @@ def of_json(row: Fields) -> Reading:
     )
 
 
-def _held_of(row: Fields) -> Held:
+def _held_of(row: Fields) -> CodeContents:
     sets = tuple(
         Modules(_arches(each, "sass"), _arches(each, "ptx"), each.number("count")) for each in row.objects("modules")
     )
-    return Held(_arches(row, "sass"), _arches(row, "ptx"), sets, row.number("empty"))
+    return CodeContents(_arches(row, "sass"), _arches(row, "ptx"), sets, row.number("empty"))
 
 
 def _arches(row: Fields, name: str) -> tuple[Arch, ...]:

@@ -227,7 +227,9 @@ def pins(reading: Reading) -> dict[str, str]:
 def lacks(reading: Reading) -> dict[str, list[str]]:
     """Library → the architectures that a torch's flags name and that it does not support, or hardly supports."""
     torch = reading.torch
-    judge = judging.Judge(Arch.of_capability(0, 0), unified=torch is not None and is_unified(torch.version, torch.cuda))
+    judge = judging.GpuCodeFit(
+        Arch.of_capability(0, 0), unified=torch is not None and is_unified(torch.version, torch.cuda)
+    )
     found: dict[str, list[str]] = {}
     for one in reading.libraries:
         verdicts = [(arch, judging.of_library(one, judge._replace(gpu=arch))) for arch in reading.sass]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
 
-class How(Noun):
+class ReadOptions(Noun):
     """How deep, for which interpreter, and what is allowed."""
 
     depth: str | None = None
@@ -40,10 +40,10 @@ class How(Noun):
     report: Report = silent
     readings: Readings | None = None  # what was read before
     client: Callable[[], Client] | None = None  # where many are read, the one of the thread
-    elsewhere: Callable[[str, How], Reading] | None = None  # how another computer reads an address
+    elsewhere: Callable[[str, ReadOptions], Reading] | None = None  # how another computer reads an address
 
 
-def read(thing: str, how: How) -> Reading:
+def read(thing: str, how: ReadOptions) -> Reading:
     """Read the THING; raises a TorchpickError that names it."""
     if not thing or "\0" in thing:
         raise UsageError("an empty name cannot be inspected", hint="give a wheel, a package or a library")
@@ -63,7 +63,7 @@ def read(thing: str, how: How) -> Reading:
     return _package(thing, how)
 
 
-def _package(thing: str, how: How) -> Reading:
+def _package(thing: str, how: ReadOptions) -> Reading:
     """A bare name is what is installed, else what the index has; with a version, the index's."""
     elsewhere = how.wanted.platform is not None or how.wanted.python != how.wanted.program
     if normal(thing).replace("-", "").isalnum() and not elsewhere:
@@ -81,7 +81,7 @@ def _package(thing: str, how: How) -> Reading:
     return _url(found.with_hash, how, thing)
 
 
-def _url(url: str, how: How, target: str | None = None) -> Reading:
+def _url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
     try:
         parts = urlsplit(url)
         path = unquote(parts.path)
@@ -120,7 +120,7 @@ def sha256_of(text: str) -> str | None:
     return digest.lower() if kind == "sha256" and is_sha256(digest) else None
 
 
-def _path(path: Path, shown: str, how: How) -> Reading:
+def _path(path: Path, shown: str, how: ReadOptions) -> Reading:
     if not path.is_file():
         raise WheelError(f"{shown} is not a file", hint="give a wheel or a library; `--from FOLDER` reads its wheels")
     wheel.check_is_wheel(path.name)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.installers.jobs import PICK, job
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import Order
 from torchpick.install.lock import ground
@@ -30,7 +30,7 @@ def uv(tmp_path: Path) -> dict[str, str]:
 
 
 def look(request: Request, environ: dict[str, str], installer: str = "auto", *words: str) -> LockQuestion:
-    return ground.look(Session(request, environ), Order(Given(words or ("torch",)), installer))
+    return ground.look(Session(request, environ), Order(RequirementArgs(words or ("torch",)), installer))
 
 
 def test_only_this_computer_is_resolved_for_with_its_own_interpreter(uv: dict[str, str]) -> None:
@@ -69,6 +69,6 @@ def test_a_free_threaded_python_elsewhere_is_refused() -> None:
 
 
 def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    for given in (Given(words=(str(tmp_path),)), Given(editables=(str(tmp_path),))):
+    for given in (RequirementArgs(words=(str(tmp_path),)), RequirementArgs(editables=(str(tmp_path),))):
         with pytest.raises(UsageError, match="is a folder, which has no hash"):
             ground.look(Session(HERE, {}), Order(given))

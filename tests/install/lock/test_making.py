@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.installers.jobs import PICK, job
-from torchpick.environment.requirements import Given
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, IntegrityError, UsageError, WheelError
 from torchpick.index import listing
 from torchpick.index.host_pages import Host
@@ -34,7 +34,7 @@ OWN = f"cp{sys.version_info[0]}{sys.version_info[1]}"
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", glibc="2.35")
 
 
-class Shelf:
+class BuildsByRelease:
     """A wheel host with one page."""
 
     def __init__(self, *hrefs: str) -> None:
@@ -48,7 +48,7 @@ class Shelf:
 
 def hashes(*hrefs: str, files: dict[str, str] | None = None) -> LockHashes:
     known = Hashes(PICK, Knowledge({}))
-    return LockHashes(job(pick=PICK, files=files or {}), cast(Host, Shelf(*hrefs)), known)
+    return LockHashes(job(pick=PICK, files=files or {}), cast(Host, BuildsByRelease(*hrefs)), known)
 
 
 def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -> None:
@@ -125,7 +125,7 @@ def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> 
     shelf = tmp_path / "mirror" / "cu126"
     shelf.mkdir(parents=True)
     (shelf / TinyWheel("torch", "2.7.1+cu126", f"{OWN}-{OWN}-manylinux_2_28_x86_64").filename).write_bytes(b"")
-    order = Order(Given(("torch",)), "uv", no_deps=True)
+    order = Order(RequirementArgs(("torch",)), "uv", no_deps=True)
 
     with pytest.raises(InstallerError, match=r"it has 2\.7\.1\+cu126 for this Python") as caught:
         making.make(Session(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
@@ -143,7 +143,7 @@ def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
     )
 
     with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
-        making.make(Session(Request(machine=(str(fleet),)), {}), Order(Given(("torch",))))
+        making.make(Session(Request(machine=(str(fleet),)), {}), Order(RequirementArgs(("torch",))))
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:

@@ -23,7 +23,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Kind, Shelf, Table
+from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import release_key
 
@@ -163,7 +163,7 @@ class _Sheet:
     def _says(self, version: str) -> Json:
         """A driver of each CUDA and each GPU: which builds are too new for it, or rely on it, which GPUs it refuses."""
         by_cuda = {build.cuda: build for build in reversed(self.builds) if build.cuda}
-        few = self.table._replace(builds={self.name: Shelf.of(by_cuda.values())})
+        few = self.table._replace(builds={self.name: BuildsByRelease.of(by_cuda.values())})
         objects, refuses, relies = {}, {}, set()
         driver = Driver(version, self.table.drivers.speaks(Driver(version)))
         for row in self._rows(driver, self.nvidia, few):
