@@ -6,7 +6,7 @@ import pytest
 
 from tests.decide.test_stack import machine
 from torchpick.decide import answer as answers
-from torchpick.decide.answer import Answer, InstalledTorch, Question
+from torchpick.decide.answer import Answer, Question, TorchToKeep
 from torchpick.decide.demands import PackageDemand
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
@@ -23,13 +23,13 @@ DEFAULT = Wish(backends=(DEFAULT_INDEX,))
 @pytest.mark.parametrize(
     ("stays", "taken"),
     [
-        (InstalledTorch("2.9.1+cu126", None, (Wish(),)), "2.9.1+cu126"),
-        (InstalledTorch("2.9.1", "12.8", (Wish(), DEFAULT)), "2.9.1"),  # the default index's own
-        (InstalledTorch("2.9.1", "11.8", (Wish(), DEFAULT)), "2.15.0+cu132"),  # somebody else's build
-        (InstalledTorch("2.6.0+cpu", None, (Wish(),)), "2.15.0+cu132"),  # it does not use the GPU
+        (TorchToKeep("2.9.1+cu126", None, (Wish(),)), "2.9.1+cu126"),
+        (TorchToKeep("2.9.1", "12.8", (Wish(), DEFAULT)), "2.9.1"),  # the default index's own
+        (TorchToKeep("2.9.1", "11.8", (Wish(), DEFAULT)), "2.15.0+cu132"),  # somebody else's build
+        (TorchToKeep("2.6.0+cpu", None, (Wish(),)), "2.15.0+cu132"),  # it does not use the GPU
     ],
 )
-def test_the_installed_torch_stays_where_it_runs(stays: InstalledTorch, taken: str, wanted: tuple[str, ...]) -> None:
+def test_the_installed_torch_stays_where_it_runs(stays: TorchToKeep, taken: str, wanted: tuple[str, ...]) -> None:
     question = Question(Wish(), tuple(map(PackageDemand, (*wanted, "torch") if wanted else ())), stays)
 
     found = answered(question)
@@ -39,7 +39,7 @@ def test_the_installed_torch_stays_where_it_runs(stays: InstalledTorch, taken: s
 
 
 def test_the_torch_that_stays_has_beside_it_what_is_asked_for() -> None:
-    found = answered(Question(Wish(), (PackageDemand("ctranslate2"),), InstalledTorch("2.9.1+cu126", None, (Wish(),))))
+    found = answered(Question(Wish(), (PackageDemand("ctranslate2"),), TorchToKeep("2.9.1+cu126", None, (Wish(),))))
 
     assert found.taken == {"torch": "2.9.1+cu126", "ctranslate2": "4.8.5"}
     assert found.environment.requirements[0] == "ctranslate2==4.8.5"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.installers.jobs import TARGET
-from torchpick.decide.answer import InstalledTorch
+from torchpick.decide.answer import TorchToKeep
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.targets import Target
@@ -124,7 +124,7 @@ def test_a_torch_without_a_label_may_be_the_default_indexs_own(
         assert found is None
         return
     cuda = None if "+" in there else "12.8"
-    assert found == InstalledTorch(there, cuda, tuple(wish._replace(backends=each) for each in wishes))
+    assert found == TorchToKeep(there, cuda, tuple(wish._replace(backends=each) for each in wishes))
 
 
 def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 REQUIRED_BY_TORCH = frozenset({"filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions"})
 
 
-class InstalledTorch(Noun):
+class TorchToKeep(Noun):
     """The torch of an environment, which stays where it runs and nobody asks for another.
 
     `wishes` say where it may lie. Without a label its CUDA distinguishes its build from others of the version, such as
@@ -60,7 +60,7 @@ class Question(Noun):
 
     wish: Wish
     wanted: tuple[PackageDemand, ...] = ()
-    stays: InstalledTorch | None = None
+    stays: TorchToKeep | None = None
     allow_mixed: bool = False
 
 
@@ -149,7 +149,7 @@ def saying_unjudged(given: Answer, command: str) -> Answer:
     return given._replace(pick=pick, stack=given.environment._replace(hints=(hint, *given.environment.hints)))
 
 
-def _beside(question: Question, wish: Wish, stays: InstalledTorch) -> Question:
+def _beside(question: Question, wish: Wish, stays: TorchToKeep) -> Question:
     """The question with the installed torch as part of it."""
     torch = f"{question.wish.torch},=={stays.version}".lstrip(",")
     own = question.wish._replace(torch=torch, backends=wish.backends)

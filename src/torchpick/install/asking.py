@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from torchpick.decide.answer import Answer, InstalledTorch, Question
+from torchpick.decide.answer import Answer, Question, TorchToKeep
 from torchpick.decide.demands import PackageDemand, of_family
 from torchpick.decide.search import Needs
 from torchpick.environment import interpreter, requirements, targets
@@ -160,7 +160,7 @@ class TargetQuestion:
         return Question(wish, demands, self._stays, self.order.allow_mixed)
 
     @cached_property
-    def _stays(self) -> InstalledTorch | None:
+    def _stays(self) -> TorchToKeep | None:
         """The installed torch, unless another is asked for."""
         if self.elsewhere or self.order.upgrade or any(each.name == "torch" for each in self.wanted):
             return None
@@ -178,7 +178,7 @@ def _check(each: Requested) -> None:
         raise RequirementError(f"{each.where} pins the bytes of another torch by their hash", hint=hint)
 
 
-def installed_torch(wish: Wish, target: Target) -> InstalledTorch | None:
+def installed_torch(wish: Wish, target: Target) -> TorchToKeep | None:
     """The torch of the target; what somebody built themselves is no build of the table."""
     version = target.installed.get("torch", "")
     plain, plus, label = version.partition("+")
@@ -187,7 +187,7 @@ def installed_torch(wish: Wish, target: Target) -> InstalledTorch | None:
     # Without a label it may be the default index's own, where no backend is asked for.
     own = not plus and not wish.backends and wish.channel == "stable"
     wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if own else (wish,)
-    return InstalledTorch(version, None if plus else targets.cuda_of(target.packages), wishes)
+    return TorchToKeep(version, None if plus else targets.cuda_of(target.packages), wishes)
 
 
 def look(session: Session, order: Order) -> TargetQuestion:
