@@ -12,8 +12,9 @@ import httpcore
 import pytest
 
 from torchpick.errors import BrokenOffError, NetworkError
-from torchpick.index import connection
-from torchpick.index.client import Client, Limits, TooSlowError
+from torchpick.index import transport
+from torchpick.index.client import Client, Limits
+from torchpick.index.transport import TooSlowError
 from torchpick.model import VERSION
 
 AGAIN = "check the connection and try again"
@@ -73,7 +74,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Use:
 
     def put(*answers: tuple[int, list[tuple[bytes, bytes]], Body] | Exception) -> Pool:
         made = Pool(*answers)
-        monkeypatch.setattr(connection, "pool", lambda *_: made)
+        monkeypatch.setattr(transport, "pool", lambda *_: made)
         return made
 
     return put
@@ -95,12 +96,15 @@ def test_what_is_sent(use: Use) -> None:
         b"GET", httpcore.URL(scheme=b"https", host=b"host.example", port=8443, target=b"/a%2Bb?c=d"),
     )  # fmt: skip
     agent = (b"user-agent", f"torchpick/{VERSION}".encode())
-    assert page.headers == [
-        (b"host", b"host.example:8443"), agent, (b"accept-encoding", b"gzip"), (b"x", b"y"),
-        (b"authorization", b"Basic bWU6cEBz"),
-    ]  # fmt: skip
+    assert {(key.lower(), value) for key, value in page.headers} == {
+        (b"host", b"host.example:8443"), agent, (b"accept", b"*/*"), (b"accept-encoding", b"gzip"), (b"x", b"y"),
+        (b"authorization", b"Basic bWU6cEBz"), (b"connection", b"keep-alive"),
+    }  # fmt: skip
     assert page.extensions == {"timeout": {"connect": 3.0, "read": None, "write": None, "pool": 3.0}}
-    assert file.headers == [(b"host", b"other.example"), agent, (b"accept-encoding", b"identity")]
+    assert {(key.lower(), value) for key, value in file.headers} == {
+        (b"host", b"other.example"), agent, (b"accept", b"*/*"), (b"accept-encoding", b"identity"),
+        (b"connection", b"keep-alive"),
+    }  # fmt: skip
     assert file.url.target == b"/"
     assert pool.closed == 1
 
@@ -307,11 +311,11 @@ def test_until_when_each_step_may_take(use: Use, monkeypatch: pytest.MonkeyPatch
     """A page is bound as a whole; a file may take any time, with a byte of it now and then."""
     moments: list[float] = []
 
-    class Watch(connection.Watch):
-        def until(self, moment: float) -> None:
+    class Written(transport.Deadline):
+        def __setattr__(self, name: str, moment: float) -> None:
             moments.append(moment)
 
-    monkeypatch.setattr(connection, "Watch", Watch)
+    monkeypatch.setattr(transport, "Deadline", Written)
     use(answer(200, b"page"))
 
     def ends(silence: float, total: float, *, whole: bool) -> set[int]:
@@ -323,8 +327,8 @@ def test_until_when_each_step_may_take(use: Use, monkeypatch: pytest.MonkeyPatch
                 client.get(URL)
             else:
                 assert b"".join(client.open(URL).chunks) == b"page"
-        assert len(moments) == 3  # the headers, the chunk and the end
-        return {round((moment - began) / 1000) for moment in moments}
+        assert len(moments) == 4  # none at first, the headers, the chunk and the end
+        return {round((moment - began) / 1000) for moment in moments[1:]}
 
     assert ends(2000, 5000, whole=True) == {2}
     assert ends(9000, 5000, whole=True) == {5}
@@ -359,12 +363,12 @@ def test_each_proxy_has_a_pool_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
         made.append((proxy, type(context).__name__, type(backend).__name__))
         return Pool(answer(200, b""))
 
-    monkeypatch.setattr(connection, "pool", pool)
+    monkeypatch.setattr(transport, "pool", pool)
     monkeypatch.setenv("http_proxy", "http://p.example")
     with asking() as client:
         for url in ("http://a.example/", "http://b.example/", "https://a.example/", "https://b.example/"):
             client.get(url)
-    assert made == [("http://p.example", "SSLContext", "WatchedBackend"), (None, "SSLContext", "WatchedBackend")]
+    assert made == [("http://p.example", "SSLContext", "DeadlineBackend"), (None, "SSLContext", "DeadlineBackend")]
 
 
 @pytest.mark.parametrize(
@@ -382,8 +386,8 @@ def test_which_proxies_can_be_used(
     made: list[object] = []
     for name in ("HTTPProxy", "SOCKSProxy"):
         monkeypatch.setattr(httpcore, name, lambda url, _name=name, **words: made.append((_name, url, words)))
-    backend, context = httpcore.SyncBackend(), connection.certificates({})
-    connection.pool(proxy, context, backend)
+    backend, context = httpcore.SyncBackend(), transport.certificates({})
+    transport.pool(proxy, context, backend)
 
     assert made == [(kind, plain, {"proxy_auth": login, "ssl_context": context, "network_backend": backend})]
 
@@ -391,7 +395,7 @@ def test_which_proxies_can_be_used(
 @pytest.mark.parametrize("proxy", ["gopher://me:secret@p.example", "socks4://p.example", "http://p.example:x", "p\x00"])
 def test_which_proxies_cannot(proxy: str) -> None:
     with pytest.raises(NetworkError) as caught:
-        connection.pool(proxy, connection.certificates({}), httpcore.SyncBackend())
+        transport.pool(proxy, transport.certificates({}), httpcore.SyncBackend())
     assert caught.value.message == f"the proxy {proxy.replace('secret', '****')} cannot be used"
 
 
@@ -401,13 +405,13 @@ def test_a_proxy_whose_library_is_missing_cannot_be_used(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(httpcore, "SOCKSProxy", missing)
     with pytest.raises(NetworkError, match=r"the proxy socks5://p\.example cannot be used"):
-        connection.pool("socks5://p.example", connection.certificates({}), httpcore.SyncBackend())
+        transport.pool("socks5://p.example", transport.certificates({}), httpcore.SyncBackend())
 
 
 def test_without_a_proxy_there_are_a_few_connections_to_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     monkeypatch.setattr(httpcore, "ConnectionPool", lambda **words: made.append(words))
-    backend, context = httpcore.SyncBackend(), connection.certificates({})
-    connection.pool(None, context, backend)
+    backend, context = httpcore.SyncBackend(), transport.certificates({})
+    transport.pool(None, context, backend)
 
     assert made == [{"ssl_context": context, "max_connections": 4, "network_backend": backend}]

@@ -29,7 +29,7 @@ from torchpick.errors import (
     TorchpickError,
     WheelError,
 )
-from torchpick.index import connection, user_index
+from torchpick.index import transport, user_index
 from torchpick.index.client import Client, Limits
 from torchpick.index.host_pages import sha256_of
 from torchpick.index.index_places import IndexPlaces
@@ -157,15 +157,15 @@ def test_pips_own_certificates_count_unless_a_variable_names_others(authority: A
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path))
         patch.setenv("USERPROFILE", str(tmp_path))
-        assert len(connection.certificates(environ).get_ca_certs()) == 1
+        assert len(transport.certificates(environ).get_ca_certs()) == 1
     conf.write_text(f"[global]\ncert = {tmp_path / 'none.pem'}\n", "utf-8")
     with pytest.raises(NetworkError, match=r"pip's `cert`: cannot read the certificates in .*none\.pem: ") as caught:
-        connection.certificates(environ)
+        transport.certificates(environ)
     assert caught.value.hint == "set it to a file of certificates in PEM format, or unset pip's `cert`"
-    assert connection.certificates({**environ, "PIP_CERT": str(authority.certificate)}).get_ca_certs()
-    assert connection.certificates({"SSL_CERT_FILE": str(tmp_path)}).get_ca_certs() == []  # a folder of them
+    assert transport.certificates({**environ, "PIP_CERT": str(authority.certificate)}).get_ca_certs()
+    assert transport.certificates({"SSL_CERT_FILE": str(tmp_path)}).get_ca_certs() == []  # a folder of them
     conf.write_text("[global\n", "utf-8")
-    assert len(connection.certificates(environ).get_ca_certs()) > 50
+    assert len(transport.certificates(environ).get_ca_certs()) > 50
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_proxy_of_a_server(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
-    assert tuple(connection.proxy(scheme, "host.example") for scheme in ("http", "https")) == proxies
+    assert tuple(transport.proxy_of(scheme, "host.example") for scheme in ("http", "https")) == proxies
 
 
 def test_a_proxy_that_cannot_be_used_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,10 +224,10 @@ class Recorded(httpcore.NetworkStream):
 
 
 def test_a_step_of_a_connection_takes_no_longer_than_the_request_has_left() -> None:
-    inner, watch = Recorded(), connection.Watch()
-    stream = connection.WatchedStream(inner, watch)
-    assert (watch.left(5.0), watch.left(None)) == (5.0, float("inf"))
-    watch.until(time.monotonic() + 100)
+    inner, deadline = Recorded(), transport.Deadline()
+    stream = transport.DeadlineStream(inner, deadline)
+    assert (deadline.left(5.0), deadline.left(None)) == (5.0, float("inf"))
+    deadline.until = time.monotonic() + 100
 
     assert stream.read(7, 5.0) == b"bytes"
     stream.write(b"x", 6.0)
@@ -235,12 +235,12 @@ def test_a_step_of_a_connection_takes_no_longer_than_the_request_has_left() -> N
     assert stream.get_extra_info("socket") == "its socket"
     stream.close()
 
-    assert isinstance(secure, connection.WatchedStream)
+    assert isinstance(secure, transport.DeadlineStream)
     assert inner.done == [("read", 7, 5.0), ("write", b"x", 6.0), ("tls", "host.example", 7.0), ("close",)]
     secure.read(7)
     assert 90 < float(str(inner.done[-1][2])) <= 100
-    watch.until(time.monotonic())
-    for step in (lambda: stream.read(7), lambda: secure.write(b"x"), lambda: watch.left(9.0)):
+    deadline.until = time.monotonic()
+    for step in (lambda: stream.read(7), lambda: secure.write(b"x"), lambda: deadline.left(9.0)):
         with pytest.raises(httpcore.ReadTimeout, match="the deadline has passed"):
             step()
 

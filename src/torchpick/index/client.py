@@ -1,4 +1,4 @@
-"""The one HTTP client: bounds on time and size, retries, redirects, credentials, and error messages."""
+"""The one HTTP client: httpx, with retries, bounds on size, credentials, and messages that say what to do."""
 
 from __future__ import annotations
 
@@ -6,45 +6,26 @@ import base64
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
-from netrc import netrc
+from netrc import NetrcParseError, netrc
+from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urljoin
 
-import httpcore
 import httpx
 
 from torchpick.errors import BrokenOffError, NetworkError
-from torchpick.index import connection
+from torchpick.index.transport import HINT, Transport, name_of, origin_of
 from torchpick.model import VERSION
 from torchpick.model.noun import Noun
-from torchpick.model.redaction import redacted
 
 T = TypeVar("T")
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Statuses that often pass by themselves.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 # S3 answers 403 for what is not there, so it says no more than 404 does.
 _ABSENT = frozenset({403, 404, 410})
-_HINT = "check the connection and try again"
 _CHUNK = 1 << 18
-# What httpcore raises, and what a broken answer makes of the sockets below it.
-_FAILURES = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,
-    httpcore.ConnectionNotAvailable,
-    OSError,
-)
-
-
-class TooSlowError(NetworkError):
-    """A deadline has passed; the server is not asked again."""
 
 
 class Limits(Noun):
@@ -58,15 +39,6 @@ class Limits(Noun):
     page: int = 16 << 20  # after inflating; the page of torch over all variants has 5 MB
     redirects: int = 10
     pauses: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # before each further attempt
-
-
-class Wanted(Noun):
-    """A request: its address as it may be shown, what is sent, and until when it is done, with `whole` body too."""
-
-    name: str
-    headers: Mapping[str, str]
-    until: float
-    whole: bool
 
 
 class Reply(Noun):
@@ -87,7 +59,7 @@ class Reply(Noun):
         elif self.status == 429:
             hint = "the server limits requests: wait a while"
         else:
-            hint = _HINT
+            hint = HINT
         return NetworkError(f"{name}: the server answered {self.status}", hint=hint)
 
 
@@ -112,12 +84,16 @@ class Client:
     ) -> None:
         self.limits = limits or Limits()
         self.sleep = sleep
-        self.requests = self.bytes_read = 0
-        self._environ = environ
-        self._watch = connection.Watch()
-        self._pools: dict[str | None, httpcore.ConnectionPool] = {}
+        self._transport = Transport(environ)
+        self._netrc = _netrc(environ)
         self._logins: dict[str, tuple[str, str]] = {}
-        self._slow: dict[str, str] = {}
+        self._http = httpx.Client(
+            transport=self._transport,
+            headers={"user-agent": f"torchpick/{VERSION}"},
+            follow_redirects=True,
+            max_redirects=self.limits.redirects,
+            event_hooks={"request": [self._log_in]},
+        )
 
     def __enter__(self) -> Client:  # noqa: PYI034 # typing.Self came with Python 3.11
         return self
@@ -126,15 +102,23 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        for pool in self._pools.values():
-            pool.close()
+        self._http.close()
+
+    @property
+    def requests(self) -> int:
+        """How many were sent, redirects and retries among them."""
+        return self._transport.requests
+
+    @property
+    def bytes_read(self) -> int:
+        return self._transport.bytes_read
 
     def get(self, url: str, headers: Mapping[str, str] | None = None, *, absent: bool = False) -> Document:
         """A page or another small file, of at most `limits.page` bytes; with `absent` it may be missing.
 
         Where `if-none-match` is among the headers it may be unchanged, a Document of status 304.
         """
-        name = redacted(url.partition("#")[0])
+        name = name_of(url)
 
         def read(reply: Reply) -> Document:
             try:
@@ -146,120 +130,66 @@ class Client:
             finally:
                 reply.close()
 
-        return self._tried(url, {"accept-encoding": "gzip", **(headers or {})}, read, whole=True)
+        return self._retried(url, {"accept-encoding": "gzip", **(headers or {})}, read, whole=True)
 
     def open(self, url: str, headers: Mapping[str, str] | None = None) -> Reply:
         """A file, whose body is read chunk by chunk as it was sent, at any length."""
-        return self._tried(url, {"accept-encoding": "identity", **(headers or {})}, lambda reply: reply, whole=False)
+        return self._retried(url, {"accept-encoding": "identity", **(headers or {})}, lambda reply: reply, whole=False)
 
-    def _tried(self, url: str, headers: Mapping[str, str], take: Callable[[Reply], T], *, whole: bool) -> T:
+    def _retried(self, url: str, headers: Mapping[str, str], take: Callable[[Reply], T], *, whole: bool) -> T:
         """What is made of the answer, which is asked for again where the trouble may pass."""
         until = time.monotonic() + self.limits.total
-        wanted = Wanted(redacted(url.partition("#")[0]), headers, until, whole)
         pauses = iter(self.limits.pauses)
         while True:
             pause = next(pauses, None)
             failure: NetworkError
             try:
-                reply = self._followed(url, wanted)
+                reply = self._send(url, headers, until, whole=whole)
                 if reply.status not in _PASSING:
                     return take(reply)
                 reply.close()
-                failure = reply.refusal(wanted.name)
+                failure = reply.refusal(name_of(url))
             except BrokenOffError as error:
                 failure = error
             if pause is None or time.monotonic() + pause >= until:
                 raise failure
             self.sleep(pause)
 
-    def _followed(self, url: str, wanted: Wanted) -> Reply:
-        """One attempt, through redirects."""
-        for _ in range(self.limits.redirects + 1):
-            reply = self._asked(url, wanted)
-            place = reply.headers.get("location")
-            if reply.status not in _REDIRECTS or place is None:
-                return reply
-            reply.close()
-            onward = ""
-            with suppress(ValueError, httpx.InvalidURL):
-                onward = str(httpx.URL(urljoin(url, place)))
-            if not onward.startswith(("http:", "https:")):
-                text = f"{wanted.name}: the server redirects to something that is not a web address"
-                raise NetworkError(text, hint=_HINT)
-            if url.startswith("https:") and not onward.startswith("https:"):
-                hint = "use the address it redirects to if you trust that connection"
-                raise NetworkError(f"{wanted.name}: the server redirects from https to http", hint=hint)
-            url = onward
-        raise NetworkError(f"{wanted.name}: the server redirects in a circle", hint="check the address")
-
-    def _asked(self, url: str, wanted: Wanted) -> Reply:
-        """One request and the headers of its answer."""
-        address = _address(url, wanted.name)
-        host = address.netloc.decode("ascii")
-        origin = f"{address.scheme}://{host}"
-        if origin in self._slow:
-            raise TooSlowError(self._slow[origin], hint=_HINT)
-        sent = {"host": host, "user-agent": f"torchpick/{VERSION}", **wanted.headers}
-        if (login := self._login(origin, address)) is not None:
-            sent["authorization"] = f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"
-        self.requests += 1
-        self._watch.until(min(wanted.until, time.monotonic() + self.limits.silence))
-        timeouts = {"connect": self.limits.connect, "read": None, "write": None, "pool": self.limits.connect}
-        raw = httpcore.URL(scheme=address.raw_scheme, host=address.raw_host, port=address.port, target=address.raw_path)
-        request = httpcore.Request("GET", raw, headers=[*sent.items()], extensions={"timeout": timeouts})
+    def _send(self, url: str, headers: Mapping[str, str], until: float, *, whole: bool) -> Reply:
+        """One attempt, through redirects. `until` bounds the headers of the answer, with `whole` its body too."""
+        name = name_of(url)
+        extensions = {"url": url, "limits": self.limits, "until": until, "whole": whole}
         try:
-            answer = self._pool(address).handle_request(request)
-        except _FAILURES as error:
-            raise self._failure(wanted.name, origin, error) from error
-        chunks = self._body(origin, wanted, answer)
-        return Reply(url, answer.status, httpx.Headers(answer.headers), chunks, lambda: _close(answer))
+            request = self._http.build_request("GET", _checked(url, name), headers=headers, extensions=extensions)
+            response = self._http.send(request, stream=True)
+        except httpx.TooManyRedirects as error:
+            raise NetworkError(f"{name}: the server redirects in a circle", hint="check the address") from error
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+            text = f"{name}: the server redirects to something that is not a web address"
+            raise NetworkError(text, hint=HINT) from error
+        if response.history:
+            user, password = self._logins.get(origin_of(response.url), (None, None))
+            url = str(response.url.copy_with(username=user, password=password) if user or password else response.url)
+        return Reply(url, response.status_code, response.headers, response.iter_raw(), response.close)
 
-    def _login(self, origin: str, address: httpx.URL) -> tuple[str, str] | None:
-        """The URL's own credentials, those of an earlier URL of the same origin, then netrc's."""
-        if address.userinfo:
-            self._logins[origin] = address.username, address.password
-        if origin in self._logins:
-            return self._logins[origin]
-        entry = self._netrc and self._netrc.authenticators(address.host)
-        return (entry[0] or "", entry[2] or "") if entry else None
-
-    @cached_property
-    def _netrc(self) -> netrc | None:
-        return connection.netrc_of(self._environ)
-
-    def _pool(self, address: httpx.URL) -> httpcore.ConnectionPool:
-        proxy = connection.proxy(address.scheme, address.netloc.decode("ascii"))
-        if proxy not in self._pools:
-            context, backend = connection.certificates(self._environ), connection.WatchedBackend(self._watch)
-            self._pools[proxy] = connection.pool(proxy, context, backend)
-        return self._pools[proxy]
-
-    def _body(self, origin: str, wanted: Wanted, answer: httpcore.Response) -> Iterator[bytes]:
-        """The chunks as they come; the time between two of them counts only while they are waited for."""
-        chunks = iter(answer.iter_stream())
-        waited, size = 0.0, 0
-        while True:
-            began = time.monotonic()
-            self._watch.until(min(wanted.until if wanted.whole else float("inf"), began + self.limits.silence))
-            try:
-                chunk = next(chunks, None)
-            except _FAILURES as error:
-                raise self._failure(wanted.name, origin, error) from error
-            if chunk is None:
-                return
-            waited += time.monotonic() - began
-            size += len(chunk)
-            self.bytes_read += len(chunk)
-            if waited > self.limits.grace and size < waited * self.limits.slowest:
-                raise self._slowed(origin, f"{wanted.name}: the server is too slow")
-            yield chunk
+    def _log_in(self, request: httpx.Request) -> None:
+        """Before each request: the URL's own credentials, those of an earlier URL of the same origin, then netrc's."""
+        origin, url = origin_of(request.url), request.url
+        if url.userinfo:
+            self._logins[origin] = url.username, url.password
+            request.url = url.copy_with(userinfo=b"")  # httpx writes it into its log
+        login = self._logins.get(origin)
+        if login is None and self._netrc is not None and (entry := self._netrc.authenticators(url.host)):
+            login = entry[0] or "", entry[2] or ""
+        if login is not None:
+            request.headers["authorization"] = f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"
 
     def _inflated(self, name: str, reply: Reply) -> bytes:
-        """The body, of which no more than the limit is ever in memory."""
+        """The body. httpx's own decoders would take one that is cut off, and know no bound on memory."""
         coding = reply.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "", "gzip", "x-gzip"):
             raise NetworkError(
-                f"{name}: the server compresses with `{coding[:40]}`, which was not requested", hint=_HINT
+                f"{name}: the server compresses with `{coding[:40]}`, which was not requested", hint=HINT
             )
         body = bytearray()
         for chunk in reply.chunks if "gzip" not in coding else gunzipped(name, reply.chunks):
@@ -269,40 +199,8 @@ class Client:
                 raise NetworkError(f"{name}: the page is larger than {self.limits.page >> 20} MiB", hint=hint)
         return bytes(body)
 
-    def _failure(self, name: str, origin: str, error: Exception) -> NetworkError:
-        text = redacted(str(error))
-        if isinstance(error, httpcore.TimeoutException):
-            return self._slowed(origin, f"{name}: the server did not answer in time")
-        if "CERTIFICATE_VERIFY_FAILED" in text:
-            hint = "specify the certificates to trust: `export SSL_CERT_FILE=/path/to/ca.pem`"
-            return NetworkError(f"{name}: cannot reach the server ({text})", hint=hint)
-        if isinstance(error, httpcore.ConnectError):
-            return NetworkError(f"{name}: cannot reach the server ({text})", hint=_HINT)
-        transient = isinstance(error, httpcore.NetworkError | httpcore.RemoteProtocolError)
-        kind = BrokenOffError if transient else NetworkError
-        return kind(f"{name}: {text or 'the connection was lost'}", hint=_HINT)
 
-    def _slowed(self, origin: str, text: str) -> TooSlowError:
-        self._slow[origin] = text
-        return TooSlowError(text, hint=_HINT)
-
-
-def _close(answer: httpcore.Response) -> None:
-    with suppress(*_FAILURES):
-        answer.close()
-
-
-def _address(url: str, name: str) -> httpx.URL:
-    try:
-        address = httpx.URL(url)
-    except (httpx.InvalidURL, ValueError) as error:
-        raise NetworkError(f"{name} is not a valid web address", hint="check its spelling") from error
-    if address.scheme not in ("http", "https") or not address.host:
-        raise NetworkError(f"{name} is not a valid web address", hint="only http and https are supported")
-    return address
-
-
-def gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def gunzipped(name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The bytes inflated, in pieces of bounded size."""
     inflater = zlib.decompressobj(31)
     try:
@@ -312,6 +210,23 @@ def gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
                 yield inflater.decompress(data, _CHUNK)
                 data = inflater.unconsumed_tail
     except zlib.error as error:
-        raise NetworkError(f"{name}: what the server sent is not gzip", hint=_HINT) from error
+        raise NetworkError(f"{name}: what the server sent is not gzip", hint=HINT) from error
     if not inflater.eof:
-        raise BrokenOffError(f"{name}: the server stopped in the middle", hint=_HINT)
+        raise BrokenOffError(f"{name}: the server stopped in the middle", hint=HINT)
+
+
+def _netrc(environ: Mapping[str, str]) -> netrc | None:
+    """The user's netrc, as pip reads it; one that cannot be parsed is ignored."""
+    with suppress(OSError, RuntimeError, ValueError, NetrcParseError):
+        return netrc(environ.get("NETRC") or str(Path.home() / ".netrc"))
+    return None
+
+
+def _checked(url: str, name: str) -> httpx.URL:
+    try:
+        address = httpx.URL(url)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise NetworkError(f"{name} is not a valid web address", hint="check its spelling") from error
+    if address.scheme not in ("http", "https") or not address.host:
+        raise NetworkError(f"{name} is not a valid web address", hint="only http and https are supported")
+    return address
