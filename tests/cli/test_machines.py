@@ -16,7 +16,7 @@ from torchpick.cli.console import error_json
 from torchpick.environment import world
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import compact_line, machinefiles
+from torchpick.machine import machine_lines, machinefiles
 from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.fleet import Fleet
@@ -126,8 +126,8 @@ def test_the_compact_line_is_short_and_decides_the_same(count: int) -> None:
         for place in range(count)
     )
     machine = PASCAL._replace(name="n1.cluster.example.org", gpus=gpus)
-    short = compact_line.line(machine)
-    assert len(short) < compact_line.MOST_BYTES
+    short = machine_lines.line(machine)
+    assert len(short) < machine_lines.MOST_BYTES
     [read_back] = fleet(short).machines
     assert [(gpu.index, gpu.name, gpu.arch) for gpu in read_back.gpus] == [
         (gpu.index, gpu.name, gpu.arch) for gpu in gpus
@@ -142,7 +142,7 @@ def test_the_compact_line_keeps_every_fact_of_the_platform_and_the_driver() -> N
         PYTHON,
         Driver("580.95.05", "13.0", "nvml", "cuda", "windows"),
     )
-    [back] = fleet(compact_line.line(machine)).machines
+    [back] = fleet(machine_lines.line(machine)).machines
     assert None not in (*machine.platform, *(machine.driver or ()))
     assert (back.platform, back.driver) == (machine.platform, machine.driver)
 
@@ -154,15 +154,15 @@ def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
     )
     trouble = Trouble("DRIVER_MISMATCH", "x" * 900, "y" * 900)
     machine = PASCAL._replace(gpus=gpus, name="h" * 250, trouble=trouble)
-    assert len(compact_line.line(machine)) < compact_line.MOST_BYTES
-    assert fleet(f"{compact_line.line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
+    assert len(machine_lines.line(machine)) < machine_lines.MOST_BYTES
+    assert fleet(f"{machine_lines.line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
 
 
 def test_what_is_said_of_a_silent_gpu_is_cut_between_words() -> None:
     """A hint is to be followed: half a word of it is none."""
     hint = "restart the container, or " + "or ".join(f"give it by `--gpu sm_{number}`, " for number in range(80, 90))
     silent = PASCAL._replace(gpus=(), trouble=Trouble("DRIVER_SILENT", "x" * 900, hint))
-    [left] = fleet(f"{compact_line.line(silent)}\n{line(BARE)}").silent
+    [left] = fleet(f"{machine_lines.line(silent)}\n{line(BARE)}").silent
 
     assert left.hint.endswith(" ...")
     assert hint.startswith(f"{left.hint[:-4]} ")
@@ -200,7 +200,7 @@ def test_from_files_folders_and_stdin_together(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(line(BARE).encode())))
     reader = machinefiles.Reader(Request(), Knowledge({}))
     for place in (str(file), str(tmp_path / "nodes"), "-"):
-        reader.place(place)
+        reader.read(place)
     found = reader.fleet()
     assert [(crowd.hosts.count, crowd.hosts.text) for crowd in found.crowds] == [(2, "n1"), (1, "b")]
     assert [(left.hosts.text, left.text) for left in found.silent] == [("n2", "its file is empty")]
@@ -228,7 +228,7 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
 
     monkeypatch.setattr(machinefiles, "opened", opened)
     reader = machinefiles.Reader(Request(), Knowledge({}))
-    reader.place(str(tmp_path))
+    reader.read(str(tmp_path))
     found = reader.fleet()
 
     assert [crowd.hosts.text for crowd in found.crowds] == ["link,n[1-2]"]
@@ -242,7 +242,7 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
 def test_a_file_that_cannot_be_read(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"^cannot read "):
-        machinefiles.Reader(Request(), Knowledge({})).place(where)
+        machinefiles.Reader(Request(), Knowledge({})).read(where)
 
 
 UNREADABLE = [

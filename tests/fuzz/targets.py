@@ -28,7 +28,7 @@ from torchpick.installers import own_settings, reporting
 from torchpick.installers import resolution as installers_resolution
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import driver_reading, machinefiles
+from torchpick.machine import machinefiles, probe
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
@@ -199,7 +199,7 @@ def _fleet(data: bytes) -> Fleet:
 
 
 def probed(data: bytes) -> None:
-    driver_reading.load(data, "nvml")
+    probe.load(data, "nvml")
 
 
 def gpu(data: bytes) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
-from torchpick.machine import driver_reading, reasons
-from torchpick.machine.driver_reading import Device, DriverReading, Failure
+from torchpick.machine import kernel, probe, reasons
 from torchpick.machine.kernel import KernelFacts, PciGpu
+from torchpick.machine.probe import Device, DriverReading, Failure
 from torchpick.machine.reasons import Symptoms
 from torchpick.model.machine import Driver
 
@@ -239,18 +239,19 @@ def test_gpus_that_are_no_longer_this_machines_are_noted() -> None:
 @pytest.mark.parametrize(
     ("read", "raw", "value"),
     [
-        (driver_reading.name, " NVIDIA A100 ", "NVIDIA A100"),
-        (driver_reading.name, "x" * 200, "x" * 128),
-        *((driver_reading.name, raw, None) for raw in (None, "", " ", "[N/A]", "a\x00b", "a\N{REPLACEMENT CHARACTER}")),
-        *((driver_reading.driver_version, raw, raw) for raw in ("580.95.05", "12.1", "1234.1.2.3")),
-        (driver_reading.driver_version, " 580.95 ", "580.95"),
-        *((driver_reading.driver_version, raw, None) for raw in (None, "", "580", "5.1", "580.x", "12345.1",
-         "1.2.3.4.5")),
-        (driver_reading.cuda_version, 12080, "12.8"),
-        (driver_reading.cuda_version, 2000, "2.0"),
-        (driver_reading.cuda_version, 11045, "11.4"),
-        (driver_reading.cuda_version, 99_999, "99.99"),
-        *((driver_reading.cuda_version, raw, None) for raw in (None, 0, -1, 1999, 100_000)),
+        (kernel.product_name, " NVIDIA A100 ", "NVIDIA A100"),
+        (kernel.product_name, "x" * 200, "x" * 128),
+        *((kernel.product_name, raw, None) for raw in (None, "", " ", "[N/A]", "a\x00b", "a\N{REPLACEMENT CHARACTER}",
+         "a\u202eb")),
+        *((kernel.driver_version, raw, raw) for raw in ("580.95.05", "12.1", "1234.1.2.3")),
+        (kernel.driver_version, " 580.95 ", "580.95"),
+        *((kernel.driver_version, raw, None) for raw in (None, "", "580", "5.1", "580.x", "12345.1",
+         "1.2.3.4.5", "580.95.05; rm -rf")),
+        (probe.cuda_version, 12080, "12.8"),
+        (probe.cuda_version, 2000, "2.0"),
+        (probe.cuda_version, 11045, "11.4"),
+        (probe.cuda_version, 99_999, "99.99"),
+        *((probe.cuda_version, raw, None) for raw in (None, 0, -1, 1999, 100_000)),
     ],
 )  # fmt: skip
 def test_what_a_driver_library_says_is_taken_where_it_has_its_form(read: Any, raw: object, value: str | None) -> None:

@@ -9,8 +9,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,8 @@ from torchpick.environment import child, processes
 from torchpick.environment.processes import Running, WindowsChild
 from torchpick.errors import silent
 from torchpick.machine import probe
-from torchpick.machine.driver_reading import DriverReading, failed
 from torchpick.machine.kernel import windows_ids
-from torchpick.machine.probe import Step
+from torchpick.machine.probe import DriverReading
 
 pytestmark = pytest.mark.process
 
@@ -313,9 +313,12 @@ def test_an_orphan_ends_by_itself() -> None:
     assert each.status == -14
 
 
-def step(source: str, seconds: float, reading: DriverReading) -> Step:
-    argv = ["/bin/sh", "-c", f"sleep {seconds}"]
-    return Step(source, lambda _limit: child.start(argv, os.environ), lambda _each: reading)
+def saying(line: str, seconds: float = 0) -> Callable[[float], Running]:
+    argv = ["/bin/sh", "-c", f"sleep {seconds}; echo '{line}'"]
+    return lambda _limit: child.start(argv, os.environ)
+
+
+NOTHING = '{"devices": []}'
 
 
 def sources(readings: list[DriverReading]) -> list[tuple[str, str | None]]:
@@ -323,32 +326,30 @@ def sources(readings: list[DriverReading]) -> list[tuple[str, str | None]]:
 
 
 def test_the_next_source_is_asked_beside_a_silent_one_which_may_still_answer() -> None:
-    steps = [
-        step("slow", 3.6, DriverReading("slow", driver="580.95.05")),
-        step("quick", 0, failed("quick", "refused", "x")),
-    ]
-    found = probe.ask(steps, time.monotonic() + 6.0, lambda readings: any(each.driver for each in readings), silent)
+    refused = '{"failure": {"kind": "refused", "text": "x"}}'
+    starts = {"slow": saying('{"driver": "580.95.05", "devices": []}', 3.6), "quick": saying(refused)}
+    found = probe.ask(starts, time.monotonic() + 6.0, lambda readings: any(each.driver for each in readings), silent)
     assert sources(found) == [("slow", None), ("quick", "refused")]
 
 
 def test_asking_stops_once_it_is_enough() -> None:
-    steps = [step("first", 0, DriverReading("first")), step("second", 0, DriverReading("second"))]
-    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool, silent)) == [("first", None)]
+    starts = {"first": saying(NOTHING), "second": saying(NOTHING)}
+    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool, silent)) == [("first", None)]
 
 
 def test_a_person_is_told_once_what_is_waited_for() -> None:
     said: list[str | int] = []
-    steps = [step("nvml", 30, DriverReading("nvml")), step("cuda", 30, DriverReading("cuda"))]
+    starts = {"nvml": saying(NOTHING, 30), "cuda": saying(NOTHING, 30)}
     began = time.monotonic()
-    found = probe.ask(steps, began + 2.6, lambda _: False, said.append)
+    found = probe.ask(starts, began + 2.6, lambda _: False, said.append)
     assert said == ["waiting for the GPU driver (nvml, cuda) …"]
     assert sources(found) == [("nvml", "hangs"), ("cuda", "hangs")]
     assert time.monotonic() - began < 25  # and not the 30 seconds that they sleep
 
 
 def test_a_source_that_cannot_be_started_was_not_asked() -> None:
-    steps = [Step("gone", lambda _limit: child.start(["/no/such"], os.environ), lambda _: DriverReading("gone"))]
-    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool, silent)) == [("gone", "unasked")]
+    starts = {"gone": lambda _limit: child.start(["/no/such"], os.environ)}
+    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool, silent)) == [("gone", "unasked")]
 
 
 @pytest.mark.parametrize(
@@ -362,16 +363,14 @@ def test_a_source_that_cannot_be_started_was_not_asked() -> None:
     ],
 )
 def test_only_a_complete_answer_is_one(body: str, kind: str) -> None:
-    finish_it = probe.library_step("nvml", []).finish
-    argv = ["/bin/sh", "-c", body]
-    steps = [Step("nvml", lambda _limit: child.start(argv, os.environ, line=True), finish_it)]
-    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool, silent)) == [("nvml", kind)]
+    starts = {"nvml": lambda _limit: child.start(["/bin/sh", "-c", body], os.environ, line=True)}
+    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool, silent)) == [("nvml", kind)]
 
 
 def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
     monkeypatch.setattr(child, "can_fork", lambda: False)
-    found = probe.ask([probe.library_step("nvml", [])], time.monotonic() + PATIENCE_S, bool, silent)
+    found = probe.ask({"nvml": partial(probe.start, "nvml", [])}, time.monotonic() + PATIENCE_S, bool, silent)
     assert sources(found) == [("nvml", "unasked")]
 
 

@@ -152,5 +152,5 @@ def test_integrated_graphics_count_only_alone() -> None:
 
 def test_visible_replaces_the_note_that_all_count() -> None:
     told = machine(NVIDIA, OLD._replace(visible=False))._replace(notes=(Note("CUDA_VISIBLE_DEVICES", "x"),))
-    found = computers.visible(told)
+    found = computers.without_hidden(told)
     assert [note.code for note in found.notes] == ["NOT_VISIBLE_LEFT_OUT"]

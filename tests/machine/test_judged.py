@@ -12,8 +12,8 @@ from tests import recorded
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import nvidia
-from torchpick.machine.driver_reading import Device, DriverReading, Failure
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
+from torchpick.machine.probe import Device, DriverReading, Failure
 from torchpick.model.fields import plain
 from torchpick.model.noun import Noun
 

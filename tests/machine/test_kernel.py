@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import driver_reading, kernel
+from torchpick.machine import kernel
 from torchpick.machine.kernel import KernelFacts, PciGpu
 from torchpick.model.arch import Arch
 
@@ -30,7 +30,7 @@ def test_an_empty_folder_is_a_computer_without_anything(tmp_path: Path) -> None:
 
 @given(st.text(max_size=200))
 def test_any_version_file_is_read(text: str) -> None:
-    found = driver_reading.driver_version(text)
+    found = kernel.driver_version(text)
     assert found is None or found.replace(".", "").isdigit()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -203,19 +203,14 @@ def test_no_nvidia_hardware_starts_nothing(computer: Computer, look: Look, monke
 
 def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    step = probe.library_step
-    monkeypatch.setattr(
-        probe, "library_step", lambda source, told: step(source, told)._replace(start=count(asked, source, told))
-    )
+    start = probe.start
+
+    def count(source: str, libraries: Sequence[str], limit_s: float) -> Running:
+        asked.append(source)
+        return start(source, libraries, limit_s)
+
+    monkeypatch.setattr(probe, "start", count)
     monkeypatch.setattr(child, "start", None)
-
-    def count(into: list[str], source: str, told: Sequence[str]) -> Callable[[float], Running]:
-        def start(limit_s: float) -> Running:
-            into.append(source)
-            return step(source, told).start(limit_s)
-
-        return start
-
     monkeypatch.setattr(child, "can_fork", lambda: True)
     assert archs(look(computer.driver().say(gpu(1, "8.9")))) == ["sm_89"]
     assert asked == ["nvml"]

@@ -8,8 +8,8 @@ from tests.machine.conftest import Ignorant
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, reasons
-from torchpick.machine.driver_reading import DriverReading, Failure
 from torchpick.machine.kernel import KernelFacts, PciGpu
+from torchpick.machine.probe import DriverReading, Failure
 from torchpick.machine.reasons import Symptoms
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Trouble

@@ -18,7 +18,7 @@ from tests import recorded
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import compact_line, computer, driver_reading, kernel, non_nvidia
+from torchpick.machine import computer, kernel, machine_lines, non_nvidia, probe
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
 from torchpick.model.arch import Arch
 from torchpick.model.fields import plain
@@ -239,14 +239,14 @@ def test_the_gpus_of_one_vendor_count_and_a_processor_s_own_where_it_is_alone(
 
 
 def test_what_a_variable_hides_does_not_count_where_that_is_asked_for() -> None:
-    found = computer.visible(BASE)
+    found = computer.without_hidden(BASE)
     text = "nvidia0 (sm_61): hidden by CUDA_VISIBLE_DEVICES and left out (--gpus visible)"
 
     assert [each.counted for each in found.gpus] == [False, True, True]
     assert found.notes == (NOTES[1], Note("NOT_VISIBLE_LEFT_OUT", text))
-    assert computer.visible(BASE._replace(gpus=(TWO,))) == BASE._replace(gpus=(TWO,), notes=NOTES[1:])
+    assert computer.without_hidden(BASE._replace(gpus=(TWO,))) == BASE._replace(gpus=(TWO,), notes=NOTES[1:])
     hidden = ONE._replace(counted=False)
-    assert computer.visible(BASE._replace(gpus=(hidden, TWO))).notes == NOTES[1:]
+    assert computer.without_hidden(BASE._replace(gpus=(hidden, TWO))).notes == NOTES[1:]
 
 
 def test_only_the_gpus_that_are_named_count() -> None:
@@ -324,17 +324,18 @@ def test_nothing_is_trusted_or_asked_for_more_unless_that_is_wanted() -> None:
      ((True, 1), None), (("6", 1), None), ((6, None), None)],
 )  # fmt: skip
 def test_a_capability_that_can_be(pair: tuple[object, object], found: tuple[int, int] | None) -> None:
-    assert driver_reading.capability(*pair) == found
+    assert probe.capability(*pair) == found
 
 
 @pytest.mark.parametrize(
     ("raw", "address"),
     [("00000000:01:00.0", "0000:01:00.0"), ("01:00.0", "0000:01:00.0"), ("AAAA:0B:0C.7", "aaaa:0b:0c.7"), ("01:00",
      "0000:01:00.0"),
-     (" 0001:02:03.4 ", "0001:02:03.4"), ("01:00.8", None), ("1:00.0", None), ("x", None), ("", None), (None, None)],
+     (" 0001:02:03.4 ", "0001:02:03.4"), ("00010000:00:1e.0", "10000:00:1e.0"),
+     ("01:00.8", None), ("1:00.0", None), ("x", None), ("", None), (None, None)],
 )  # fmt: skip
 def test_an_address_as_the_kernel_writes_it(raw: str | None, address: str | None) -> None:
-    assert driver_reading.pci(raw) == address
+    assert kernel.pci_address(raw) == address
 
 
 @pytest.mark.parametrize(
@@ -347,12 +348,12 @@ def test_an_address_as_the_kernel_writes_it(raw: str | None, address: str | None
     ],
 )  # fmt: skip
 def test_equal_gpus_that_are_written_once_are_as_many_as_they_were(value: object, expanded: object) -> None:
-    assert compact_line.expanded(value) == expanded
+    assert machine_lines.expanded(value) == expanded
 
 
 def test_no_line_has_more_gpus_than_a_machine() -> None:
-    assert len(compact_line.expanded({"gpus": [{"count": 1024}]})["gpus"]) == 1024  # type: ignore[index]
-    assert len(compact_line.expanded({"gpus": [{}] * 5000})["gpus"]) == 1025  # type: ignore[index]
+    assert len(machine_lines.expanded({"gpus": [{"count": 1024}]})["gpus"]) == 1024  # type: ignore[index]
+    assert len(machine_lines.expanded({"gpus": [{}] * 5000})["gpus"]) == 1025  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -367,20 +368,20 @@ def test_no_line_has_more_gpus_than_a_machine() -> None:
     ],
 )
 def test_the_file_of_a_host_lies_in_its_folder_and_is_not_hidden(name: str, file: str) -> None:
-    assert compact_line.file_name(name) == file
+    assert machine_lines.file_name(name) == file
 
 
 def test_a_line_is_short_enough_for_a_launcher() -> None:
     long = tuple(gpu(index, "nvidia", "sm_90", name=f"{index} {'x' * 70}") for index in range(40))
     machine = BASE._replace(gpus=long, notes=(), name="n" * 300, trouble=Trouble("C", "word " * 40, "hint " * 20))
-    line = compact_line.line(machine)
+    line = machine_lines.line(machine)
 
-    assert len(line) < compact_line.MOST_BYTES
+    assert len(line) < machine_lines.MOST_BYTES
     found = json.loads(line)["machine"]
     assert found["name"] == "n" * 64
     assert found["gpus"] == [{"arch": "sm_90", "count": 40}]
     assert found["trouble"] == {"code": "C", "text": "word " * 21 + "...", "hint": ("hint " * 20)}
-    two = json.loads(compact_line.line(machine._replace(gpus=long[:2], trouble=None)))
+    two = json.loads(machine_lines.line(machine._replace(gpus=long[:2], trouble=None)))
     assert [each["name"] for each in two["machine"]["gpus"]] == [f"{index} {'x' * 70}"[:64] for index in range(2)]
     assert (two["exit"], json.loads(line)["exit"]) == (0, 4)
 

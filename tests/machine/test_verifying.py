@@ -15,7 +15,7 @@ import pytest
 from torchpick.errors import InstallerError
 from torchpick.knowledge import locations
 from torchpick.machine import probe, verify
-from torchpick.machine.driver_reading import Device, DriverReading, Failure
+from torchpick.machine.probe import Device, DriverReading, Failure
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Python
@@ -212,7 +212,7 @@ ANSWER = b'{"driver": "580.95.05", "devices": [{"name": "X", "capability": [6, 1
 )  # fmt: skip
 def test_what_a_source_s_process_leaves_is_an_answer_or_a_failure(each: dict[str, object], failure: Failure) -> None:
     left = {"answer": b"", "talk": b"", "overflow": False, "status": 0} | each
-    found = probe.library_step("nvml", ("lib",)).finish(SimpleNamespace(**left))  # type: ignore[arg-type]
+    found = probe.read_answer("nvml", SimpleNamespace(**left))  # type: ignore[arg-type]
 
     assert found.failure is not None
     assert found.failure._replace(text=found.failure.text[: len(failure.text)]) == failure
@@ -221,6 +221,6 @@ def test_what_a_source_s_process_leaves_is_an_answer_or_a_failure(each: dict[str
 def test_a_complete_answer_counts_however_its_process_ended() -> None:
     left = SimpleNamespace(answer=ANSWER, talk=b"stub", overflow=True, status=-11)
 
-    assert probe.library_step("nvml", ("lib",)).finish(left) == DriverReading(  # type: ignore[arg-type]
+    assert probe.read_answer("nvml", left) == DriverReading(  # type: ignore[arg-type]
         "nvml", "580.95.05", None, (Device("X", (6, 1)),)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
+from functools import partial
 
 import pytest
 
@@ -12,8 +13,8 @@ from torchpick.environment.world import World
 from torchpick.errors import silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer, kernel, probe
-from torchpick.machine.driver_reading import DriverReading
 from torchpick.machine.given import MachineOverrides
+from torchpick.machine.probe import DriverReading
 
 FACTS = kernel.read(World.here())
 pytestmark = [
@@ -30,8 +31,8 @@ def _no_gpu() -> None:
 def ask(source: str) -> DriverReading:
     here = World.here()
     name = {"nvml": kernel.NVML, "cuda": kernel.CUDA}[source]
-    step = probe.library_step(source, kernel.candidates(name, here))
-    [reading] = probe.ask([step], time.monotonic() + 60, bool, silent)
+    start = partial(probe.start, source, kernel.candidates(name, here))
+    [reading] = probe.ask({source: start}, time.monotonic() + 60, bool, silent)
     return reading
 
 

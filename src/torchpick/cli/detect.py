@@ -10,7 +10,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import facts
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, UsageError
-from torchpick.machine import compact_line
+from torchpick.machine import machine_lines
 from torchpick.machine.given import no_answer
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
@@ -25,7 +25,7 @@ def run(args: Arguments) -> int:
         raise UsageError("`detect` is about one machine", hint="`torchpick fleet FILE` shows the machines of a file")
     machine = session.machine
     if not args.gpu and args.platform is None:
-        machine = machine._replace(name=compact_line.host_name(session.environ))
+        machine = machine._replace(name=machine_lines.host_name(session.environ))
     error = no_answer(machine)
     file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
     if args.json:
@@ -42,7 +42,7 @@ def run(args: Arguments) -> int:
 
 def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
     if short:
-        return compact_line.line(machine)
+        return machine_lines.line(machine)
     if error is not None:
         return console.error_json(error, "detect")
     return dumps(envelope("detect", machine=machine))
@@ -52,7 +52,7 @@ def _write(folder: str, name: str | None, line: str) -> str:
     """Write DIR/HOST.json, completely or not at all."""
     if name is None:
         raise UsageError("a specified machine has no host name", hint="use `--json` instead of `--into`")
-    file = os.path.join(folder, f"{compact_line.file_name(name)}.json")
+    file = os.path.join(folder, f"{machine_lines.file_name(name)}.json")
     rewrite.folder(folder)
     # Others may write here too: a link that one of them laid must not lead to a file of the one who runs this.
     rewrite.put(file, line + "\n", follow=False)

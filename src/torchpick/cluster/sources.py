@@ -38,4 +38,4 @@ def read(source: str, engine: Engine) -> None:
     if kind:
         _ENGINES[kind](name, engine)
     else:
-        engine.reader.place(name)
+        engine.reader.read(name)

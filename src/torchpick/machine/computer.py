@@ -35,19 +35,13 @@ def detect(
     if facts.gpus is not None:
         machine = given.machine(facts, facts.gpus, world)
     else:
-        place, _ = given.place(facts, world, deadline)
+        (python, platform), _ = given.interpreter_and_platform(facts, world, deadline)
         how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only, report=report)
-        seen = look(how, place.platform)
-        machine = Machine(
-            platform=place.platform,
-            python=place.python,
-            driver=_told_driver(seen.driver, facts.driver),
-            gpus=seen.gpus,
-            notes=seen.notes,
-            trouble=seen.trouble,
-        )
+        seen = look(how, platform)
+        driver = _merged_driver(seen.driver, facts.driver)
+        machine = Machine(platform, python, driver, seen.gpus, seen.notes, seen.trouble)
     if facts.visible_only:
-        machine = visible(machine)
+        machine = without_hidden(machine)
     if facts.only:
         machine = narrowed(machine, facts.only)
     if facts.gpus is None:
@@ -56,11 +50,11 @@ def detect(
     return machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
 
 
-def _told_driver(found: Driver | None, told: Driver | None) -> Driver | None:
+def _merged_driver(detected: Driver | None, specified: Driver | None) -> Driver | None:
     """A specified version also replaces the detected CUDA version, which belongs to the other driver."""
-    if told is None or told.version is not None:
-        return told or found
-    return (found or Driver(None))._replace(cuda=told.cuda, cuda_source=told.cuda_source)
+    if specified is None or specified.version is not None:
+        return specified or detected
+    return (detected or Driver(None))._replace(cuda=specified.cuda, cuda_source=specified.cuda_source)
 
 
 def look(how: LookOptions, platform: Platform) -> Seen:
@@ -68,7 +62,7 @@ def look(how: LookOptions, platform: Platform) -> Seen:
     # A vendor's modules are imported only where there is a sign of it: most machines have one, many have none.
     facts = kernel.read(how.world)
     seen = Seen()
-    if facts.vfio or facts.wsl_kernel or kernel.worth_asking(facts, how.world):
+    if kernel.worth_asking(facts, how.world):
         from torchpick.machine import nvidia
 
         seen = nvidia.look(how, facts)
@@ -90,23 +84,19 @@ def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
     if not counted:
         return tuple(gpus), ()
     vendor = "nvidia" if any(gpu.vendor == "nvidia" for gpu in counted) else counted[0].vendor
-    discrete = any(not gpu.integrated for gpu in counted if gpu.vendor == vendor)
+    alike = [gpu for gpu in counted if gpu.vendor == vendor]
+    discrete = any(not gpu.integrated for gpu in alike)
+    inside = [gpu for gpu in alike if discrete and _is_incidental(gpu)]
     notes = []
-    others = [gpu for gpu in gpus if gpu.vendor != vendor]
-    if others:
-        notes.append(
-            Note("OTHER_VENDOR_LEFT_OUT", f"{labels(others)}: left out, as a build supports one vendor's GPUs")
-        )
-    inside = [gpu for gpu in counted if gpu.vendor == vendor and discrete and _found_inside(gpu)]
+    if others := [gpu for gpu in gpus if gpu.vendor != vendor]:
+        text = f"{labels(others)}: left out, as a build supports one vendor's GPUs"
+        notes.append(Note("OTHER_VENDOR_LEFT_OUT", text))
     if inside:
         notes.append(Note("INTEGRATED_LEFT_OUT", f"{labels(inside)}: left out, as there is a discrete GPU"))
-    return tuple(
-        gpu._replace(counted=gpu.counted and gpu.vendor == vendor and not (discrete and _found_inside(gpu)))
-        for gpu in gpus
-    ), tuple(notes)
+    return tuple(gpu._replace(counted=gpu in alike and gpu not in inside) for gpu in gpus), tuple(notes)
 
 
-def _found_inside(gpu: Gpu) -> bool:
+def _is_incidental(gpu: Gpu) -> bool:
     """Whether it is a processor's own GPU that was not asked for.
 
     A Ryzen's graphics beside a Radeon are listed by every tool, so specifying them means little; `--only` does count.
@@ -114,7 +104,7 @@ def _found_inside(gpu: Gpu) -> bool:
     return gpu.integrated and (gpu.source != "given" or gpu.vendor == "amd")
 
 
-def visible(machine: Machine) -> Machine:
+def without_hidden(machine: Machine) -> Machine:
     hidden = [gpu for gpu in machine.counted if not gpu.visible]
     # The note that the variable hides some and that all count is no longer true.
     notes = tuple(note for note in machine.notes if note.code != "CUDA_VISIBLE_DEVICES")
@@ -129,24 +119,21 @@ def visible(machine: Machine) -> Machine:
 
 def narrowed(machine: Machine, only: Sequence[int]) -> Machine:
     """A given index counts, even if its GPU would have been left out as another vendor's."""
-    there = {gpu.index: gpu for gpu in machine.gpus}
-    unknown = [str(index) for index in only if index not in there]
+    gpus = {gpu.index: gpu for gpu in machine.gpus}
+    unknown = [str(index) for index in only if index not in gpus]
     if unknown:
-        has = f"has GPU {', '.join(map(str, there))}" if there else "has no GPU"
+        has = f"has GPU {', '.join(map(str, gpus))}" if gpus else "has no GPU"
         raise UsageError(f"--only {','.join(unknown)}: this machine {has}", hint="run `torchpick detect`")
-    chosen = [there[index] for index in only]
-    vendors = {gpu.vendor for gpu in chosen}
+    vendors = {gpus[index].vendor for index in only}
     if len(vendors) > 1:
         raise UsageError(
             f"--only {','.join(map(str, only))}: GPUs of {' and '.join(sorted(vendors))}, and no build supports both",
             hint="select the GPUs of one vendor",
         )
-    left = [gpu for gpu in machine.counted if gpu.index not in only]
     notes = machine.notes
-    if left:
+    if left := [gpu for gpu in machine.counted if gpu.index not in only]:
         notes = (*notes, Note("ONLY_LEFT_OUT", f"{labels(left)}: left out (--only)"))
     # A vendor's silent driver does not matter if another vendor's GPUs are selected.
-    trouble = machine.trouble if vendors & {"nvidia"} else None
-    return machine._replace(
-        gpus=tuple(gpu._replace(counted=gpu.index in only) for gpu in machine.gpus), notes=notes, trouble=trouble
-    )
+    trouble = machine.trouble if "nvidia" in vendors else None
+    counted = tuple(gpu._replace(counted=gpu.index in only) for gpu in machine.gpus)
+    return machine._replace(gpus=counted, notes=notes, trouble=trouble)

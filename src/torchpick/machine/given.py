@@ -57,22 +57,23 @@ def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
     if specs and request.visible_only:
         hint = "remove `--gpus visible`: a specified GPU always counts"
         raise UsageError("`--gpus visible` is for this computer's GPUs, and `--gpu` specifies others", hint=hint)
-    glibc = request.glibc
-    named = _first(request.platform, environ, "TORCHPICK_PLATFORM")
-    there = None if named is None else platform(named)
-    if glibc is not None and request.platform is not None and there is not None and there.os != "linux":
-        raise UsageError(f"`--glibc` does not apply to `--platform {request.platform}`", hint="use only one of them")
-    if glibc is not None and not is_dotted(glibc):
-        raise UsageError(
-            f"`{glibc}` is not a valid glibc version", hint="such as `--glibc 2.28`; `ldd --version` prints it"
-        )
-    gpus, there, notes = _gpus(specs, there, request.macos, knowledge)
+    name = _first(request.platform, environ, "TORCHPICK_PLATFORM")
+    specified = None if name is None else platform(name)
+    if request.glibc is not None:
+        if request.platform is not None and specified is not None and specified.os != "linux":
+            raise UsageError(
+                f"`--glibc` does not apply to `--platform {request.platform}`", hint="use only one of them"
+            )
+        if not is_dotted(request.glibc):
+            hint = "such as `--glibc 2.28`; `ldd --version` prints it"
+            raise UsageError(f"`{request.glibc}` is not a valid glibc version", hint=hint)
+    gpus, implied, notes = _gpus(specs, specified, request.macos, knowledge)
     return MachineOverrides(
         gpus=gpus,
         driver=driver(request, environ),
-        wsl=(named or "").lower() in ("wsl", "wsl2"),
-        platform=there,
-        glibc=glibc,
+        wsl=(name or "").lower() in ("wsl", "wsl2"),
+        platform=implied,
+        glibc=request.glibc,
         python=request.python,
         visible_only=request.visible_only,
         only=_only(request.only),
@@ -84,55 +85,55 @@ def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
 
 def machine(facts: MachineOverrides, gpus: tuple[Gpu, ...], world: World) -> Machine:
     """The machine of these GPUs; this computer's platform, Python and JetPack where they are not specified."""
-    found, notes = place(facts, world, time.monotonic() + facts.timeout)
-    made = Machine(found.platform, found.python, facts.driver, gpus, notes)
-    if facts.driver is not None or not (made.jetsons or any(gpu.vendor == "amd" for gpu in gpus)):
-        return made
+    (python, platform), notes = interpreter_and_platform(facts, world, time.monotonic() + facts.timeout)
+    machine = Machine(platform, python, facts.driver, gpus, notes)
+    if facts.driver is not None or not (machine.jetsons or any(gpu.vendor == "amd" for gpu in gpus)):
+        return machine
     from torchpick.machine import kernel
 
-    if made.jetsons and (cuda := kernel.jetson_cuda(world)):
-        return made._replace(driver=Driver(None, cuda, "unknown", kernel.JETSON_LINUX))
-    if not made.jetsons and (facts.wsl or kernel.is_wsl(world)):
-        return made._replace(driver=Driver(None, os="windows"))  # whatever its number: only where it runs counts
-    return made
+    if machine.jetsons and (cuda := kernel.jetson_cuda(world)):
+        return machine._replace(driver=Driver(None, cuda, "unknown", kernel.JETSON_LINUX))
+    if not machine.jetsons and (facts.wsl or kernel.is_wsl(world)):
+        return machine._replace(driver=Driver(None, os="windows"))  # whatever its number: only where it runs counts
+    return machine
 
 
-def place(facts: MachineOverrides, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:
+def interpreter_and_platform(
+    facts: MachineOverrides, world: World, deadline: float
+) -> tuple[Interpreter, tuple[Note, ...]]:
     """The interpreter and the platform, as far as they are not specified."""
-    told, glibc = facts.platform, facts.glibc
-    if told is not None and told.name != interpreter.own().platform.name:
+    specified, glibc = facts.platform, facts.glibc
+    if specified is not None and not _is_here(specified.name):
         if facts.gpus is None:
             raise UsageError(
-                f"`--platform {told.name}` is not this computer's, so its GPUs must be specified",
+                f"`--platform {specified.name}` is not this computer's, so its GPUs must be specified",
                 hint="add `--gpu sm_86` (or `--gpu none`), or leave out `--platform`",
             )
-        return _elsewhere(told, glibc, facts.python, world, deadline)
-    place = interpreter.choose(facts.python, world, deadline)
-    if told is not None and place.platform.name != told.name:
-        place = place._replace(platform=told)
-    if place.platform.os == "macos":
-        import platform
+        return _elsewhere(specified._replace(glibc=glibc), facts.python, world, deadline)
+    python, platform = interpreter.choose(facts.python, world, deadline)
+    if specified is not None and platform.name != specified.name:
+        platform = specified
+    if platform.os == "macos":
+        from platform import mac_ver
 
-        macos = (told and told.macos) or platform.mac_ver()[0] or None
-        place = place._replace(platform=place.platform._replace(macos=macos))
+        platform = platform._replace(macos=(specified and specified.macos) or mac_ver()[0] or None)
     if glibc is not None:
-        place = place._replace(platform=place.platform._replace(glibc=glibc, libc="glibc"))
-    return place, ()
+        platform = platform._replace(glibc=glibc, libc="glibc")
+    return Interpreter(python, platform), ()
 
 
 def _elsewhere(
-    told: Platform, glibc: str | None, python: str | None, world: World, deadline: float
+    platform: Platform, python: str | None, world: World, deadline: float
 ) -> tuple[Interpreter, tuple[Note, ...]]:
     """Another platform: nothing of this computer says anything about it, but the Python's version unless specified."""
-    platform = told._replace(glibc=glibc)
     text = "the C library there is not checked; specify it, such as `--glibc 2.28`"
-    notes = (Note("GLIBC_ASSUMED", text),) if platform.os == "linux" and glibc is None else ()
+    notes = (Note("GLIBC_ASSUMED", text),) if platform.os == "linux" and platform.glibc is None else ()
     if python is not None:
         # A path names an interpreter here, and its version is what counts there.
         return Interpreter(interpreter.choose(python, world, deadline).python, platform), notes
-    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     source = "the version of the Python that runs torchpick"
-    return Interpreter(Python(own, "cp", False, None, source), platform), notes
+    return Interpreter(Python(version, "cp", False, None, source), platform), notes
 
 
 # What torch calls no GPU, and a Mac's.
@@ -140,15 +141,14 @@ _OTHER_WORDS = {"cpu": "none", "mps": "Apple silicon"}
 
 
 def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The GPUs as they were given; both the flag and its variable take commas."""
-    given = request.gpus
-    if given is None and environ.get("TORCHPICK_GPU"):
-        given = (environ["TORCHPICK_GPU"],)
-    if given is None:
+    """The GPUs as they are specified; both the flag and its variable take commas."""
+    variable = environ.get("TORCHPICK_GPU")
+    texts = (variable,) if request.gpus is None and variable else request.gpus
+    if texts is None:
         return None
-    parts = (part.strip() for text in given for part in text.split(","))
-    named = tuple(_OTHER_WORDS.get(part, part) for part in parts if part)
-    return named if named or request.gpus is None else ("",)
+    parts = (part.strip() for text in texts for part in text.split(","))
+    specs = tuple(_OTHER_WORDS.get(part, part) for part in parts if part)
+    return specs if specs or request.gpus is None else ("",)
 
 
 def _timeout(text: str | None) -> float:
@@ -157,10 +157,8 @@ def _timeout(text: str | None) -> float:
         return TIMEOUT_S
     seconds = float(text) if is_dotted(text) and text.count(".") < 2 else 0.0
     if not 0.1 <= seconds <= 600:
-        raise UsageError(
-            f"TORCHPICK_DETECT_TIMEOUT=`{text}` is not a number of seconds from 0.1 to 600",
-            hint="unset it, or set it to 30",
-        )
+        message = f"TORCHPICK_DETECT_TIMEOUT=`{text}` is not a number of seconds from 0.1 to 600"
+        raise UsageError(message, hint="unset it, or set it to 30")
     return seconds
 
 
@@ -217,9 +215,8 @@ def _only(text: str | None) -> tuple[int, ...] | None:
         return None
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
-        raise UsageError(
-            f"`--only {text}` is not a list of GPU numbers", hint="such as `--only 0,2`; `torchpick detect` lists them"
-        )
+        hint = "such as `--only 0,2`; `torchpick detect` lists them"
+        raise UsageError(f"`--only {text}` is not a list of GPU numbers", hint=hint)
     return tuple(int(part) for part in parts)
 
 
@@ -227,45 +224,41 @@ def _only(text: str | None) -> tuple[int, ...] | None:
 _ARM = ("linux-aarch64", "windows-arm64")
 
 
-# The GPUs, None where they are to be looked up; the platform, given or implied; what a user should know.
-_Given = tuple["tuple[Gpu, ...] | None", "Platform | None", tuple[Note, ...]]
-
-
-def _gpus(specs: tuple[str, ...] | None, platform: Platform | None, macos: str | None, knowledge: Knowledge) -> _Given:
-    """The GPUs that were given and the platform that goes with them."""
-    given = _parsed(specs, platform, knowledge) if specs else None
-    platform, notes = _implied(given or (), platform)
+def _gpus(
+    specs: tuple[str, ...] | None, platform: Platform | None, macos: str | None, knowledge: Knowledge
+) -> tuple[tuple[Gpu, ...] | None, Platform | None, tuple[Note, ...]]:
+    """The GPUs, None where they are to be looked up; the platform, specified or implied; what a user should know."""
+    products = _products(specs, platform, knowledge) if specs else None
+    platform, notes = _implied(products or (), platform)
     if macos is not None:
         platform = _with_macos(platform, macos)
-    if given is None:
+    if products is None:
         return _of_a_mac(platform, notes)
     gpus = tuple(
-        Gpu(index, gpu.vendor, gpu.name, gpu.arch, integrated=gpu.integrated, counted=gpu.supported)
-        for index, gpu in enumerate(given)
+        Gpu(index, product.vendor, product.name, product.arch, integrated=product.integrated, counted=product.supported)
+        for index, product in enumerate(products)
     )
-    return gpus, platform, (*notes, *_shared_names(given), *_unsupported(gpus))
+    return gpus, platform, (*notes, *_shared_names(products), *_unsupported(gpus))
 
 
-def _parsed(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowledge) -> tuple[GpuProduct, ...]:
+def _products(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowledge) -> tuple[GpuProduct, ...]:
     if any(spec.lower() == "none" for spec in specs):
         if len(specs) > 1:
             raise UsageError("`--gpu none` together with another GPU", hint="use only one of them")
         return ()
     if len(specs) > MOST_GPUS:
-        raise UsageError(
-            f"{len(specs)} GPUs are more than one machine has", hint="use `--machine` for several machines"
-        )
+        hint = "use `--machine` for several machines"
+        raise UsageError(f"{len(specs)} GPUs are more than one machine has", hint=hint)
     mac = platform is None or platform.os == "macos"
     return tuple(knowledge.gpu(spec, mac=mac) for spec in specs)
 
 
-def _implied(given: tuple[GpuProduct, ...], platform: Platform | None) -> tuple[Platform | None, tuple[Note, ...]]:
-    """The platform that the GPUs exist on alone; UsageError where it is not the one that was given."""
-    bound = {gpu.platform: gpu.name or str(gpu.arch) for gpu in given if gpu.platform is not None}
+def _implied(products: tuple[GpuProduct, ...], platform: Platform | None) -> tuple[Platform | None, tuple[Note, ...]]:
+    """The platform that the GPUs exist on alone; UsageError where it is not the one that is specified."""
+    bound = {product.platform: product.name or str(product.arch) for product in products if product.platform}
     if len(bound) > 1:
-        raise UsageError(
-            f"{' and '.join(bound.values())} cannot be in one machine", hint="give the GPUs of one machine"
-        )
+        message = f"{' and '.join(bound.values())} cannot be in one machine"
+        raise UsageError(message, hint="give the GPUs of one machine")
     for name, gpu in bound.items():
         if platform is None:
             note = Note("PLATFORM_ASSUMED", f"{name} is assumed for {gpu}")
@@ -289,7 +282,9 @@ def _with_macos(platform: Platform | None, macos: str) -> Platform:
     return platform._replace(macos=macos)
 
 
-def _of_a_mac(platform: Platform | None, notes: tuple[Note, ...]) -> _Given:
+def _of_a_mac(
+    platform: Platform | None, notes: tuple[Note, ...]
+) -> tuple[tuple[Gpu, ...] | None, Platform | None, tuple[Note, ...]]:
     """A Mac elsewhere needs no `--gpu`: Apple silicon has its own, and no build uses the GPU of an Intel Mac."""
     if platform is None or platform.os != "macos" or _is_here(platform.name):
         return None, platform, notes
@@ -300,14 +295,14 @@ def _of_a_mac(platform: Platform | None, notes: tuple[Note, ...]) -> _Given:
     return (gpu,), platform, (*notes, Note("PLATFORM_ASSUMED", text))
 
 
-def _shared_names(given: tuple[GpuProduct, ...]) -> list[Note]:
+def _shared_names(products: tuple[GpuProduct, ...]) -> list[Note]:
     """A name that several GPUs share means the one that was sold most."""
     notes = []
-    for gpu in given:
-        if gpu.others:
-            meant = f" ({gpu.arch})" if gpu.arch else ""
-            text = f"`{gpu.name}`{meant} is read as the most common GPU of that name; others: "
-            notes.append(Note("NAME_AMBIGUOUS", text + ", ".join(map(str, gpu.others))))
+    for product in products:
+        if product.others:
+            arch = f" ({product.arch})" if product.arch else ""
+            text = f"`{product.name}`{arch} is read as the most common GPU of that name; others: "
+            notes.append(Note("NAME_AMBIGUOUS", text + ", ".join(map(str, product.others))))
     return notes
 
 

@@ -9,12 +9,13 @@ import os
 
 from torchpick.environment.world import World
 from torchpick.errors import silent
-from torchpick.machine import driver_reading
 from torchpick.model.machine import Driver, Gpu, Note, Trouble
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+
     from torchpick.errors import Report
     from torchpick.knowledge.compat import Knowledge
 
@@ -56,6 +57,43 @@ class Seen(Noun):
         return self._replace(gpus=(*self.gpus, *other.gpus), notes=(*self.notes, *other.notes))
 
 
+_DRIVER = r"\d{2,4}(?:\.\d{1,4}){1,3}"
+_PCI = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?"
+
+
+def formed(pattern: str, text: str | None) -> re.Match[str] | None:
+    """The match of the whole text, without blanks around it; re is loaded where there is something to match."""
+    text = (text or "").strip()
+    if not text:
+        return None
+    import re
+
+    return re.fullmatch(pattern, text, re.ASCII)
+
+
+def driver_version(text: str | None) -> str | None:
+    """`580.95.05`, or None where the text is no driver version."""
+    match = formed(_DRIVER, text)
+    return match[0] if match else None
+
+
+def pci_address(text: str | None) -> str | None:
+    """A PCI address the way the kernel writes it: NVML's `00000000:01:00.0` → `0000:01:00.0`."""
+    match = formed(_PCI, text)
+    if match is None:
+        return None
+    domain, bus, slot, function = match.groups()
+    return f"{int(domain or '0', 16):04x}:{bus}:{slot}.{function or 0}".lower()
+
+
+def product_name(text: str | None) -> str | None:
+    """A GPU's name, or None where it holds what no name holds (drivers 555.85 and 555.99 under WSL2 return garbage)."""
+    text = (text or "").strip()
+    if not text or not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text or text.startswith("["):
+        return None
+    return text[:128]
+
+
 # cfgmgr32.h: CM_GETIDLIST_FILTER_CLASS | CM_GETIDLIST_FILTER_PRESENT, and the class of display adapters (devguid.h).
 _FILTER = 0x00000200 | 0x00000100
 _DISPLAY = "{4d36e968-e325-11ce-bfc1-08002be10318}"
@@ -92,6 +130,8 @@ def windows_ids(listed: str) -> tuple[PciGpu, ...]:
 
 
 NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
+# More GPUs than any one operating system drives; a library that claims more is wrong.
+MOST_DEVICES = 64
 
 # Tegra's own GPU has no PCI address and, before Thor, no /dev/nvidia0.
 _TEGRA_NODES = ("nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu")
@@ -120,29 +160,25 @@ class KernelFacts(Noun):
 
     @property
     def nvidia(self) -> tuple[PciGpu, ...]:
-        return self.of(NVIDIA)
+        return self.gpus_of(NVIDIA)
 
-    def of(self, vendor: int) -> tuple[PciGpu, ...]:
+    def gpus_of(self, vendor: int) -> tuple[PciGpu, ...]:
         """A vendor's GPUs on the PCI bus that are this machine's: one given to a virtual machine is not."""
         return tuple(gpu for gpu in self.pci if gpu.vendor == vendor and gpu.bound != "vfio-pci")
-
-    @property
-    def vfio(self) -> tuple[PciGpu, ...]:
-        return tuple(gpu for gpu in self.pci if gpu.vendor == NVIDIA and gpu.bound == "vfio-pci")
 
 
 def read(world: World) -> KernelFacts:
     """Everything at once: some twenty small reads."""
-    version = driver_reading.driver_version(world.read(VERSION))
+    version = driver_version(world.read(VERSION))
     dev = world.names("/dev") if world.system.startswith("linux") else []
     nodes = tuple(name for name in dev if _is_gpu(name))
-    mine = [world.path(f"/dev/{name}") for name in dev if name in (*nodes, "nvidiactl")]
+    paths = [world.path(f"/dev/{name}") for name in dev if name in (*nodes, "nvidiactl")]
     return KernelFacts(
         version=version,
         module=version is not None or world.exists("/sys/module/nvidia"),
         pci=pci_gpus(world),
         nodes=nodes,
-        permitted=all(os.access(path, os.R_OK | os.W_OK) for path in mine),
+        permitted=all(os.access(path, os.R_OK | os.W_OK) for path in paths),
         wsl="dxg" in dev,
         wsl_driver="dxg" in dev and "libcuda.so.1" in world.names("/usr/lib/wsl/lib"),
         wsl_kernel=is_wsl(world),
@@ -157,7 +193,7 @@ def pci_gpus(world: World) -> tuple[PciGpu, ...]:
     """The display-class devices of the PCI bus."""
     if world.system == "win32":
         return _windows_gpus()
-    found = []
+    gpus = []
     for address in world.names("/sys/bus/pci/devices"):
         folder = f"/sys/bus/pci/devices/{address}"
         kind = _hex(world.read(f"{folder}/class"))
@@ -165,8 +201,8 @@ def pci_gpus(world: World) -> tuple[PciGpu, ...]:
             continue
         vendor, device = _hex(world.read(f"{folder}/vendor")), _hex(world.read(f"{folder}/device"))
         if vendor is not None and device is not None:
-            found.append(PciGpu(driver_reading.pci(address) or address, vendor, device, world.link(f"{folder}/driver")))
-    return tuple(found)
+            gpus.append(PciGpu(pci_address(address) or address, vendor, device, world.link(f"{folder}/driver")))
+    return tuple(gpus)
 
 
 def _hex(text: str | None) -> int | None:
@@ -185,12 +221,9 @@ def _is_gpu(node: str) -> bool:
 
 def in_container(world: World) -> bool:
     """Whether /proc and /sys may show another system than the one whose devices we have."""
-    return (
-        world.exists("/.dockerenv")
-        or world.exists("/run/.containerenv")
-        or world.exists("/run/systemd/container")
-        or bool(world.environ.get("container") or world.environ.get("KUBERNETES_SERVICE_HOST"))
-    )
+    files = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
+    variables = ("container", "KUBERNETES_SERVICE_HOST")
+    return any(map(world.exists, files)) or any(map(world.environ.get, variables))
 
 
 def is_wsl(world: World) -> bool:
@@ -241,10 +274,10 @@ _FOLDERS = (
 
 
 def worth_asking(facts: KernelFacts, world: World) -> bool:
-    """Whether anything of NVIDIA is present: a PCI device, a node, the module or a library."""
-    return bool(
-        facts.module or facts.nvidia or facts.nodes or facts.tegra or candidates(NVML, world) or candidates(CUDA, world)
-    )
+    """Whether anything of NVIDIA is present, or may be: a PCI device, a node, the module, a library, or WSL2."""
+    on_bus = any(gpu.vendor == NVIDIA for gpu in facts.pci)
+    signs = facts.module or on_bus or facts.nodes or facts.tegra or facts.wsl_kernel
+    return bool(signs or candidates(NVML, world) or candidates(CUDA, world))
 
 
 def candidates(name: str, world: World) -> list[str]:
@@ -252,12 +285,11 @@ def candidates(name: str, world: World) -> list[str]:
     if world.system == "win32":
         return _windows_libraries(name, world)
 
-    def there(*folders: str) -> list[str]:
-        paths = (f"{folder}/{name}" for folder in folders)
-        return [world.path(path) for path in paths if world.exists(path)]
-
-    bare = [name] if world.real and _loader_finds(name, world) else []
-    return [*there(_WSL), *bare, *there(*_FOLDERS)]
+    paths = [f"{folder}/{name}" for folder in (_WSL, *_FOLDERS)]
+    existing = [world.path(path) for path in paths if world.exists(path)]
+    if world.real and _loader_finds(name, world):
+        existing.insert(1 if paths[0] in existing else 0, name)
+    return existing
 
 
 def _loader_finds(name: str, world: World) -> bool:
@@ -272,5 +304,5 @@ def _windows_libraries(name: str, world: World) -> list[str]:
     file = {NVML: "nvml.dll", CUDA: "nvcuda.dll"}[name]
     root = world.environ.get("SYSTEMROOT") or world.environ.get("WINDIR") or r"C:\Windows"
     programs = world.environ.get("PROGRAMFILES", r"C:\Program Files")
-    found = [f"{root}\\System32\\{file}", f"{programs}\\NVIDIA Corporation\\NVSMI\\{file}"]
-    return [path for path in found if os.path.isfile(path)]
+    paths = [f"{root}\\System32\\{file}", f"{programs}\\NVIDIA Corporation\\NVSMI\\{file}"]
+    return [path for path in paths if os.path.isfile(path)]

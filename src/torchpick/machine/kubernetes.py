@@ -64,27 +64,21 @@ def machine(node: Fields, python: Python, named: Named) -> Machine:
     if cpu is None:
         raise metadata.fail("labels", f"has no kubernetes.io/arch on {name}")
     words = Fields({"os": os, "cpu": _CPUS.get(cpu, cpu)}, metadata.at("labels"))
-    gpu = _described(labels, named)
-    trouble: Trouble | None = None
-    gpus: tuple[Gpu, ...] = ()
-    if gpu is None:
-        trouble = _undescribed(labels, resources)
-    else:
-        gpus = labelled(gpu, _count(labels, resources))
+    product = _product(labels, named)
     return Machine(
         platform=Platform.from_json(words),
         python=python,
         driver=_driver(labels),
-        gpus=gpus,
+        gpus=() if product is None else labelled(product, _count(labels, resources)),
         notes=(Note("GLIBC_ASSUMED", "a container has the C library of its image, so it is not checked"),),
-        trouble=trouble,
+        trouble=_undescribed(labels, resources) if product is None else None,
         name=name,
     )
 
 
-def labelled(gpu: GpuProduct, count: int) -> tuple[Gpu, ...]:
+def labelled(product: GpuProduct, count: int) -> tuple[Gpu, ...]:
     """So many of a GPU that is known by its name alone."""
-    return tuple(Gpu(index, gpu.vendor, gpu.name, gpu.arch, source="label") for index in range(count))
+    return tuple(Gpu(index, product.vendor, product.name, product.arch, source="label") for index in range(count))
 
 
 def _texts(fields: Fields | None) -> dict[str, str]:
@@ -94,7 +88,7 @@ def _texts(fields: Fields | None) -> dict[str, str]:
     return {name: value for name, value in values if isinstance(value, str)}
 
 
-def _described(labels: dict[str, str], named: Named) -> GpuProduct | None:
+def _product(labels: dict[str, str], named: Named) -> GpuProduct | None:
     """The GPU by the capability's labels, else by a product's name."""
     products = [_SHARE.sub("", labels[label]) for label in _PRODUCTS if labels.get(label)]
     capability = _version(labels, "", "gpu.compute.", ("major", "minor"))
@@ -105,8 +99,8 @@ def _described(labels: dict[str, str], named: Named) -> GpuProduct | None:
 
 def _count(labels: dict[str, str], resources: dict[str, str]) -> int:
     """How many GPUs; under MIG the label counts the instances, and it is 0 where they are not all alike."""
-    given = labels.get(f"{_PREFIX}gpu.count") or next(filter(None, map(resources.get, _RESOURCES)), "1")
-    count = int(given) if re.fullmatch(r"\d{1,4}", given) else 0
+    text = labels.get(f"{_PREFIX}gpu.count") or next(filter(None, map(resources.get, _RESOURCES)), "1")
+    count = int(text) if re.fullmatch(r"\d{1,4}", text) else 0
     return count if 0 < count <= _MOST_GPUS and "-MIG-" not in labels.get(f"{_PREFIX}gpu.product", "") else 1
 
 

@@ -17,8 +17,7 @@ from torchpick.environment.world import opened
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
-from torchpick.machine import compact_line, given, kubernetes
-from torchpick.machine.streams import values
+from torchpick.machine import given, kubernetes, machine_lines
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut, is_name
 from torchpick.model.machine import GpuProduct, Machine, Note, Platform, Python
@@ -49,7 +48,7 @@ class MachineGroups:
 
     def add(self, machine: Machine, where: str, *names: str | None) -> None:
         """Take a machine, by the first of these names that a host can have."""
-        name = _named(names)
+        name = _host(names)
         if machine.trouble is not None:
             self.silent(*machine.trouble, where, name)
             return
@@ -59,9 +58,9 @@ class MachineGroups:
 
     def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> None:
         """Count a machine that did not answer; without a name its place stands for it."""
-        name = _named(names)
-        cause = code, text if name or not where else f"{where}: {text}", hint
-        self._left.setdefault(cause, Counter())[name] += 1
+        name = _host(names)
+        text = text if name or not where else f"{where}: {text}"
+        self._left.setdefault((code, text, hint), Counter())[name] += 1
 
     def unread(self, where: str, why: str, *names: str | None, hint: str | None = "") -> None:
         """Count what could not be read at that place."""
@@ -77,13 +76,13 @@ class MachineGroups:
             crowds.append(Crowd(machine if alone else machine._replace(notes=()), hosts))
         remarks = () if alone else tuple(self._notes.items())
         left = [LeftOut(Hosts.of(names), *cause) for cause, names in self._left.items()]
-        silent = tuple(each for each in left if each.code != _UNREAD)
-        unread = tuple(each for each in left if each.code == _UNREAD)
+        silent = tuple(part for part in left if part.code != _UNREAD)
+        unread = tuple(part for part in left if part.code == _UNREAD)
         return Fleet(tuple(crowds), silent, unread, remarks=remarks)
 
 
-def _named(names: Iterable[str | None]) -> str | None:
-    """The first of these that a host can be called."""
+def _host(names: Iterable[str | None]) -> str | None:
+    """The first of these names that a host can have."""
     return next((name for name in names if name and is_name(name)), None)
 
 
@@ -115,20 +114,20 @@ class Reader(MachineGroups):
         gpu = self._gpu(product)
         if gpu is None or self._driver is None:
             return False
-        gpus, system = kubernetes.labelled(gpu, count), Platform("linux", cpu)
-        self._take(Machine(system, interpreter.own().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
+        gpus, platform = kubernetes.labelled(gpu, count), Platform("linux", cpu)
+        self._take(Machine(platform, interpreter.own().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
         return True
 
     def _take(self, machine: Machine, origin: _Origin) -> None:
         """Take a machine, with the Python that was given, and the driver where it has none for its GPUs."""
         if origin.has and not machine.counted and (machine.trouble is None or machine.trouble.code in _WITHOUT):
-            said = "" if machine.trouble is None else f"; it says: {machine.trouble.text}"
-            self.unanswered(str(origin.surest), "NO_GPU_GIVEN", f"its job was given none of its {origin.has}{said}")
+            words = "" if machine.trouble is None else f"; it says: {machine.trouble.text}"
+            self.unanswered(str(origin.name), "NO_GPU_GIVEN", f"its job was given none of its {origin.has}{words}")
             return
         if self._driver is not None and machine.driver is None and any(gpu.vendor == "nvidia" for gpu in machine.gpus):
             machine = machine._replace(driver=self._driver._replace(source="assumed"))
         machine = machine._replace(python=self._python or machine.python)
-        self.add(machine, origin.where, origin.surest, machine.name, origin.last)
+        self.add(machine, origin.where, origin.name, machine.name, origin.fallback)
 
     def _gpu(self, product: str) -> GpuProduct | None:
         try:
@@ -136,7 +135,7 @@ class Reader(MachineGroups):
         except UsageError:
             return None
 
-    def place(self, where: str) -> None:
+    def read(self, where: str) -> None:
         """Read a file, a folder of files, or stdin for `-`. UsageError where it cannot be opened."""
         try:
             if where == "-":
@@ -158,12 +157,10 @@ class Reader(MachineGroups):
             path = os.path.join(where, file)
             try:
                 with opened(path) as stream:
-                    held = self.stream(stream, path, host)
+                    if not self.stream(stream, path, host):
+                        self.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", path, host)
             except OSError as error:
                 self.unread(path, error.strerror or str(error), host)
-                continue
-            if not held:
-                self.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", path, host)
 
     def stream(self, stream: IO[bytes], name: str, host: str | None = None, has: str | None = None) -> bool:
         """Whether the stream contained anything.
@@ -171,33 +168,33 @@ class Reader(MachineGroups):
         A host that was asked speaks for itself alone, whatever it calls itself: then `has` is the GPU that its cluster
         knows there, or nothing.
         """
-        found = [*values(stream)] if host else values(stream)
+        values = [*machine_lines.values(stream)] if host else machine_lines.values(stream)
         # A file of one machine is called as the host; of several, each has its own name.
-        alone = host if isinstance(found, list) and len(found) == 1 else None
-        held = False
-        for listed in found:
-            held = True
-            origin = _origin(f"{name}, line {listed.line}", listed.host or alone, host, has)
-            if listed.why:
-                self.unread(origin.where, listed.why, origin.surest, origin.last)
+        alone = host if isinstance(values, list) and len(values) == 1 else None
+        is_empty = True
+        for value in values:
+            is_empty = False
+            origin = _origin(f"{name}, line {value.line}", value.host or alone, host, has)
+            if value.why:
+                self.unread(origin.where, value.why, origin.name, origin.fallback)
                 continue
-            for value in kubernetes.nodes(listed.value):
-                self._value(value, origin)
-        return held
+            for node in kubernetes.nodes(value.value):
+                self._value(node, origin)
+        return not is_empty
 
     def _value(self, value: object, origin: _Origin) -> None:
         try:
             fields = Fields(value)
             if fields.has("kind") and fields.has("apiVersion") and origin.has is None:
                 node = kubernetes.machine(fields, interpreter.own().python, self._gpu)
-                self._take(node, origin._replace(surest=None))
+                self._take(node, origin._replace(name=None))
             else:
                 self._take(_machine(fields, value), origin)
         except DetectionError as error:
-            self.silent(error.code, error.message, error.hint or "", origin.where, origin.surest, origin.last)
+            self.silent(error.code, error.message, error.hint or "", origin.where, origin.name, origin.fallback)
         except (ShapeError, TorchpickError) as error:
             hint = getattr(error, "hint", None)
-            self.unread(origin.where, str(error), origin.surest, origin.last, hint=hint)
+            self.unread(origin.where, str(error), origin.name, origin.fallback, hint=hint)
 
 
 def listed(request: Request, knowledge: Knowledge) -> Fleet:
@@ -208,21 +205,21 @@ def listed(request: Request, knowledge: Knowledge) -> Fleet:
             flag = flags.get(name) or flag_of(name)
             hint = f"remove `{flag}`, or change the fact in the file"
             raise UsageError(f"`--machine` and `{flag}` both describe the machine", hint=hint)
-    places = request.machine or ()
-    reading = Reader(request, knowledge)
-    for where in places:
-        reading.place(where)
-    return checked(reading.fleet(), names(places), strict=request.strict)
+    sources = request.machine or ()
+    reader = Reader(request, knowledge)
+    for where in sources:
+        reader.read(where)
+    return checked(reader.fleet(), names(sources), strict=request.strict)
 
 
-def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
+def prepared(fleet: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
     """The machines that count, each with an assumed driver if none is known."""
-    kept = several.gpu_fleet(found, wish)
-    if strict and kept.idle:
-        words = ", ".join(left.hosts.text or str(left.hosts) for left in kept.idle)
+    fleet = several.gpu_fleet(fleet, wish)
+    if strict and fleet.idle:
+        words = ", ".join(left.hosts.text or str(left.hosts) for left in fleet.idle)
         hint = "remove them from the file, or run without `--strict`"
         raise DetectionError(f"machines without a GPU among machines that have one: {words}", hint=hint, code="NO_GPU")
-    return several.completed(kept, table)
+    return several.completed(fleet, table)
 
 
 def _version(text: str) -> Python:
@@ -234,14 +231,14 @@ def _version(text: str) -> Python:
 
 
 class _Origin(Noun):
-    """Where a machine was read, and what it may be called, before and after the name that it gives itself.
+    """Where a machine was read, and what it may be called: `name` before, `fallback` after what it calls itself.
 
     `has` is set where it was asked: the GPU that its cluster knows there, or nothing.
     """
 
     where: str
-    surest: str | None
-    last: str | None = None
+    name: str | None
+    fallback: str | None = None
     has: str | None = None
 
 
@@ -257,9 +254,9 @@ def _origin(where: str, prefix: str | None, file: str | None, has: str | None) -
     return _Origin(where, prefix, file)
 
 
-def names(places: Iterable[str]) -> str:
-    """The places for a sentence."""
-    return ", ".join("stdin" if where == "-" else where for where in places)
+def names(sources: Iterable[str]) -> str:
+    """Files, folders and stdin for a sentence."""
+    return ", ".join("stdin" if where == "-" else where for where in sources)
 
 
 def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
@@ -281,20 +278,20 @@ def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
 def _machine(fields: Fields, value: object) -> Machine:
     """The machine of a line: bare, or in the envelope of `detect`."""
     if not fields.has("schema"):
-        return Machine.from_json(compact_line.expanded(value))
+        return Machine.from_json(machine_lines.expanded(value))
     if fields.number("schema") > SCHEMA:
         message = f"written by a newer torchpick (schema {fields.number('schema')})"
         raise UsageError(message, hint="update torchpick")
     if fields.lacks("machine"):
         raise _of_failure(fields)
-    return Machine.from_json(compact_line.expanded(fields.raw("machine")), "machine")
+    return Machine.from_json(machine_lines.expanded(fields.raw("machine")), "machine")
 
 
 def _of_failure(fields: Fields) -> TorchpickError:
     """An envelope with an error in the place of a machine."""
     error = fields.maybe_object("error") or Fields({})
-    said = error.maybe_text("text") or "it contains no machine"
+    message = error.maybe_text("text") or "it contains no machine"
     hint = error.maybe_text("hint") or HINT
     if fields.has("status") and fields.raw("status") == "no_answer":
-        return DetectionError(said, hint=hint, code=error.maybe_text("code"))
-    return UsageError(said, hint=hint)
+        return DetectionError(message, hint=hint, code=error.maybe_text("code"))
+    return UsageError(message, hint=hint)

@@ -9,10 +9,10 @@ import platform as machine_of
 import re
 
 from torchpick.environment.world import World
-from torchpick.machine import driver_reading, kernel
+from torchpick.machine import kernel
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Gpu, Note, Platform, labels
+from torchpick.model.machine import Gpu, GpuProduct, Note, Platform, labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowle
     if not gpus and world.system == "win32":
         return _counting(_on_windows(facts, first, knowledge.other_names), None, knowledge)
     if not gpus:
-        idle = (Note("AMD_NOT_USABLE", _unusable(pci, knowledge.other_names)) for pci in facts.of(kernel.AMD))
+        idle = (Note("AMD_NOT_USABLE", _unusable(pci, knowledge.other_names)) for pci in facts.gpus_of(kernel.AMD))
         return Seen(notes=tuple(idle))
     if not world.exists("/dev/kfd"):
         text = f"{labels(gpus)}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
@@ -69,27 +69,23 @@ def _counting(gpus: list[Gpu], override: Arch | None, knowledge: Knowledge) -> S
 
 def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:
     """With its product's name: from RDNA3 on the kernel's own says "ip discovery" for each."""
-    device = next((pci.device for pci in facts.of(kernel.AMD) if pci.address == gpu.pci), None)
+    device = next((pci.device for pci in facts.gpus_of(kernel.AMD) if pci.address == gpu.pci), None)
     product = None if device is None else names.amd_device(device)
     return gpu if product is None else gpu._replace(name=product.name)
 
 
 def _on_windows(facts: KernelFacts, first: int, names: OtherNames) -> list[Gpu]:
     """The GPUs by their PCI ids: Windows has no list of compute nodes, and AMD's driver there is asked nothing."""
-    known = [(pci, names.amd_device(pci.device)) for pci in facts.of(kernel.AMD)]
-    found = [(pci, product) for pci, product in known if product is not None]
-    return [
-        Gpu(
-            first + place,
-            "amd",
-            product.name,
-            product.arch,
-            pci=pci.address,
-            integrated=product.integrated,
-            source="pci",
-        )
-        for place, (pci, product) in enumerate(found)
-    ]
+    gpus: list[Gpu] = []
+    for pci in facts.gpus_of(kernel.AMD):
+        if (product := names.amd_device(pci.device)) is not None:
+            gpus.append(_by_pci_id(first + len(gpus), product, pci))
+    return gpus
+
+
+def _by_pci_id(index: int, product: GpuProduct, pci: PciGpu) -> Gpu:
+    vendor, name, arch, integrated = product[:4]
+    return Gpu(index, vendor, name, arch, pci=pci.address, integrated=integrated, source="pci")
 
 
 def _unusable(pci: PciGpu, names: OtherNames) -> str:
@@ -101,32 +97,32 @@ def _unusable(pci: PciGpu, names: OtherNames) -> str:
 
 def amd_node(properties: str, index: int, name: str | None = None) -> Gpu | None:
     """A node's properties file; None for a processor."""
-    told: dict[str, int] = {}
+    values: dict[str, int] = {}
     for line in properties.splitlines()[:500]:
         words = line.split()
         if len(words) == 2 and words[1].isascii() and words[1].isdigit() and len(words[1]) <= 20:
-            told[words[0]] = int(words[1])
-    arch = gfx(told.get("gfx_target_version", 0))
-    if arch is None or told.get("simd_count", 0) == 0:
+            values[words[0]] = int(words[1])
+    arch = gfx(values.get("gfx_target_version", 0))
+    if arch is None or values.get("simd_count", 0) == 0:
         return None
     return Gpu(
         index=index,
         vendor="amd",
-        name=driver_reading.name(name or ""),
+        name=kernel.product_name(name),
         arch=arch,
-        uuid=f"GPU-{told['unique_id']:016x}" if told.get("unique_id") else None,
-        pci=_address(told),
-        integrated=told.get("cpu_cores_count", 0) > 0,
+        uuid=f"GPU-{values['unique_id']:016x}" if values.get("unique_id") else None,
+        pci=_address(values),
+        integrated=values.get("cpu_cores_count", 0) > 0,
         source="kfd",
     )
 
 
-def _address(told: dict[str, int]) -> str | None:
+def _address(values: dict[str, int]) -> str | None:
     """`location_id` is bus << 8 | device << 3 | function (kfd_topology.c)."""
-    where = told.get("location_id")
-    if not where or where > 0xFFFF:
+    location = values.get("location_id")
+    if not location or location > 0xFFFF:
         return None
-    return f"{told.get('domain', 0) & 0xFFFFFFFF:04x}:{where >> 8:02x}:{where >> 3 & 31:02x}.{where & 7}"
+    return f"{values.get('domain', 0) & 0xFFFFFFFF:04x}:{location >> 8:02x}:{location >> 3 & 31:02x}.{location & 7}"
 
 
 def gfx(version: int) -> Arch | None:
@@ -146,12 +142,10 @@ def override_arch(text: str) -> Arch | None:
 def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool) -> Seen:
     """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
     gpus: list[Gpu] = []
-    for pci in facts.of(kernel.INTEL):
-        named = knowledge.other_names.intel_device(pci.device)
-        if named is not None and named.supported:
-            place = first + len(gpus)
-            gpu = Gpu(place, "intel", named.name, None, pci=pci.address, integrated=named.integrated, source="pci")
-            gpus.append(gpu._replace(counted=alone))
+    for pci in facts.gpus_of(kernel.INTEL):
+        product = knowledge.other_names.intel_device(pci.device)
+        if product is not None and product.supported:
+            gpus.append(_by_pci_id(first + len(gpus), product, pci)._replace(counted=alone))
     if not gpus:
         return Seen()
     if not alone:

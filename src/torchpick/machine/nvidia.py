@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from torchpick.environment.world import World
 from torchpick.machine import kernel, probe, reasons
-from torchpick.machine.driver_reading import Device, DriverReading
 from torchpick.machine.kernel import KernelFacts, LookOptions, Seen
+from torchpick.machine.probe import Device, DriverReading
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Note
-from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
-
-
-class SourcedDevice(Noun):
-    """A GPU that answered, and the source of its capability."""
-
-    device: Device
-    source: str
 
 
 def look(how: LookOptions, facts: KernelFacts) -> Seen:
@@ -27,67 +20,64 @@ def look(how: LookOptions, facts: KernelFacts) -> Seen:
     world = how.world
     readings: list[DriverReading] = []
     if not reasons.not_passed_in(facts):
-        sources = {"nvml": kernel.candidates(kernel.NVML, world), "cuda": kernel.candidates(kernel.CUDA, world)}
-        steps = [probe.library_step(source, libraries) for source, libraries in sources.items() if libraries]
+        libraries = {"nvml": kernel.candidates(kernel.NVML, world), "cuda": kernel.candidates(kernel.CUDA, world)}
+        sources = {source: partial(probe.start, source, paths) for source, paths in libraries.items() if paths}
         exact_order = how.exact_order and "CUDA_VISIBLE_DEVICES" in world.environ
-        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, exact_order=exact_order), how.report)
+        is_enough = partial(enough, facts=facts, exact_order=exact_order)
+        readings = probe.ask(sources, how.deadline, is_enough, how.report)
     return judge(facts, readings, how)
 
 
 def enough(readings: Sequence[DriverReading], facts: KernelFacts, *, exact_order: bool) -> bool:
     """Whether no further source could add a fact that is missing; the order of the GPUs is known to libcuda alone."""
-    found = merge(readings)
-    if not found or any(each.device.capability is None for each in found):
+    devices = [device for device, _ in merge(readings)]
+    if not devices or any(device.capability is None for device in devices):
         return False
     is_asked = any(reading.source == "cuda" for reading in readings)
     return is_asked or not (exact_order or _cuda(readings) is None or _compat(readings, facts))
 
 
-def merge(readings: Sequence[DriverReading]) -> list[SourcedDevice]:
-    """The GPUs of the most trusted source that sees any; what it does not know of one is taken from the next."""
-    sources = [reading for reading in readings if reading.answering]
-    if not sources:
+def merge(readings: Sequence[DriverReading]) -> list[tuple[Device, str]]:
+    """The GPUs of the most trusted source that sees any, each with the source of its capability.
+
+    What that source does not know of a GPU is taken from the next.
+    """
+    answering = [reading for reading in readings if reading.answering]
+    if not answering:
         return []
-    base, *others = sources
-    found = []
-    for device in base.answering:
-        source = base.source
+    base, *others = answering
+    devices = []
+    for first in base.answering:
+        device, source = first, base.source
         for other in others:
             twin = match(device, base.answering, other.answering)
-            if twin is None:
-                continue
-            if device.capability is None and twin.capability is not None:
-                source = other.source
-            device = device._replace(  # noqa: PLW2901
-                capability=device.capability or twin.capability,
-                name=device.name or twin.name,
-                uuid=device.uuid or twin.uuid,
-                pci=device.pci or twin.pci,
-            )
-        found.append(SourcedDevice(device, source))
-    return found
+            if twin is not None:
+                if device.capability is None and twin.capability is not None:
+                    source = other.source
+                device = Device._make(ours or theirs for ours, theirs in zip(device, twin, strict=True))
+        devices.append((device, source))
+    return devices
 
 
-def match(device: Device, mine: Sequence[Device], theirs: Sequence[Device]) -> Device | None:
+def match(device: Device, siblings: Sequence[Device], others: Sequence[Device]) -> Device | None:
     """The same GPU in another source's list: by UUID, by PCI address, or because there is only one."""
     for key in ("uuid", "pci"):
         value = getattr(device, key)
-        same = [other for other in theirs if value is not None and getattr(other, key) == value]
+        same = [other for other in others if value is not None and getattr(other, key) == value]
         if len(same) == 1:
             return same[0]
-    return theirs[0] if len(mine) == len(theirs) == 1 else None
+    return others[0] if len(siblings) == len(others) == 1 else None
 
 
 def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOptions) -> Seen:
     """What the facts and the readings amount to; asks nobody."""
-    found = merge(readings)
+    merged = merge(readings)
+    devices = [device for device, _ in merged]
     driver, notes = _driver(facts, readings)
-    known = [each for each in found if each.device.capability is not None]
-    if not known:
+    if not any(device.capability for device in devices):
         return _without_answer(facts, readings, driver, how)
     gpus: list[Gpu] = []
-    for each in found:
-        device = each.device
+    for device, source in merged:
         arch = None if device.capability is None else Arch.of_capability(*device.capability)
         if arch is None:
             text = f"{device.name or device.pci or 'a GPU'}: no source gives its compute capability, so it is left out"
@@ -102,13 +92,13 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
                 pci=device.pci,
                 integrated=facts.tegra is not None and not facts.nvidia,
                 counted=arch is not None,
-                source=each.source,
+                source=source,
             )
         )
     notes += reasons.earlier_failures(readings, gpus[0].source)
-    notes += reasons.silent_gpus(facts, readings, [each.device for each in found], driver, how.knowledge)
+    notes += reasons.silent_gpus(facts, readings, devices, driver, how.knowledge)
     notes += reasons.bystanders(facts)
-    gpus, more = _apply_visible(gpus, [each.device for each in found], readings, how.world)
+    gpus, more = _apply_visible(gpus, devices, readings, how.world)
     return Seen(tuple(gpus), driver, (*notes, *more))
 
 
@@ -119,28 +109,28 @@ def _without_answer(
     symptoms = reasons.Symptoms(facts, tuple(readings), how.knowledge)
     if not symptoms.are_of_a_gpu:
         return Seen(driver=driver, notes=(*notes, *reasons.earlier_failures(readings, None)))
-    capability = how.knowledge.pci_capability if how.trust_pci else lambda _: None
+    archs = [how.knowledge.pci_capability(pci.device) if how.trust_pci else None for pci in facts.nvidia]
     gpus = tuple(
-        Gpu(index, "nvidia", None, capability(pci.device), pci=pci.address, source="pci")
-        for index, pci in enumerate(facts.nvidia)
+        Gpu(index, "nvidia", None, arch, pci=pci.address, source="pci")
+        for index, (pci, arch) in enumerate(zip(facts.nvidia, archs, strict=True))
     )
     if not gpus and facts.tegra is not None:
         gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", None, integrated=True, source="device-tree"),)
-    if how.trust_pci and gpus and all(gpu.arch for gpu in gpus):
+    if gpus and all(gpu.arch for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
     return Seen(gpus, driver, notes, reasons.why(symptoms))
 
 
 def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driver | None, list[Note]]:
-    """The driver's version and the CUDA it speaks, each from the most trusted source that knows it."""
+    """The driver's version and the CUDA that it supports, each from the most trusted source that knows it."""
     notes: list[Note] = []
     version, source = next(
         ((reading.driver, reading.source) for reading in readings if reading.driver),
         (facts.version, kernel.VERSION),
     )
-    speaker = _cuda(readings)
-    cuda, cuda_source = (speaker.cuda, speaker.source) if speaker else (None, None)
+    reading = _cuda(readings)
+    cuda, cuda_source = (reading.cuda, reading.source) if reading else (None, None)
     if _compat(readings, facts):
         # The number is the user's libcuda's, which the kernel driver carries only where cuInit says so.
         answer = next((reading for reading in readings if reading.source == "cuda"), None)
@@ -174,11 +164,11 @@ def _cuda(readings: Sequence[DriverReading]) -> DriverReading | None:
 
 def _compat(readings: Sequence[DriverReading], facts: KernelFacts) -> bool:
     """Whether the CUDA version is that of a libcuda which is not the kernel driver's own (cuda-compat)."""
-    speaker = _cuda(readings)
+    reading = _cuda(readings)
     version = next((reading.driver for reading in readings if reading.driver), facts.version)
-    if speaker is None or speaker.libcuda is None or version is None or facts.wsl:
+    if reading is None or reading.libcuda is None or version is None or facts.wsl:
         return False
-    return numbers(speaker.libcuda) != numbers(version)
+    return numbers(reading.libcuda) != numbers(version)
 
 
 def _apply_visible(
@@ -188,21 +178,19 @@ def _apply_visible(
     value = world.environ.get("CUDA_VISIBLE_DEVICES")
     if value is None:
         return gpus, []
-    order = _cuda_order(devices, readings, world)
-    places = shown(value, [device.uuid for device in devices], order)
+    indices = shown(value, [device.uuid for device in devices], _cuda_order(devices, readings, world))
     quoted = f"CUDA_VISIBLE_DEVICES={value[:200]}"
-    if places is None:
+    if indices is None:
         text = f"{quoted} names instances, or GPUs by CUDA's own order, which is not known here; all count as visible"
         return gpus, [Note("VISIBLE_ORDER_UNKNOWN", text)]
-    if len(places) == len(gpus):
+    if len(indices) == len(gpus):
         return gpus, []
-    marked = [gpu._replace(visible=place in places) for place, gpu in enumerate(gpus)]
-    text = f"{quoted} shows {len(places)} of {len(gpus)} GPUs; all of them count unless --gpus visible"
-    return marked, [Note("CUDA_VISIBLE_DEVICES", text)]
+    text = f"{quoted} shows {len(indices)} of {len(gpus)} GPUs; all of them count unless --gpus visible"
+    return [gpu._replace(visible=gpu.index in indices) for gpu in gpus], [Note("CUDA_VISIBLE_DEVICES", text)]
 
 
 def _cuda_order(devices: Sequence[Device], readings: Sequence[DriverReading], world: World) -> list[int] | None:
-    """The places of the GPUs as CUDA counts them; by default the fastest is first, which only libcuda knows."""
+    """The indices of the GPUs as CUDA counts them; by default the fastest is first, which only libcuda knows."""
     are_alike = len({(device.name, device.capability) for device in devices}) == 1
     if are_alike or world.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
         return list(range(len(devices)))
@@ -217,7 +205,7 @@ def _cuda_order(devices: Sequence[Device], readings: Sequence[DriverReading], wo
 _INDEX = re.compile(r"\s*\+?(\d{1,9})")
 
 
-def shown(value: str, gpus: Sequence[str | None], order: Sequence[int] | None) -> frozenset[int] | None:
+def shown(value: str, uuids: Sequence[str | None], order: Sequence[int] | None) -> frozenset[int] | None:
     """Which of the GPUs (by their UUIDs) CUDA_VISIBLE_DEVICES shows; `order` is their sequence as CUDA counts them.
 
     None where it cannot be known: it names instances (MIG), or indices where CUDA's order (the fastest first) is not
@@ -227,24 +215,25 @@ def shown(value: str, gpus: Sequence[str | None], order: Sequence[int] | None) -
     words = [word.strip() for word in value.split(",")[:1000]]
     if words[0].startswith("MIG-"):
         return None
-    if words[0].startswith("GPU-"):
-        return _distinct([_named(word, gpus) for word in words])
-    places = _distinct([_numbered(word, len(gpus)) for word in words])
-    if len(places) in (0, len(gpus)):
-        return places
-    return None if order is None else frozenset(order[place] for place in places if place < len(order))
+    by_uuid = words[0].startswith("GPU-")
+    indices: list[int] = []
+    for word in words:
+        index = _with_uuid(word, uuids) if by_uuid else _numbered(word, len(uuids))
+        if index is None:
+            break
+        indices.append(index)
+    distinct = frozenset(indices)
+    if len(distinct) < len(indices):
+        return frozenset()
+    if by_uuid or len(distinct) in (0, len(uuids)):
+        return distinct
+    return None if order is None else frozenset(order[index] for index in distinct if index < len(order))
 
 
-def _distinct(places: Sequence[int | None]) -> frozenset[int]:
-    listed = places[: places.index(None)] if None in places else places
-    found = frozenset(place for place in listed if place is not None)
-    return found if len(found) == len(listed) else frozenset()
-
-
-def _named(word: str, gpus: Sequence[str | None]) -> int | None:
+def _with_uuid(word: str, uuids: Sequence[str | None]) -> int | None:
     """The one GPU whose UUID begins so; an index or another kind of name does not mix."""
-    places = [place for place, uuid in enumerate(gpus) if uuid is not None and uuid.startswith(word)]
-    return places[0] if word.startswith("GPU-") and len(places) == 1 else None
+    indices = [index for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(word)]
+    return indices[0] if word.startswith("GPU-") and len(indices) == 1 else None
 
 
 def _numbered(word: str, count: int) -> int | None:

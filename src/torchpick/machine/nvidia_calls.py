@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from torchpick.environment.world import text_of
-from torchpick.machine.driver_reading import MOST_DEVICES, Failure
+from torchpick.machine.kernel import MOST_DEVICES
 
 # What a child writes, as the libraries gave it; whoever reads it believes nothing.
 Reading = dict[str, object]
@@ -34,21 +34,25 @@ class _RefusedError(Exception):
         self.code = code
 
 
+def _failed(kind: str, text: str, code: int | None = None) -> Reading:
+    return {"failure": {"kind": kind, "text": text, "code": code}}
+
+
 def read_nvml(libraries: Sequence[str]) -> Reading:
     """Ask NVML, loading it from the first of the candidates that loads."""
     try:
         _loaded(libraries)
     except OSError as error:
-        return {"failure": Failure("absent", f"the NVML library does not load: {error}")}
+        return _failed("absent", f"the NVML library does not load: {error}")
     try:
         binding = _binding()
     except ImportError as error:
-        return {"failure": Failure("unusable", f"no usable pynvml: {error}")}
+        return _failed("unusable", f"no usable pynvml: {error}")
     try:
         _call(binding.nvmlInit)
         return _facts(binding)
     except _RefusedError as error:
-        return {"failure": Failure("refused", f"NVML says: {error}", error.code)}
+        return _failed("refused", f"NVML says: {error}", error.code)
 
 
 def _loaded(libraries: Sequence[str]) -> ctypes.CDLL:
@@ -65,8 +69,7 @@ def _loaded(libraries: Sequence[str]) -> ctypes.CDLL:
 def _binding() -> ModuleType:
     warnings.simplefilter("ignore")  # the retired PyPI project `pynvml` warns at every import
     # A file pynvml.py in the current folder is not the binding.
-    here = {"", ".", os.getcwd()}
-    sys.path[:] = [folder for folder in sys.path if folder not in here]
+    sys.path[:] = [folder for folder in sys.path if folder not in ("", ".", os.getcwd())]
     _spare_ctypes_util()
     try:
         import pynvml
@@ -168,23 +171,23 @@ def read_cuda(libraries: Sequence[str]) -> Reading:
     try:
         return _cuda_facts(_loaded(libraries))
     except OSError as error:
-        return {"failure": Failure("absent", f"libcuda does not load: {error}")}
+        return _failed("absent", f"libcuda does not load: {error}")
 
 
 def _cuda_facts(library: ctypes.CDLL) -> Reading:
     initialise = getattr(library, "cuInit", None)
     if initialise is None:
-        return {"failure": Failure("unusable", "libcuda has no cuInit")}
+        return _failed("unusable", "libcuda has no cuInit")
     status = initialise(0)
     if status == _STUB:
-        return {"failure": Failure("stub", "libcuda is the toolkit's stub", status)}
+        return _failed("stub", "libcuda is the toolkit's stub", status)
     if status != 0:
-        return {"failure": Failure("refused", f"cuInit says: {_CUDA_WORDS.get(status, 'error')} ({status})", status)}
+        return _failed("refused", f"cuInit says: {_CUDA_WORDS.get(status, 'error')} ({status})", status)
     version = ctypes.c_int(-1)
     spoken = _ok(library, "cuDriverGetVersion", ctypes.byref(version))
     count = ctypes.c_int(-1)
     if not _ok(library, "cuDeviceGetCount", ctypes.byref(count)) or count.value < 0:
-        return {"failure": Failure("refused", "libcuda does not report its number of devices")}
+        return _failed("refused", "libcuda does not report its number of devices")
     devices = [_cuda_device(library, ordinal) for ordinal in range(min(count.value, MOST_DEVICES))]
     return {
         "cuda": version.value if spoken else None,
@@ -201,13 +204,13 @@ def _cuda_device(library: ctypes.CDLL, ordinal: int) -> Reading | None:
     for value, attribute in zip(pair, (_MAJOR, _MINOR), strict=True):
         _ok(library, "cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
     raw_uuid = (ctypes.c_ubyte * 16)()
-    known = _ok(library, "cuDeviceGetUuid", ctypes.byref(raw_uuid), device)  # _v2 gives an instance's (MIG)
+    has_uuid = _ok(library, "cuDeviceGetUuid", ctypes.byref(raw_uuid), device)  # _v2 gives an instance's (MIG)
     # One byte more than the library is given, so that a text without its end still ends.
     name, bus = ctypes.create_string_buffer(257), ctypes.create_string_buffer(65)
     return {
         "name": name.value if _ok(library, "cuDeviceGetName", name, 256, device) else None,
         "capability": [value.value for value in pair],
-        "uuid": f"GPU-{UUID(bytes=bytes(raw_uuid))}" if known and any(raw_uuid) else None,
+        "uuid": f"GPU-{UUID(bytes=bytes(raw_uuid))}" if has_uuid and any(raw_uuid) else None,
         "pci": bus.value if _ok(library, "cuDeviceGetPCIBusId", bus, 64, device) else None,
     }
 

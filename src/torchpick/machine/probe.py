@@ -1,128 +1,157 @@
-"""One source after another, each in a child, all under one deadline: a complete answer or a named failure."""
+"""What NVML and libcuda say, each asked in a child under one deadline; nothing that comes back is believed unread."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from torchpick.environment import child, processes
 from torchpick.environment.processes import Running
-from torchpick.machine import driver_reading
-from torchpick.machine.driver_reading import DriverReading, failed
-from torchpick.model.fields import plain
+from torchpick.machine import kernel
+from torchpick.model.fields import Fields, ShapeError, loads, plain, read
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.errors import Report
 
+_UUID = r"[0-9A-Za-z/-]{4,100}"
+# How long nobody is told that a source is waited for.
+_QUIET_S = 2.0
 
-class Step(Noun):
-    """A source to ask: how its child is started, and how its answer is read."""
+
+class Failure(Noun):
+    """Why a source gave nothing. `kind`: absent, refused, stub, hangs, crashed, silent, unasked or unusable."""
+
+    kind: str
+    text: str
+    code: int | None = None
+
+
+class Device(Noun):
+    """One GPU as a source sees it; `error` is the source's status where the GPU itself would not answer."""
+
+    name: str | None = None
+    capability: tuple[int, int] | None = None
+    uuid: str | None = None
+    pci: str | None = None
+    error: int | None = None
+
+
+class DriverReading(Noun):
+    """One source's answer. `libcuda` is the version in the file name of the libcuda that its CUDA version is from."""
 
     source: str
-    start: Callable[[float], Running]
-    finish: Callable[[Running], DriverReading]
+    driver: str | None = None
+    cuda: str | None = None
+    devices: tuple[Device, ...] = ()
+    failure: Failure | None = None
+    libcuda: str | None = None
+
+    @property
+    def answering(self) -> tuple[Device, ...]:
+        return tuple(device for device in self.devices if device.error is None)
+
+
+def failed(source: str, kind: str, text: str) -> DriverReading:
+    return DriverReading(source, failure=Failure(kind, text))
 
 
 def ask(
-    steps: Sequence[Step],
+    sources: Mapping[str, Callable[[float], Running]],
     deadline: float,
     enough: Callable[[Sequence[DriverReading]], bool],
     report: Report,
 ) -> list[DriverReading]:
     """The readings of the sources that were asked, best first; asks the next one while `enough` says no.
 
-    A source that is silent gets half of what is left before the next is asked beside it, and keeps running: a cold
-    machine with many GPUs may need it. After two seconds the sources that are still silent are reported, once.
+    Each source is what starts its child, with so many seconds. One that is silent gets half of what is left before the
+    next is asked beside it, and keeps running: a cold machine with many GPUs may need it. After two seconds the sources
+    that are still silent are reported, once.
     """
     began = patience = time.monotonic()
-    tell_at = began + 2.0
-    waiting = list(steps)
-    running: dict[str, tuple[Step, Running]] = {}
+    report_at = began + _QUIET_S
+    waiting = list(sources)
+    running: dict[str, Running] = {}
     answers: dict[str, DriverReading] = {}
 
-    def listed() -> list[DriverReading]:
-        return [answers[step.source] for step in steps if step.source in answers]
+    def readings() -> list[DriverReading]:
+        return [answers[source] for source in sources if source in answers]
 
     try:
-        while (waiting or running) and not enough(listed()):
+        while (waiting or running) and not enough(readings()):
             now = time.monotonic()
             if now >= deadline and (running or answers):
                 break
             if waiting and (not running or now >= patience):
-                step = waiting.pop(0)
+                source = waiting.pop(0)
                 try:
-                    running[step.source] = (step, step.start(max(deadline - now, 0.1)))
+                    running[source] = sources[source](max(deadline - now, 0.1))
                 except OSError as error:
                     # The library is there: no process, no memory, no file could be had. That says nothing of the GPU.
-                    text = f"{step.source} cannot be queried: {error.strerror or error}"
-                    answers[step.source] = failed(step.source, "unasked", text)
+                    text = f"{source} cannot be queried: {error.strerror or error}"
+                    answers[source] = failed(source, "unasked", text)
                 patience = now + (deadline - now) / 2
-            processes.wait([each for _, each in running.values()], min(patience if waiting else deadline, tell_at))
-            for step, each in [row for row in running.values() if row[1].finished]:
-                del running[step.source]
-                each.stop()
-                answers[step.source] = step.finish(each)
-            if running and time.monotonic() >= tell_at:
-                tell_at = float("inf")
+            processes.wait([*running.values()], min(patience if waiting else deadline, report_at))
+            for source, started in [row for row in running.items() if row[1].finished]:
+                del running[source]
+                started.stop()
+                answers[source] = read_answer(source, started)
+            if running and time.monotonic() >= report_at:
+                report_at = float("inf")
                 report(f"waiting for the GPU driver ({', '.join(running)}) …")
         for source in running:
             spent = time.monotonic() - began
             answers[source] = failed(source, "hangs", f"{source} did not answer within {spent:.0f} s")
-        return listed()
+        return readings()
     finally:
-        for _, each in running.values():
-            each.stop()
+        for started in running.values():
+            started.stop()
 
 
-def library_step(source: str, libraries: Sequence[str]) -> Step:
-    """A source that calls into a driver library: a fork where that is safe, else a fresh interpreter."""
-
-    def start(limit_s: float) -> Running:
-        if child.can_fork():
-            return child.fork(lambda: _answer(source, libraries), limit_s)
-        question = {"source": source, "libraries": libraries, "limit_s": limit_s}
-        return child.start(child.python(__name__, question), os.environ, line=True)
-
-    return Step(source, start, lambda each: _finish(source, each))
+def start(source: str, libraries: Sequence[str], limit_s: float) -> Running:
+    """A child that calls into a driver library: a fork where that is safe, else a fresh interpreter."""
+    if child.can_fork():
+        return child.fork(lambda: _ask_library(source, libraries), limit_s)
+    question = {"source": source, "libraries": libraries, "limit_s": limit_s}
+    return child.start(child.python(__name__, question), os.environ, line=True)
 
 
-def _answer(source: str, libraries: Sequence[str]) -> bytes:
+def answer(source: str, libraries: Sequence[str], limit_s: float) -> None:
+    """The other end of `start`, in a fresh interpreter."""
+    channel = child.answer_apart()
+    child.guard(limit_s)
+    child.write_all(channel, _ask_library(source, libraries))
+    os._exit(0)
+
+
+def _ask_library(source: str, libraries: Sequence[str]) -> bytes:
     import json
 
     from torchpick.machine import nvidia_calls
 
-    found = (nvidia_calls.read_nvml if source == "nvml" else nvidia_calls.read_cuda)(libraries)
+    facts = (nvidia_calls.read_nvml if source == "nvml" else nvidia_calls.read_cuda)(libraries)
     # Some bindings hand over bytes.
-    text = json.dumps(plain(found), default=lambda raw: raw.split(b"\0", 1)[0].decode("utf-8", "replace"))
+    text = json.dumps(plain(facts), default=lambda raw: raw.split(b"\0", 1)[0].decode("utf-8", "replace"))
     return f"{text}\n".encode()
 
 
-def answer(source: str, libraries: Sequence[str], limit_s: float) -> None:
-    """The other end of `library_step`, in a fresh interpreter."""
-    channel = child.answer_apart()
-    child.guard(limit_s)
-    child.write_all(channel, _answer(source, libraries))
-    os._exit(0)
-
-
-def _finish(source: str, each: Running) -> DriverReading:
-    """Success is a complete answer, not a status: libraries call exit(0) in their init."""
-    said = each.talk.decode("utf-8", "replace").strip()
-    if each.answer.endswith(b"\n"):
-        found = driver_reading.load(each.answer, source)
-        if found.failure is not None and "stub" in said.lower():
-            return found._replace(failure=found.failure._replace(kind="stub"))
-        return found
-    if each.overflow:
+def read_answer(source: str, ended: Running) -> DriverReading:
+    """What a source's child left. Success is a complete answer, not a status: libraries call exit(0) in their init."""
+    talk = ended.talk.decode("utf-8", "replace").strip()
+    if ended.answer.endswith(b"\n"):
+        reading = load(ended.answer, source)
+        if reading.failure is not None and "stub" in talk.lower():
+            return reading._replace(failure=reading.failure._replace(kind="stub"))
+        return reading
+    if ended.overflow:
         return failed(source, "silent", f"{source} gave an endless answer")
-    if each.status is not None and each.status < 0:
-        return failed(source, "crashed", f"{source} crashed ({signal_name(-each.status)})")
-    words = f": {said.splitlines()[-1][:200]}" if said else ""
-    return failed(source, "silent", f"{source} exited without an answer (status {each.status}){words}")
+    if ended.status is not None and ended.status < 0:
+        return failed(source, "crashed", f"{source} crashed ({signal_name(-ended.status)})")
+    words = f": {talk.splitlines()[-1][:200]}" if talk else ""
+    return failed(source, "silent", f"{source} exited without an answer (status {ended.status}){words}")
 
 
 def signal_name(number: int) -> str:
@@ -130,3 +159,45 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def load(text: bytes, source: str) -> DriverReading:
+    """Read what a child wrote, believing nothing: it shared a process with a driver library."""
+    try:
+        fields = Fields(loads(text))
+        failure = fields.maybe_object("failure")
+        if failure is not None:
+            return DriverReading(source, failure=read(Failure, failure, most=None))
+        return DriverReading(
+            source=source,
+            driver=kernel.driver_version(fields.maybe_text("driver")),
+            cuda=cuda_version(fields.maybe_number("cuda")),
+            devices=tuple(map(_load_device, fields.objects("devices")[: kernel.MOST_DEVICES])),
+            libcuda=kernel.driver_version(fields.maybe_text("libcuda")),
+        )
+    except ShapeError as error:
+        return failed(source, "silent", f"gave an answer that cannot be read: {error}")
+
+
+def _load_device(fields: Fields) -> Device:
+    pair = [] if fields.lacks("capability") else fields.items("capability")
+    uuid = kernel.formed(_UUID, fields.maybe_text("uuid"))
+    return Device(
+        name=kernel.product_name(fields.maybe_text("name")),
+        capability=capability(*pair) if len(pair) == 2 else None,
+        uuid=uuid[0] if uuid else None,
+        pci=kernel.pci_address(fields.maybe_text("pci")),
+        error=fields.maybe_number("error"),
+    )
+
+
+def cuda_version(number: int | None) -> str | None:
+    """`12080` → `12.8`; None for numbers that no CUDA ever had (an untouched 0 or -1 among them)."""
+    return f"{number // 1000}.{number % 1000 // 10}" if number is not None and 2000 <= number < 100_000 else None
+
+
+def capability(major: object, minor: object) -> tuple[int, int] | None:
+    """A compute capability, or None for numbers that were not written (0.0, -1) or cannot be (9999.-1)."""
+    if isinstance(major, bool) or not isinstance(major, int) or not isinstance(minor, int):
+        return None
+    return (major, minor) if 1 <= major <= 30 and 0 <= minor <= 9 else None

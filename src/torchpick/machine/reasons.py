@@ -7,8 +7,8 @@ from itertools import chain
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
-from torchpick.machine.driver_reading import Device, DriverReading, Failure
-from torchpick.machine.kernel import KernelFacts, PciGpu
+from torchpick.machine.kernel import NVIDIA, KernelFacts, PciGpu
+from torchpick.machine.probe import Device, DriverReading, Failure
 from torchpick.model.machine import Driver, Note, Trouble
 from torchpick.model.noun import Noun
 from torchpick.model.versions import some_of
@@ -38,15 +38,16 @@ class Symptoms(Noun):
     @property
     def codes(self) -> set[int]:
         """The statuses of refusals in NVML's numbers; libcuda's are translated."""
-        told = [(each.source, each.failure) for each in self.readings if each.failure is not None]
-        refused = [(source, failure.code or 0) for source, failure in told if failure.kind == "refused"]
-        return {_OF_CUDA.get(code, 0) if source == "cuda" else code for source, code in refused}
+        codes = set()
+        for source, failure in ((reading.source, reading.failure) for reading in self.readings):
+            if failure is not None and failure.kind == "refused":
+                codes.add(_OF_CUDA.get(failure.code or 0, 0) if source == "cuda" else failure.code or 0)
+        return codes
 
     @property
     def errors(self) -> list[int]:
         """The status of each GPU that does not answer, from the most trusted source that names any."""
-        listed = [[device.error for device in each.devices if device.error is not None] for each in self.readings]
-        return next((errors for errors in listed if errors), [])
+        return next(filter(None, map(_errors, self.readings)), [])
 
     @property
     def version(self) -> str | None:
@@ -56,10 +57,6 @@ class Symptoms(Noun):
     def gpus(self) -> str:
         gpus = self.facts.nvidia
         return f"{count(len(gpus))} ({addresses(gpus)})" if gpus else "an NVIDIA GPU"
-
-    @property
-    def libraries_absent(self) -> bool:
-        return all(failure.kind in ("absent", "unusable") for failure in self.failures)
 
     @property
     def are_of_a_gpu(self) -> bool:
@@ -75,9 +72,14 @@ class Symptoms(Noun):
             or self.codes & _TELLING
         )
 
-    def said(self, *kinds: str) -> str:
+    def texts(self, *kinds: str) -> str:
+        """What the failures of these kinds say, or all of them."""
         texts = [failure.text for failure in self.failures if failure.kind in kinds or not kinds]
         return "; ".join(texts) or "no source of facts is there"
+
+
+def _errors(reading: DriverReading) -> list[int]:
+    return [device.error for device in reading.devices if device.error is not None]
 
 
 def not_passed_in(facts: KernelFacts) -> bool:
@@ -88,10 +90,10 @@ def not_passed_in(facts: KernelFacts) -> bool:
 def why(symptoms: Symptoms) -> Trouble:
     """The cause that fits best, and what to do by the table of causes."""
     code, text = next(chain(_said_by_the_driver(symptoms), _shown_by_the_kernel(symptoms)))
-    known = {symptoms.knowledge.pci_capability(pci.device) for pci in symptoms.facts.nvidia}
+    archs = {symptoms.knowledge.pci_capability(pci.device) for pci in symptoms.facts.nvidia}
     ways = ["specify the GPU (`--gpu sm_86`)", "`--gpu none` for the CPU build"]
-    if known and None not in known:
-        ways.insert(0, f"`--trust-pci` to read {', '.join(sorted(map(str, known)))} from the PCI id")
+    if archs and None not in archs:
+        ways.insert(0, f"`--trust-pci` to read {', '.join(sorted(map(str, archs)))} from the PCI id")
     remedy = symptoms.knowledge.file("errors.json", first_remedies)[code]
     return Trouble(code, text, f"{remedy}, or {', or '.join(ways)}")
 
@@ -106,14 +108,14 @@ def _said_by_the_driver(seen: Symptoms) -> Iterator[tuple[str, str]]:
         runs = f": the kernel still runs {facts.version}" if facts.version else ""
         yield "DRIVER_MISMATCH", f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
     if "hangs" in kinds:
-        yield "DRIVER_HANGS", seen.said("hangs")
+        yield "DRIVER_HANGS", seen.texts("hangs")
     if errors and all(error == 4 for error in errors):
         gpus = "the GPU" if len(errors) == 1 else f"all {len(errors)} GPUs"
         yield "NO_PERMISSION", f"the driver refuses {gpus} to this user or job"
     if errors:
         yield "GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})"
     if kinds & {"crashed", "silent"}:
-        yield "DRIVER_CRASHED", seen.said("crashed", "silent")
+        yield "DRIVER_CRASHED", seen.texts("crashed", "silent")
     if "stub" in kinds:
         yield "STUB_LIBRARY", "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
     if any(reading.answering for reading in seen.readings):
@@ -122,7 +124,8 @@ def _said_by_the_driver(seen: Symptoms) -> Iterator[tuple[str, str]]:
 
 def _shown_by_the_kernel(seen: Symptoms) -> Iterator[tuple[str, str]]:
     """What is left where the driver says nothing of use."""
-    facts, said = seen.facts, seen.said()
+    facts, failures = seen.facts, seen.texts()
+    libraries_absent = seen.kinds <= {"absent", "unusable"}
     bound = {pci.bound for pci in facts.nvidia}
     if bound and bound <= _NOUVEAU:
         yield "NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA"
@@ -133,21 +136,21 @@ def _shown_by_the_kernel(seen: Symptoms) -> Iterator[tuple[str, str]]:
     if 4 in seen.codes or not facts.permitted:
         yield "NO_PERMISSION", "the device nodes /dev/nvidia* exist but may not be opened"
     if facts.wsl:
-        yield "WSL_DRIVER", f"WSL2: the NVIDIA driver does not answer ({said})"
+        yield "WSL_DRIVER", f"WSL2: the NVIDIA driver does not answer ({failures})"
     if facts.tegra:
-        yield "JETSON_SILENT", f"a Jetson whose GPU does not answer ({said})"
+        yield "JETSON_SILENT", f"a Jetson whose GPU does not answer ({failures})"
     if "unasked" in seen.kinds:
-        text = f"there is a driver library, but no process could be started to query it ({seen.said('unasked')})"
+        text = f"there is a driver library, but no process could be started to query it ({seen.texts('unasked')})"
         yield "PROBE_NOT_STARTED", text
-    if not facts.module and seen.libraries_absent:
+    if not facts.module and libraries_absent:
         yield "DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed"
     if not facts.module:
-        text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({said})"
+        text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({failures})"
         yield "MODULE_NOT_LOADED", text
-    if seen.libraries_absent:
+    if libraries_absent:
         text = f"the kernel runs NVIDIA driver {seen.version or 'of unknown version'}, but its libraries are not here"
-        yield "LIBRARY_MISSING", f"{text} ({said})"
-    yield "DRIVER_SILENT", f"the NVIDIA driver does not answer ({said})"
+        yield "LIBRARY_MISSING", f"{text} ({failures})"
+    yield "DRIVER_SILENT", f"the NVIDIA driver does not answer ({failures})"
 
 
 def dropped_by(pci: PciGpu, version: str | None, knowledge: Knowledge) -> int | None:
@@ -185,8 +188,7 @@ def silent_gpus(
     knowledge: Knowledge,
 ) -> list[Note]:
     """GPUs beside the ones that answer: lost, forbidden, or on the bus and not driven."""
-    base = next(reading for reading in readings if reading.answering)
-    errors = [device.error for device in base.devices if device.error is not None]
+    errors = _errors(next(reading for reading in readings if reading.answering))
     rest = _unanswered(facts, answering)
     notes = []
     if errors:
@@ -208,17 +210,18 @@ def silent_gpus(
 
 
 def _unanswered(facts: KernelFacts, answering: Sequence[Device]) -> list[PciGpu]:
-    known = {device.pci for device in answering}
-    rest = [pci for pci in facts.nvidia if pci.address not in known]
+    answered = {device.pci for device in answering}
+    rest = [pci for pci in facts.nvidia if pci.address not in answered]
     # Without addresses, or with addresses of another kind (Windows), none can be told from another.
-    return [] if None in known or len(rest) + len(answering) > len(facts.nvidia) else rest
+    return [] if None in answered or len(rest) + len(answering) > len(facts.nvidia) else rest
 
 
 def bystanders(facts: KernelFacts) -> list[Note]:
     """GPUs that are given to a virtual machine, and a WSL2 container without its GPU device."""
     notes = []
-    if facts.vfio:
-        text = f"{count(len(facts.vfio))} ({addresses(facts.vfio)}): bound to vfio-pci, so not this machine's"
+    vfio = [gpu for gpu in facts.pci if gpu.vendor == NVIDIA and gpu.bound == "vfio-pci"]
+    if vfio:
+        text = f"{count(len(vfio))} ({addresses(vfio)}): bound to vfio-pci, so not this machine's"
         notes.append(Note("GPU_BOUND_TO_VFIO", text))
     if facts.wsl_kernel and facts.container and not facts.wsl:
         text = "a container under WSL2 without /dev/dxg: a GPU of the Windows host, if it has one, was not passed in"

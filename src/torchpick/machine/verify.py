@@ -16,7 +16,6 @@ from torchpick.model.noun import Noun
 DEADLINE_S = 180.0
 JIT_DEADLINE_S = 1200.0
 
-
 # Which of torch's device modules runs a build of each family (ROCm devices are called cuda too), and for whose GPUs.
 _KINDS = {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}
 _COMPUTE_WITH = {"cuda": ("nvidia", "amd"), "xpu": ("intel",)}
@@ -61,8 +60,8 @@ def run(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str],
     done += [{"error": "DIED", "text": "the check ended before its turn"}] * (head["devices"] - len(done))
     done += [{"error": "NOT_SEEN", "text": "torch does not see it"}] * (len(gpus) - len(done))
     ran = []
-    for place, result in enumerate(done):
-        index, name = (gpus[place].index, gpus[place].label) if place < len(gpus) else (None, kind)
+    for number, result in enumerate(done):
+        index, name = (gpus[number].index, gpus[number].label) if number < len(gpus) else (None, kind)
         # Under torch's own name of the GPU, if it tells one: a machine that was described may be another than this one.
         ran.append(Ran(index, name, ok="error" not in result)._replace(**result))
     return Verified(head["torch"], tuple(ran))
@@ -82,8 +81,10 @@ def _environ(environ: Mapping[str, str], kind: str, gpus: Sequence[Gpu]) -> dict
 
 
 def _ending(ended: child.ChildResult, deadline_s: float) -> str:
-    how = f"it did not finish within {deadline_s:.0f} s"
-    if ended.status is not None:
-        signalled = f"it was ended by {probe.signal_name(-ended.status)}"
-        how = signalled if ended.status < 0 else f"it ended with status {ended.status}"
+    if ended.status is None:
+        how = f"it did not finish within {deadline_s:.0f} s"
+    elif ended.status < 0:
+        how = f"it was ended by {probe.signal_name(-ended.status)}"
+    else:
+        how = f"it ended with status {ended.status}"
     return f"{how}: {ended.last_words[:400]}" if ended.last_words else how

@@ -35,21 +35,21 @@ def check(say, kind: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN0
     import torch  # type: ignore[import-not-found,unused-ignore]  # the target's
 
     if kind == "cpu":
-        found = ["cpu"]
+        devices = ["cpu"]
     elif kind == "mps":
-        found = ["mps"] if torch.backends.mps.is_available() else []
+        devices = ["mps"] if torch.backends.mps.is_available() else []
     else:
-        found = [f"{kind}:{index}" for index in range(getattr(torch, kind).device_count())]
-    say(torch=torch.__version__, devices=len(found))
-    for device in found:
-        said = {}  # type: dict[str, str]
+        devices = [f"{kind}:{index}" for index in range(getattr(torch, kind).device_count())]
+    say(torch=torch.__version__, devices=len(devices))
+    for device in devices:
+        result = {}  # type: dict[str, str]
         try:
             if ":" in device:
-                said["name"] = getattr(torch, kind).get_device_name(device)
-            said.update(wrong(torch, kind, device))
+                result["name"] = getattr(torch, kind).get_device_name(device)
+            result.update(wrong(torch, kind, device))
         except BaseException as error:  # noqa: BLE001
-            said.update(words(error))
-        say(**said)
+            result.update(words(error))
+        say(**result)
 
 
 def wrong(torch, kind: str, device: str) -> "dict[str, str]":  # type: ignore[no-untyped-def]  # noqa: ANN001

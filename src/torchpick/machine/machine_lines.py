@@ -1,0 +1,180 @@
+"""Machines as lines of JSON: one in less than 1,000 bytes, and the values of a stream as they come.
+
+A short line holds what decides, and equal neighbours among the GPUs once, with `count`. Launchers cut long lines into
+each other: slurmstepd forwards output in pieces of at most 1,024 bytes (SLURM_IO_MAX_MSG_LEN in its io.c).
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from itertools import groupby
+from typing import IO
+
+from torchpick.model.fields import dumps, envelope, written
+from torchpick.model.machine import MOST_GPUS, Driver, Gpu, Machine, Platform, Python, Trouble
+from torchpick.model.noun import Noun
+
+MOST_BYTES = 1_000
+# Prose is cut to this: the important part comes first.
+_MOST_TEXT = 110
+_MOST_NAME = 64
+
+
+def line(machine: Machine) -> str:
+    """The envelope of `detect --json` in this form; without the GPUs' names where it would be too long with them."""
+    status = 0 if machine.trouble is None else 4
+    for named in (True, False):
+        text = dumps(envelope("detect", status, machine=_deciding(machine, named=named)))
+        if len(text) < MOST_BYTES:
+            break
+    return text
+
+
+def _deciding(machine: Machine, *, named: bool) -> dict[str, object]:
+    """What `to_json` writes, without what no decision needs."""
+    value: dict[str, object] = {
+        "name": None if machine.name is None else machine.name[:_MOST_NAME],
+        "platform": _present(machine.platform),
+        "python": _present(machine.python._replace(executable=None, source="given")),
+        "driver": None if machine.driver is None else _present(machine.driver),
+        "gpus": _rows(machine.gpus, named=named),
+    }
+    if machine.trouble is not None:
+        code, text, hint = machine.trouble
+        value["trouble"] = Trouble(code, _cut(text), _cut(hint))
+    return value
+
+
+def _cut(text: str) -> str:
+    """The text, or as many of its words as there is room for."""
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 4].rsplit(' ', 1)[0]} ..."
+
+
+def _present(facts: Platform | Python | Driver | Gpu) -> dict[str, object]:
+    """What says more than a reader takes for granted."""
+    usual = {"index": 0, "vendor": "nvidia", **facts._field_defaults}
+    return {name: value for name, value in written(facts).items() if value != usual.get(name)}
+
+
+def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:
+    """Equal neighbours once."""
+    most = _MOST_NAME if named else 0
+    kinds = (
+        gpu._replace(index=0, name=(gpu.name or "")[:most] or None, uuid=None, pci=None, source="given") for gpu in gpus
+    )
+    rows: list[dict[str, object]] = []
+    for gpu, alike in groupby(kinds):
+        count = len(list(alike))
+        rows.append({**_present(gpu), **({"count": count} if count > 1 else {})})
+    return rows
+
+
+def expanded(value: object) -> object:
+    """The same machine with a row for each GPU; what is not in this form is left for the reader to judge."""
+    if not isinstance(value, dict) or not isinstance(value.get("gpus"), list):
+        return value
+    gpus: list[object] = []
+    for row in value["gpus"][: MOST_GPUS + 1]:
+        count = row.get("count") if isinstance(row, dict) else None
+        if type(count) is int and 0 < count <= MOST_GPUS:
+            gpus += [{name: row[name] for name in row if name != "count"}] * count
+        else:
+            gpus.append(row)
+    return {**value, "gpus": gpus}
+
+
+_MOST_HOST = 253  # a DNS name
+
+
+def host_name(environ: Mapping[str, str]) -> str | None:
+    """Slurm's own name of the node, which several slurmd on one host do not share, else the system's."""
+    return (environ.get("SLURMD_NODENAME") or platform.node())[:_MOST_HOST] or None
+
+
+def file_name(name: str) -> str:
+    """The name as one of a file: no separator, and not hidden."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:_MOST_HOST] or "host"
+
+
+# One value: `kubectl get nodes -o json` is 10 to 30 kB a node, so this is a cluster of several thousand.
+_MOST_OF_A_VALUE = 128 << 20
+# `srun -l` writes `3: {`, pdsh `node3: {`.
+_PREFIX = re.compile(r"\A([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
+_SHOWN = 60
+# One that is not closed goes to the end of its line: each of its escaped quotes would be tried as a beginning.
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')
+_NO_TEXT = "not UTF-8 text"
+
+
+class StreamValue(Noun):
+    """A JSON value of the input, or why there is none: the line it begins on, and the host that its prefix names."""
+
+    line: int
+    host: str | None
+    text: str
+    value: object = None
+    why: str = ""
+
+
+def values(stream: IO[bytes]) -> Iterator[StreamValue]:
+    """Every value of the stream, and in its place whatever is not one.
+
+    One that is spread over lines goes on until its brackets are closed. Where that is no value, it was cut: then the
+    lines after it are read one by one, apart from those that are indented or close it.
+    """
+    lines = ((number, line) for number, line in enumerate(_texts(stream), start=1) if line.strip())
+    for number, line in lines:
+        part = _part(number, line)
+        rest, opened = [], _opened(part.text) if part.why and part.text[0] in "[{" else 0
+        while opened > 0 and (more := next(lines, None)):
+            rest.append(more)
+            opened += _opened(more[1])
+        if rest:
+            part = _read(number, part.host, "\n".join([part.text, *(text for _, text in rest)]))
+        yield part
+        yield from (_part(*more) for more in rest if part.why and more[1][0] not in " \t\r]}")
+
+
+def _part(number: int, line: str) -> StreamValue:
+    """What a line says behind its launcher's prefix."""
+    *prefix, text = _PREFIX.split(line.strip(), 1)
+    return _read(number, prefix[-1] if prefix else None, text)
+
+
+def _opened(text: str) -> int:
+    """How many more brackets it opens than it closes, outside of strings."""
+    text = _STRING.sub("", text) if any(map(text.count, "[{}]")) else ""  # most lines have none
+    return sum(map(text.count, "[{")) - sum(map(text.count, "]}"))
+
+
+def _read(number: int, host: str | None, text: str) -> StreamValue:
+    """Chatter of one word is no value, nor is a number of thousands of digits, nor hostile depth."""
+    try:
+        return StreamValue(number, host, text, json.loads(text))
+    except json.JSONDecodeError:
+        why = "cut in the middle" if text[0] in "[{" else text[:_SHOWN]
+    except (ValueError, RecursionError):
+        why = "a value that does not describe a machine"
+    return StreamValue(number, host, text, why=f"not JSON: {why}")
+
+
+def _texts(stream: IO[bytes]) -> Iterator[str]:
+    """The lines, also where PowerShell's `>` wrote UTF-16 or a byte order mark; what is not text comes as that."""
+    first = stream.readline(_MOST_OF_A_VALUE)
+    if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        try:
+            yield from StringIO((first + stream.read(_MOST_OF_A_VALUE)).decode("utf-16"))
+        except UnicodeError:
+            yield _NO_TEXT
+        return
+    raw = first.removeprefix(b"\xef\xbb\xbf")
+    while raw:
+        try:
+            yield raw.decode()
+        except UnicodeError:
+            yield _NO_TEXT
+        raw = stream.readline(_MOST_OF_A_VALUE)
