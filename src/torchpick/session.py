@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from torchpick.decide.search import Needs
-    from torchpick.environment.targets import Target
+    from torchpick.environment.distributions import Environment
     from torchpick.errors import Report
     from torchpick.installers.own_settings import OwnSettings
     from torchpick.model.fleet import Fleet
@@ -306,15 +306,15 @@ class Session:
     # Where it is installed, and by what.
 
     @looked_up_once
-    def target(self) -> Target:
+    def target(self) -> Environment:
         """The environment to install into, of the target interpreter; a version that was given must be its own."""
-        from torchpick.environment import interpreter, targets, world
+        from torchpick.environment import distributions, interpreter, world
 
         (machine,) = self.machines
         python = interpreter.installable(machine.python, self.request.python)
         program = str(python.executable)
         tool = interpreter.tool_environment(world.prefix_of(program))
-        return targets.read(
+        return distributions.read_target(
             program, python.version, free_threaded=python.free_threaded, environ=self.environ, tool=tool
         )
 

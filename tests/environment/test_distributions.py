@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import BASE, VERSION, Home, codes, examine, snapshot
-from torchpick.environment import distributions, layout
+from torchpick.environment import distributions
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.model.metadata import MOST_REQUIRES
 
 pytestmark = pytest.mark.process
 
@@ -25,11 +26,11 @@ def test_names_versions_and_requirements_come_from_the_metadata_s_head(home: Hom
 
 
 def test_of_more_requirements_than_any_package_has_the_first_are_read(home: Home) -> None:
-    home.add("hostile", "1.0", requires=[f"a{number}" for number in range(distributions.MOST_REQUIRES + 5)])
+    home.add("hostile", "1.0", requires=[f"a{number}" for number in range(MOST_REQUIRES + 5)])
 
     (one,) = distributions.read(home.python, {}).distributions
 
-    assert len(one.requires) == distributions.MOST_REQUIRES
+    assert len(one.requires) == MOST_REQUIRES
 
 
 def test_without_metadata_names_come_from_the_folders(home: Home) -> None:
@@ -152,11 +153,11 @@ def test_an_environment_whose_interpreter_is_gone_or_does_not_run_is_an_error(ho
     program = home.root / "bin" / "python"
     program.unlink()
     with pytest.raises(TorchpickError, match="is gone; it was made by the Python in"):
-        layout.of(str(home.root), {})
+        distributions.locate(str(home.root), {})
     program.write_text("#!/bin/sh\necho no >&2\nexit 7\n", "utf-8")
     program.chmod(0o755)
     with pytest.raises(TorchpickError, match="or is broken: no"):
-        layout.of(str(home.root), {})
+        distributions.locate(str(home.root), {})
 
 
 @pytest.mark.parametrize("name", ["nowhere/python", "nowhere", "file"])
@@ -165,7 +166,7 @@ def test_what_is_no_python_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").chmod(0o755)
 
     with pytest.raises(TorchpickError) as caught:
-        layout.of(str(tmp_path / name), {})
+        distributions.locate(str(tmp_path / name), {})
 
     assert caught.value.hint is not None
     assert isinstance(caught.value, UsageError) == ("nowhere" in name)

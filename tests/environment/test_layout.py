@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import layout
-from torchpick.environment.layout import Layout
-from torchpick.errors import TorchpickError
+from torchpick.environment import distributions, layout
+from torchpick.environment.distributions import Environment
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
+from torchpick.model.machine import Python
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="environments have other folders on Windows")
 
@@ -26,43 +27,42 @@ def environment(
     return str(packages)
 
 
+def read(root: Path, version: str, *, free_threaded: bool = False) -> Environment:
+    """Nothing can be started in these."""
+    return distributions.read_target(str(root / "bin" / "python"), version, free_threaded=free_threaded, environ={})
+
+
 def test_an_environment_is_read_from_its_folders(tmp_path: Path) -> None:
     packages = environment(tmp_path, "Home = /usr/bin\nversion = 3.12.4\nno equals sign\nprompt = a=b\n")
-    python = str(tmp_path / "bin" / "python")
 
-    assert layout.of_environment(python, "3.12", free_threaded=False) == Layout(
-        executable=python,
-        prefix=str(tmp_path),
-        version="3.12",
-        sites=(packages,),
-        full_version="3.12.4",
-        packages=(packages,),
-        stdlib=os.path.dirname(packages),
-        settings={"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"},
-    )
+    assert layout.settings_of(str(tmp_path)) == {"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"}
+    assert read(tmp_path, "3.12") == Environment(
+        str(tmp_path / "bin" / "python"), str(tmp_path), "3.12", full_version="3.12.4",
+        sites=(packages,), packages=(packages,),
+    )  # fmt: skip
 
 
 def test_a_free_threaded_one_and_a_conda_one_have_their_folders_too(tmp_path: Path) -> None:
     packages = environment(tmp_path, None, "python3.14t")
-    python = str(tmp_path / "bin" / "python")
-    assert layout.of_environment(python, "3.14", free_threaded=True) is None  # neither an environment nor conda's
+    with pytest.raises(UsageError, match="neither a Python nor"):  # neither an environment nor conda's
+        read(tmp_path, "3.14", free_threaded=True)
 
     (tmp_path / "conda-meta").mkdir()
 
-    found = layout.of_environment(python, "3.14", free_threaded=True)
-    assert found is not None
-    assert (found.packages, found.free_threaded, found.settings, found.full_version) == ((packages,), True, None, None)
-    assert layout.of_environment(python, "3.14", free_threaded=False) is None
+    found = read(tmp_path, "3.14", free_threaded=True)
+    assert (found.packages, found.free_threaded, found.by_uv, found.full_version) == ((packages,), True, False, None)
+    with pytest.raises(UsageError, match="neither a Python nor"):
+        read(tmp_path, "3.14")
 
 
 def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -> None:
     packages = environment(tmp_path / "full")
     (tmp_path / "bare").mkdir()
 
-    full = layout.written(str(tmp_path / "full"))
+    full, bare = (distributions.read(str(tmp_path / name), {}, is_others=True) for name in ("full", "bare"))
 
     assert (full.executable, full.version, full.sites) == (None, "3.12", (packages,))
-    assert layout.written(str(tmp_path / "bare")) == Layout(None, str(tmp_path / "bare"), "")
+    assert bare == Environment(None, str(tmp_path / "bare"), "")
 
 
 @pytest.mark.parametrize(
@@ -75,26 +75,25 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
 def test_the_version_that_venv_virtualenv_and_uv_write(tmp_path: Path, config: str | None, version: str | None) -> None:
     environment(tmp_path, config)
 
-    assert layout.written_version(str(tmp_path)) == version
+    assert layout.full_version(layout.settings_of(str(tmp_path))) == version
 
 
 def test_the_last_line_is_an_interpreters_answer() -> None:
-    said = layout.answer(b'module loaded\n{"version": [3, 12], "implementation": "cpython"}\n')
+    said = layout.parse(b'module loaded\n{"version": [999, 0], "implementation": "cpython", "free_threaded": true}\n')
 
-    assert (layout.version(said), layout.implementation(said)) == ("3.12", "cp")
-    assert layout.version(layout.answer(b'{"version": [999, 0]}')) == "999.0"
+    assert layout.python_of(said, "python") == Python("999.0", "cp", free_threaded=True, executable="python")
 
 
 @pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])
 def test_an_answer_without_a_version_is_none(version: object) -> None:
     with pytest.raises(ShapeError):
-        layout.answer(json.dumps({"version": version}).encode())
+        layout.parse(json.dumps({"version": version}).encode())
 
 
 @pytest.mark.parametrize("said", [b"", b"\n", b"[]", b"\xff", b'{"version": [3, 12]}\nlast words'])
 def test_what_is_no_answer_is_none(said: bytes) -> None:
     with pytest.raises(ShapeError):
-        layout.answer(said)
+        layout.parse(said)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
@@ -121,18 +120,22 @@ def test_what_an_interpreter_answers_is_its_layout(tmp_path: Path) -> None:
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n", "utf-8")
     program.chmod(0o755)
 
-    found = layout.of(str(program), {"PYTHONNOUSERSITE": "1"})
+    found = distributions.locate(str(program), {"PYTHONNOUSERSITE": "1"})
 
-    assert found == Layout(
-        str(program), "/the/prefix", "3.14", "pp", True, (sites[0],), "3.14.2", (sites[0], "/plat"), "/the/lib", None
+    assert found == Environment(
+        str(program), "/the/prefix", "3.14", "pp", True, "3.14.2", (sites[0],), (sites[0], "/plat")
     )
-    assert layout.of(str(program), {}).sites == (sites[2], sites[0])
+    assert distributions.locate(str(program), {}).sites == (sites[2], sites[0])
     (tmp_path / "pyvenv.cfg").write_text("include-system-site-packages = True\n", "utf-8")
-    assert layout.of(str(tmp_path), {"PYTHONPATH": f":{sites[1]}:/none"}).sites == (sites[1], sites[0], sites[2])
+    assert distributions.locate(str(tmp_path), {"PYTHONPATH": f":{sites[1]}:/none"}).sites == (
+        sites[1],
+        sites[0],
+        sites[2],
+    )
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("lacks", ["prefix", "full_version", "free_threaded", "stdlib", "packages"])
+@pytest.mark.parametrize("lacks", ["prefix", "free_threaded", "stdlib", "packages"])
 def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path: Path) -> None:
     said: dict[str, object] = {
         "version": [3, 14], "full_version": "3.14.2", "implementation": "cpython", "free_threaded": False,
@@ -145,5 +148,5 @@ def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path
     program.chmod(0o755)
 
     with pytest.raises(TorchpickError, match=lacks) as caught:
-        layout.of(str(program), {})
+        distributions.locate(str(program), {})
     assert caught.value.code == "BROKEN_PYTHON"

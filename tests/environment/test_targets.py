@@ -5,20 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import targets, world
-from torchpick.errors import InstallerError
+from torchpick.environment import distributions, world
+from torchpick.environment.distributions import Environment
+from torchpick.errors import InstallerError, TorchpickError
 from torchpick.installers import tools
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
-def target(folder: Path, *installed: str, cfg: str = "home = /usr/bin\n", version: str = "3.12") -> targets.Target:
+def target(folder: Path, *installed: str, cfg: str = "home = /usr/bin\n", version: str = "3.12") -> Environment:
     site = folder / "lib" / f"python{version}" / "site-packages"
     site.mkdir(parents=True)
     folder.joinpath("pyvenv.cfg").write_text(cfg, "utf-8")
     for name in installed:
         site.joinpath(name).mkdir()
-    return targets.read(str(folder / "bin" / "python"), version, free_threaded=False, environ={})
+    return read(folder, version)
+
+
+def read(folder: Path, version: str = "3.12", **environ: str) -> Environment:
+    return distributions.read_target(str(folder / "bin" / "python"), version, free_threaded=False, environ=environ)
 
 
 def test_a_virtual_environment_is_read_without_starting_it(tmp_path: Path) -> None:
@@ -38,7 +43,7 @@ def test_the_cuda_of_an_installed_torch(tmp_path: Path) -> None:
     answers = []
     for text in ("cuda: Optional[str] = '12.6'\n", "cuda = None\n", "", "x cuda = '1'\n"):
         file.write_text(f"__version__ = '2.5.1'\n{text}hip = None\n", "utf-8")
-        answers.append(targets.cuda_of(found.packages))
+        answers.append(distributions.cuda_of(found.packages))
 
     assert answers == ["12.6", None, None, None]
 
@@ -47,7 +52,7 @@ def test_an_environment_of_a_tool_is_refused(tmp_path: Path) -> None:
     found = target(tmp_path)._replace(tool="pipx")
 
     with pytest.raises(InstallerError, match="pipx keeps for one program") as caught:
-        targets.check(found, ())
+        distributions.check_installable(found, ())
     assert "--python" in str(caught.value.hint)
 
 
@@ -55,29 +60,49 @@ def test_a_managed_environment_is_refused_unless_one_insists(tmp_path: Path) -> 
     found = target(tmp_path)._replace(managed="This environment is externally managed")
 
     with pytest.raises(InstallerError, match="externally managed") as caught:
-        targets.check(found, ("--no-cache",))
+        distributions.check_installable(found, ("--no-cache",))
     assert caught.value.code == "EXTERNALLY_MANAGED"
     for words in (("--break-system-packages",), ("--target=x",), ("-t", "x")):
-        targets.check(found, words)
+        distributions.check_installable(found, words)
 
 
 def test_the_words_of_a_managed_environment(tmp_path: Path) -> None:
-    file = tmp_path / "EXTERNALLY-MANAGED"
+    """As of conda's base, where the file may lie too."""
+    (tmp_path / "conda-meta").mkdir()
+    site = tmp_path / "lib" / "python3.12" / "site-packages"
+    site.mkdir(parents=True)
+    file = site.parent / "EXTERNALLY-MANAGED"
+
+    def managed() -> str | None:
+        return read(tmp_path).managed
+
+    assert managed() is None
     file.write_text("[externally-managed]\nError=To install, use apt\n or a venv\n", "utf-8")
-
-    assert targets.manager_of(str(tmp_path)) == "To install, use apt"
+    assert managed() == "To install, use apt"
     file.write_text("", "utf-8")
-    assert targets.manager_of(str(tmp_path)) == "the system's package manager owns it"
-    assert targets.manager_of(str(tmp_path / "none")) is None
+    assert managed() == "the system's package manager owns it"
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\n", "utf-8")
+    assert managed() is None
 
 
-def test_conda_and_its_base(tmp_path: Path) -> None:
-    found = tmp_path / "envs" / "work"
-    found.joinpath("conda-meta").mkdir(parents=True)
+@pytest.mark.parametrize(
+    ("made", "variables", "is_base"),
+    [
+        (("conda-meta", "condabin"), {}, True),
+        (("condabin",), {}, False),
+        (("conda-meta",), {"CONDA_PREFIX": "{}", "CONDA_DEFAULT_ENV": "base"}, True),
+        (("conda-meta",), {"CONDA_PREFIX": "{}", "CONDA_DEFAULT_ENV": "work"}, False),
+        (("conda-meta",), {"CONDA_PREFIX": "/other", "CONDA_DEFAULT_ENV": "base"}, False),
+    ],
+)
+def test_the_base_of_conda(tmp_path: Path, made: tuple[str, ...], variables: dict[str, str], *, is_base: bool) -> None:
+    target(tmp_path)
+    for name in made:
+        (tmp_path / name).mkdir()
 
-    assert targets.conda_name(str(found), {}) == "work"
-    assert targets.conda_name(str(found), {"CONDA_PREFIX": str(found), "CONDA_DEFAULT_ENV": "base"}) == "base"
-    assert targets.conda_name(str(tmp_path), {}) is None
+    found = read(tmp_path, **{name: value.format(tmp_path) for name, value in variables.items()})
+
+    assert found.is_conda_base is is_base
 
 
 @pytest.mark.process
@@ -86,7 +111,7 @@ def test_a_python_that_is_no_environment_is_asked() -> None:
     if not base.exists():
         pytest.skip("the base interpreter lies elsewhere")
 
-    found = targets.read(str(base), VERSION, free_threaded=False, environ={})
+    found = distributions.read_target(str(base), VERSION, free_threaded=False, environ={})
 
     assert Path(found.packages[0]).name in ("site-packages", "dist-packages")
 
@@ -99,8 +124,9 @@ def test_a_python_that_gives_no_answer_is_said(tmp_path: Path, script: str) -> N
     program.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
     program.chmod(0o755)
 
-    with pytest.raises(InstallerError, match="does not say where it keeps its packages"):
-        targets.read(str(program), "3.12", free_threaded=False, environ={})
+    with pytest.raises(TorchpickError) as caught:
+        read(tmp_path)
+    assert caught.value.code == "BROKEN_PYTHON"
 
 
 def test_what_a_uv_knows_is_read_in_its_file(tmp_path: Path) -> None:
@@ -137,7 +163,7 @@ def test_the_oldest_pip(tmp_path: Path, version: str, fine: bool) -> None:
     if fine:
         made = tools.pip(found, None, None)
         assert made is not None
-        assert made.argv[0] == found.python
+        assert made.argv[0] == found.program
         assert made.argv[-2:] == ("-m", "pip")
         return
     with pytest.raises(InstallerError, match=r"needs 22\.2 or newer") as caught:
@@ -152,7 +178,7 @@ def test_the_pip_beside_torchpick_serves_a_target_without(tmp_path: Path) -> Non
 
     assert made is not None
     assert made.argv[0] == "/own/python"
-    assert made.argv[-2:] == ("--python", found.python)
+    assert made.argv[-2:] == ("--python", found.program)
     assert tools.pip(found, None, None) is None
     with pytest.raises(InstallerError, match=r"22\.3"):
         tools.pip(found, "/own/python", "22.2.2")
@@ -161,25 +187,17 @@ def test_the_pip_beside_torchpick_serves_a_target_without(tmp_path: Path) -> Non
 def test_of_two_folders_the_first_has_the_project_and_an_empty_torch_says_no_cuda(tmp_path: Path) -> None:
     for folder, version in (("a", "1.0"), ("b", "2.0")):
         (tmp_path / folder / f"thing-{version}.dist-info").mkdir(parents=True)
-        (tmp_path / folder / f"{folder}-3.dist-info").mkdir()
     folders = (str(tmp_path / "none"), str(tmp_path / "a"), str(tmp_path / "b"))
     (tmp_path / "b" / "torch").mkdir()
     (tmp_path / "b" / "torch" / "version.py").write_text('cuda: str = "12.8"\n', "utf-8")
 
-    assert targets.installed_in(folders) == {"thing": "1.0", "a": "3", "b": "3"}
-    assert targets.cuda_of(folders) == "12.8"
-    assert targets.cuda_of(folders[:2]) is None
+    first = distributions.installed("thing", folders)
 
-
-def test_the_base_of_conda_is_known_by_the_folder_of_its_own_program(tmp_path: Path) -> None:
-    (tmp_path / "conda-meta").mkdir()
-    (tmp_path / "condabin").mkdir()
-
-    assert targets.conda_name(str(tmp_path), {}) == "base"
-    (tmp_path / "condabin").rmdir()
-    other = {"CONDA_PREFIX": "/other", "CONDA_DEFAULT_ENV": "base"}
-    assert targets.conda_name(str(tmp_path), other) == tmp_path.name
-    assert targets.conda_name(str(tmp_path), {"CONDA_PREFIX": str(tmp_path), "CONDA_DEFAULT_ENV": "x"}) == tmp_path.name
+    assert first is not None
+    assert (first.version, first.folder) == ("1.0", folders[1])
+    assert distributions.installed("other", folders) is None
+    assert distributions.cuda_of(folders) == "12.8"
+    assert distributions.cuda_of(folders[:2]) is None
 
 
 @pytest.mark.parametrize(("free_threaded", "tag"), [(True, "cp314t"), (False, "cp314")])
@@ -189,6 +207,6 @@ def test_a_target_has_the_tag_of_its_python(tmp_path: Path, tag: str, *, free_th
 
 @pytest.mark.parametrize("word", ["--break-system-packages", "--target=x", "-t", "--prefix", "--prefix=/x"])
 def test_a_managed_environment_does_not_matter_to_what_goes_elsewhere(tmp_path: Path, word: str) -> None:
-    targets.check(target(tmp_path)._replace(managed="it is"), (word, "x"))
+    distributions.check_installable(target(tmp_path)._replace(managed="it is"), (word, "x"))
     with pytest.raises(InstallerError, match="is an environment that pipx keeps"):
-        targets.check(target(tmp_path / "other")._replace(tool="pipx"), (word, "x"))
+        distributions.check_installable(target(tmp_path / "other")._replace(tool="pipx"), (word, "x"))

@@ -18,7 +18,8 @@ from tests.fakes.tinywheel import TinyWheel
 from tests.index.server import Host, serving
 from tests.wheels import making
 from torchpick.cli import main
-from torchpick.environment import layout
+from torchpick.environment import distributions
+from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError, RequirementError, TorchpickError
 from torchpick.index import index_places, user_index
 from torchpick.index.client import Client
@@ -239,7 +240,9 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
     module.write_text(
         'PyPI = PackageIndex("https://default.example/", file_storage_domain="f")\nraise SystemExit\n', "utf-8"
     )
-    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12", sites=(str(tmp_path),)))
+    monkeypatch.setattr(
+        distributions, "locate", lambda *_: Environment("python", "/env", "3.12", sites=(str(tmp_path),))
+    )
     assert index_places.default() == "https://default.example/simple"
     module.unlink()
     monkeypatch.setattr(index_places, "bundled", lambda: iter(()))
@@ -251,7 +254,7 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
 def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     if not list(index_places.bundled()):
         pytest.skip("this Python brings no pip")
-    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12"))
+    monkeypatch.setattr(distributions, "locate", lambda *_: Environment("python", "/env", "3.12"))
 
     assert index_places.default().startswith("https://")
 

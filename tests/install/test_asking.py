@@ -12,8 +12,8 @@ import pytest
 from tests.installers.jobs import TARGET
 from torchpick.decide.answer import TorchToKeep
 from torchpick.environment import requirements
+from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.environment.targets import Target
 from torchpick.errors import RequirementError
 from torchpick.install import asking
 from torchpick.install.asking import Order, TargetQuestion
@@ -160,11 +160,11 @@ def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_mach
 
     mine = asking.planned(Session(here, {}), order)
     assert mine.elsewhere is None
-    assert mine.target.python == sys.executable
+    assert mine.target.program == sys.executable
     assert set(mine.target.installed) <= {"pip"}
     for request in (PASCAL, here._replace(platform="windows-x86_64"), here._replace(python="3.12")):
         session = Session(request, {})
         there = asking.planned(session, order)
         assert there.elsewhere is not None
         assert there.elsewhere == session.machines[0]
-        assert there.target == Target(sys.executable, there.elsewhere.python.version, sys.prefix, ())
+        assert there.target == Environment(sys.executable, sys.prefix, there.elsewhere.python.version)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from torchpick import api
-from torchpick.environment import requirements, targets
+from torchpick.environment import distributions, requirements
+from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.environment.targets import Target
 from torchpick.install import verification
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers.job import Job
@@ -17,7 +17,7 @@ from torchpick.model.request import Request
 from torchpick.model.verdict import Objection, Reason
 from torchpick.session import Session
 
-TARGET = Target("/env/bin/python", "3.12", "/env", ("/env/lib/python3.12/site-packages",))
+TARGET = Environment("/env/bin/python", "/env", "3.12", packages=("/env/lib/python3.12/site-packages",))
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
 
@@ -103,7 +103,8 @@ def test_only_macs_compute_with_mps(computed: list[tuple[str, float]]) -> None:
 def test_what_of_torch_is_not_there_is_said(
     words: tuple[str, ...], there: str | None, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(targets, "installed_in", lambda _: {} if there is None else {"torch": there})
+    installed = None if there is None else distributions.Distribution("torch", there, "", "")
+    monkeypatch.setattr(distributions, "installed", lambda *_: installed)
 
     def lacking(text: str, *needs: str) -> str | None:
         asked = requirements.read(RequirementArgs((text,)), {})

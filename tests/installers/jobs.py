@@ -6,11 +6,11 @@ from typing import Any
 
 import torchpick
 from torchpick.environment import requirements
+from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.environment.targets import Target
 from torchpick.installers.job import Job
 
-TARGET = Target("/env/bin/python", "3.12", "/env", ("/env/lib/python3.12/site-packages",))
+TARGET = Environment("/env/bin/python", "/env", "3.12", packages=("/env/lib/python3.12/site-packages",))
 PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.environment.targets import Target
+from torchpick.environment.distributions import Environment
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import InstallerError
 from torchpick.installers import choice, tools
 from torchpick.installers.own_settings import OwnSettings
 
-TARGET = Target("/env/bin/python", "3.12", "/env", ())
+TARGET = Environment("/env/bin/python", "/env", "3.12")
 WITH_PIP = TARGET._replace(installed={"pip": "26.3"})
 UV = "/uv"
 PLACE = Setting("extra-index-url", ("https://anna:hunter2@own.example/simple", "https://two.example"), "pip.conf")
@@ -43,7 +43,7 @@ KEPT = ("PIP_FOR_ITS_SETTINGS", f"pip is used, as uv would not see {NAMED}")
 )
 def test_the_one_that_sees_the_users_settings_is_taken(
     wanted: str,
-    target: Target,
+    target: Environment,
     uv: str | None,
     own: OwnSettings,
     name: str,

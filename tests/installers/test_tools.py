@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from torchpick.environment import world
-from torchpick.environment.targets import Target
+from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError
 from torchpick.installers import tools
 from torchpick.installers.pip import PipInstaller
 
-TARGET = Target("/env/bin/python", "3.12", "/env", ())
+TARGET = Environment("/env/bin/python", "/env", "3.12")
 
 
 def program(folder: Path, *, runs: bool = True, name: str = "uv") -> Path:

@@ -85,7 +85,7 @@ def ask(worlds: Mapping[str, World], indexes: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(run, "capture", commands.resolver())
     really_ask = layout.ask
     said = cache(lambda program, folders: really_ask(program, os.environ, float("inf"), folders))
-    monkeypatch.setattr(layout, "ask", lambda program, _environ, _deadline, folders=None: said(program, folders))
+    monkeypatch.setattr(layout, "ask", lambda program, _environ, _deadline, prefix=None: said(program, prefix))
 
     def asked(question: Asked) -> dict[str, Said]:
         world = worlds[question.installer]

@@ -29,7 +29,7 @@ def start(args: Arguments, question: TargetQuestion, handed: tuple[Job, Command]
     verified = None
     if verify and failure is None:
         question.session.report("running a product and a convolution on each GPU")
-        verified = verification.verified(pick, job.target.python, os.environ)
+        verified = verification.verified(pick, job.target.program, os.environ)
         failure = _broken(verified, pick)
     status = ended.status or (0 if failure is None else 3)
     if args.json:

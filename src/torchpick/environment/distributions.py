@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 
-from torchpick.environment import layout
-from torchpick.environment.world import start_of, text_of
+from torchpick.environment import interpreter, layout
+from torchpick.environment.world import named, prefix_of, program_of, start_of, text_of
+from torchpick.errors import InstallerError, TorchpickError, UsageError
+from torchpick.model.fields import ShapeError
+from torchpick.model.metadata import MOST_REQUIRES, read_headers
 from torchpick.model.noun import Noun
-from torchpick.model.versions import normal
+from torchpick.model.versions import grouped, major_minor, normal
 
 # Bounds on what is read: torch's RECORD has 1.5 MB.
 _MOST_METADATA = 4 << 20
-MOST_REQUIRES = 10_000  # the most that was seen are some 900, of apache-airflow
 _MOST_RECORD = 64 << 20
 _MOST_LINE = 4096
 
@@ -50,9 +53,11 @@ class Fault(Noun):
 
 
 class Environment(Noun):
-    """What is installed for one Python; `sites` in the order of its search path, `distributions` likewise.
+    """A Python, the folder of its environment, and what is installed there.
 
-    `torches` are the folders that hold a torch package.
+    `sites` are the folders of its search path, in order, and `distributions` what lies in them; an installer fills
+    `packages`, and `installed` are the versions in these. `torches` are the folders that hold a torch package.
+    `managed` is the message of PEP 668, `tool` the program whose own environment it is.
     """
 
     executable: str | None
@@ -60,30 +65,48 @@ class Environment(Noun):
     version: str
     implementation: str = "cp"
     free_threaded: bool = False
+    full_version: str | None = None
     sites: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
     distributions: tuple[Distribution, ...] = ()
+    installed: Mapping[str, str] = {}
     conda: tuple[CondaPackage, ...] = ()
     torches: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     source: str = "given"
-    full_version: str | None = None
+    by_uv: bool = False
+    is_conda_base: bool = False
+    managed: str | None = None
+    tool: str | None = None
 
     @property
     def program(self) -> str:
         """What to call its Python by in a command."""
         return self.executable or "python"
 
+    @property
+    def tag(self) -> str:
+        """`cp312`, `cp314t`."""
+        return f"cp{self.version.replace('.', '')}{'t' if self.free_threaded else ''}"
+
+    @property
+    def pip(self) -> str | None:
+        """The version of the pip in it, if there is one."""
+        return self.installed.get("pip")
+
+    @property
+    def emptied(self) -> Environment:
+        """With nothing in it but its pip."""
+        return self._replace(installed={} if self.pip is None else {"pip": self.pip})
+
     def find(self, name: str) -> Distribution | None:
         """The one that an import would meet first."""
-        return next((each for each in self.distributions if each.name == name), None)
+        return next((package for package in self.distributions if package.name == name), None)
 
-    def named(self, start: str) -> Iterator[Distribution]:
+    def named(self, start: str) -> list[Distribution]:
         """Every first one whose name begins so."""
-        seen: set[str] = set()
-        for each in self.distributions:
-            if each.name.startswith(start) and each.name not in seen:
-                seen.add(each.name)
-                yield each
+        names = dict.fromkeys(package.name for package in self.distributions if package.name.startswith(start))
+        return [package for name in names if (package := self.find(name)) is not None]
 
 
 def read(
@@ -93,23 +116,134 @@ def read(
 
     In one that is others' nothing is run.
     """
-    here = layout.written(python) if is_others else layout.of(python, environ)
-    faults: list[Fault] = []
-    found = [one for folder in here.sites for one in in_folder(folder, faults, metadata=metadata)]
+    environment = _written(python) if is_others else locate(python, environ)
+    return _with_contents(environment._replace(source=source), environ, metadata=metadata)
+
+
+def read_target(
+    python: str, version: str, *, free_threaded: bool, environ: Mapping[str, str], tool: str | None = None
+) -> Environment:
+    """The environment to install into, by names and versions; its Python is asked only where no folder shows it."""
+    environment = _of_folders(python, version, free_threaded=free_threaded) or locate(python, environ)
+    return _with_contents(environment._replace(tool=tool), environ, metadata=False)
+
+
+def locate(python: str, environ: Mapping[str, str]) -> Environment:
+    """Where the Python at a path, of a command or in an environment's folder keeps packages, by its own answer.
+
+    What is installed is not read. Raises TorchpickError where it does not run.
+    """
+    path = named(python, environ, os.getcwd())
+    program = program_of(path) if path is not None and os.path.isdir(path) else path
+    prefix = os.devnull if path is None else path if os.path.isdir(path) else prefix_of(path)
+    settings = layout.settings_of(prefix)
+    if program is None or not os.path.exists(program):
+        if settings is None:
+            hint = "specify an interpreter with `--python`"
+            raise UsageError(f"`{python}` is neither a Python nor an environment", hint=hint)
+        made_by = settings.get("home", "no folder")
+        message = f"the interpreter of {prefix} is gone; it was made by the Python in {made_by}"
+        raise TorchpickError(message, hint="create the environment again", code="BROKEN_PYTHON")
+    # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
+    answer = layout.ask(program, environ, time.monotonic() + interpreter.ANSWER_S, "" if settings is None else prefix)
+    try:
+        asked = layout.python_of(answer, program)
+        return Environment(
+            executable=program,
+            prefix=answer.text("prefix"),
+            version=asked.version,
+            implementation=asked.implementation,
+            free_threaded=asked.free_threaded,
+            full_version=asked.exact,
+            sites=layout.search_path(answer, settings, environ),
+            packages=tuple(dict.fromkeys(answer.texts("packages"))),
+            by_uv="uv" in (settings or {}),  # it leaves its version in pyvenv.cfg
+            managed=_manager_of(answer.text("stdlib")) if settings is None else None,
+        )
+    except ShapeError as error:
+        raise layout.broken(program, str(error)[:200]) from error
+
+
+def _of_folders(python: str, version: str, *, free_threaded: bool) -> Environment | None:
+    """An environment whose folders show where its packages are, so that its interpreter need not be started."""
+    prefix = prefix_of(python)
+    settings = layout.settings_of(prefix)
+    if settings is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
+        return None
+    name = f"python{version}{'t' if free_threaded else ''}"
+    library = os.path.join(prefix, "Lib") if os.name == "nt" else os.path.join(prefix, "lib", name)
+    packages = os.path.join(library, "site-packages")
+    if not os.path.isdir(packages):
+        return None
     return Environment(
-        executable=here.executable,
-        prefix=here.prefix,
-        version=here.version,
-        implementation=here.implementation,
-        free_threaded=here.free_threaded,
-        sites=here.sites,
-        distributions=tuple(found),
-        conda=_conda(here.prefix),
-        torches=tuple(site for site in here.sites if os.path.isfile(os.path.join(site, "torch", "version.py"))),
-        faults=tuple(faults),
-        source=source,
-        full_version=here.full_version,
+        executable=python,
+        prefix=prefix,
+        version=version,
+        free_threaded=free_threaded,
+        full_version=layout.full_version(settings),
+        sites=(packages,),
+        packages=(packages,),
+        by_uv="uv" in (settings or {}),
+        managed=_manager_of(library) if settings is None else None,
     )
+
+
+def _written(prefix: str) -> Environment:
+    """What an environment's files say of it, in which nothing is run."""
+    version = major_minor(layout.full_version(layout.settings_of(prefix)) or "")
+    environment = _of_folders(os.path.join(prefix, "bin", "python"), version, free_threaded=False)
+    return (environment or Environment(None, prefix, version))._replace(executable=None)
+
+
+def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:
+    """With what lies in its folders."""
+    sites, prefix = environment.sites, environment.prefix
+    faults: list[Fault] = []
+    contents = {site: in_folder(site, faults, metadata=metadata) for site in sites}
+    # Of two folders the first has the project.
+    filled = [package for folder in environment.packages for package in contents.get(folder) or in_folder(folder)]
+    is_active_base = environ.get("CONDA_PREFIX") == prefix and environ.get("CONDA_DEFAULT_ENV") == "base"
+    is_conda = os.path.isdir(os.path.join(prefix, "conda-meta"))
+    return environment._replace(
+        distributions=tuple(package for packages in contents.values() for package in packages),
+        installed={package.name: package.version for package in reversed(filled)},
+        conda=_conda(prefix),
+        is_conda_base=is_conda and (is_active_base or os.path.isdir(os.path.join(prefix, "condabin"))),
+        torches=tuple(site for site in sites if os.path.isfile(os.path.join(site, "torch", "version.py"))),
+        faults=tuple(faults),
+    )
+
+
+def check_installable(environment: Environment, passed_on: tuple[str, ...]) -> None:
+    """Refuse, before anything starts, what an installer would refuse or what would break another tool."""
+    if environment.tool:
+        hint = "make an environment (`python3 -m venv .venv`) and name it: `--python .venv/bin/python`"
+        message = f"{environment.prefix} is an environment that {environment.tool} keeps for one program"
+        raise InstallerError(message, hint=hint, code="TOOL_ENVIRONMENT")
+    options = {word.partition("=")[0] for word in passed_on}
+    if environment.managed and not options & {"--break-system-packages", "--target", "-t", "--prefix"}:
+        hint = (
+            "make an environment: `python3 -m venv .venv`, then `--python .venv/bin/python`; "
+            "or insist: `torchpick install … -- --break-system-packages`"
+        )
+        message = f"{environment.prefix} is externally managed: {environment.managed}"
+        raise InstallerError(message, hint=hint, code="EXTERNALLY_MANAGED")
+
+
+def _manager_of(stdlib: str) -> str | None:
+    """The words of an EXTERNALLY-MANAGED file (PEP 668), or None where pip may install."""
+    file = os.path.join(stdlib, "EXTERNALLY-MANAGED")
+    if not os.path.isfile(file):
+        return None
+    match = re.search(r"^Error\s*=\s*(.*)", text_of(file), re.MULTILINE)
+    return match[1].strip() if match else "the system's package manager owns it"
+
+
+def cuda_of(folders: Iterable[str]) -> str | None:
+    """The CUDA that the torch in them says it was built for; None for a cpu build and where it does not say."""
+    texts = (text_of(os.path.join(folder, "torch", "version.py")) for folder in folders)
+    match = re.search(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)['\"]", next(filter(None, texts), ""), re.MULTILINE)
+    return match[1] if match else None
 
 
 def in_folder(folder: str, faults: list[Fault] | None = None, *, metadata: bool = False) -> list[Distribution]:
@@ -121,16 +255,15 @@ def in_folder(folder: str, faults: list[Fault] | None = None, *, metadata: bool 
         if faults is not None:
             faults.append(Fault(folder, f"cannot be read: {error.strerror}"))
         return []
-    return [each for name in names if (each := _distribution(folder, name, metadata=metadata)) is not None]
+    packages = (_distribution(folder, name, metadata=metadata) for name in names)
+    return [package for package in packages if package is not None]
 
 
 def installed(name: str, folders: Iterable[str]) -> Distribution | None:
     """One project with its metadata; the first folder wins."""
-    for folder in folders:
-        one = next((one for one in in_folder(folder) if one.name == name), None)
-        if one is not None:
-            return _distribution(folder, one.info, metadata=True)
-    return None
+    packages = (package for folder in folders for package in in_folder(folder) if package.name == name)
+    first = next(packages, None)
+    return None if first is None else _distribution(first.folder, first.info, metadata=True)
 
 
 def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | None:
@@ -145,39 +278,24 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
     file = os.path.join(inside, "METADATA" if info.endswith(".dist-info") else "PKG-INFO")
     if os.path.isfile(inside):  # an old .egg-info is the metadata itself
         file = inside
-    text, problem = _head(file)
-    said: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        key, mark, value = line.partition(":")
-        if mark and not line.startswith((" ", "\t")):
-            said.setdefault(key.strip().lower(), []).append(value.strip())
-    faults = [f"{os.path.basename(file)} {problem}"] if problem else []
+    data = start_of(file, _MOST_METADATA)
+    faults = []
+    if not (data or b"").strip():
+        problem = "is empty" if data is not None else "cannot be read" if os.path.exists(file) else "is missing"
+        faults.append(f"{os.path.basename(file)} {problem}")
     if info.endswith(".dist-info") and not os.path.isfile(os.path.join(inside, "RECORD")):
         faults.append("RECORD is missing")
+    headers = grouped(read_headers((data or b"").decode("utf-8", "replace")))
     installer = text_of(os.path.join(inside, "INSTALLER")) if normal(name) == "torch" else ""
     return Distribution(
-        name=normal(_first(said, "name") or name),
-        version=_first(said, "version") or version,
+        name=normal(headers.get("name", [""])[0][:200] or name),
+        version=headers.get("version", [""])[0][:200] or version,
         folder=folder,
         info=info,
-        requires=tuple(said.get("requires-dist", ())[:MOST_REQUIRES]),
+        requires=tuple(headers.get("requires-dist", ())[:MOST_REQUIRES]),
         installer=installer.strip()[:40] or None,
         faults=tuple(faults),
     )
-
-
-def _first(said: Mapping[str, list[str]], key: str) -> str:
-    return said[key][0][:200] if said.get(key) else ""
-
-
-def _head(file: str) -> tuple[str, str]:
-    """The header of a metadata file, and what is wrong with it."""
-    data = start_of(file, _MOST_METADATA)
-    if data is None:
-        return "", "cannot be read" if os.path.exists(file) else "is missing"
-    if not data.strip():
-        return "", "is empty"
-    return re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0].decode("utf-8", "replace"), ""
 
 
 def _conda(prefix: str) -> tuple[CondaPackage, ...]:
@@ -187,38 +305,37 @@ def _conda(prefix: str) -> tuple[CondaPackage, ...]:
     except OSError:
         return ()
     parts = (name.removesuffix(".json").rsplit("-", 2) for name in names if name.endswith(".json"))
-    return tuple(CondaPackage(*each) for each in parts if len(each) == 3)
+    return tuple(CondaPackage(*name_version_build) for name_version_build in parts if len(name_version_build) == 3)
 
 
-def files(one: Distribution) -> tuple[str, ...]:
+def files(package: Distribution) -> tuple[str, ...]:
     """The files of a project, by its RECORD; without one (conda, Debian) those of its own folders."""
-    record = start_of(os.path.join(one.folder, one.info, "RECORD"), _MOST_RECORD + 1) or b""
+    record = start_of(os.path.join(package.folder, package.info, "RECORD"), _MOST_RECORD + 1) or b""
     if not record.strip() or len(record) > _MOST_RECORD:  # a monstrous one is nobody's list of files
-        return tuple(_walked(one))
+        return tuple(_files_below(package))
     # A NUL or an endless line is somebody's joke, not a file of ours. Behind a name, which may hold commas, stand the
     # hash and the size.
     lines = (line for line in record.decode("utf-8", "replace").splitlines() if len(line) < _MOST_LINE)
     return tuple(line.rsplit(",", 2)[0].strip('"') for line in lines if line and "\0" not in line)
 
 
-def libraries(one: Distribution) -> tuple[str, ...]:
+def libraries(package: Distribution) -> tuple[str, ...]:
     """The shared libraries among them; of those outside its folder (bin/, share/) the ones that are there."""
-    names = dict.fromkeys(name for name in files(one) if name[:1] != "/" and _BINARY.search(name))
-    return tuple(name for name in names if name[:2] != ".." or os.path.exists(os.path.join(one.folder, name)))
+    names = dict.fromkeys(name for name in files(package) if name[:1] != "/" and _BINARY.search(name))
+    return tuple(name for name in names if name[:2] != ".." or os.path.exists(os.path.join(package.folder, name)))
 
 
-def _walked(one: Distribution) -> Iterator[str]:
-    tops = text_of(os.path.join(one.folder, one.info, "top_level.txt")).split() or [one.info.partition("-")[0]]
-    for top in tops:
-        if top.isidentifier():
-            for root, below, names in os.walk(os.path.join(one.folder, top)):
-                below.sort()
-                yield from (os.path.relpath(os.path.join(root, name), one.folder) for name in sorted(names))
+def _files_below(package: Distribution) -> Iterator[str]:
+    tops = text_of(os.path.join(package.folder, package.info, "top_level.txt")).split()
+    for top in filter(str.isidentifier, tops or [package.info.partition("-")[0]]):
+        for root, below, names in os.walk(os.path.join(package.folder, top)):
+            below.sort()
+            yield from (os.path.relpath(os.path.join(root, name), package.folder) for name in sorted(names))
 
 
-def overwritten(one: Distribution, other: Distribution) -> str | None:
+def overwritten(package: Distribution, other: Distribution) -> str | None:
     """A library that two projects both installed, the later over the earlier; None where they share none."""
-    if one.folder != other.folder:
+    if package.folder != other.folder:
         return None
-    mine = set(libraries(one))
-    return next((name for name in libraries(other) if name in mine), None)
+    names = set(libraries(package))
+    return next((name for name in libraries(other) if name in names), None)

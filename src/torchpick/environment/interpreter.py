@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from torchpick.environment.world import World, is_same, is_yours, named, parents, program_of, which
 from torchpick.errors import TorchpickError, UsageError
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
     from torchpick.model.fields import Fields
 
+# Longer than a Python on a network drive takes to answer; a broken one must not hold up the user.
+ANSWER_S = 30.0
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
-# The environment that nobody named or activated.
-_FOUND = ".venv"
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
 
@@ -30,18 +31,14 @@ def installable(python: Python, wanted: str | None) -> Python:
     """The interpreter to install for; if only a version was given, the one that is here must have it."""
     if python.executable is not None:
         return python
-    from time import monotonic
-
-    from torchpick.environment import layout
-
     hint = "specify the interpreter with `--python PATH`; `torchpick url --python 3.12` answers for a version alone"
     if wanted is None:
         raise UsageError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
-    here = choose(None, World.here(), monotonic() + layout.SECONDS).python
-    if here.executable is None or here.tag != python.tag:
-        message = f"`--python {wanted}` does not match the target: {here.source} is {here.version}"
+    chosen = choose(None, World.here(), time.monotonic() + ANSWER_S).python
+    if chosen.executable is None or chosen.tag != python.tag:
+        message = f"`--python {wanted}` does not match the target: {chosen.source} is {chosen.version}"
         raise UsageError(message, hint=hint)
-    return here
+    return chosen
 
 
 class EnvironmentChoice(Noun):
@@ -62,24 +59,24 @@ class Interpreter(Noun):
     platform: Platform
 
 
-def choose(told: str | None, world: World, deadline: float) -> Interpreter:
+def choose(python: str | None, world: World, deadline: float) -> Interpreter:
     """The target interpreter. Raises UsageError for one that was specified, TorchpickError for a broken environment."""
-    if told is not None:
-        return _told(told, world, deadline)
-    if (place := environment(world)) is not None:
-        return _as_data(place) if place.is_others else _of_environment(place, world, deadline)
+    if python is not None:
+        return _specified(python, world, deadline)
+    if (choice := environment(world)) is not None:
+        return _without_running(choice) if choice.is_others else _of_environment(choice, world, deadline)
     if world.real and (tool := tool_environment(sys.prefix)) is not None:
         return _on_path(tool, world, deadline)
     return own()
 
 
-def _as_data(place: EnvironmentChoice) -> Interpreter:
-    """What its files say of an environment in which nothing is run."""
+def _without_running(choice: EnvironmentChoice) -> Interpreter:
+    """By what the files of the environment say."""
     from torchpick.environment import layout
 
-    here = own()
-    version = major_minor(layout.written_version(place.python) or here.python.version)
-    return here._replace(python=Python(version, source=place.source))
+    running = own()
+    version = layout.full_version(layout.settings_of(choice.python)) or running.python.version
+    return running._replace(python=Python(major_minor(version), source=choice.source))
 
 
 def own(source: str = "the Python that runs torchpick") -> Interpreter:
@@ -100,7 +97,7 @@ def own(source: str = "the Python that runs torchpick") -> Interpreter:
         source=source,
         exact=sys.version.split()[0],
     )
-    libc = _confstr()
+    libc = _c_library()
     soabi = None
     if libc is None and sys.platform.startswith("linux"):
         import sysconfig
@@ -134,18 +131,18 @@ def tool_environment(prefix: str) -> str | None:
     return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
 
 
-def _told(told: str, world: World, deadline: float) -> Interpreter:
-    if (version := version_of(told)) is not None:
+def _specified(python: str, world: World, deadline: float) -> Interpreter:
+    if (version := version_of(python)) is not None:
         return Interpreter(version, own().platform)
-    path = named(told, world.environ, world.cwd)
+    path = named(python, world.environ, world.cwd)
     if path is None:
-        raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
+        raise UsageError(f"--python {python}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
     if os.path.isdir(path) and (path := program_of(path)) is None:
-        raise UsageError(f"--python {told}: a folder without an interpreter in it", hint=_HINT)
+        raise UsageError(f"--python {python}: a folder without an interpreter in it", hint=_HINT)
     try:
         return _ask(path, "given", world, deadline)
     except TorchpickError as error:
-        raise UsageError(f"--python {told}: {error.message}", hint=_HINT) from error
+        raise UsageError(f"--python {python}: {error.message}", hint=_HINT) from error
 
 
 def environment(world: World) -> EnvironmentChoice | None:
@@ -158,18 +155,18 @@ def environment(world: World) -> EnvironmentChoice | None:
         base = " base" if world.environ.get("CONDA_DEFAULT_ENV") == "base" else ""
         return EnvironmentChoice(folder, f"the active conda environment{base}")
     # In the current folder or the nearest parent that has one.
-    near = (os.path.join(above, _FOUND) for above in parents(world.cwd))
-    return next((_found(each) for each in near if os.path.isfile(f"{each}/pyvenv.cfg")), None)
+    for folder in (os.path.join(parent, ".venv") for parent in parents(world.cwd)):
+        if os.path.isfile(f"{folder}/pyvenv.cfg"):
+            parts = (folder, f"{folder}/pyvenv.cfg", os.path.dirname(program_of(folder) or folder))
+            if all(map(is_yours, parts)):
+                return EnvironmentChoice(folder, ".venv")
+            source = f"{folder}, in which nothing is run, as others may write there"
+            return EnvironmentChoice(folder, source, is_others=True)
+    return None
 
 
-def _found(folder: str) -> EnvironmentChoice:
-    if all(map(is_yours, (folder, f"{folder}/pyvenv.cfg", os.path.dirname(program_of(folder) or folder)))):
-        return EnvironmentChoice(folder, _FOUND)
-    return EnvironmentChoice(folder, f"{folder}, in which nothing is run, as others may write there", is_others=True)
-
-
-def _of_environment(place: EnvironmentChoice, world: World, deadline: float) -> Interpreter:
-    folder, source, _ = place
+def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) -> Interpreter:
+    folder, source = choice.python, choice.source
     if world.real and is_same(folder, sys.prefix):
         return own(source)
     try:
@@ -180,7 +177,7 @@ def _of_environment(place: EnvironmentChoice, world: World, deadline: float) -> 
 
 
 def on_path(environ: Mapping[str, str]) -> list[str]:
-    """The Pythons there that are not the one that torchpick runs in."""
+    """The Pythons on PATH that are not the one that torchpick runs in."""
     return [path for name in ("python3", "python") if (path := which(name, environ, outside=sys.prefix))]
 
 
@@ -191,40 +188,32 @@ def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
             return _ask(program, f"{program} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
         except TorchpickError:
             continue
-    here = own()
-    source = f"the version of torchpick's own {tool} environment, as there is no Python on PATH"
-    return here._replace(python=here.python._replace(executable=None, source=source))
+    running = own(f"the version of torchpick's own {tool} environment, as there is no Python on PATH")
+    return running._replace(python=running.python._replace(executable=None))
 
 
 def _ask(program: str, source: str, world: World, deadline: float) -> Interpreter:
-    """One short subprocess: what this Python reports about itself."""
-    from torchpick.environment import layout
-
+    """By one short subprocess, unless it is this Python."""
     if world.real and os.path.abspath(program) == sys.executable:
         return own(source)
+    from torchpick.environment import layout
+
     return parse(layout.ask(program, world.environ, deadline), program, source)
 
 
-def parse(said: Fields, program: str, source: str) -> Interpreter:
-    """Read an interpreter's answer; raises TorchpickError where it lacks something."""
+def parse(answer: Fields, program: str, source: str) -> Interpreter:
+    """The Python that gave this answer, and its platform; raises TorchpickError where the answer lacks something."""
     from torchpick.environment import layout
 
     try:
-        python = Python(
-            version=layout.version(said),
-            implementation=layout.implementation(said),
-            free_threaded=said.flag("free_threaded"),
-            executable=program,
-            source=source,
-            exact=said.maybe_text("full_version"),
-        )
-        libc, soabi = said.maybe_text("libc"), said.maybe_text("soabi")
-        return Interpreter(python, platform(said.text("system"), said.text("cpu"), libc, soabi, wide=said.flag("wide")))
+        libc, soabi, wide = answer.maybe_text("libc"), answer.maybe_text("soabi"), answer.flag("wide")
+        where = platform(answer.text("system"), answer.text("cpu"), libc, soabi, wide=wide)
+        return Interpreter(layout.python_of(answer, program, source), where)
     except ShapeError as error:
         raise layout.broken(program, f"is broken: {error}") from error
 
 
-def _confstr() -> str | None:
+def _c_library() -> str | None:
     try:
         return os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, ValueError, OSError):

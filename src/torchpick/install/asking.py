@@ -9,9 +9,9 @@ from functools import cached_property
 from torchpick.decide.answer import Answer, Question, TorchToKeep
 from torchpick.decide.demands import PackageDemand, of_family
 from torchpick.decide.search import Needs
-from torchpick.environment import interpreter, requirements, targets
+from torchpick.environment import distributions, interpreter, requirements
+from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements
-from torchpick.environment.targets import Target
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.installers import choice, own_settings
 from torchpick.installers.choice import Installer
@@ -53,7 +53,7 @@ class TargetQuestion:
     """An order in a target. `elsewhere` is the machine it is for, where that is not this computer."""
 
     def __init__(
-        self, session: Session, order: Order, asked: Requirements, target: Target, elsewhere: Machine | None = None
+        self, session: Session, order: Order, asked: Requirements, target: Environment, elsewhere: Machine | None = None
     ) -> None:
         self.session, self.order, self.asked, self.target, self.elsewhere = session, order, asked, target, elsewhere
         self.as_stack = False  # whether torch and its companions alone are answered as a whole environment too
@@ -178,7 +178,7 @@ def _check(each: Requested) -> None:
         raise RequirementError(f"{each.where} pins the bytes of another torch by their hash", hint=hint)
 
 
-def installed_torch(wish: Wish, target: Target) -> TorchToKeep | None:
+def installed_torch(wish: Wish, target: Environment) -> TorchToKeep | None:
     """The torch of the target; what somebody built themselves is no build of the table."""
     version = target.installed.get("torch", "")
     plain, plus, label = version.partition("+")
@@ -187,7 +187,7 @@ def installed_torch(wish: Wish, target: Target) -> TorchToKeep | None:
     # Without a label it may be the default index's own, where no backend is asked for.
     own = not plus and not wish.backends and wish.channel == "stable"
     wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if own else (wish,)
-    return TorchToKeep(version, None if plus else targets.cuda_of(target.packages), wishes)
+    return TorchToKeep(version, None if plus else distributions.cuda_of(target.packages), wishes)
 
 
 def look(session: Session, order: Order) -> TargetQuestion:
@@ -198,7 +198,7 @@ def look(session: Session, order: Order) -> TargetQuestion:
     if not asked.wanted and not asked.opaque and not order.given.groups:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
     target = session.target
-    targets.check(target, order.passed_on)
+    distributions.check_installable(target, order.passed_on)
     return TargetQuestion(session, order, asked, target)
 
 
@@ -218,8 +218,8 @@ def planned(session: Session, order: Order) -> TargetQuestion:
     machine = session.machines[0]
     python = machine.python
     if python.executable is None or session.settings_prefix is None:
-        return TargetQuestion(session, order, asked, Target(sys.executable, python.version, sys.prefix, ()), machine)
-    target = targets.read(
+        return TargetQuestion(session, order, asked, Environment(sys.executable, sys.prefix, python.version), machine)
+    target = distributions.read_target(
         python.executable, python.version, free_threaded=python.free_threaded, environ=session.environ
     )
     return TargetQuestion(session, order, asked, target.emptied)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from torchpick.decide.answer import Answer
 from torchpick.decide.demands import required
-from torchpick.environment import targets
+from torchpick.environment import distributions
 from torchpick.environment.requirementline import requirement
 from torchpick.errors import InstallerError
 from torchpick.install import files
@@ -80,7 +80,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         no_deps=asking.order.no_deps,
         offline=session.offline,
         passed_on=asking.order.passed_on,
-        cuda_installed=targets.cuda_of(target.packages) if "+" not in pick.version else None,
+        cuda_installed=distributions.cuda_of(target.packages) if "+" not in pick.version else None,
         elsewhere=asking.elsewhere,
         notes=tuple(dict.fromkeys((*index_notes(asking, learnt), *notes, *ours))),
     )

@@ -85,7 +85,7 @@ def of_question(asking: TargetQuestion) -> Learner:
 
     machine, target = asking.machine, asking.target
     index_target = IndexTarget(machine.python.tag, machine.platform, target.full_version)
-    learner = Learner(asking.session, machine, index_target, target.python, asking.policies, asking.asked)
+    learner = Learner(asking.session, machine, index_target, target.program, asking.policies, asking.asked)
     learner.take_placed(asking.placed)
     if not (asking.order.upgrade or asking.elsewhere):
         learner.installed = Installed(target.installed, target.packages)

@@ -10,9 +10,9 @@ from contextlib import suppress
 
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
+from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.rewrite import FileChange
-from torchpick.environment.targets import Target
 from torchpick.environment.world import World, is_yours
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import asking
@@ -82,7 +82,7 @@ def _record(prefix: str) -> str:
     return os.path.join(toolsettings.store_of(prefix), "pin.json")
 
 
-def _decided(session: Session) -> tuple[Pick, Target]:
+def _decided(session: Session) -> tuple[Pick, Environment]:
     """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
     target = asking.look(session, asking.Order(RequirementArgs(("torch",)))).target
     question = session.question

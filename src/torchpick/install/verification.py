@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchpick.environment import targets
+from torchpick.environment import distributions
 from torchpick.install.asking import TargetQuestion
 from torchpick.installers import own_settings
 from torchpick.installers.job import Job
@@ -29,10 +29,10 @@ def lacking(asking: TargetQuestion, job: Job) -> str | None:
     needed = "torch" in job.needs or any(each.name == "torch" for each in asking.wanted)
     if not needed or own_settings.leads_away(job.passed_on):
         return None
-    there = targets.installed_in(job.target.packages).get("torch")
-    if there == job.pick.version:
+    installed = distributions.installed("torch", job.target.packages)
+    if installed is not None and installed.version == job.pick.version:
         return None
-    return "there is no torch" if there is None else f"there is torch {there}"
+    return "there is no torch" if installed is None else f"there is torch {installed.version}"
 
 
 def why(ran: Ran, found: Verified, pick: Pick) -> Objection | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.environment.targets import Target
+from torchpick.environment.distributions import Environment
 from torchpick.environment.toolsettings import Setting
 from torchpick.errors import InstallerError
 from torchpick.installers import tools
@@ -15,7 +15,7 @@ from torchpick.model.redaction import redacted
 Installer = PipInstaller | UvInstaller
 
 
-def choose(wanted: str, target: Target, has_uv: str | None, own: OwnSettings) -> Installer:
+def choose(wanted: str, target: Environment, has_uv: str | None, own: OwnSettings) -> Installer:
     """The installer for this target. `auto`: see docs/install.md; settings of the current folder never choose it."""
     uv_own = [word for said in _users(own, own.uv_places) for word in said.words]
     unseen = [said for said in _users(own, own.pip_places) if not set(said.words) <= set(uv_own)]
@@ -36,7 +36,7 @@ def choose(wanted: str, target: Target, has_uv: str | None, own: OwnSettings) ->
     return has_pip._replace(notes=(note,) if for_uv else ())
 
 
-def _pip(target: Target) -> PipInstaller | None:
+def _pip(target: Environment) -> PipInstaller | None:
     return tools.pip(target, *(tools.beside() if target.pip is None else (None, None)))
 
 
@@ -46,10 +46,10 @@ def _users(own: OwnSettings, places: list[Setting]) -> list[Setting]:
     return [said for said in mine if not all(map(own.is_wheel_index, said.words))]
 
 
-def _there(has_pip: PipInstaller | None, target: Target, has_uv: str | None) -> PipInstaller:
+def _there(has_pip: PipInstaller | None, target: Environment, has_uv: str | None) -> PipInstaller:
     if has_pip is None:
         word = "" if has_uv else ", and no uv was found"
-        hint = f"`{target.python} -m ensurepip`, or install uv"
+        hint = f"`{target.program} -m ensurepip`, or install uv"
         raise InstallerError(f"{target.prefix} has no pip{word}", hint=hint, code="NO_INSTALLER")
     return has_pip
 

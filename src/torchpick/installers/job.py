@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 
 from torchpick.environment import toolsettings
+from torchpick.environment.distributions import Environment
 from torchpick.environment.requirementline import argument, file_of, requirement
 from torchpick.environment.requirements import Requested, Requirements
-from torchpick.environment.targets import Target
 from torchpick.installers import store
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.installers.run import Command
@@ -33,7 +33,7 @@ class Job(Noun):
 
     asked: Requirements
     pick: Pick
-    target: Target
+    target: Environment
     place: str
     own: OwnSettings = OwnSettings()
     pins: Mapping[str, str] = {}
@@ -205,7 +205,7 @@ def notes(job: Job) -> list[Note]:
         kept = f"{lost[0]} {there[lost[0]]} stays and may fail"
         text = f"no {lost[0]} is known for torch {job.pick.version}: {kept}"
         found.append(Note("COMPANION_STAYS", text))
-    if job.target.conda == "base":
+    if job.target.is_conda_base:
         found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
     return found
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from torchpick.environment.targets import Target
+from torchpick.environment.distributions import Environment
 from torchpick.environment.world import opened, which
 from torchpick.errors import InstallerError
 from torchpick.installers.pip import PipInstaller
@@ -52,16 +52,16 @@ def takes(uv: str, flag: str) -> bool:
 LOCK = ("--format", "pylock.toml")
 
 
-def pip(target: Target, own: str | None, own_version: str | None) -> PipInstaller | None:
+def pip(target: Environment, own: str | None, own_version: str | None) -> PipInstaller | None:
     """The target's pip, else the pip beside torchpick (`own` is its interpreter) with `--python`."""
     if target.pip is not None:
-        _check(target.pip, OLDEST_PIP, f"the pip in {target.prefix}", f"{target.python} -m pip install -U pip")
-        return PipInstaller(_started(target.python, target.version, target.packages), target.pip)
+        _check(target.pip, OLDEST_PIP, f"the pip in {target.prefix}", f"{target.program} -m pip install -U pip")
+        return PipInstaller(_started(target.program, target.version, target.packages), target.pip)
     if own is None or own_version is None:
         return None
     _check(own_version, OLDEST_PIP_FOR_OTHERS, "the pip beside torchpick", f"{own} -m pip install -U pip")
     version = ".".join(map(str, sys.version_info[:2]))
-    return PipInstaller((*_started(own, version, sys.path), "--python", target.python), own_version)
+    return PipInstaller((*_started(own, version, sys.path), "--python", target.program), own_version)
 
 
 def _started(python: str, version: str, folders: Iterable[str]) -> tuple[str, ...]:

@@ -49,7 +49,8 @@ class UvInstaller(Noun):
         """The installation."""
         limits = jobs.constraints(job)
         files = [limits]
-        argv = [self.path, "pip", "install", "--python", job.target.python, "-c", limits.path, *self._users(job, files)]
+        python = ("--python", job.target.program)
+        argv = [self.path, "pip", "install", *python, "-c", limits.path, *self._users(job, files)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += jobs.behind("--reinstall-package", jobs.reinstalled(job))
         argv += jobs.behind("-r", job.asked.given.files)
@@ -60,7 +61,7 @@ class UvInstaller(Noun):
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
         """The vendor's index alone: neither a variable nor a file of uv's names another one beside it."""
-        where = ("--no-config", "--python", job.target.python, "--default-index", job.pick.index_url)
+        where = ("--no-config", "--python", job.target.program, "--default-index", job.pick.index_url)
         argv = (self.path, "pip", "install", *where, *job.passed_on, *family)
         return Command("uv", argv, unset=("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"))
 
@@ -91,7 +92,7 @@ class UvInstaller(Noun):
 
     def _environment(self, job: Job) -> list[str]:
         if job.elsewhere is None:
-            return ["--python", job.target.python]
+            return ["--python", job.target.program]
         return ["--python-version", job.elsewhere.python.version, "--python-platform", platform_of(job.elsewhere)]
 
     def _users(self, job: Job, files: list[store.StoredFile]) -> list[str]:

@@ -65,7 +65,7 @@ class Metadata(NamedTuple):
 
 def parse_metadata(text: str, source: MetadataSource = MetadataSource.WHEEL) -> Metadata:
     """METADATA or PKG-INFO; a ValueError says what is wrong with it."""
-    values = grouped(_headers(text))
+    values = grouped(read_headers(text))
     names, versions = values.get("name"), values.get("version")
     if not names or not versions:
         raise ValueError("it says no name or no version")
@@ -103,7 +103,7 @@ def _version(text: str) -> str:
     return str(Version(text))
 
 
-def _headers(text: str) -> Iterator[tuple[str, str]]:
+def read_headers(text: str) -> Iterator[tuple[str, str]]:
     """The headers that are read, their folded lines joined."""
     head = text.removeprefix("\ufeff").replace("\r\n", "\n").partition("\n\n")[0]
     name, parts = "", list[str]()
@@ -123,7 +123,7 @@ def _headers(text: str) -> Iterator[tuple[str, str]]:
 def requirements_are_final(pkg_info: str) -> bool:
     """Whether every wheel built of an sdist requires what its PKG-INFO says: Metadata-Version 2.2, and not Dynamic."""
     version, dynamic = "", set[str]()
-    for name, value in _headers(pkg_info):
+    for name, value in read_headers(pkg_info):
         if name == "metadata-version":
             version = value
         elif name == "dynamic":

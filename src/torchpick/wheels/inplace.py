@@ -9,7 +9,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TypeVar
 
-from torchpick.environment import distributions, targets, world
+from torchpick.environment import distributions, world
 from torchpick.errors import WheelError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
@@ -86,7 +86,7 @@ def read_file(path: str, shown: str) -> Reading:
 
 def torch_cuda(python: str | None) -> str | None:
     """The CUDA of the torch that is installed for a Python, from its version file; None without one."""
-    return targets.cuda_of(distributions.read(python or sys.executable, os.environ, metadata=False).torches)
+    return distributions.cuda_of(distributions.read(python or sys.executable, os.environ, metadata=False).torches)
 
 
 def verdicts(

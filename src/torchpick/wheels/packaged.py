@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from torchpick.environment.distributions import MOST_REQUIRES
 from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.fields import written
+from torchpick.model.metadata import MOST_REQUIRES
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, WheelRule
 from torchpick.model.versions import grouped, parsed

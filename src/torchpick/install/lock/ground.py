@@ -6,8 +6,8 @@ import os
 import sys
 from functools import cached_property
 
-from torchpick.environment import interpreter, requirements, targets
-from torchpick.environment.targets import Target
+from torchpick.environment import distributions, interpreter, requirements
+from torchpick.environment.distributions import Environment
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_asked
@@ -40,7 +40,7 @@ class LockQuestion(TargetQuestion):
             oldest = ".".join(map(str, OLDEST_PIP))
             raise InstallerError(
                 f"pip {installer.version} downloads every wheel to name it; {oldest} and newer do not",
-                hint=f"`{self.target.python} -m pip install -U pip`, or `--installer uv`",
+                hint=f"`{self.target.program} -m pip install -U pip`, or `--installer uv`",
                 code="OLD_INSTALLER",
             )
         return installer
@@ -70,17 +70,17 @@ def look(session: Session, order: Order) -> LockQuestion:
     return LockQuestion(session, order._replace(upgrade=True), asked, _target(session, machine, program), elsewhere)
 
 
-def _target(session: Session, machine: Machine, program: str | None) -> Target:
+def _target(session: Session, machine: Machine, program: str | None) -> Environment:
     """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
     python = machine.python
     if program is not None:
-        return targets.read(
+        return distributions.read_target(
             program, python.version, free_threaded=python.free_threaded, environ=session.environ
         ).emptied
     if python.free_threaded:
         text = f"{label(machine)}: packages for a free-threaded Python are only found with one at hand"
         raise UsageError(text, hint="name one with `--python PATH`, on a machine of that platform")
-    return Target(sys.executable, python.version, sys.prefix, ())
+    return Environment(sys.executable, sys.prefix, python.version)
 
 
 def _program(session: Session, machine: Machine) -> str | None:
