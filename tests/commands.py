@@ -37,13 +37,14 @@ from tests.fakes import pythons
 from tests.fakes.projectreader import MadeUpReader
 from tests.fakes.resolver import Resolver
 from tests.recorded import Answers, Case
+from torchpick.cli import installed as cli_installed
 from torchpick.cli import main
+from torchpick.cli import run as cli_run
 from torchpick.environment import child, interpreter
 from torchpick.index import listing, pages
 from torchpick.index.listing import Link
-from torchpick.install import learner
-from torchpick.installers import run
-from torchpick.installers.run import Command, Ended
+from torchpick.install import learner, reporting
+from torchpick.install.command import Command, Ended
 from torchpick.knowledge.compat import Knowledge
 
 FLAGS = ["torch-backend", "no-sources", "no-sources-package", "exclude-newer-package"]
@@ -153,7 +154,7 @@ def _stand_in(question: Mapping[str, Any], marks: Mapping[str, str], monkeypatch
     monkeypatch.setattr(
         Knowledge, "hashes_in_public_locks", lambda *_: {}
     )  # a stand-in has the name of a file, and other bytes
-    monkeypatch.setattr(run, "capture", Resolver(question.get("packages", {}), question.get("from", {})))
+    monkeypatch.setattr(reporting, "capture_command", Resolver(question.get("packages", {}), question.get("from", {})))
     monkeypatch.setattr(shutil, "which", lambda name, *_: name)
 
 
@@ -176,7 +177,8 @@ def done(
         })  # fmt: skip
         return Ended(0)
 
-    monkeypatch.setattr(run, "run", start)
+    for runs in (cli_installed, cli_run):
+        monkeypatch.setattr(runs, "run_command", start)
     before = snapshot(folder)
     argv = shlex.split(filled(line, marks))
     status = main(argv)

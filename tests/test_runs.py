@@ -49,7 +49,7 @@ def test_each_workflow_has_a_job_on_windows(workflow: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no signals to ignore")
 def test_started_in_the_background_and_without_xdist_a_test_still_interrupts_what_it_starts() -> None:
     """A shell's `&`, cron and agents let a run ignore SIGINT, and whatever it starts inherits that."""
-    words = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-q", "tests/installers/test_run.py", "-k", "interrupt"]
+    words = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-q", "tests/install/test_run.py", "-k", "interrupt"]
 
     done = run(["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *words])
 

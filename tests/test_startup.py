@@ -147,7 +147,7 @@ def test_a_constraint_of_a_variable_loads_no_reader_of_settings_files(
 
     names = loaded('from torchpick.cli import main; main(["url", "--gpu", "sm_61", "--driver", "580.95.05"])')
 
-    assert "torchpick.installers.own_settings" in names
+    assert "torchpick.install.user_settings" in names
     assert not names & (HEAVY | SPARED | {"configparser", "urllib.parse"})
 
 

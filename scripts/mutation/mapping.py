@@ -12,8 +12,7 @@ _SOURCE = Path("src/torchpick")
 # ends a run. Installing is held by real pip and uv, and whole runs of a lock are cases of installing.
 _WITH_TOOLS = ["tests/process/install", "tests/process/test_lock_with_tools.py"]
 _TESTS = {
-    "install": ["tests/install", "tests/installers", "tests/cli", "tests/test_commands.py", *_WITH_TOOLS],
-    "installers": ["tests/installers", *_WITH_TOOLS],
+    "install": ["tests/install", "tests/cli", "tests/test_commands.py", *_WITH_TOOLS],
     "doctor": ["tests/doctor", "tests/cli/test_doctor.py", "tests/cli/test_explain.py"],
     "decide": [
         "tests/decide",
@@ -39,7 +38,7 @@ _TESTS = {
         "tests/test_refresh.py",
     ],
     "knowledge": ["tests/knowledge", "tests/test_commands.py", "tests/test_refresh.py", "tests/test_damage.py"],
-    "environment": ["tests/environment", "tests/installers", "tests/install", "tests/doctor"],
+    "environment": ["tests/environment", "tests/install", "tests/doctor"],
     "machine": [
         "tests/machine",
         "tests/cluster",

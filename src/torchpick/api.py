@@ -122,8 +122,8 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     words = _list("requirements", requirements, "vllm")
     session = Session(_request(locals(), words), environ)
     from torchpick.environment.requirements import RequirementArgs
-    from torchpick.install import planning
     from torchpick.install.asking import Order, file_rules
+    from torchpick.install.planning import plan_environment
 
     given = RequirementArgs(
         words,
@@ -133,7 +133,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
         _list("groups", groups, "dev"),
     )
     rules = file_rules(_list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn"), pre=pre)
-    return planning.plan(session, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)).stack
+    return plan_environment(session, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)).stack
 
 
 def inspect(  # noqa: PLR0913 # the flags of the contract, by name

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchpick.decide.search import Needs
     from torchpick.environment.distributions import Environment
     from torchpick.errors import Report
-    from torchpick.installers.own_settings import OwnSettings
+    from torchpick.install.user_settings import UserSettings
     from torchpick.model.fleet import Fleet
     from torchpick.model.package import Catalog
     from torchpick.model.request import Limit
@@ -126,20 +126,20 @@ class Session:
         if prefix is None and not settingsfiles.variables_bind(self.environ):
             return ()
         from torchpick.environment import toolsettings
-        from torchpick.installers import own_settings
+        from torchpick.install.user_settings import as_limits, unasked_constraints
         from torchpick.knowledge.locations import cache_dir
 
         named = self.installer if prefix is None or self.installer != "auto" else self._chosen()
         python = "" if self.request.machine is not None else self.machine.python.version
         places = (toolsettings.store_in(cache_dir(self.environ)), *((toolsettings.store_of(here),) if here else ()))
-        return own_settings.as_limits(own_settings.limits(self.own_settings(prefix), named, python, places), self.base)
+        return as_limits(unasked_constraints(self.own_settings(prefix), named, python, places), self.base)
 
     def _chosen(self) -> str | None:
         """Which installer would install here; None where nothing could be installed."""
-        from torchpick.installers import choice
+        from torchpick.install.choice import choose_installer
 
         try:
-            return choice.choose("auto", self.target, self.uv, self.own_settings(self.target.prefix)).name
+            return choose_installer("auto", self.target, self.uv, self.own_settings(self.target.prefix)).name
         except TorchpickError:
             return None
 
@@ -268,7 +268,7 @@ class Session:
             return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
         if not given.unknown:
             return given
-        from torchpick.installers import shell
+        from torchpick.install import shell
 
         return answers.saying_unjudged(given, shell.line(["torchpick", "plan", *self.request.requirements]))
 
@@ -318,27 +318,27 @@ class Session:
             program, python.version, free_threaded=python.free_threaded, environ=self.environ, tool=tool
         )
 
-    def own_settings(self, prefix: str | None) -> OwnSettings:
+    def own_settings(self, prefix: str | None) -> UserSettings:
         """The settings of the user's pip and uv in an environment; without one those of variables alone."""
-        from torchpick.installers import own_settings
+        from torchpick.install.user_settings import read_user_settings
 
         base = self.base
-        return self.once("settings", lambda: own_settings.read(self.environ, prefix, self.fetch, base), prefix, base)
+        return self.once("settings", lambda: read_user_settings(self.environ, prefix, self.fetch, base), prefix, base)
 
     @looked_up_once
     def uv(self) -> str | None:
         """The uv that would be used, if there is one."""
-        from torchpick.installers import tools
+        from torchpick.install.choice import find_uv
 
-        return tools.uv(self.environ)
+        return find_uv(self.environ)
 
     @looked_up_once
     def store(self) -> str:
         """The folder for the files that an installer is given."""
-        from torchpick.installers import store
+        from torchpick.install.command import store_folder
         from torchpick.knowledge.locations import cache_dir
 
-        return store.folder(cache_dir(self.environ))
+        return store_folder(cache_dir(self.environ))
 
 
 def one_of(machines: tuple[Machine, ...]) -> Machine:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+import torchpick
 from tests import printed
-from torchpick import installers
 from torchpick.cli import main
 from torchpick.cli.arguments import Parser
-from torchpick.installers import shell
+from torchpick.install import shell
 
 ROOT = Path(__file__).parents[2]
 HELD = [ROOT / name for name in ("compat/errors.json", "tests/cli/mistakes.json", "tests/doctor/findings.json")]
@@ -46,7 +46,7 @@ def test_each_command_in_what_is_printed_is_one_to_paste(file: Path) -> None:
 def test_each_command_in_a_message_is_one_to_paste() -> None:
     """A value that a message is filled with is a word here: what quotes it is the program's own function."""
     seen = 0
-    for file in Path(installers.__file__).parents[1].rglob("*.py"):
+    for file in Path(torchpick.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             words = [part.value if isinstance(part, ast.Constant) else "stable" for part in parts]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home
-from tests.installers.test_store import folder_of
+from tests.install.test_store import folder_of
 from tests.skips import needs_root
 from torchpick.cli import main
 from torchpick.environment import interpreter, world
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError
-from torchpick.installers import store
+from torchpick.install.command import check_private_store, store_notes
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -107,9 +107,9 @@ def test_a_cache_that_others_may_write_is_passed_over(place: str, tmp_path: Path
     found = folder_of(str(cache), str(tmp_path))
 
     assert found.startswith(str(tmp_path / "torchpick-"))
-    assert [note.code for note in store.notes(str(cache), found)] == ["CACHE_IGNORED"]
+    assert [note.code for note in store_notes(str(cache), found)] == ["CACHE_IGNORED"]
     with pytest.raises(InstallerError, match="others may write to") as caught:
-        store.check_private(str(cache))
+        check_private_store(str(cache))
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
 
 

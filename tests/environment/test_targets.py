@@ -8,7 +8,8 @@ import pytest
 from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.installers import tools
+from torchpick.install.choice import find_pip
+from torchpick.install.installers import uv_takes
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -133,16 +134,16 @@ def test_what_a_uv_knows_is_read_in_its_file(tmp_path: Path) -> None:
     program = tmp_path / "uv"
     program.write_bytes(b"\0https://other torch-backend --no-sources")
 
-    assert tools.takes(str(program), "torch-backend")
-    assert not tools.takes(str(program), "no-sources-package")
+    assert uv_takes(str(program), "torch-backend")
+    assert not uv_takes(str(program), "no-sources-package")
 
 
 def test_an_empty_uv_knows_nothing(tmp_path: Path) -> None:
     program = tmp_path / "uv"
     program.touch()
 
-    assert not tools.takes(str(program), "torch-backend")
-    assert not tools.takes(str(tmp_path / "none"), "torch-backend")
+    assert not uv_takes(str(program), "torch-backend")
+    assert not uv_takes(str(tmp_path / "none"), "torch-backend")
 
 
 def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,27 +162,27 @@ def test_the_oldest_pip(tmp_path: Path, version: str, fine: bool) -> None:
     found = target(tmp_path, f"pip-{version}.dist-info")
 
     if fine:
-        made = tools.pip(found, None, None)
+        made = find_pip(found, None, None)
         assert made is not None
         assert made.argv[0] == found.program
         assert made.argv[-2:] == ("-m", "pip")
         return
     with pytest.raises(InstallerError, match=r"needs 22\.2 or newer") as caught:
-        tools.pip(found, None, None)
+        find_pip(found, None, None)
     assert "install -U pip" in str(caught.value.hint)
 
 
 def test_the_pip_beside_torchpick_serves_a_target_without(tmp_path: Path) -> None:
     found = target(tmp_path)
 
-    made = tools.pip(found, "/own/python", "22.3")
+    made = find_pip(found, "/own/python", "22.3")
 
     assert made is not None
     assert made.argv[0] == "/own/python"
     assert made.argv[-2:] == ("--python", found.program)
-    assert tools.pip(found, None, None) is None
+    assert find_pip(found, None, None) is None
     with pytest.raises(InstallerError, match=r"22\.3"):
-        tools.pip(found, "/own/python", "22.2.2")
+        find_pip(found, "/own/python", "22.2.2")
 
 
 def test_of_two_folders_the_first_has_the_project_and_an_empty_torch_says_no_cuda(tmp_path: Path) -> None:

@@ -22,8 +22,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from torchpick.environment import toml
-from torchpick.installers import store
-from torchpick.installers.run import Command, CompletedInstaller
+from torchpick.install.command import Command, CompletedInstaller, write_files
 
 HOST = "https://download.pytorch.org/whl"
 INDEX = "https://user.example/simple"
@@ -61,14 +60,14 @@ class _Words(NamedTuple):
 
 
 class Resolver:
-    """Called as `installers.run.capture` is."""
+    """Called as `capture_command` is."""
 
     def __init__(self, packages: Mapping[str, Any], places: Mapping[str, Any] = {}) -> None:
         """`places` are where a project comes from instead of where it should."""
         self._packages, self._places = packages, places
 
     def __call__(self, command: Command, environ: Mapping[str, str]) -> CompletedInstaller:
-        store.keep(command.files)
+        write_files(command.files)
         words = _words(command)
         bound = command.environ(environ).get("UV_CONSTRAINT" if "compile" in command.argv else "PIP_CONSTRAINT", "")
         words.limits.extend(line for file in bound.split() for line in _lines(file))

@@ -24,9 +24,8 @@ from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, sdists, wheelnames
 from torchpick.index.archive import Archive
-from torchpick.installers import own_settings, reporting
-from torchpick.installers import resolution as installers_resolution
-from torchpick.installers.own_settings import OwnSettings
+from torchpick.install.reporting import read_pip_report, read_uv_lock, versions_of_pins
+from torchpick.install.user_settings import UserSettings, index_notes_of_settings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles, probe
 from torchpick.model.build import is_wheel_host
@@ -134,7 +133,7 @@ def requirements_file(data: bytes) -> None:
     requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"})
     nested = iter([data] * 3)  # a file may name itself, and two hundred files are read
     asked = requirements.read(RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b""))
-    own_settings.index_notes(OwnSettings(), ("pip",), {path: lines for (path, _), lines in asked.sources.items()})
+    index_notes_of_settings(UserSettings(), ("pip",), {path: lines for (path, _), lines in asked.sources.items()})
 
 
 def url(data: bytes) -> None:
@@ -164,7 +163,7 @@ def _written(data: bytes) -> str:
 
 def pip_conf(data: bytes) -> None:
     found = toolsettings.strongest(toolsettings.pip_file(_written(data)))
-    own_settings.index_notes(OwnSettings({}, found), ("pip",))
+    index_notes_of_settings(UserSettings({}, found), ("pip",))
 
 
 def pip_conf_pinned(data: bytes) -> None:
@@ -177,7 +176,7 @@ def pip_conf_pinned(data: bytes) -> None:
 def uv_toml(data: bytes) -> None:
     table = toolsettings.toml_of(_written(data))  # the reader behind uv's several files
     if table is not None:
-        own_settings.index_notes(OwnSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",))
+        index_notes_of_settings(UserSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",))
 
 
 def project(data: bytes) -> None:
@@ -208,8 +207,8 @@ def gpu(data: bytes) -> None:
 
 def resolved(data: bytes) -> None:
     there = text(data)
-    installers_resolution.versions_of_pins(there)
-    for read in (reporting.items, reporting.locked):
+    versions_of_pins(there)
+    for read in (read_pip_report, read_uv_lock):
         try:
             read(there)
         except TorchpickError:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.installers.jobs import PICK, TARGET, job
+from tests.install.jobs import PICK, TARGET, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.index import listing, pages
 from torchpick.index.listing import Link
-from torchpick.install import files
-from torchpick.installers.job import Job
+from torchpick.install.files import with_addresses
+from torchpick.install.job import Job
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
@@ -52,7 +52,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def addressed(job: Job, installer: str = "uv", *, look: bool = True) -> Job:
-    return files.addressed(job, installer, HERE, Session(Request(), {}).knowledge, pages=look)
+    return with_addresses(job, installer, HERE, Session(Request(), {}).knowledge, pages=look)
 
 
 def there(**installed: str) -> Job:

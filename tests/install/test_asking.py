@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.installers.jobs import TARGET
+from tests.install.jobs import TARGET
 from torchpick.decide.answer import TorchToKeep
 from torchpick.environment import requirements
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import RequirementError
-from torchpick.install import asking
-from torchpick.install.asking import Order, TargetQuestion
+from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_plan_question
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -118,7 +117,7 @@ def test_a_torch_without_a_label_may_be_the_default_indexs_own(
     target = TARGET._replace(installed={"torch": there} if there else {}, packages=(str(tmp_path),))
     wish = asked("torch").wish._replace(backends=backends, channel=channel)
 
-    found = asking.installed_torch(wish, target)
+    found = installed_torch(wish, target)
 
     if wishes is None:
         assert found is None
@@ -158,13 +157,13 @@ def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_mach
     here = Request(gpus=("sm_61",), driver="580.95.05", python=sys.executable)
     order = Order(RequirementArgs(("torch",)), only_planned=True)
 
-    mine = asking.planned(Session(here, {}), order)
+    mine = read_plan_question(Session(here, {}), order)
     assert mine.elsewhere is None
     assert mine.target.program == sys.executable
     assert set(mine.target.installed) <= {"pip"}
     for request in (PASCAL, here._replace(platform="windows-x86_64"), here._replace(python="3.12")):
         session = Session(request, {})
-        there = asking.planned(session, order)
+        there = read_plan_question(session, order)
         assert there.elsewhere is not None
         assert there.elsewhere == session.machines[0]
         assert there.target == Environment(sys.executable, sys.prefix, there.elsewhere.python.version)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.installers.jobs import TARGET
+from tests.install.jobs import TARGET
 from torchpick.decide.answer import Answer
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError
-from torchpick.install import building
 from torchpick.install.asking import Order, TargetQuestion
+from torchpick.install.handover import check_builds
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Note
 from torchpick.model.package import Catalog
@@ -36,7 +36,7 @@ def checked(
     catalog = Catalog(KnownPackages({}, "linux-x86_64"))
     answer = asking.answer_or_needs(catalog)
     assert isinstance(answer, Answer)
-    return building.check(asking, answer, catalog.packages)
+    return check_builds(asking, answer, catalog.packages)
 
 
 def test_with_torch_in_place_and_without_isolation_it_is_built_for_these_gpus() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from torchpick.cli import main
-from torchpick.install import env
+from torchpick.install.env import password_notes
 from torchpick.machine import computer
 from torchpick.machine.given import MachineOverrides
 from torchpick.model.machine import Machine, Note
@@ -105,5 +105,5 @@ def test_no_setting_gets_a_line_of_its_own_among_a_jobs_variables(
 def test_of_lines_with_a_password_it_is_said_what_to_do(image: bool, text: str) -> None:
     lines = "export PIP_FIND_LINKS=https://{}h.example/whl\n"
 
-    assert env.password_notes(lines.format("me:secret@"), image=image) == (Note("PASSWORD_PRINTED", text),)
-    assert env.password_notes(lines.format(""), image=image) == ()
+    assert password_notes(lines.format("me:secret@"), image=image) == (Note("PASSWORD_PRINTED", text),)
+    assert password_notes(lines.format(""), image=image) == ()

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.installers.jobs import TARGET
+from tests.install.jobs import TARGET
 from torchpick.decide.answer import Answer
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.install import handover
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.install.handover import Learnt
-from torchpick.installers.job import Job
+from torchpick.install.handover import Learnt, job_of
+from torchpick.install.job import Job
 from torchpick.model.machine import Note
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -44,7 +43,7 @@ def handed(
     catalog = asking.session.catalog(asking.machine)
     answer = asking.answer_or_needs(catalog)
     assert isinstance(answer, Answer)
-    return handover.job_of(asking, Learnt(answer, catalog, (NOTE,)))
+    return job_of(asking, Learnt(answer, catalog, (NOTE,)))
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.installers.jobs import PICK
+from tests.install.jobs import PICK
 from torchpick.environment import toolsettings
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import IntegrityError, NetworkError, UsageError
 from torchpick.index import listing, pages
 from torchpick.index.listing import Link
-from torchpick.install import files
-from torchpick.install.hashes import Hashes, check_mirror
-from torchpick.installers.links import Wheel
-from torchpick.installers.own_settings import OwnSettings
+from torchpick.install.files import list_files
+from torchpick.install.hashes import Hashes, Wheel, check_mirror
+from torchpick.install.user_settings import UserSettings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.build import Evidence, VendorIndex
@@ -118,13 +117,13 @@ def test_what_locks_say_of_releases_is_no_word_about_a_candidate_or_a_vendors_ow
     ],
 )
 def test_a_mirror_with_tls_or_on_this_computer_needs_nobodys_word(index: str) -> None:
-    check_mirror(OwnSettings(), index)
+    check_mirror(UserSettings(), index)
 
 
 def test_a_name_that_looks_like_this_computer_is_not() -> None:
     for host in ("127.0.0.1.evil.test", "localhost.evil.test", "127.evil.test"):
         with pytest.raises(UsageError, match="is not secure"):
-            check_mirror(OwnSettings(), f"http://{host}/whl")
+            check_mirror(UserSettings(), f"http://{host}/whl")
 
 
 @pytest.mark.parametrize("said", ["", "other.test", "m.test:80", "x.m.test", "https://m.test"])
@@ -132,7 +131,7 @@ def test_a_mirror_without_tls_is_refused_as_pip_refuses_it(said: str) -> None:
     spoken = toolsettings.strongest(toolsettings.pip_of_environ({"PIP_TRUSTED_HOST": said}))
 
     with pytest.raises(UsageError, match=r"http://me:\*+@M\.test:8080/whl is not secure") as caught:
-        check_mirror(OwnSettings(pip=spoken), "http://me:secret@M.test:8080/whl", ("--trusted-host",))
+        check_mirror(UserSettings(pip=spoken), "http://me:secret@M.test:8080/whl", ("--trusted-host",))
     assert "PIP_TRUSTED_HOST=m.test" in str(caught.value.hint)
 
 
@@ -141,11 +140,11 @@ def test_whoever_names_it_vouches_for_it(said: str) -> None:
     spoken = toolsettings.strongest(toolsettings.pip_of_environ({"PIP_TRUSTED_HOST": f"other.test {said}"}))
     file = UvFile("uv.toml", {"allow-insecure-host": [said]})
     for own, words in (
-        (OwnSettings(pip=spoken), ()),
-        (OwnSettings({"UV_INSECURE_HOST": f"http://{said}"}), ()),
-        (OwnSettings(uv_files=(file,)), ()),
-        (OwnSettings(), ("-v", "--trusted-host", said)),
-        (OwnSettings(), (f"--allow-insecure-host={said}",)),
+        (UserSettings(pip=spoken), ()),
+        (UserSettings({"UV_INSECURE_HOST": f"http://{said}"}), ()),
+        (UserSettings(uv_files=(file,)), ()),
+        (UserSettings(), ("-v", "--trusted-host", said)),
+        (UserSettings(), (f"--allow-insecure-host={said}",)),
     ):
         check_mirror(own, "http://m.test:8080/whl/cu126", words)
 
@@ -188,9 +187,9 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path)}
     session = Session(A100, environ)
 
-    first = files.listed(session, session.pick())
-    again = files.listed(Session(A100, environ), session.pick())
-    offline = files.listed(Session(A100._replace(offline=True), environ), session.pick())
+    first = list_files(session, session.pick())
+    again = list_files(Session(A100, environ), session.pick())
+    offline = list_files(Session(A100._replace(offline=True), environ), session.pick())
 
     assert first == again == offline
     assert {wheel.sha256 for wheels in first.files.values() for wheel in wheels} == {B}
@@ -210,7 +209,7 @@ def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: 
 
     for request in (linux, windows, linux, windows):
         session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-        files.listed(session, session.pick())
+        list_files(session, session.pick())
 
     sessions = [Session(request, {}) for request in (linux, windows)]
     assert len(asked) == sum(len(family(session)) for session in sessions)
@@ -222,13 +221,13 @@ def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
-    first = files.listed(session, session.pick()).files
+    first = list_files(session, session.pick()).files
     kept = next(tmp_path.rglob("record-*"))
     monkeypatch.setattr(pages, "fetch", lambda *_: ())
 
     for size, forgotten in ((16 << 20, []), ((16 << 20) + 1, [()])):
         kept.write_text(kept.read_text("utf-8").ljust(size), "utf-8")
-        found = files.listed(session, session.pick()).files
+        found = list_files(session, session.pick()).files
         assert [found[name] for name in first if found[name] != first[name]] == forgotten
 
 
@@ -245,12 +244,12 @@ def test_a_record_with_what_no_page_can_have_said_is_not_believed(
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
-    first = files.listed(session, session.pick()).files
+    first = list_files(session, session.pick()).files
     for kept in tmp_path.rglob("record-*"):
         read_at, [row] = json.loads(kept.read_text("utf-8"))
         kept.write_text(json.dumps([read_at, [[*row[:column], value, *row[column + 1 :]]]]), "utf-8")
 
-    assert files.listed(session, session.pick()).files == first
+    assert list_files(session, session.pick()).files == first
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -270,7 +269,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
         now[0] += seconds
         asked.clear()
         session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-        return set(files.listed(session, session.pick()).files), len(asked)
+        return set(list_files(session, session.pick()).files), len(asked)
 
     monkeypatch.setattr("time.time", lambda: now[0])
     monkeypatch.setattr(pages, "fetch", fetch)
@@ -303,7 +302,7 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
     request = A100._replace(requirements=("torch==2.9.1+cu126",), driver="580.95.05", index_base=base)
     session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
 
-    found = files.listed(session, session.pick())
+    found = list_files(session, session.pick())
 
     every = [wheel for wheels in found.files.values() for wheel in wheels]
     assert every
@@ -322,7 +321,7 @@ def test_without_a_network_only_a_hash_that_is_known_names_a_file(
     file = f"torch-{session.pick().version}-cp312-cp312-manylinux_2_28_x86_64.whl"
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {file: A} if seen else {})
 
-    found = files.listed(session, session.pick())
+    found = list_files(session, session.pick())
 
     assert set(found.files) == named
     assert all(wheel.sha256 for wheels in found.files.values() for wheel in wheels)
@@ -334,4 +333,4 @@ def test_no_page_is_read_on_a_mirror_that_nobody_vouches_for(offline: bool, tmp_
     session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path), "PIP_TRUSTED_HOST": "other.example"})
 
     with pytest.raises(UsageError, match=r"http://mirror\.example/whl/cu\d+ is not secure"):
-        files.listed(session, session.pick())
+        list_files(session, session.pick())

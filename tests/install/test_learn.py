@@ -21,7 +21,7 @@ from torchpick.index.projects import ProjectReader
 from torchpick.index.user_index import IndexTarget
 from torchpick.index.web import ReadingLimits
 from torchpick.install import learner
-from torchpick.install.learner import Learner
+from torchpick.install.learner import MOST_ROUNDS, Learner
 from torchpick.model.package import Catalog
 from torchpick.model.request import Request, Wish
 from torchpick.session import Session
@@ -166,7 +166,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> Callable[[ReadingLimits], None]:
 
 
 def test_a_chain_without_end_is_given_up_after_so_many_rounds(learning: Callable[..., Learning]) -> None:
-    with pytest.raises(InstallerError, match=f"{learner.MOST_ROUNDS} rounds") as stopped:
+    with pytest.raises(InstallerError, match=f"{MOST_ROUNDS} rounds") as stopped:
         learning(chain(60), "link-0").answer()
 
     assert stopped.value.code == "ROUNDS"

@@ -13,6 +13,7 @@ from tests.commands import begun
 from torchpick.cli import main
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import pin
+from torchpick.install.pin import check_named, project_of, unpin
 
 MIRROR = "https://anna:s3cr3tword@mirror.example/whl"
 OWN = "https://anna:s3cr3tword@own.example/limits.txt"
@@ -176,7 +177,7 @@ def test_a_record_frees_the_project_that_was_pinned_with_this_environment_alone(
     pinned = project.read_text("utf-8")
     notes.write_text(pinned, "utf-8")
 
-    touched = pin.unpin(str(target), None)
+    touched = unpin(str(target), None)
 
     assert touched == ((str(target / "pip.conf"), str(project)) if freed else (str(target / "pip.conf"),))
     assert project.read_text("utf-8") == (PROJECT if freed else pinned)
@@ -191,11 +192,11 @@ def test_what_others_keep_beside_ours_stays(marks: dict[str, str], capsys: pytes
     (target / "pip.conf").write_text("[global]\ntimeout = 60\n", "utf-8")
     done(capsys, "pin", "--python", f"{target}/bin/python")
 
-    assert pin.unpin(str(target), None) == (str(target / "pip.conf"),)
+    assert unpin(str(target), None) == (str(target / "pip.conf"),)
 
     assert [path.name for path in (target / "share").iterdir()] == ["others"]
     assert (target / "pip.conf").read_text("utf-8") == "[global]\ntimeout = 60\n"
-    assert pin.unpin(str(target), None) == ()
+    assert unpin(str(target), None) == ()
 
 
 def test_a_folder_of_ours_that_cannot_be_removed_keeps_nothing_pinned(
@@ -207,7 +208,7 @@ def test_a_folder_of_ours_that_cannot_be_removed_keeps_nothing_pinned(
     elsewhere = ours.rename(target / "elsewhere")
     ours.symlink_to(elsewhere)  # what is behind a link is not removed
 
-    assert pin.unpin(str(target), None) == (str(target / "pip.conf"),)
+    assert unpin(str(target), None) == (str(target / "pip.conf"),)
 
     assert (elsewhere / "pin.json").exists()
 
@@ -228,14 +229,14 @@ def test_the_project_to_pin_is_the_named_one_or_the_environments_own(
     prefix = str(mine / ".venv")
     monkeypatch.chdir(tmp_path)
 
-    assert pin.project_of(prefix, None) is None
+    assert project_of(prefix, None) is None
     own.write_text(PROJECT, "utf-8")
     other.write_text(PROJECT, "utf-8")
-    assert pin.project_of(prefix, None) == str(own)
-    assert pin.project_of(prefix, "") is None
-    assert pin.project_of(prefix, "other.toml") == str(other)
+    assert project_of(prefix, None) == str(own)
+    assert project_of(prefix, "") is None
+    assert project_of(prefix, "other.toml") == str(other)
     with pytest.raises(TorchpickError) as missing:
-        pin.project_of(prefix, "none.toml")
+        project_of(prefix, "none.toml")
     assert missing.value.message == "there is no none.toml"
 
 
@@ -243,12 +244,12 @@ def test_the_project_that_torchpick_runs_from_is_nobodys() -> None:
     checkout = Path(__file__).resolve().parents[2]
     project, prefix = str(checkout / "pyproject.toml"), str(checkout / ".venv")
     if not Path(pin.__file__).resolve().is_relative_to(checkout):  # an installed one runs from no project
-        assert pin.project_of(prefix, None) == pin.project_of(prefix, project) == project
+        assert project_of(prefix, None) == project_of(prefix, project) == project
         return
 
-    assert pin.project_of(prefix, None) is None
+    assert project_of(prefix, None) is None
     with pytest.raises(UsageError) as caught:
-        pin.project_of(prefix, project)
+        project_of(prefix, project)
     assert caught.value.message == f"{project} is the project that torchpick runs from"
 
 
@@ -258,10 +259,10 @@ def test_without_an_environment_only_one_that_is_named_is_meant(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if named:
-        pin.check_named(python)
+        check_named(python)
     else:
         with pytest.raises(UsageError, match="no environment is active") as caught:
-            pin.check_named(python)
+            check_named(python)
         assert caught.value.code == "NO_TARGET"
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
-    pin.check_named(python)
+    check_named(python)

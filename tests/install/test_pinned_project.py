@@ -10,6 +10,7 @@ import pytest
 
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import pin
+from torchpick.install.pin import project_of, unpin
 
 
 @pytest.fixture
@@ -24,24 +25,24 @@ def test_the_project_that_torchpick_runs_from_is_left_alone(
     place: str, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = str(tmp_path / "pyproject.toml")
-    assert pin.project_of(prefix, None) == pin.project_of(prefix, file) == file
+    assert project_of(prefix, None) == project_of(prefix, file) == file
 
     monkeypatch.setattr(pin, "__file__", str(tmp_path / place))
 
-    assert pin.project_of(prefix, None) is None
+    assert project_of(prefix, None) is None
     with pytest.raises(UsageError, match="is the project that torchpick runs from"):
-        pin.project_of(prefix, file)
+        project_of(prefix, file)
 
 
 def test_a_project_that_is_named_must_be_there(prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert pin.project_of(prefix, "pyproject.toml") == str(tmp_path / "pyproject.toml")
-    assert pin.project_of(prefix, "") is None
+    assert project_of(prefix, "pyproject.toml") == str(tmp_path / "pyproject.toml")
+    assert project_of(prefix, "") is None
     os.unlink("pyproject.toml")
 
-    assert pin.project_of(prefix, None) is None
+    assert project_of(prefix, None) is None
     with pytest.raises(TorchpickError, match=r"there is no pyproject\.toml"):
-        pin.project_of(prefix, "pyproject.toml")
+        project_of(prefix, "pyproject.toml")
 
 
 def test_unpin_takes_our_lines_out_of_the_named_project_and_writes_nothing_else(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_unpin_takes_our_lines_out_of_the_named_project_and_writes_nothing_else(
         text = {"schema": 1, "environment": str(prefix), "project": str(file), "files": entries}
         record.write_text(json.dumps(text), "utf-8")
 
-        pin.unpin(str(prefix), None)
+        unpin(str(prefix), None)
 
         assert file.read_text("utf-8") == after
         assert not record.exists()

@@ -11,9 +11,8 @@ import pytest
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import UsageError
-from torchpick.install import policies
-from torchpick.install.policies import Policies
-from torchpick.installers import own_settings
+from torchpick.install.policies import Policies, read_policies
+from torchpick.install.user_settings import read_user_settings
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +29,9 @@ def read(
     """By an environment without settings of its own, and a requirements file with these lines."""
     Path("requirements.txt").write_text(lines, "utf-8")
     environ = {"XDG_CONFIG_DIRS": "/nonexistent", **(environ or {})}
-    own = own_settings.read(environ, "/nonexistent/env")
+    own = read_user_settings(environ, "/nonexistent/env")
     asked = requirements.read(RequirementArgs(files=("requirements.txt",)), environ)
-    return policies.read(own, installer, asked, words)
+    return read_policies(own, installer, asked, words)
 
 
 def formats(found: Policies, *projects: str) -> list[str]:

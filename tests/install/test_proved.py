@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.installers.jobs import PICK, TARGET, job
+from tests.install.jobs import PICK, TARGET, job
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError
-from torchpick.install import handover
+from torchpick.install import reporting
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.installers import reporting
-from torchpick.installers.own_settings import OwnSettings
-from torchpick.installers.reporting import Item
+from torchpick.install.handover import prove
+from torchpick.install.reporting import ReportedPackage
+from torchpick.install.user_settings import UserSettings
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -46,28 +46,28 @@ OWN = "https://own.example"
 def test_each_comes_from_its_place_or_is_refused(
     words: tuple[str, ...], file: str, name: str, url: str, fine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    item = Item(name, "1.0", url)
-    monkeypatch.setattr(reporting, "of", lambda *_: (item,))
+    item = ReportedPackage(name, "1.0", url)
+    monkeypatch.setattr(reporting, "read_report", lambda *_: (item,))
     asked = requirements.read(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
     request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
     question = TargetQuestion(Session(request, {}), Order(asked.given, "pip"), asked, target)
-    made = job(asked.given, pick=PICK, files={"torch": file} if file else {}, own=OwnSettings())
+    made = job(asked.given, pick=PICK, files={"torch": file} if file else {}, own=UserSettings())
 
     if fine:
-        assert handover.proved(question, made) == (item,)
+        assert prove(question, made) == (item,)
         return
     with pytest.raises(InstallerError) as caught:
-        handover.proved(question, made)
+        prove(question, made)
     assert (caught.value.code, caught.value.message) == ("WRONG_HOST", f"{name} 1.0 would come from {url}")
 
 
 def test_what_the_default_index_supplies_has_no_host_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    item = Item("torch", "2.15.0", f"{OWN}/torch-2.15.0-py3-none-any.whl")
-    monkeypatch.setattr(reporting, "of", lambda *_: (item,))
+    item = ReportedPackage("torch", "2.15.0", f"{OWN}/torch-2.15.0-py3-none-any.whl")
+    monkeypatch.setattr(reporting, "read_report", lambda *_: (item,))
     asked = requirements.read(RequirementArgs(("torch",)), {})
     request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
     session = Session(request, {})
     question = TargetQuestion(session, Order(asked.given, "pip"), asked, TARGET._replace(installed={"pip": "26.3"}))
 
-    assert handover.proved(question, job(pick=session.pick())) == (item,)
+    assert prove(question, job(pick=session.pick())) == (item,)

@@ -11,7 +11,8 @@ import pytest
 from tests.commands import begun, snapshot
 from torchpick.cli import main
 from torchpick.environment import rewrite
-from torchpick.installers import variables
+from torchpick.install import pin
+from torchpick.install.env import variables_of
 
 PIN = ["pin", "--gpu", "sm_61", "--driver", "580.95.05", "--quiet", "--python"]
 OWN = "[install]\nfind-links = https://own.example/links/\n"
@@ -24,7 +25,7 @@ def test_one_that_starts_in_the_middle_of_the_other_waits(tmp_path: Path, monkey
     ended = []
     late = threading.Thread(target=lambda: ended.append(main([*PIN, python])))
     waits = threading.Event()
-    take, decide = rewrite.take, variables.of
+    take, decide = rewrite.take, variables_of
 
     def taken(handle: int) -> bool:
         had = take(handle)
@@ -34,14 +35,14 @@ def test_one_that_starts_in_the_middle_of_the_other_waits(tmp_path: Path, monkey
 
     def in_the_middle(*words: Any) -> object:
         """The other one gets as far as it can, when the first has taken out what an earlier pin wrote."""
-        monkeypatch.setattr(variables, "of", decide)
+        monkeypatch.setattr(pin, "variables_of", decide)
         late.start()
         while late.is_alive() and not waits.is_set():
             late.join(0.05)
         return decide(*words)
 
     monkeypatch.setattr(rewrite, "take", taken)
-    monkeypatch.setattr(variables, "of", in_the_middle)
+    monkeypatch.setattr(pin, "variables_of", in_the_middle)
 
     assert main([*PIN, python]) == 0
     late.join(60)

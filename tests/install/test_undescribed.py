@@ -9,14 +9,14 @@ import pytest
 
 from tests.fakes.resolver import Resolver
 from tests.fakes.wheelindex import Release, Source, WheelIndex
-from tests.installers.jobs import TARGET
+from tests.install.jobs import TARGET
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import ResolverError
+from torchpick.install import reporting
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.install.learn import learn
-from torchpick.installers import run
-from torchpick.installers.run import Command, CompletedInstaller
+from torchpick.install.command import Command, CompletedInstaller
+from torchpick.install.handover import find_answer
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -47,8 +47,8 @@ def test_an_installation_takes_the_torch_that_the_resolver_finds(
         asked.append(command)
         return resolver(command, *more)
 
-    monkeypatch.setattr(run, "capture", capture)
-    learnt = learn(question(tmp_path, "secret"))
+    monkeypatch.setattr(reporting, "capture_command", capture)
+    learnt = find_answer(question(tmp_path, "secret"))
 
     assert learnt.answer.pick.version.startswith("2.10.0+")
     assert len(asked) == 1
@@ -57,17 +57,17 @@ def test_an_installation_takes_the_torch_that_the_resolver_finds(
 
 
 def test_a_plan_asks_nobody_and_says_what_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "capture", lambda *_: pytest.fail("the resolver is asked for a plan"))
-    learnt = learn(question(tmp_path, "secret", only_planned=True))
+    monkeypatch.setattr(reporting, "capture_command", lambda *_: pytest.fail("the resolver is asked for a plan"))
+    learnt = find_answer(question(tmp_path, "secret", only_planned=True))
 
     (note,) = [note for note in learnt.notes if note.code == "PACKAGE_UNREAD"]
     assert "secret 1.0" in note.text
 
 
 def test_what_it_refuses_is_said_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "capture", Resolver({**BUILT, "secret": {"1.0": ["nothing==9"]}}))
+    monkeypatch.setattr(reporting, "capture_command", Resolver({**BUILT, "secret": {"1.0": ["nothing==9"]}}))
 
     with pytest.raises(ResolverError) as refused:
-        learn(question(tmp_path, "secret"))
+        find_answer(question(tmp_path, "secret"))
     assert refused.value.installer == "pip"
     assert "nothing" in refused.value.message

@@ -6,7 +6,7 @@ import pytest
 
 from torchpick.index.listing import Link
 from torchpick.index.wheelnames import WheelName
-from torchpick.install import unread
+from torchpick.install.unread import as_one_library, package_of_reading
 from torchpick.model.address import Address
 from torchpick.model.arch import Arch
 from torchpick.model.package import WheelRule
@@ -16,7 +16,7 @@ from torchpick.wheels.readings import WHOLE, Reading
 
 
 def as_one(libraries: list[Row], *, all_read: bool) -> list[Row]:
-    found = unread.as_one("swift", libraries, all_read=all_read)
+    found = as_one_library("swift", libraries, all_read=all_read)
     assert found is not None
     return found
 
@@ -42,8 +42,8 @@ def test_what_was_read_in_part_is_not_whole(whole: bool, all_read: bool) -> None
 
 
 def test_without_code_it_depends_on_whether_all_was_read() -> None:
-    assert unread.as_one("swift", [], all_read=True) == []
-    assert unread.as_one("swift", [], all_read=False) is None
+    assert as_one_library("swift", [], all_read=True) == []
+    assert as_one_library("swift", [], all_read=False) is None
 
 
 SHA = "5" * 64
@@ -67,7 +67,7 @@ def reading(*libraries: Library, unread: int = 0, whole: bool = True, needed: tu
 
 
 def row_of(rule: WheelRule | None, found: Reading) -> Row | None:
-    return unread.of_reading(WHEEL, rule, found, PackageContext({}))
+    return package_of_reading(WHEEL, rule, found, PackageContext({}))
 
 
 def test_a_reading_is_a_version_with_what_it_links_and_its_code() -> None:

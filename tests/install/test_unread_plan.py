@@ -14,14 +14,16 @@ from tests.doctor.homes import linking
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
-from tests.installers.jobs import TARGET
+from tests.install.jobs import TARGET
 from tests.wheels import making
 from torchpick.cli import main
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError
-from torchpick.install import learn, planning, unread
+from torchpick.install import unread
 from torchpick.install.asking import Order, TargetQuestion
+from torchpick.install.handover import find_answer
+from torchpick.install.planning import plan_environment
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -407,7 +409,7 @@ def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: Ow
     damaged.write_text("no certificate", "utf-8")
 
     with pytest.raises(TorchpickError, match=r"damaged\.pem"):
-        planning.plan(
+        plan_environment(
             Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), Order(RequirementArgs(("swift-ops",)))
         )
 
@@ -443,7 +445,7 @@ def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_ov
     # For a machine elsewhere pip is not asked, so that the index is.
     question = TargetQuestion(session, Order(asked.given, "pip"), asked, target, session.machine)
 
-    assert learn.learn(question).answer.judged == {"swift-train": taken}
+    assert find_answer(question).answer.judged == {"swift-train": taken}
 
 
 def test_a_version_whose_cuda_is_not_that_of_torch_gives_way(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,9 @@ from torchpick import api
 from torchpick.environment import distributions, requirements
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.install import verification
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.installers.job import Job
+from torchpick.install.job import Job
+from torchpick.install.verification import explain_failure, missing_torch, verify_pick
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch, Fit
@@ -24,7 +24,7 @@ PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", plat
 def test_the_table_says_why_a_build_that_is_not_the_pick_cannot_run() -> None:
     ran = Ran(0, "sm_61", ok=False, text="CUDA error: no kernel image is available")
 
-    objection = verification.why(ran, Verified("2.14.1+cu130", (ran,)), PICK)
+    objection = explain_failure(ran, Verified("2.14.1+cu130", (ran,)), PICK)
 
     assert objection is not None
     assert (objection.reason.name, objection.gpu) == ("NO_KERNELS", 0)
@@ -33,8 +33,8 @@ def test_the_table_says_why_a_build_that_is_not_the_pick_cannot_run() -> None:
 def test_of_a_build_that_it_does_not_know_it_says_nothing() -> None:
     ran = Ran(0, "sm_61", ok=False)
 
-    assert verification.why(ran, Verified("2.16.0a0+git", (ran,)), PICK) is None
-    assert verification.why(ran, Verified(None, (ran,)), PICK) is None
+    assert explain_failure(ran, Verified("2.16.0a0+git", (ran,)), PICK) is None
+    assert explain_failure(ran, Verified(None, (ran,)), PICK) is None
 
 
 def test_an_xpu_build_computes_on_intels_gpus_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,13 +48,13 @@ def test_an_xpu_build_computes_on_intels_gpus_alone(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(verify, "run", run)
     for backend in ("xpu", "cu130", "cpu"):
         pick = api.pick(gpus=["none"], backends=[backend], platform="linux-x86_64", python="3.12", glibc="2.35")
-        verification.verified(pick._replace(machines=(pick.machine._replace(gpus=(nvidia, intel)),)), "python", {})
+        verify_pick(pick._replace(machines=(pick.machine._replace(gpus=(nvidia, intel)),)), "python", {})
 
     assert asked == {"xpu": ("intel",), "cuda": ("nvidia",), "cpu": ()}
 
     asked.clear()
     pick = api.pick(gpus=["none"], backends=["cu130"], platform="linux-x86_64", python="3.12", glibc="2.35")
-    verification.verified(pick, "python", {})
+    verify_pick(pick, "python", {})
     assert asked == {"cpu": ()}
 
 
@@ -76,7 +76,7 @@ def test_a_driver_that_compiles_the_code_first_gets_more_time(computed: list[tup
     compiled = verdict._replace(fits=(*verdict.fits, verdict.fits[0]._replace(fit=Fit.JIT)))
 
     for pick in (PICK, PICK._replace(verdicts=(compiled, *PICK.verdicts[1:]))):
-        verification.verified(pick, "python", {})
+        verify_pick(pick, "python", {})
 
     assert computed == [("cuda", verify.DEADLINE_S), ("cuda", verify.JIT_DEADLINE_S)]
 
@@ -86,7 +86,7 @@ def test_only_macs_compute_with_mps(computed: list[tuple[str, float]]) -> None:
     apple = pick.machine._replace(gpus=(Gpu(0, "apple", "M4", None),))
 
     for each in (pick, pick._replace(machines=(apple,))):
-        verification.verified(each, "python", {})
+        verify_pick(each, "python", {})
 
     assert [kind for kind, _ in computed] == ["cpu", "mps"]
 
@@ -110,7 +110,7 @@ def test_what_of_torch_is_not_there_is_said(
         asked = requirements.read(RequirementArgs((text,)), {})
         job = Job(asked=asked, pick=PICK, target=TARGET, place="/store", passed_on=words, needs=frozenset(needs))
         request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
-        return verification.lacking(TargetQuestion(Session(request, {}), Order(asked.given), asked, TARGET), job)
+        return missing_torch(TargetQuestion(Session(request, {}), Order(asked.given), asked, TARGET), job)
 
     assert lacking("torch") == said
     assert lacking("numpy", "torch") == said
@@ -125,8 +125,8 @@ def test_of_two_gpus_the_one_that_failed_is_told_of() -> None:
 
     for gpu, reason in ((0, Reason.NO_KERNELS), (1, Reason.YANKED), (2, Reason.NO_KERNELS)):
         ran = Ran(gpu, "sm_61", ok=False)
-        found = verification.why(ran, Verified(verdict.build.version, (ran,)), pick)
+        found = explain_failure(ran, Verified(verdict.build.version, (ran,)), pick)
         assert found is not None
         assert found.reason is reason
     sound = PICK._replace(considered=(verdict._replace(objections=()),))
-    assert verification.why(ran, Verified(verdict.build.version, (ran,)), sound) is None
+    assert explain_failure(ran, Verified(verdict.build.version, (ran,)), sound) is None

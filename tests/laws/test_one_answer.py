@@ -22,7 +22,7 @@ from tests.laws import commands
 from tests.laws.commands import Asked, Said, World
 from torchpick.environment import layout
 from torchpick.index import pages
-from torchpick.installers import run
+from torchpick.install import reporting
 from torchpick.knowledge.compat import Knowledge
 
 pytestmark = [
@@ -82,7 +82,7 @@ def ask(worlds: Mapping[str, World], indexes: Path, monkeypatch: pytest.MonkeyPa
     """Asks every command, with stand-ins at the edge: nothing is started but the target's interpreter, once."""
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
     monkeypatch.setattr(pages, "fetch", commands.page)
-    monkeypatch.setattr(run, "capture", commands.resolver())
+    monkeypatch.setattr(reporting, "capture_command", commands.resolver())
     really_ask = layout.ask
     said = cache(lambda program, folders: really_ask(program, os.environ, float("inf"), folders))
     monkeypatch.setattr(layout, "ask", lambda program, _environ, _deadline, prefix=None: said(program, prefix))
@@ -226,7 +226,7 @@ def test_no_installer_is_asked_for_a_plan(
 ) -> None:
     ask(Asked())  # the index is there
     index = (indexes / sha256(Knowledge(os.environ).folder.encode()).hexdigest()[:8]).as_uri()
-    monkeypatch.setattr(run, "capture", None)
+    monkeypatch.setattr(reporting, "capture_command", None)
     for name, value in {**worlds[installer].environ, "PIP_INDEX_URL": index}.items():
         monkeypatch.setenv(name, value)
 

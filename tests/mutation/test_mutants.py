@@ -240,8 +240,8 @@ def test_the_statement_around_a_line_ends_where_its_body_begins(line: int, lines
 
 
 def test_the_tests_of_a_module_are_those_of_its_nearest_room() -> None:
-    assert "tests/process/test_lock_with_tools.py" in mapping.tests_of(Path("src/torchpick/install/lock/making.py"))
-    assert "tests/install" in mapping.tests_of(Path("src/torchpick/install/lock/making.py"))
+    assert "tests/process/test_lock_with_tools.py" in mapping.tests_of(Path("src/torchpick/install/lock.py"))
+    assert "tests/install" in mapping.tests_of(Path("src/torchpick/install/lock.py"))
     assert "tests/process/install" in mapping.tests_of(Path("src/torchpick/install/learning.py"))
     assert mapping.tests_of(Path("src/torchpick/index/client.py"))[0] == "tests/index"
     for tests in mapping.tests_of(Path("src/torchpick/machine/kernel.py")):

@@ -202,6 +202,6 @@ def given(args: Arguments) -> RequirementArgs:
 
 def file_rules(args: Arguments) -> tuple[str, ...]:
     """Which files may be taken, as an order has it."""
-    from torchpick.install import asking
+    from torchpick.install.asking import file_rules
 
-    return asking.file_rules(args.only_binary, args.no_binary, pre=args.pre)
+    return file_rules(args.only_binary, args.no_binary, pre=args.pre)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
-from torchpick.install import env
-from torchpick.installers import shell, store
+from torchpick.install import shell
+from torchpick.install.command import write_files
+from torchpick.install.env import password_notes, variables_for
 
 
 def guard(words: list[str], _status: int) -> str | None:
@@ -20,13 +21,13 @@ def guard(words: list[str], _status: int) -> str | None:
 
 def run(args: Arguments) -> int:
     args.shell = shell.ALIKE.get(args.shell, args.shell)
-    pick, found, notes = env.variables_for(console.session(args), args.shell)
+    pick, found, notes = variables_for(console.session(args), args.shell)
     if console.tell_as_json(pick, args, environ=found, notes=notes):
         return 0
     if args.shell != "dockerfile":
-        store.keep(found.files)
+        write_files(found.files)
     lines = shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files})
     print(lines)
-    notes = (*notes, *env.password_notes(lines, image=args.shell == "dockerfile"))
+    notes = (*notes, *password_notes(lines, image=args.shell == "dockerfile"))
     console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0

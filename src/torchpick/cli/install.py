@@ -8,11 +8,11 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, file_rules, given
 from torchpick.cli.show.text import plain
 from torchpick.errors import UsageError
-from torchpick.install import asking, files, handover
-from torchpick.install.asking import Order
-from torchpick.install.learn import learn
-from torchpick.installers import shell, store
-from torchpick.installers.run import Command
+from torchpick.install import shell
+from torchpick.install.asking import Order, read_question
+from torchpick.install.command import Command, write_files
+from torchpick.install.files import host_of
+from torchpick.install.handover import find_answer, hand_over, prove
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 
@@ -21,21 +21,21 @@ def run(args: Arguments) -> int:
     order = _order(args)
     progress = console.progress(args)
     session = console.session(args, args.installer, progress)
-    question = asking.look(session, order)
+    question = read_question(session, order)
     with progress.during("index"):
-        learnt = learn(question)
+        learnt = find_answer(question)
     # The family alone is answered without the network; where that is asked anyway, a page more tells the files.
     pages = not args.dry_run or not question.is_of_family
     with progress.during("wheel index"):
-        job, command = handover.handed_over(question, learnt, pages=pages)
+        job, command = hand_over(question, learnt, pages=pages)
     console.tell(job.pick, args)
     if args.prove:
         with progress.during(f"{question.installer.name} resolves"):
-            for item in handover.proved(question, job):
+            for item in prove(question, job):
                 if not args.json:
-                    host = plain(redacted(files.host_of(item.url)))
+                    host = plain(redacted(host_of(item.url)))
                     print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
-    store.keep(command.files)  # a dry run too: so the command that it shows can be run
+    write_files(command.files)  # a dry run too: so the command that it shows can be run
     if not args.json:
         console.notes(args, *job.pick.every_note, *(note.text for note in command.notes))
     if args.dry_run:

@@ -9,11 +9,10 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.errors import InstallerError
-from torchpick.install import verification
 from torchpick.install.asking import TargetQuestion
-from torchpick.installers import run as runner
-from torchpick.installers.job import Job
-from torchpick.installers.run import Command, Ended
+from torchpick.install.command import Command, Ended, die_of, run_command
+from torchpick.install.job import Job
+from torchpick.install.verification import explain_failure, missing_torch, verify_pick
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
@@ -23,18 +22,18 @@ def start(args: Arguments, question: TargetQuestion, handed: tuple[Job, Command]
     """Run it, and look at what came of it: 3 where torch is not what it was to be, or does not compute."""
     sys.stdout.flush()
     job, command = handed
-    ended = runner.run(command, os.environ, talk_only=args.json)
+    ended = run_command(command, os.environ, talk_only=args.json)
     pick = job.pick
     failure = _unfinished(pick, command, ended) if ended.status else _lacking(question, job, command)
     verified = None
     if verify and failure is None:
         question.session.report("running a product and a convolution on each GPU")
-        verified = verification.verified(pick, job.target.program, os.environ)
+        verified = verify_pick(pick, job.target.program, os.environ)
         failure = _broken(verified, pick)
     status = ended.status or (0 if failure is None else 3)
     if args.json:
         print(console.as_json(pick, "install", **_outcome(pick, command, status, verified, failure)))
-        return runner.die_of(status)
+        return die_of(status)
     for ran in () if verified is None else verified.ran:
         if ran.ok:
             print(f"verified: {plain(_name(ran))}: computes", file=sys.stderr)
@@ -43,7 +42,7 @@ def start(args: Arguments, question: TargetQuestion, handed: tuple[Job, Command]
     if ended.status:
         how = f"exited with status {ended.status}" if ended.status > 0 else f"was ended by signal {-ended.status}"
         print(f"{command.installer} {how}", file=sys.stderr)
-    return runner.die_of(status)
+    return die_of(status)
 
 
 def _unfinished(pick: Pick, command: Command, ended: Ended) -> InstallerError:
@@ -63,7 +62,7 @@ def _unfinished(pick: Pick, command: Command, ended: Ended) -> InstallerError:
 
 
 def _lacking(question: TargetQuestion, job: Job, command: Command) -> InstallerError | None:
-    lacking = verification.lacking(question, job)
+    lacking = missing_torch(question, job)
     if lacking is None:
         return None
     return InstallerError(
@@ -96,7 +95,7 @@ def _outcome(
 
 
 def _ran(ran: Ran, verified: Verified, pick: Pick) -> dict[str, object]:
-    objection = None if ran.ok else verification.why(ran, verified, pick)
+    objection = None if ran.ok else explain_failure(ran, verified, pick)
     return {**ran._asdict(), "code": objection and objection.code}
 
 
@@ -106,6 +105,6 @@ def _name(ran: Ran) -> str:
 
 def _words(ran: Ran, verified: Verified, pick: Pick) -> str:
     """A GPU where it failed: what the table says of the build there, and what torch itself said."""
-    objection = verification.why(ran, verified, pick)
+    objection = explain_failure(ran, verified, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
     return f"{_name(ran)}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"

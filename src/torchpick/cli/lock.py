@@ -14,7 +14,7 @@ from torchpick.environment import rewrite
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import UsageError
 from torchpick.install.asking import Order
-from torchpick.install.lock import making
+from torchpick.install.lock import Lock, make_lock
 from torchpick.model.fields import written
 
 DEFAULT = "pylock.torch.toml"
@@ -26,7 +26,7 @@ def run(args: Arguments) -> int:
     order = Order(given, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
     progress = console.progress(args)
     with progress.during("lock"):
-        made = making.make(console.session(args, args.installer, progress), order)
+        made = make_lock(console.session(args, args.installer, progress), order)
     path = os.path.normpath(args.output)
     rewrite.put(path, made.text)
     if args.json:
@@ -49,7 +49,7 @@ def _check(args: Arguments) -> None:
         raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
 
 
-def _facts(made: making.Made, path: str) -> dict[str, object]:
+def _facts(made: Lock, path: str) -> dict[str, object]:
     packages = [
         {**written(each, "name", "version"), "files": [written(file, "url", "sha256") for file in each.files]}
         for each in made.packages

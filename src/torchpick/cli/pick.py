@@ -11,7 +11,7 @@ from torchpick.decide import driver_numbers
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter
 from torchpick.errors import UsageError
-from torchpick.installers import shell
+from torchpick.install import shell
 from torchpick.model import VERSION
 from torchpick.model.machine import Machine
 from torchpick.model.redaction import redacted

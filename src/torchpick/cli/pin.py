@@ -6,7 +6,7 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
 from torchpick.errors import UsageError
-from torchpick.install import pin
+from torchpick.install.pin import pin
 from torchpick.projects import scripts
 
 
@@ -17,7 +17,7 @@ def run(args: Arguments) -> int:
     project = chosen(args.project, no_project=args.no_project)
     args.words = [word for word in args.words if word not in files]
     session = console.session(args)
-    pinned = scripts.pin(session, files[0]) if files else pin.pin(session, project)
+    pinned = scripts.pin(session, files[0]) if files else pin(session, project)
     if console.tell_as_json(pinned.pick, args, files=pinned.touched, pinned=pinned.notes):
         return 0
     for file in pinned.touched:

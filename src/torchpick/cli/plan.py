@@ -9,8 +9,9 @@ from torchpick.cli.show import answer
 from torchpick.cli.show.text import block
 from torchpick.decide import refusal
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install import env, image, planning
 from torchpick.install.asking import Order
+from torchpick.install.env import password_notes
+from torchpick.install.planning import dockerfile, plan_environment
 
 
 def run(args: Arguments) -> int:
@@ -19,16 +20,16 @@ def run(args: Arguments) -> int:
     progress = console.progress(args)
     session = console.session(args, report=progress)
     with progress.during("index"):
-        planned = planning.plan(session, _order(args))
+        planned = plan_environment(session, _order(args))
     found = planned.stack
     if args.json:
         print(console.dated(found.to_json(args.command), session.table.date))
         return 0 if found.ok else 3
     bold = console.painter()
     if found.ok and args.dockerfile:
-        lines = image.dockerfile(session, found)
+        lines = dockerfile(session, found)
         print(lines)
-        console.notes(args, *env.password_notes(lines, image=True))
+        console.notes(args, *password_notes(lines, image=True))
     elif found.ok:
         print(answer.table(found, console.width(), bold))
         beside = [*answer.download(found)]

@@ -8,8 +8,8 @@ import shutil
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import UsageError
-from torchpick.install import env
-from torchpick.installers import run as runner
+from torchpick.install.command import die_of, run_command
+from torchpick.install.env import command_of
 
 
 def run(args: Arguments) -> int:
@@ -18,7 +18,7 @@ def run(args: Arguments) -> int:
     if shutil.which(args.passed_on[0]) is None:
         raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
     args.words = []
-    pick, command = env.command_of(console.session(args), args.passed_on)
+    pick, command = command_of(console.session(args), args.passed_on)
     console.tell(pick, args)
     console.notes(args, *pick.every_note, *(note.text for note in command.notes))
-    return runner.die_of(runner.run(command, os.environ).status)
+    return die_of(run_command(command, os.environ).status)

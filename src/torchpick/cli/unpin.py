@@ -10,7 +10,7 @@ from torchpick.cli.pin import chosen
 from torchpick.cli.show.text import plain
 from torchpick.environment import world
 from torchpick.errors import UsageError
-from torchpick.install import pin
+from torchpick.install.pin import check_named, unpin
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.request import Request
 from torchpick.projects import scripts
@@ -23,12 +23,12 @@ def run(args: Arguments) -> int:
             raise UsageError("a script is unpinned alone", hint=f"`torchpick unpin {args.words[0]}`")
         return _told(args, [file for file in args.words if scripts.unpin(file)], ", ".join(args.words))
     project = chosen(args.project, no_project=args.no_project)
-    pin.check_named(args.python)
+    check_named(args.python)
     python = Session(Request(gpus=("none",), python=args.python)).machine.python
     if python.executable is None:
         raise UsageError("no environment is named or found", hint="name its interpreter with `--python PATH`")
     prefix = world.prefix_of(python.executable)
-    return _told(args, pin.unpin(prefix, project), prefix)
+    return _told(args, unpin(prefix, project), prefix)
 
 
 def _told(args: Arguments, touched: Sequence[str], where: str) -> int:

@@ -12,7 +12,7 @@ from torchpick.doctor.signatures import Match, Signature
 from torchpick.doctor.subject import DescribedEnvironment
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.installers import shell
+from torchpick.install import shell
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note

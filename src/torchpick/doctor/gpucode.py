@@ -10,7 +10,7 @@ from torchpick.doctor import binaries, depends, remedy
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
-from torchpick.installers import shell
+from torchpick.install import shell
 from torchpick.model.arch import listed
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import Ailment, Finding

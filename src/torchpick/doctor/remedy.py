@@ -13,7 +13,7 @@ from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.installers import shell
+from torchpick.install import shell
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.noun import Noun

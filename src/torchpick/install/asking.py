@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -12,10 +13,11 @@ from torchpick.decide.search import Needs
 from torchpick.environment import distributions, interpreter, requirements
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements
-from torchpick.errors import RequirementError, TorchpickError, UsageError
-from torchpick.installers import choice, own_settings
-from torchpick.installers.choice import Installer
-from torchpick.installers.own_settings import OwnSettings
+from torchpick.environment.world import World
+from torchpick.errors import InstallerError, RequirementError, TorchpickError, UsageError
+from torchpick.install.choice import Installer, choose_installer, leading_numbers
+from torchpick.install.installers import UvInstaller
+from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on
 from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
@@ -68,20 +70,20 @@ class TargetQuestion:
         return self.installer_of(self.order.installer)
 
     def installer_of(self, wanted: str) -> Installer:
-        return choice.choose(wanted, self.target, self.session.uv, self.own)
+        return choose_installer(wanted, self.target, self.session.uv, self.own)
 
     @property
-    def own(self) -> OwnSettings:
+    def own(self) -> UserSettings:
         """The user's settings, those of the variables alone for another machine."""
         return self.session.own_settings(None if self.elsewhere else self.target.prefix)
 
     @cached_property
     def policies(self) -> Policies:
         """What binds the choice of files: of the installer that will do the work, or of both where none is chosen."""
-        from torchpick.install import policies  # torch's family comes by address
+        from torchpick.install.policies import read_policies  # torch's family comes by address
 
         words = (*self.order.passed_on, *(("--no-deps",) if self.order.no_deps else ()))
-        return policies.read(self.own, self.binding, self.asked, words)
+        return read_policies(self.own, self.binding, self.asked, words)
 
     @cached_property
     def binding(self) -> str | None:
@@ -98,9 +100,9 @@ class TargetQuestion:
         """What is asked for by its place, torch's family aside."""
         if not any(each.place for each in self.wanted):
             return ()
-        from torchpick.install import places
+        from torchpick.install.places import placed_projects
 
-        return places.of(self.wanted)
+        return placed_projects(self.wanted)
 
     @cached_property
     def wanted(self) -> tuple[Requested, ...]:
@@ -120,7 +122,7 @@ class TargetQuestion:
     def limits(self) -> tuple[Limit, ...]:
         """The constraints of the order, and those that bind unasked."""
         mine = (each for each in self.asked.limits if self.holds(each.marker))
-        return tuple(dict.fromkeys((*own_settings.as_limits(mine, self.wish.index_base), *self.session.limits)))
+        return tuple(dict.fromkeys((*as_limits(mine, self.wish.index_base), *self.session.limits)))
 
     @cached_property
     def wish(self) -> Wish:
@@ -190,11 +192,11 @@ def installed_torch(wish: Wish, target: Environment) -> TorchToKeep | None:
     return TorchToKeep(version, None if plus else distributions.cuda_of(target.packages), wishes)
 
 
-def look(session: Session, order: Order) -> TargetQuestion:
+def read_question(session: Session, order: Order) -> TargetQuestion:
     """Read what there is to install into the target; raises where an installation could only fail."""
     _check_place(session)
-    own_settings.check_passed(order.passed_on)
-    asked = read_asked(session, order)
+    check_passed_on(order.passed_on)
+    asked = read_requirements(session, order)
     if not asked.wanted and not asked.opaque and not order.given.groups:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
     target = session.target
@@ -202,19 +204,19 @@ def look(session: Session, order: Order) -> TargetQuestion:
     return TargetQuestion(session, order, asked, target)
 
 
-def read_asked(session: Session, order: Order) -> Requirements:
+def read_requirements(session: Session, order: Order) -> Requirements:
     """What is asked for; what lies in a folder or a file has the name that it says of itself."""
     read = requirements.read(order.given, session.environ, session.fetch)
     if all(each.name or not each.place for each in read.wanted):
         return read
-    from torchpick.install import places
+    from torchpick.install.places import with_names
 
-    return places.named(read)
+    return with_names(read)
 
 
-def planned(session: Session, order: Order) -> TargetQuestion:
+def read_plan_question(session: Session, order: Order) -> TargetQuestion:
     """The same for an environment that is only planned, on the machine that the request describes."""
-    asked = read_asked(session, order)
+    asked = read_requirements(session, order)
     machine = session.machines[0]
     python = machine.python
     if python.executable is None or session.settings_prefix is None:
@@ -238,3 +240,91 @@ def _check_place(session: Session) -> None:
         if value and value != here:
             hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
             raise UsageError(f"`{name}` is another machine, and packages are installed on this one", hint=hint)
+
+
+# The first pip whose dry run takes the metadata alone (`prepare_linked_requirements_more` stands behind
+# the dry run's end since 25.3; read in 22.2 to 26.3).
+OLDEST_PIP_FOR_LOCKS = (25, 3)
+
+
+class LockQuestion(TargetQuestion):
+    """The question of an environment in which nothing is installed."""
+
+    @cached_property
+    def installer(self) -> Installer:
+        """Who resolves: elsewhere only uv, as pip judges markers by its own Python; of pips only a new one."""
+        if self.elsewhere is not None and self.order.installer != "pip":
+            return self.installer_of("uv")
+        installer = self.installer_of(self.order.installer)
+        if isinstance(installer, UvInstaller):
+            return installer
+        is_old = leading_numbers(installer.version) < OLDEST_PIP_FOR_LOCKS
+        if (is_old or self.asked.opaque) and self.order.installer == "auto" and self.session.uv is not None:
+            return self.installer_of("uv")
+        if is_old:
+            oldest = ".".join(map(str, OLDEST_PIP_FOR_LOCKS))
+            raise InstallerError(
+                f"pip {installer.version} downloads every wheel to name it; {oldest} and newer do not",
+                hint=f"`{self.target.program} -m pip install -U pip`, or `--installer uv`",
+                code="OLD_INSTALLER",
+            )
+        return installer
+
+
+def read_lock_question(session: Session, order: Order) -> LockQuestion:
+    """Read what there is; raises where a lock could only fail."""
+    # What is asked for stands in the order: a session's requirements are of torch's family alone.
+    session = session.bare
+    asked = read_requirements(session, order)
+    if not asked.wanted and not asked.opaque:
+        order = order._replace(given=order.given._replace(words=("torch",)))
+        asked = requirements.read(order.given, session.environ, session.fetch)
+    for each in asked.wanted:
+        if each.editable or os.path.isdir(each.place):
+            raise folder_refused(f"`{each.text}`")
+    machine, *others = session.machines
+    here = interpreter.environment(World.here())
+    if here is not None and here.is_others and here.source == machine.python.source:
+        interpreter.installable(machine.python, session.request.python)
+    if others:
+        hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
+        raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)
+    program = _program_here(session, machine)
+    # What is installed binds no lock.
+    elsewhere = machine if program is None else None
+    return LockQuestion(
+        session, order._replace(upgrade=True), asked, _lock_target(session, machine, program), elsewhere
+    )
+
+
+def _lock_target(session: Session, machine: Machine, program: str | None) -> Environment:
+    """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
+    python = machine.python
+    if program is not None:
+        return distributions.read_target(
+            program, python.version, free_threaded=python.free_threaded, environ=session.environ
+        ).emptied
+    if python.free_threaded:
+        text = f"{name_environment(machine)}: packages for a free-threaded Python are only found with one at hand"
+        raise UsageError(text, hint="name one with `--python PATH`, on a machine of that platform")
+    return Environment(sys.executable, sys.prefix, python.version)
+
+
+def _program_here(session: Session, machine: Machine) -> str | None:
+    """The interpreter to resolve with, where the machine is this computer."""
+    request = session.request
+    elsewhere = request.machine or request.platform or request.glibc or request.macos
+    elsewhere = elsewhere or session.environ.get("TORCHPICK_PLATFORM")
+    program = machine.python.executable
+    return program if not elsewhere and program is not None and os.path.isfile(program) else None
+
+
+def name_environment(machine: Machine) -> str:
+    """The environment in words."""
+    python = machine.python
+    return f"Python {python.version}{'t' if python.free_threaded else ''} on {machine.platform.name}"
+
+
+def folder_refused(name: str) -> UsageError:
+    hint = "build a wheel of it and name that, or lock what it needs: `-r pyproject.toml`"
+    return UsageError(f"{name} is a folder, which has no hash that a lock could hold", hint=hint)

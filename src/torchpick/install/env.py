@@ -1,17 +1,24 @@
-"""A request → the variables that hand the pick over to plain pip and uv, and a command that is run under them."""
+"""A request → the variables that hand the pick over to plain pip and uv: of a shell, of a command, of an image."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from urllib import parse
 
+from torchpick.environment.requirementfiles import not_below
+from torchpick.environment.requirementline import file_of, requirement
+from torchpick.environment.toolsettings import UV_PLACES
 from torchpick.errors import UsageError
-from torchpick.install import files
-from torchpick.installers import links, own_settings, store, variables
-from torchpick.installers.run import Command
-from torchpick.installers.variables import Variables
+from torchpick.install.command import Command, StoredFile, check_private_store, store_folder, stored_file
+from torchpick.install.files import list_files
+from torchpick.install.hashes import Wheel, check_vendor_alone, fits_pick, hashed_address, links_page, project_page
+from torchpick.install.job import exact_specifier
+from torchpick.install.user_settings import UserSettings, index_notes_of_settings
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.fields import written
 from torchpick.model.machine import Note
+from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import holds_secret
 from torchpick.session import Session
@@ -30,19 +37,19 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, Variables, tuple[
     """The pick, the variables that hand it over, and what a person should know."""
     environ = session.environ
     pick = session.pick()
-    links.check_settings(pick)
-    store.check_private(cache_dir(environ))
+    check_vendor_alone(pick)
+    check_private_store(cache_dir(environ))
     if shell == "dockerfile":
         _check_image(session, pick)
-    read = files.listed(session, pick)
+    read = list_files(session, pick)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        return pick, variables.of(pick, _IN_IMAGE, own_settings.OwnSettings(), read.files), read.notes
+        return pick, variables_of(pick, _IN_IMAGE, UserSettings(), read.files), read.notes
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
-    place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
+    place = store_folder(os.path.join(runner, "torchpick")) if runner else session.store
     own = session.own_settings(session.settings_prefix)
-    found = variables.of(pick, place, own, read.files)
-    return pick, found, (*own_settings.index_notes(own, ("pip", "uv")), *found.notes, *read.notes)
+    found = variables_of(pick, place, own, read.files)
+    return pick, found, (*index_notes_of_settings(own, ("pip", "uv")), *found.notes, *read.notes)
 
 
 def command_of(session: Session, argv: Sequence[str]) -> tuple[Pick, Command]:
@@ -83,3 +90,76 @@ def _check_image(session: Session, pick: Pick) -> None:
     if not (pick.machine.gpus or session.given_gpus or asked_for_cpu):
         hint = "name the GPU that the image is for, such as `--gpu t4 --driver 580`; `--cpu` makes one without"
         raise UsageError("there is no GPU here, and an image runs elsewhere", hint=hint)
+
+
+# Settings that name places which may have the very version, or make pip reject a page of links, as it has no dates.
+_BESIDE = (
+    *("index-url", "extra-index-url", "find-links", "uploaded-prior-to", "default-index", "index"),
+    *UV_PLACES,
+)
+_OTHER_PLACES = Note(
+    "OTHER_PLACES",
+    "your settings name indexes, and one with torch in this very version could supply it; `torchpick install` names "
+    "the very files",
+)
+
+
+class Variables(Noun):
+    """The variables to set and to take away, the files that their values name, and what a person should know."""
+
+    set: Mapping[str, str] = {}
+    unset: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        return {**written(self, "set", "unset"), "files": {each.path: each.content for each in self.files}}
+
+
+def variables_of(pick: Pick, place: str, own: UserSettings, read: Mapping[str, Sequence[Wheel]] = {}) -> Variables:
+    """What hands the pick over, beside the user's own settings, which must not get lost behind it.
+
+    `read` are the files of torch's family as their pages have them, for every Python.
+    """
+    pins, on_host = pick.build.pins, bool(pick.index_url)
+    changed: dict[str, str] = {}
+    wheels = [wheel for mine in read.values() for wheel in mine]
+    files = [stored_file(place, "links", ".html", links_page(wheels))] if wheels else []
+    unread = [name for name in pins if on_host and name not in read]
+    pages = [*(file_url(each.path) for each in files), *dict.fromkeys(project_page(pick, name) for name in unread)]
+    # Where the user's places may have the very version, an address alone says which file is meant; without any none is
+    # named, as pip reads the file again for whatever requires torch.
+    others = (word for each in (*own.pip.values(), *own.uv_places) if each.name in _BESIDE for word in each.words)
+    # So may another index of a CUDA build without a local label.
+    unlabelled = "+" not in pick.build.version and pick.build.family != "cpu"
+    exact = on_host and (unlabelled or bool(not_below(others, place)))
+    triton = {"triton": pick.build.libraries["triton"]} if exact and "triton" in read else {}
+    limits = {**pins, **triton}
+    lines = (_limit(pick, name, version, read.get(name, ()) if exact else ()) for name, version in limits.items())
+    files.append(stored_file(place, "constraints", ".txt", file_of(lines)))
+    ours, uv_limits = file_url(files[-1].path), own.environ.get("UV_CONSTRAINT", "").split()
+    changed["PIP_CONSTRAINT"] = " ".join((ours, *not_below(own.pip_words("constraint"), place)))
+    changed["UV_CONSTRAINT"] = " ".join((ours, *not_below(uv_limits, place)))
+    said = own.pip_words("find-links")
+    kept = not_below(said, place)
+    if pages or len(kept) != len(said):  # a blank: an empty variable would let the configuration file speak again
+        changed["PIP_FIND_LINKS"] = " ".join((*pages, *kept)) or " "
+    uv_links = own.environ.get("UV_FIND_LINKS", "")
+    if for_uv := (*pages, *not_below(filter(str.strip, uv_links.split(",")), place)):
+        changed["UV_FIND_LINKS"] = ",".join(for_uv)
+    unset = () if for_uv or not uv_links else ("UV_FIND_LINKS",)
+    return Variables(changed, unset, (_OTHER_PLACES,) if exact and unread else (), tuple(files))
+
+
+def _limit(pick: Pick, name: str, version: str, wheels: Iterable[Wheel]) -> str:
+    """The one version; with files, the very one for the machine's Python."""
+    mine = next(filter(fits_pick(pick), wheels), None)
+    if mine is None:
+        return requirement(name, exact_specifier(version))
+    return requirement(name, address=hashed_address(mine))
+
+
+def file_url(path: str) -> str:
+    """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
+    plain = path.replace("\\", "/")
+    return "file://" + parse.quote(plain if plain.startswith("/") else f"/{plain}", safe="/:")

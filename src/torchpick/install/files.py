@@ -11,11 +11,9 @@ from urllib.parse import urlsplit
 from torchpick.environment.requirementline import is_word
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, NetworkError
-from torchpick.install.hashes import Hashes, check_mirror
-from torchpick.installers import job as jobs
-from torchpick.installers import links, store
-from torchpick.installers.job import Job
-from torchpick.installers.links import Wheel
+from torchpick.install.command import StoredFile, record_path, write_files
+from torchpick.install.hashes import Hashes, Wheel, check_mirror, fits_pick, hashed_address, project_page, torch_wheels
+from torchpick.install.job import Job, family_to_install, keeps_installed, vendor_requirements
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address, is_sha256
 from torchpick.model.machine import Note, Platform
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from torchpick.index.host_pages import Host
     from torchpick.index.listing import Link
 
+
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
 # How long it is believed that a page has nothing for this Python, and that it cannot be reached.
@@ -36,7 +35,7 @@ _DAY_S, _HOUR_S = 86400, 3600
 _MOST_RECORD = 16 << 20
 
 
-def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge, *, pages: bool) -> Job:
+def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Knowledge, *, pages: bool) -> Job:
     """The job with the address of each file of the family that it may install, with its hash where that is known.
 
     Without `pages` nothing is read, and what is known without a look is named. What is installed at the very build
@@ -45,10 +44,10 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
     """
     pick = job.pick
     out_of_reach = job.offline and not _is_folder(pick)
-    if not pick.index_url or jobs.of_vendor(job) or (out_of_reach and installer == "pip"):
+    if not pick.index_url or vendor_requirements(job) or (out_of_reach and installer == "pip"):
         return job
     check_mirror(job.own, pick.index_url, job.passed_on)
-    wanted = [name for name in jobs.concerned(job) if not jobs.stays(job, name)]
+    wanted = [name for name in family_to_install(job) if not keeps_installed(job, name)]
     hashes = Hashes(pick, knowledge)
     found = _certain(job, hashes) if "torch" in wanted else []
     passed_over: list[Note] = []
@@ -67,13 +66,13 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
         notes = hashes.notes(found)
     else:
         notes = _of_pages(pick, [name for name in wanted if name not in hashed])
-    files = {wheel.name: links.address(wheel) for wheel in found}
+    files = {wheel.name: hashed_address(wheel) for wheel in found}
     return job._replace(files={**job.files, **files}, notes=(*job.notes, *notes, *passed_over))
 
 
 def _of_pages(pick: Pick, names: Sequence[str]) -> list[Note]:
     """Where the hashes come from that are not known yet."""
-    pages = dict.fromkeys(redacted(links.page_of(pick, name)) for name in names)
+    pages = dict.fromkeys(redacted(project_page(pick, name)) for name in names)
     text = f"the sha256 of {' and '.join(names)} is read on {' and '.join(pages)} when it is installed"
     return [Note("HASH_OF_PAGE", text)] if names else []
 
@@ -115,7 +114,7 @@ class _Pages:
         """The file of a project; an error where its page does not have it."""
         pick = self.job.pick
         try:
-            link = self.reading.best(name, specifier, self.host.links(name), links.page_of(pick, name), self.place)
+            link = self.reading.best(name, specifier, self.host.links(name), project_page(pick, name), self.place)
         except InstallerError as error:
             message = "; ".join((error.message, *self.host.refused(name)[:1]))
             raise InstallerError(message, hint=error.hint, code=error.code) from error
@@ -143,7 +142,7 @@ def _certain(job: Job, hashes: Hashes) -> list[Wheel]:
     """Torch's one file where its name is known without a look: on the wheel host and on mirrors of its layout."""
     if job.pick.is_flat or _is_folder(job.pick):
         return []
-    found = links.wheels(job.pick.build, job.target.tag, job.pick.index_url)
+    found = torch_wheels(job.pick.build, job.target.tag, job.pick.index_url)
     return [*map(hashes.known, found)] if len(found) == 1 else []
 
 
@@ -157,7 +156,7 @@ def host_of(url: str) -> str:
     return parts.hostname or (parts.path.rpartition("/")[0] if parts.scheme in ("", "file") else url)
 
 
-class Listed(Noun):
+class ListedFiles(Noun):
     """The files of a pick for every Python, by project, and what a person should know of them.
 
     A project whose page could not be read is not among them: the installer is given the page, and says what is wrong.
@@ -167,29 +166,29 @@ class Listed(Noun):
     notes: tuple[Note, ...] = ()
 
 
-def listed(session: Session, pick: Pick) -> Listed:
+def list_files(session: Session, pick: Pick) -> ListedFiles:
     """What the pages of torch and its companions have of this very build, each read once and kept."""
     if not pick.index_url:
-        return Listed()
+        return ListedFiles()
     check_mirror(session.own_settings(session.settings_prefix), pick.index_url)
     hashes = Hashes(pick, session.knowledge)
     found: dict[str, tuple[Wheel, ...]] = {}
     is_folder, is_down = _is_folder(pick), False
     with _host(pick) as host:
         for name, version in {**pick.build.pins, **_tritons(pick)}.items():
-            record = store.record(session.store, links.page_of(pick, name), name, version, pick.build.platform)
+            record = record_path(session.store, project_page(pick, name), name, version, pick.build.platform)
             is_known, wheels = (False, None) if is_folder else _kept(record, pick)
             if not is_known and (is_folder or not session.offline):
                 wheels = None if is_down else _read(host, name, version, pick)
                 is_down = wheels is None
-                store.keep([store.StoredFile(record, json.dumps([time.time(), wheels]), private=True)])
+                write_files([StoredFile(record, json.dumps([time.time(), wheels]), private=True)])
             if wheels is None and name == "torch":
                 wheels = _of_table(pick, hashes) or None
             if wheels is not None:
                 found[name] = tuple(map(hashes.checked, wheels))
         passed_over = host.notes()
-    here = (wheel for name in pick.build.pins for wheel in filter(links.suits(pick), found.get(name, ())))
-    return Listed(found, (*hashes.notes(here), *passed_over))
+    here = (wheel for name in pick.build.pins for wheel in filter(fits_pick(pick), found.get(name, ())))
+    return ListedFiles(found, (*hashes.notes(here), *passed_over))
 
 
 def _tritons(pick: Pick) -> Mapping[str, str]:
@@ -205,9 +204,9 @@ def _of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
     build = pick.build
     if pick.is_flat:
         return []
-    named = (wheel for tag in build.pythons for wheel in links.wheels(build, tag, pick.index_url))
+    named = (wheel for tag in build.pythons for wheel in torch_wheels(build, tag, pick.index_url))
     mine = [wheel for wheel in map(hashes.known, named) if wheel.sha256]
-    return mine if any(map(links.suits(pick), mine)) else []
+    return mine if any(map(fits_pick(pick), mine)) else []
 
 
 def _read(host: Host, name: str, version: str, pick: Pick) -> list[Wheel] | None:
@@ -228,7 +227,7 @@ def _kept(record: str, pick: Pick) -> tuple[bool, list[Wheel] | None]:
         wheels = [_recorded(*row) for row in rows]
     except (OSError, ValueError, TypeError, AttributeError):
         return False, None
-    return (True, wheels) if age < _DAY_S or any(map(links.suits(pick), wheels)) else (False, None)
+    return (True, wheels) if age < _DAY_S or any(map(fits_pick(pick), wheels)) else (False, None)
 
 
 def _recorded(name: str, file: str, url: str, sha256: str | None, other_hash: str | None = None) -> Wheel:

@@ -1,30 +1,40 @@
-"""From an answer to the installer's job: what was learnt of it, its files, and the proof of what it would take."""
+"""From a question to its answer, and from that to the installer's job; or to an environment that is only planned.
+
+What is lacking is learnt from the user's own index, and the question asked again. No installer is asked, but for what
+nobody else can read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import cast
 
-from torchpick.decide.answer import Answer
-from torchpick.decide.demands import required
+from torchpick.decide.answer import Answer, decided
+from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
 from torchpick.environment.requirementline import requirement
 from torchpick.errors import InstallerError
-from torchpick.install import files
+from torchpick.index.user_index import IndexTarget
 from torchpick.install.asking import TargetQuestion
-from torchpick.installers import own_settings, store
-from torchpick.installers.job import Job
-from torchpick.installers.run import Command
+from torchpick.install.command import Command, store_notes
+from torchpick.install.files import with_addresses
+from torchpick.install.job import Job
+from torchpick.install.user_settings import index_notes_of_settings
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address
-from torchpick.model.build import TRIO, is_on_host_of
+from torchpick.model.build import COMPANIONS, TRIO, Build, is_on_host_of
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.package import Catalog, PackageFacts, same_module_conflicts
+from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
+from torchpick.model.verdict import Reason
+from torchpick.model.versions import some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.installers.reporting import Item
+    from torchpick.install.learner import Learner
+    from torchpick.install.reporting import ReportedPackage
 
 
 class Learnt(Noun):
@@ -60,7 +70,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         from torchpick.decide.stacknotes import same_module
 
         notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
-    ours = (*learnt.notes, *store.notes(cache_dir(session.environ), session.store))
+    ours = (*learnt.notes, *store_notes(cache_dir(session.environ), session.store))
     return Job(
         asked=asking.asked,
         pick=pick,
@@ -105,7 +115,7 @@ def index_notes(asking: TargetQuestion, learnt: Learnt) -> tuple[Note, ...]:
     """What a person should know of the indexes that the settings and files name."""
     installers = ("pip", "uv") if asking.binding is None else (asking.binding,)
     lines = {path: mine for (path, _), mine in asking.asked.sources.items()}
-    return own_settings.index_notes(asking.own, installers, lines, asking.order.passed_on, learnt.on_wheel_indexes)
+    return index_notes_of_settings(asking.own, installers, lines, asking.order.passed_on, learnt.on_wheel_indexes)
 
 
 def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[str, ...]:
@@ -118,18 +128,18 @@ def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[
     return () if TRIO & {*asked, *needs} or version in (None, there) else (requirement("torch", f"=={version}"),)
 
 
-def handed_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
+def hand_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
     """The answer as a job with its files, and the exact command for it; nothing is started or written."""
     installer, knowledge = asking.installer, asking.session.knowledge
-    job = files.addressed(job_of(asking, learnt), installer.name, asking.machine.platform, knowledge, pages=pages)
+    job = with_addresses(job_of(asking, learnt), installer.name, asking.machine.platform, knowledge, pages=pages)
     return job, installer.command(job)
 
 
-def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
+def prove(asking: TargetQuestion, job: Job) -> tuple[ReportedPackage, ...]:
     """What the command would take from where; raises where a file of the family would come from elsewhere."""
-    from torchpick.installers import reporting
+    from torchpick.install.reporting import read_report
 
-    items = reporting.of(asking.installer.reporter(job), asking.session.environ)
+    items = read_report(asking.installer.reporter(job), asking.session.environ)
     index = job.pick.index_url
     for item in items:
         named = job.files.get(item.name, "").partition("#")[0]
@@ -141,3 +151,120 @@ def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
                 code="WRONG_HOST",
             )
     return items
+
+
+def find_answer(asking: TargetQuestion) -> Learnt:
+    """The answer to what is asked, with all that is to be learnt for it; raises where none fits."""
+    rules = asking.session.knowledge.rules
+    if asking.is_of_family:
+        answer = asking.answer_or_needs(asking.session.catalog(asking.machine))
+        return Learnt(decided(cast("Answer", answer), rules))
+    from torchpick.decide import cudaextras
+    from torchpick.install.places import unread_notes
+
+    learner = learner_for(asking)
+    answer = learner.answer(asking.answer_or_needs)
+    more: tuple[PackageDemand, ...] = ()
+    hidden = learner.undescribed(answer) if answer.ok and not asking.order.only_planned else []
+    if hidden and not asking.session.offline:
+        asking.session.report(f"asking {asking.installer.name} what {some_of(hidden)} requires")
+        more = ask_installer(asking, answer, learner.catalog)
+        answer = learner.answer(lambda catalog: asking.answer_or_needs(catalog, more))
+    extras = cudaextras.of(answer, learner.catalog.packages) if answer.ok else {}
+    if extras:
+        wanted = (*more, *(PackageDemand(name, "", (extra,)) for name, extra in extras.items()))
+        other = learner.answer(lambda catalog: asking.answer_or_needs(catalog, wanted))
+        fits = other.ok and other.pick.version == answer.pick.version
+        answer, extras = (other, extras) if fits else (answer, {})
+    learner.check_named(answer, hidden)
+    decided(answer, rules)
+    facts = learner.catalog.packages
+    notes = (
+        *check_builds(asking, answer, facts),
+        *unread_notes(asking.asked, asking.placed),
+        *learner.notes(answer),
+        *cudaextras.notes(extras),
+    )
+    catalog = learner.catalog._replace(may_learn=False)
+    return Learnt(answer, catalog, notes, extras, learner.sizes, learner.on_wheel_indexes())
+
+
+def ask_installer(asking: TargetQuestion, answer: Answer, catalog: Catalog) -> tuple[PackageDemand, ...]:
+    """What the installer's resolver takes of the projects on torch, where METADATA of one cannot be had."""
+    from torchpick.install.reporting import resolve_freely  # few projects hide what they require
+
+    job = job_of(asking, Learnt(answer, catalog))
+    best: dict[str, Build] = {}
+    for verdict in answer.pick.considered:
+        if verdict.reasons <= {Reason.OTHER_TORCH}:
+            best.setdefault(verdict.build.torch, verdict.build)
+    installer, environ = asking.installer, asking.session.environ
+    free = job._replace(pins={}, files={}, added=())
+    versions = resolve_freely(installer.resolver(free), free, [*best.values()], catalog.torch_requirements, environ)
+    names = {"torch", *answer.judged, *(demand.name for demand in answer.question.wanted)}
+    by = f"{installer.name}'s resolution"
+    taken = ((name, version.partition("+")[0]) for name, version in versions.items() if name in names)
+    return tuple(PackageDemand(name, f"=={version}", by=by) for name, version in taken if name not in COMPANIONS)
+
+
+def learner_for(asking: TargetQuestion) -> Learner:
+    """Learns for a target, from the indexes that its settings name."""
+    from torchpick.install.learner import Learner, normal_versions  # reads indexes: torch's family does without
+
+    machine, target = asking.machine, asking.target
+    index_target = IndexTarget(machine.python.tag, machine.platform, target.full_version)
+    learner = Learner(asking.session, machine, index_target, target.program, asking.policies, asking.asked)
+    learner.take_placed(asking.placed)
+    learner.folders = target.packages
+    learner.installer, learner.passed_on = asking.binding, asking.order.passed_on
+    installed = {} if asking.order.upgrade or asking.elsewhere else normal_versions(target.installed)
+    overrides = asking.policies.specifiers(asking.holds)
+    learner.catalog = learner.catalog._replace(overrides=overrides, installed=installed)
+    return learner
+
+
+_FLAG = "--no-build-isolation"
+
+
+def check_builds(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFacts]) -> tuple[Note, ...]:
+    """Notes for what can be built now; InstallerError for what cannot be before torch is there, in a plan notes too."""
+    notes = []
+    pick, installed = answer.pick, asking.target.installed
+    builds = _FLAG in asking.order.passed_on and installed.get("torch") == pick.version
+    places = {one.name: one.index for one in answer.environment.packages}
+    for each in asking.wanted:
+        source = facts[each.name].built_with_torch if each.name in facts else None
+        place = places.get(each.name, "")
+        if each.place or each.name in installed or "#sha256=" in place or place == pick.index_url:
+            continue
+        if "//" in place and each.name not in TRIO and not (builds and source):
+            page = place.partition("/download/")[0]
+            who = f"{each.name} {answer.environment.version(each.name)} for torch {pick.version}"
+            message = f"{who} is on no index of yours: {page} has it"
+            hint = f"`torchpick install torch=={pick.version}`, then `torchpick install` with the URL of its wheel"
+            if place.endswith(".whl"):
+                hint = (
+                    f"`torchpick install torch=={pick.version} '{each.name} @ {place}'`; no hash of that file is known"
+                )
+        elif source:
+            toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
+            variable = _arch_list(pick)
+            if builds:
+                text = f"{each.name} is built from source, which needs {toolkit}; `{variable}`"
+                notes.append(Note("BUILT_FROM_SOURCE", text))
+                continue
+            message = f"{each.name} is built from source, with torch and {toolkit} in place: {source}"
+            command = f"{variable} torchpick install {each.name} -- {_FLAG}".lstrip()
+            hint = f"`torchpick install torch=={pick.version}`, then `{command}`"
+        else:
+            continue
+        if not asking.order.only_planned:
+            raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
+        notes.append(Note("BUILT_FROM_SOURCE", f"{each.name}: {hint}"))
+    return tuple(notes)
+
+
+def _arch_list(pick: Pick) -> str:
+    """The variable by which a build with nvcc is for these GPUs alone."""
+    arches = sorted({gpu.arch for gpu in pick.machine.nvidia if gpu.arch})
+    return f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""

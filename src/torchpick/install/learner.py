@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TypeVar, cast
+
+from packaging.version import InvalidVersion
 
 from torchpick.decide.answer import Answer
 from torchpick.decide.demands import PackageDemand, fitting
 from torchpick.decide.search import Needs
+from torchpick.environment import distributions
 from torchpick.environment.requirements import RequirementArgs, Requirements
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index import index_places
@@ -25,9 +29,7 @@ from torchpick.index.projects import ProjectReader
 from torchpick.index.user_index import IndexTarget
 from torchpick.index.web import LIMIT_CODE
 from torchpick.index.wheelnames import parsed_version
-from torchpick.install import places
-from torchpick.install.installed import Installed
-from torchpick.install.places import PlacedProject
+from torchpick.install.places import PlacedProject, check_fit, facts_of, index_order_notes, with_more_indexes
 from torchpick.install.policies import Policies
 from torchpick.model.build import TRIO, is_wheel_host
 from torchpick.model.machine import Machine, Note
@@ -61,7 +63,7 @@ class Learner:
     ) -> None:
         self._session, self.target, self._python = session, target, python
         self._policies, self._asked = policies or Policies(), asked or Requirements(RequirementArgs())
-        self.installed = Installed({}, ())
+        self.folders: tuple[str, ...] = ()  # where the installed versions of the catalog lie
         self.installer: str | None = None
         self.passed_on: tuple[str, ...] = ()
         self.sizes: dict[tuple[str, str], int | None] = {}
@@ -82,9 +84,9 @@ class Learner:
         """What is asked for by its place is the one candidate of its project."""
         for project in projects:
             if project.file is not None:
-                places.check_fit(project.file, self.target, project.source)
+                check_fit(project.file, self.target, project.source)
                 self._files[project.name, project.file.version] = project.file
-            if (facts := places.facts_of(project, self.table.get(project.name))) is not None:
+            if (facts := facts_of(project, self.table.get(project.name))) is not None:
                 self._learnt[project.name] = facts
 
     def answer(self, ask: Callable[[Catalog], Answer | Needs]) -> Answer:
@@ -96,7 +98,7 @@ class Learner:
             if not session.offline:
                 raise
             found = index_places.IndexPlaces(())
-        indexes = places.with_files(found, self._asked, self.passed_on)
+        indexes = with_more_indexes(found, self._asked, self.passed_on)
         environ, report, target = session.environ, session.report, self.target
         with ProjectReader(indexes, environ, report, target=target, offline=session.offline) as reader:
             for _ in range(MOST_ROUNDS):
@@ -165,7 +167,7 @@ class Learner:
             if file is not None and file.version not in known:
                 self._files[name, file.version] = file
                 fresh.append(_listed(name, file))
-        there = self.installed.row(name)
+        there = self._installed_version(name)
         if there is not None and there.version not in known:
             rows.append(there)
         if facts.source_only is None:
@@ -181,6 +183,15 @@ class Learner:
             if newest is not None and (other := parsed_version(left.version)) > newest and not other.is_prerelease
         )
         return facts._replace(versions=tuple(rows), listed=True, unlisted=why, newer=next(newer, None))
+
+    def _installed_version(self, name: str) -> Package | None:
+        """By its own metadata; which GPUs its libraries are for is not read."""
+        version = self.catalog.installed.get(name)
+        distribution = None if version is None else distributions.installed(name, self.folders)
+        if distribution is None or version is None:
+            return None
+        code = None if distributions.libraries(distribution) else ()
+        return Package(name, version, requires=distribution.requires, code=code, stage=Stage.READ)
 
     def _described(self, name: str, version: str, file: ProjectFile, found: Metadata | TorchpickError) -> Package:
         facts = self.catalog.packages[name]
@@ -204,11 +215,11 @@ class Learner:
         )
 
     def _read_code(self, needs: Iterable[tuple[str, str]]) -> None:
-        from torchpick.install import unread  # the readers of wheels
+        from torchpick.install.unread import UnreadWheel, read_wheels  # the readers of wheels
 
         session, packages = self._session, self.catalog.packages
-        wheels = [unread.UnreadWheel(self._files[pair], packages[pair[0]]) for pair in needs]
-        read = unread.read(wheels, packages, self.target.platform.name, session.environ, session.report)
+        wheels = [UnreadWheel(self._files[pair], packages[pair[0]]) for pair in needs]
+        read = read_wheels(wheels, packages, self.target.platform.name, session.environ, session.report)
         for (name, version), row in zip(needs, read, strict=True):
             before = next(row for row in packages[name].versions if row.version == version)
             if isinstance(row, str):
@@ -292,7 +303,7 @@ class Learner:
                 why = self._learnt[demand.name].unlisted
                 yield Note("PACKAGE_UNREAD", f"what {demand.name} requires is known to the installer alone: {why}")
         yield from self._policies.notes(answer, packages, self._left_out)
-        yield from places.on_several(self._indexes, self.installer)
+        yield from index_order_notes(self._indexes, self.installer)
         stale = sorted(name for name in judged if packages[name].unlisted and not packages[name].listed)
         why = "nothing is looked up with `--offline`" if self._session.offline else "your index was not reached"
         if self._as_of is not None:
@@ -319,3 +330,12 @@ def _listed(name: str, file: ProjectFile) -> Package:
         sha256=file.sha256,
         stage=Stage.LISTED,
     )
+
+
+def normal_versions(installed: Mapping[str, str]) -> dict[str, str]:
+    """The versions as PEP 440 spells them, without what it does not allow."""
+    found = {}
+    for name, version in installed.items():
+        with suppress(InvalidVersion):
+            found[name] = normal_version(version)
+    return found

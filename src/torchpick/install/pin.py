@@ -15,11 +15,12 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.world import World, is_yours
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install import asking
-from torchpick.install.files import Listed, listed
-from torchpick.installers import links, own_settings, store, variables
-from torchpick.installers.links import uv_index
-from torchpick.installers.variables import Variables
+from torchpick.install.asking import Order, installed_torch, read_question
+from torchpick.install.command import write_files
+from torchpick.install.env import Variables, variables_of
+from torchpick.install.files import ListedFiles, list_files
+from torchpick.install.hashes import check_vendor_alone, uv_index
+from torchpick.install.user_settings import index_notes_of_settings, read_user_settings
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -53,10 +54,10 @@ def pin(session: Session, project: str | None) -> Pinned:
     """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
     check_named(session.request.python)
     pick, target = _decided(session)
-    links.check_settings(pick)
+    check_vendor_alone(pick)
     prefix = target.prefix
     file = project_of(prefix, project)
-    read = listed(session, pick)
+    read = list_files(session, pick)
     if file is not None:  # whatever speaks against it must do so before anything is touched
         _project_change(file, pick, _variables(session, pick, prefix, read)[0])
     with rewrite.of_environment(prefix):
@@ -69,7 +70,7 @@ def pin(session: Session, project: str | None) -> Pinned:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
         record = _record(prefix)
         rewrite.folder(os.path.dirname(record), _ANOTHER)
-        store.keep(found.files)
+        write_files(found.files)
         rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for change in changes:
             rewrite.write(rewrite.read(change.file), change.after, change.mode)
@@ -84,20 +85,20 @@ def _record(prefix: str) -> str:
 
 def _decided(session: Session) -> tuple[Pick, Environment]:
     """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
-    target = asking.look(session, asking.Order(RequirementArgs(("torch",)))).target
+    target = read_question(session, Order(RequirementArgs(("torch",)))).target
     question = session.question
     if not session.wish.torch:
-        question = question._replace(stays=asking.installed_torch(session.bare.wish, target))
+        question = question._replace(stays=installed_torch(session.bare.wish, target))
     return decided(session.answer(question), session.knowledge.rules).pick, target
 
 
-def _variables(session: Session, pick: Pick, prefix: str, read: Listed) -> tuple[Variables, list[Note]]:
+def _variables(session: Session, pick: Pick, prefix: str, read: ListedFiles) -> tuple[Variables, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
     files = toolsettings.pip(session.environ, prefix, os.path.expanduser("~"))
-    own = own_settings.read(session.environ, prefix, base=session.base)._replace(environ={}, pip=files)
-    found = variables.of(pick, toolsettings.store_of(prefix), own, read.files)
-    return found, [*own_settings.index_notes(own, ("pip",)), *read.notes, *found.notes]
+    own = read_user_settings(session.environ, prefix, base=session.base)._replace(environ={}, pip=files)
+    found = variables_of(pick, toolsettings.store_of(prefix), own, read.files)
+    return found, [*index_notes_of_settings(own, ("pip",)), *read.notes, *found.notes]
 
 
 def _pip_change(prefix: str, found: Variables) -> FileChange:

@@ -43,7 +43,7 @@ class PlacedProject(NamedTuple):
     why: str = ""
 
 
-def named(asked: Requirements) -> Requirements:
+def with_names(asked: Requirements) -> Requirements:
     """The same, in which what lies in a folder or a file has the name that it says of itself."""
     return asked._replace(wanted=tuple(_named(each) for each in asked.wanted))
 
@@ -55,7 +55,7 @@ def _named(each: Requested) -> Requested:
     return each._replace(name=name) if name else each
 
 
-def of(wanted: Iterable[Requested]) -> tuple[PlacedProject, ...]:
+def placed_projects(wanted: Iterable[Requested]) -> tuple[PlacedProject, ...]:
     """Whatever is asked for by its place, torch's family aside."""
     return tuple(project_at(each) for each in wanted if each.place and each.name not in TRIO)
 
@@ -118,10 +118,10 @@ def facts_of(project: PlacedProject, table: PackageFacts | None) -> PackageFacts
         requires, python = ((), "") if metadata is None else (metadata.requires, metadata.requires_python)
         version = UNKNOWN_VERSION if metadata is None else metadata.version
         row = Package(project.name, version, requires=requires, requires_python=python, file="pyproject.toml")
-    return facts._replace(versions=(row._replace(place=shown(project.source.place)),), listed=True)
+    return facts._replace(versions=(row._replace(place=public_place(project.source.place)),), listed=True)
 
 
-def shown(place: str) -> str:
+def public_place(place: str) -> str:
     """The place without passwords and without its fragment."""
     return redacted(place.partition("#")[0])
 
@@ -139,7 +139,7 @@ _MAIN, _EXTRA = ("--index-url", "-i", "--default-index"), ("--extra-index-url", 
 _LINKS = ("--find-links", "-f")
 
 
-def with_files(places: IndexPlaces, asked: Requirements, passed_on: Sequence[str] = ()) -> IndexPlaces:
+def with_more_indexes(places: IndexPlaces, asked: Requirements, passed_on: Sequence[str] = ()) -> IndexPlaces:
     """The user's indexes, those of the requirements files and those of the words that are passed on to the installer.
 
     PyTorch's own index in a file is left out: so many files name one.
@@ -182,7 +182,7 @@ def _page(value: str, file: str) -> str:
     return Path(beside if os.path.exists(beside) else value).absolute().as_uri()
 
 
-def on_several(indexes: Mapping[str, tuple[str, ...]], installer: str | None) -> Iterator[Note]:
+def index_order_notes(indexes: Mapping[str, tuple[str, ...]], installer: str | None) -> Iterator[Note]:
     """The projects that lie on more than one index, where pip and uv differ."""
     rule = "uv takes the first that has it" if installer == "uv" else "pip takes the newest of all"
     for name, urls in indexes.items():
@@ -190,7 +190,7 @@ def on_several(indexes: Mapping[str, tuple[str, ...]], installer: str | None) ->
             yield Note("INDEX_ORDER", f"{name} is on {' and '.join(map(redacted, urls))}, and {rule}")
 
 
-def unread(asked: Requirements, placed: Iterable[PlacedProject]) -> Iterator[Note]:
+def unread_notes(asked: Requirements, placed: Iterable[PlacedProject]) -> Iterator[Note]:
     """What of all that is asked for is known only once it is built; none of it is approved in silence."""
     for project in placed:
         if project.why:

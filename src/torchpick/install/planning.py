@@ -1,25 +1,34 @@
-"""A whole environment that is only planned: every pin, what it costs to fetch, and what other drivers would take."""
+"""An environment that is only planned: every pin, its costs, what other drivers would take; and the image of it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container
+from shlex import quote
 from typing import NamedTuple
 
 from torchpick.decide import driver_numbers
 from torchpick.decide.answer import Answer
+from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.errors import NoBuildError
-from torchpick.install import asking
-from torchpick.install.asking import TargetQuestion
-from torchpick.install.handover import Learnt, index_notes
-from torchpick.install.learn import learn
+from torchpick.errors import NoBuildError, UsageError
+from torchpick.install import shell
+from torchpick.install.asking import Order, TargetQuestion, read_plan_question
+from torchpick.install.env import variables_for
+from torchpick.install.handover import Learnt, find_answer, index_notes
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Machine, Note
 from torchpick.model.stack import Download, Stack
 from torchpick.session import Session
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    pass
+
+
 _OFFLINE = "without `--offline` their wheels are read from your index"
+
+
 _NOT_READ = "check the names, the versions and the connection to your index"
 
 
@@ -30,17 +39,17 @@ class Planned(NamedTuple):
     again: Callable[[Machine], Answer] | None = None
 
 
-def plan(session: Session, order: asking.Order) -> Planned:
+def plan_environment(session: Session, order: Order) -> Planned:
     """The environment for what is ordered, torch where nothing is; where none fits its `ok` is false.
 
     What the table lacks is learnt from the user's own index; InstallerError where that has nothing of what is named.
     """
     if not any(order.given):
         order = order._replace(given=RequirementArgs(("torch",)))
-    question = asking.planned(session.bare, order._replace(installer=session.installer, only_planned=True))
+    question = read_plan_question(session.bare, order._replace(installer=session.installer, only_planned=True))
     question.as_stack = True
     try:
-        learnt = learn(question)
+        learnt = find_answer(question)
     except NoBuildError as error:
         if error.stack is None:
             raise
@@ -99,3 +108,49 @@ def _shown(answer: Answer) -> str:
     """Torch and what links CUDA; what else moves is of no interest here."""
     packages = answer.environment.packages
     return ", ".join(f"{each.name} {each.version}" for each in packages if each.name in TRIO or each.cuda is not None)
+
+
+# The architectures of Linux as images name them.
+_ARCHITECTURES = {"linux-x86_64": "linux/amd64", "linux-aarch64": "linux/arm64"}
+
+
+def dockerfile(session: Session, stack: Stack) -> str:
+    """The Dockerfile of a stack that fits. Torch comes from its own index alone, everything else from the user's."""
+    machine = stack.machine
+    architecture = _ARCHITECTURES.get(machine.platform.name)
+    if architecture is None:
+        hint = "an image runs on Linux: `--platform linux-x86_64` or `--platform linux-aarch64`"
+        raise UsageError(f"no image is made for {machine.platform.name}", hint=hint)
+    if machine.jetsons and any(note.code == "VENDOR_INDEX" for note in stack.notes):
+        hint = "take an image that has it, such as NVIDIA's l4t-jetpack for this release, and `torchpick url` in it"
+        raise UsageError("torch for this JetPack takes CUDA from it, which an image of Python lacks", hint=hint)
+    torch = stack.version("torch")
+    if torch is None:
+        raise UsageError("this environment has no torch", hint="an image for it needs nothing of torchpick")
+    if machine.python.image is None:
+        raise UsageError(f"there is no image of Python {machine.python.tag}", hint="`--python 3.12` names another")
+    _check_origins(stack)
+    request = session.request._replace(requirements=(f"torch=={torch}",))
+    _, variables, _ = variables_for(session.asking(request), "dockerfile")
+    files = {each.path: each.content for each in variables.files}
+    return "\n".join(
+        (
+            f"# {' '.join(stack.asked)} for {machine.in_short}.",
+            "# The whole image of Python has a C compiler, which triton needs while a program runs.",
+            f"FROM --platform={architecture} {machine.python.image}",
+            "",
+            "# Torch and its companions come from their own index, and nothing else does.",
+            shell.variables("dockerfile", variables.set, variables.unset, files),
+            "",
+            f"RUN python -m pip install --no-cache-dir {' '.join(map(quote, stack.requirements))}",
+        )
+    )
+
+
+def _check_origins(stack: Stack) -> None:
+    """Wheels of a third index would need its address beside the user's own: nobody could say which one answered."""
+    elsewhere = [each for each in stack.packages if each.index not in (DEFAULT_INDEX, stack.index_url)]
+    if elsewhere:
+        first = elsewhere[0]
+        hint = f"`torchpick install {' '.join(stack.asked)}` in an image of your own says what to do about it"
+        raise UsageError(f"{first.requirement} comes from {first.index}, which no line here may add", hint=hint)

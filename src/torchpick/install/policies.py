@@ -20,8 +20,7 @@ from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersion, ProjectCandidates
 from torchpick.index.wheelnames import parsed_version
-from torchpick.installers import own_settings
-from torchpick.installers.own_settings import OwnSettings
+from torchpick.install.user_settings import UserSettings, requirements_under
 from torchpick.model.machine import Note
 from torchpick.model.package import PackageFacts
 from torchpick.model.versions import normal, some_of
@@ -165,8 +164,8 @@ def _of(mine: Mapping[str, Rule], project: str, others: Mapping[str, Rule]) -> R
     return mine.get(project) or (None if project in others else mine.get(ALL))
 
 
-def read(
-    own: OwnSettings,
+def read_policies(
+    own: UserSettings,
     installer: str | None,
     asked: Requirements,
     passed_on: Sequence[str],
@@ -307,7 +306,7 @@ def _utc(moment: datetime) -> str:
     return moment.astimezone(timezone.utc).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
 
 
-def _overrides(own: OwnSettings, installer: str | None) -> Iterator[Requested]:
+def _overrides(own: UserSettings, installer: str | None) -> Iterator[Requested]:
     """Uv's overrides, which take the place of whatever anybody requires; a file that is not there uv will miss."""
     if installer == "pip":
         return
@@ -315,4 +314,4 @@ def _overrides(own: OwnSettings, installer: str | None) -> Iterator[Requested]:
         paths = own.environ.get("UV_OVERRIDE", "").split()
         yield from requirements.limits(paths, "UV_OVERRIDE", own.environ, own.fetch)
     for file in own.uv_files:
-        yield from own_settings.listed(file, "override-dependencies")
+        yield from requirements_under(file, "override-dependencies")

@@ -27,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.errors import Report
 
+
 # Of all wheels of one question together; where one has more, its smaller libraries tell what it links, and the
 # beginning of its main ones most of what they were built for.
 MOST_BYTES = 60_000_000
@@ -42,7 +43,7 @@ class UnreadWheel(NamedTuple):
     facts: PackageFacts
 
 
-def read(
+def read_wheels(
     wheels: Sequence[UnreadWheel],
     known: Mapping[str, PackageFacts],
     platform: str,
@@ -87,7 +88,7 @@ def _row(wheel: UnreadWheel, how: ReadOptions, around: PackageContext, platform:
     link = Link(file.file, file.url, file.wheel, file.sha256, file.requires_python, file.yanked)
     try:
         reading = thing.read(link.with_hash, how._replace(allowance=allowance))
-        row = of_reading(SurveyWheel(link, ("any",), (platform,)), rule, reading, around)
+        row = package_of_reading(SurveyWheel(link, ("any",), (platform,)), rule, reading, around)
     except TorchpickError as error:
         return error.message
     except ValueError:
@@ -95,7 +96,9 @@ def _row(wheel: UnreadWheel, how: ReadOptions, around: PackageContext, platform:
     return package_of(facts.name, row) if row is not None else "what is read of so large a wheel does not show it"
 
 
-def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, around: PackageContext) -> Row | None:
+def package_of_reading(
+    wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, around: PackageContext
+) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
     held = [one for one in reading.libraries if one.holds_code]
     code = [{**packaged.code_of(one), "whole": one.complete} for one in held]
@@ -105,12 +108,12 @@ def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, aro
     row = packaged.version(line, rule or WheelRule(), around)
     libraries = row["code"] or []
     if rule is None:
-        return {**row, "code": as_one(str(wheel.link.wheel.project), libraries, all_read=not unread)}
+        return {**row, "code": as_one_library(str(wheel.link.wheel.project), libraries, all_read=not unread)}
     decisive = rule.per_cuda or not rule.main or any(each["main"] for each in libraries)
     return row if not unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
 
 
-def as_one(name: str, code: list[Row], *, all_read: bool) -> list[Row] | None:
+def as_one_library(name: str, code: list[Row], *, all_read: bool) -> list[Row] | None:
     """Which libraries of an unknown project decide nobody knows: all of them together must support the GPU."""
     if not code:
         return [] if all_read else None

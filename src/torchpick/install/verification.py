@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from torchpick.environment import distributions
 from torchpick.install.asking import TargetQuestion
-from torchpick.installers import own_settings
-from torchpick.installers.job import Job
+from torchpick.install.job import Job
+from torchpick.install.user_settings import leads_away
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Fit
@@ -15,7 +15,7 @@ from torchpick.model.pick import Pick
 from torchpick.model.verdict import Objection
 
 
-def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
+def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
     kind, gpus = verify.work(pick.build.family, pick.machine)
     if kind == "cuda" and not gpus:
@@ -24,10 +24,10 @@ def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     return verify.run(python, kind, gpus, environ, verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S)
 
 
-def lacking(asking: TargetQuestion, job: Job) -> str | None:
+def missing_torch(asking: TargetQuestion, job: Job) -> str | None:
     """What of torch is not there after a run that needed it; None where all is as it was to be."""
     needed = "torch" in job.needs or any(each.name == "torch" for each in asking.wanted)
-    if not needed or own_settings.leads_away(job.passed_on):
+    if not needed or leads_away(job.passed_on):
         return None
     installed = distributions.installed("torch", job.target.packages)
     if installed is not None and installed.version == job.pick.version:
@@ -35,7 +35,7 @@ def lacking(asking: TargetQuestion, job: Job) -> str | None:
     return "there is no torch" if installed is None else f"there is torch {installed.version}"
 
 
-def why(ran: Ran, found: Verified, pick: Pick) -> Objection | None:
+def explain_failure(ran: Ran, found: Verified, pick: Pick) -> Objection | None:
     """What the table says of the installed build on this GPU, where it says that it cannot run there."""
     for verdict in pick.considered:
         if verdict.build.version == found.torch:

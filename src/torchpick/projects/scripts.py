@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchpick.environment import marks, projectfile, rewrite, toml
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.installers.links import check_settings, page_of, uv_index
+from torchpick.install.hashes import check_vendor_alone, project_page, uv_index
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -99,10 +99,10 @@ def _requirements(inner: str) -> Iterator[str]:
 
 
 def _settings(session: Session, pick: Pick) -> marks.ProjectSettings:
-    check_settings(pick)
+    check_vendor_alone(pick)
     pins = pick.build.pins
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
     linked = (name for name in pins if name == "torch" or name in session.wish.companions)
-    pages = [*dict.fromkeys(page_of(pick, name) for name in linked if pick.index_url)]
+    pages = [*dict.fromkeys(project_page(pick, name) for name in linked if pick.index_url)]
     links = marks.ProjectSetting(("tool", "uv", "find-links"), pages) if pages else None
     return projectfile.pinned(pins, uv_index(pick), links)

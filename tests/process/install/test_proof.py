@@ -15,12 +15,12 @@ from tests.process.install.test_install import kind
 NEWEST_GPU = ("--gpu", "h100", "--driver", "610.43.02")
 NUMBERED = """
 import sys
-from torchpick.installers import run
-real = run.capture
+from torchpick.install import reporting
+real = reporting.capture_command
 def counted(*words, **more):
     print("RESOLVED", file=sys.stderr)
     return real(*words, **more)
-run.capture = counted
+reporting.capture_command = counted
 from torchpick.cli import main
 raise SystemExit(main())
 """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from torchpick.cli.show.text import block, headed
 from torchpick.cli.show.text import fit as supported
-from torchpick.installers import shell
+from torchpick.install import shell
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package
 from torchpick.model.pick import Pick, pip_words

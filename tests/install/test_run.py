@@ -11,8 +11,17 @@ from pathlib import Path
 import pytest
 
 from torchpick.errors import InstallerError
-from torchpick.installers import reporting, run, store
-from torchpick.installers.run import Command, CompletedInstaller, Ended
+from torchpick.install import command
+from torchpick.install.command import (
+    Command,
+    CompletedInstaller,
+    Ended,
+    capture_command,
+    die_of,
+    run_command,
+    stored_file,
+)
+from torchpick.install.reporting import read_report
 from torchpick.model.machine import Note
 
 pytestmark = pytest.mark.process
@@ -20,7 +29,7 @@ pytestmark = pytest.mark.process
 
 def stand_in(folder: Path, script: str, installer: str = "uv") -> Command:
     """An installer that does what the script says."""
-    file = store.file(str(folder), "limits", ".txt", "torch==2.9.1\n")
+    file = stored_file(str(folder), "limits", ".txt", "torch==2.9.1\n")
     return Command(
         installer, ("/bin/sh", "-c", script, "sh", "install", file.path), {"SET": "by us"}, ("GONE",), (file,)
     )
@@ -32,10 +41,10 @@ ENVIRON = {"PATH": os.environ["PATH"], "GONE": "x", "SET": "before", "KEPT": "y"
 def test_a_command_starts_with_its_files_and_variables(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     script = 'cat "$2"; echo "$SET ${GONE-gone} $KEPT"; echo words >&2; exit 7'
 
-    assert run.run(stand_in(tmp_path, script), ENVIRON) == Ended(7)
+    assert run_command(stand_in(tmp_path, script), ENVIRON) == Ended(7)
     out, err = capfd.readouterr()
     assert (out, err) == ("torch==2.9.1\nby us gone y\n", "words\n")
-    assert run.run(stand_in(tmp_path, script), ENVIRON, talk_only=True) == Ended(7)
+    assert run_command(stand_in(tmp_path, script), ENVIRON, talk_only=True) == Ended(7)
     out, err = capfd.readouterr()
     assert (out, err) == ("", "torch==2.9.1\nby us gone y\nwords\n")
 
@@ -43,7 +52,7 @@ def test_a_command_starts_with_its_files_and_variables(tmp_path: Path, capfd: py
 def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     script = 'cat; cat "$2"; echo "$SET ${GONE-gone}"; printf "\\377 words\\n" >&2; exit 3'
 
-    found = run.capture(stand_in(tmp_path, script), ENVIRON)
+    found = capture_command(stand_in(tmp_path, script), ENVIRON)
 
     assert found == CompletedInstaller(3, "torch==2.9.1\nby us gone\n", "\ufffd words")
     assert capfd.readouterr() == ("", "")
@@ -59,38 +68,37 @@ def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pyte
     ],
 )
 def test_an_interrupt_is_told_from_a_failure(script: str, ended: Ended, tmp_path: Path) -> None:
-    assert run.run(stand_in(tmp_path, script), ENVIRON) == ended
+    assert run_command(stand_in(tmp_path, script), ENVIRON) == ended
 
 
 def test_one_that_does_not_start_is_named(tmp_path: Path) -> None:
     command = stand_in(tmp_path, "")._replace(argv=(str(tmp_path / "nowhere"),))
 
-    for start in (run.run, run.capture):
+    for start in (run_command, capture_command):
         with pytest.raises(InstallerError, match=r"nowhere does not start: No such file or directory") as caught:
             start(command, ENVIRON)
         assert "--installer" in str(caught.value.hint)
 
 
 def test_one_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "ASK_S", 0.2)
+    monkeypatch.setattr(command, "ASK_S", 0.2)
 
     with pytest.raises(InstallerError, match="uv did not resolve within 0 s"):
-        run.capture(stand_in(tmp_path, "exec sleep 60"), ENVIRON)
+        capture_command(stand_in(tmp_path, "exec sleep 60"), ENVIRON)
 
 
 def test_signals_are_as_they_were_when_it_has_ended(tmp_path: Path) -> None:
     names = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
     before = [signal.getsignal(getattr(signal, name)) for name in names]
 
-    run.run(stand_in(tmp_path, "exit 0"), ENVIRON)
+    run_command(stand_in(tmp_path, "exit 0"), ENVIRON)
 
     assert [signal.getsignal(getattr(signal, name)) for name in names] == before
 
 
 FORWARDING = """
 import os, signal, sys
-from torchpick.installers import run
-from torchpick.installers.run import Command
+from torchpick.install.command import Command, run_command
 
 for name in ("INT", "QUIT", "TERM", "HUP", "USR1", "USR2"):  # a shell's background command ignores some
     signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_DFL)
@@ -98,7 +106,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if sys.argv[1] == "ignored":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 script = sys.argv[3]
-print(*run.run(Command("uv", ("sh", "-c", script)), os.environ))
+print(*run_command(Command("uv", ("sh", "-c", script)), os.environ))
 """
 
 
@@ -127,17 +135,19 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGKILL", "SIGSEGV"])
 def test_we_die_of_the_signal_that_ended_it(name: str) -> None:
     number = signal.Signals[name]
-    code = f"from torchpick.installers import run; print('said', end=''); raise SystemExit(run.die_of({-int(number)}))"
+    code = (
+        f"from torchpick.install.command import die_of; print('said', end=''); raise SystemExit(die_of({-int(number)}))"
+    )
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
 
     assert (done.returncode, done.stdout) == (-number, "" if name == "SIGKILL" and not done.stdout else "said")
-    assert run.die_of(0) == 0
-    assert run.die_of(7) == 7
+    assert die_of(0) == 0
+    assert die_of(7) == 7
 
 
 def test_where_the_signal_ends_nothing_the_status_says_it() -> None:
-    code = "import signal; from torchpick.installers import run; raise SystemExit(run.die_of(-signal.SIGCHLD))"
+    code = "import signal; from torchpick.install.command import die_of; raise SystemExit(die_of(-signal.SIGCHLD))"
 
     done = subprocess.run([sys.executable, "-c", code], timeout=30, check=False)
 
@@ -146,7 +156,7 @@ def test_where_the_signal_ends_nothing_the_status_says_it() -> None:
 
 def test_a_command_is_shown_without_its_passwords() -> None:
     url = "https://anna:hunter2@mirror.example/whl"
-    file = store.file("/store", "limits", ".txt", f"torch @ {url}\n")
+    file = stored_file("/store", "limits", ".txt", f"torch @ {url}\n")
     command = Command("pip", ("pip", url), {"PIP_INDEX_URL": url}, ("X",), (file,), (Note("A", "b"),))
 
     assert command.shown().to_json() == {
@@ -194,10 +204,10 @@ def test_the_report_of_each_is_read(tmp_path: Path) -> None:
     )
     uv = stand_in(tmp_path, f"cat <<'END'\n{LOCK}\nEND")
 
-    assert [item.to_json() for item in reporting.of(pip, ENVIRON)] == [
+    assert [item.to_json() for item in read_report(pip, ENVIRON)] == [
         {"name": "my-lib", "version": "1", "url": "https://own/y.whl"}
     ]
-    assert [tuple(item)[:3] for item in reporting.of(uv, ENVIRON)] == [
+    assert [tuple(item)[:3] for item in read_report(uv, ENVIRON)] == [
         ("torch", "2.9.1", "https://host/torch.whl"),
         ("old", "1", Path("old-1.tar.gz").absolute().as_uri()),
         ("own", "", "https://host/own"),
@@ -212,7 +222,7 @@ def test_where_it_fails_its_last_words_are_the_error(installer: str, tmp_path: P
     script = "for i in $(seq 20); do echo; echo line $i >&2; done; exit 1"
 
     with pytest.raises(InstallerError) as caught:
-        reporting.of(stand_in(tmp_path, script, installer), ENVIRON)
+        read_report(stand_in(tmp_path, script, installer), ENVIRON)
 
     lines = caught.value.message.splitlines()
     assert lines == [f"{installer} could not resolve the requirements:", *(f"line {i}" for i in range(5, 21))]
@@ -221,7 +231,7 @@ def test_where_it_fails_its_last_words_are_the_error(installer: str, tmp_path: P
 def test_a_long_answer_is_heard_whole(tmp_path: Path) -> None:
     script = "head -c 3000000 /dev/zero | tr '\\0' x"
 
-    assert run.capture(stand_in(tmp_path, script), ENVIRON).out == "x" * 3_000_000
+    assert capture_command(stand_in(tmp_path, script), ENVIRON).out == "x" * 3_000_000
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to all processes of the console")
@@ -242,7 +252,7 @@ def test_ctrl_c_goes_on_to_the_installer_where_no_terminal_has_sent_it_there_too
     # One signal at a time: of two, the second may go to another thread of a worker, and wakes nobody up.
     waits = f"i=0; while [ $i -lt {1000 if forwarded else 30} ]; do sleep 0.01; i=$((i+1)); done; exit 5"
     try:
-        ended = run.run(stand_in(tmp_path, f"trap 'exit 6' INT; kill -INT $PPID; {waits}"), ENVIRON)
+        ended = run_command(stand_in(tmp_path, f"trap 'exit 6' INT; kill -INT $PPID; {waits}"), ENVIRON)
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.installers import links
+from torchpick.install.hashes import links_page, measured_hash, torch_wheels, uv_index
 from torchpick.model.build import Build, Evidence
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
@@ -34,7 +34,7 @@ def build(**changes: object) -> Build:
 
 
 def files(made: Build, tag: str = "cp311") -> list[str]:
-    return [wheel.file for wheel in links.wheels(made, tag, "https://host/whl/cu126")]
+    return [wheel.file for wheel in torch_wheels(made, tag, "https://host/whl/cu126")]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def files(made: Build, tag: str = "cp311") -> list[str]:
     ],
 )
 def test_uv_is_given_the_index_of_the_pick(wish: Wish, name: str, url: str) -> None:
-    entry = links.uv_index(Pick((), wish, (Verdict(build(), (), (), RANK),), ()))
+    entry = uv_index(Pick((), wish, (Verdict(build(), (), (), RANK),), ()))
     assert entry is not None
 
     assert (entry["name"], entry["url"], entry["explicit"]) == (name, url, True)
@@ -87,9 +87,9 @@ def test_a_python_without_a_wheel_has_none() -> None:
 
 
 def test_the_page_has_encoded_addresses_and_plain_names() -> None:
-    [wheel] = links.wheels(build(), "cp311", 'https://host/a"b&c')
+    [wheel] = torch_wheels(build(), "cp311", 'https://host/a"b&c')
 
-    page = links.page([wheel._replace(sha256="0" * 64)])
+    page = links_page([wheel._replace(sha256="0" * 64)])
 
     assert 'href="https://host/a%22b&amp;c/torch-2.14.1%2Bcu126-cp311-cp311-' in page
     assert f'.whl#sha256={"0" * 64}">torch-2.14.1+cu126-' in page
@@ -99,4 +99,4 @@ def test_a_hash_is_given_only_for_the_very_file_that_was_read() -> None:
     file = "torch-2.14.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"
     read = build(evidence=Evidence("measured", f"{file} sha256:{'a' * 64}"))
 
-    assert (links.measured(read, file), links.measured(read, file.replace("311", "313"))) == ("a" * 64, None)
+    assert (measured_hash(read, file), measured_hash(read, file.replace("311", "313"))) == ("a" * 64, None)

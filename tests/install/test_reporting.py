@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from torchpick.errors import InstallerError
-from torchpick.installers import reporting
-from torchpick.installers.reporting import Item, ReportedFile
-from torchpick.installers.run import CompletedInstaller
+from torchpick.install.command import CompletedInstaller
+from torchpick.install.reporting import ReportedFile, ReportedPackage, read_pip_report, read_uv_lock, refusal
 from torchpick.model.address import Address
 
 SHA = "5" * 64
@@ -20,9 +19,9 @@ SOURCE = "https://h.example/my-lib-1.0.tar.gz"
 COMMIT = "c" * 40
 
 
-def of_pip(info: dict[str, Any], **more: Any) -> Item:
+def of_pip(info: dict[str, Any], **more: Any) -> ReportedPackage:
     metadata = {"name": "My_Lib", "version": "1.0", **more.pop("metadata", {})}
-    (item,) = reporting.items(json.dumps({"install": [{"metadata": metadata, "download_info": info, **more}]}))
+    (item,) = read_pip_report(json.dumps({"install": [{"metadata": metadata, "download_info": info, **more}]}))
     return item
 
 
@@ -32,7 +31,7 @@ def of_pip(info: dict[str, Any], **more: Any) -> Item:
         (
             {"url": WHEEL, "archive_info": {"hashes": {"sha256": SHA.replace("5", "A")}}},
             {"metadata": {"requires_dist": ["torch>=2", "numpy"]}},
-            Item(
+            ReportedPackage(
                 "my-lib",
                 "1.0",
                 WHEEL,
@@ -41,38 +40,38 @@ def of_pip(info: dict[str, Any], **more: Any) -> Item:
                 (ReportedFile(Address(WHEEL), SHA.replace("5", "a")),),
             ),
         ),
-        ({"url": WHEEL}, {}, Item("my-lib", "1.0", WHEEL, (), "wheels", (ReportedFile(Address(WHEEL)),))),
+        ({"url": WHEEL}, {}, ReportedPackage("my-lib", "1.0", WHEEL, (), "wheels", (ReportedFile(Address(WHEEL)),))),
         (
             {"url": f"{WHEEL}#x", "archive_info": None},
             {"metadata": {"requires_dist": None}},
-            Item("my-lib", "1.0", f"{WHEEL}#x", (), "wheels", (ReportedFile(Address(f"{WHEEL}#x")),)),
+            ReportedPackage("my-lib", "1.0", f"{WHEEL}#x", (), "wheels", (ReportedFile(Address(f"{WHEEL}#x")),)),
         ),
         (
             {"url": SOURCE, "archive_info": {"hashes": {"md5": "0"}}},
             {"is_direct": False},
-            Item("my-lib", "1.0", SOURCE, (), "sdist", (ReportedFile(Address(SOURCE)),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, (), "sdist", (ReportedFile(Address(SOURCE)),)),
         ),
         (
             {"url": SOURCE, "archive_info": {"hashes": {"sha256": SHA}}},
             {"is_direct": True},
-            Item("my-lib", "1.0", SOURCE, (), "archive", (ReportedFile(Address(SOURCE), SHA),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, (), "archive", (ReportedFile(Address(SOURCE), SHA),)),
         ),
         (
             {"url": "file:///srv/lib", "dir_info": {}},
             {"is_direct": True},
-            Item("my-lib", "1.0", "file:///srv/lib", (), "directory", (ReportedFile(Address("file:///srv/lib")),)),
+            ReportedPackage("my-lib", "1.0", "file:///srv/lib", (), "directory", (ReportedFile(Address("file:///srv/lib")),)),
         ),
         (
             {"url": "https://h.example/lib", "vcs_info": {"vcs": "git", "commit_id": COMMIT}, "subdirectory": "py"},
             {"is_direct": True},
-            Item(
+            ReportedPackage(
                 "my-lib", "1.0", "https://h.example/lib", (), "vcs", (),
                 {"type": "git", "commit-id": COMMIT, "subdirectory": "py"},
             ),
         ),
     ],
 )  # fmt: skip
-def test_a_package_of_pips_report(info: dict[str, Any], more: dict[str, Any], expected: Item) -> None:
+def test_a_package_of_pips_report(info: dict[str, Any], more: dict[str, Any], expected: ReportedPackage) -> None:
     assert of_pip(info, **more) == expected
 
 
@@ -81,12 +80,12 @@ def test_a_package_of_pips_report(info: dict[str, Any], more: dict[str, Any], ex
     [
         (
             f'[[packages.wheels]]\nurl = "{WHEEL}"\nsize = 5\nhashes = {{sha256 = "{SHA}"}}',
-            Item("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(Address(WHEEL), SHA, 5),)),
+            ReportedPackage("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(Address(WHEEL), SHA, 5),)),
         ),
         # The wheels are taken where there is a source too.
         (
             f'sdist = {{url = "{SOURCE}"}}\nwheels = [{{url = "{WHEEL}"}}, {{url = "{WHEEL}2"}}]',
-            Item(
+            ReportedPackage(
                 "my-lib",
                 "1.0",
                 WHEEL,
@@ -96,30 +95,30 @@ def test_a_package_of_pips_report(info: dict[str, Any], more: dict[str, Any], ex
         ),
         (
             f'sdist = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA[1:]}"}}}}',
-            Item("my-lib", "1.0", SOURCE, source="sdist", files=(ReportedFile(Address(SOURCE)),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, source="sdist", files=(ReportedFile(Address(SOURCE)),)),
         ),
         (
             f'archive = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA}"}}}}',
-            Item("my-lib", "1.0", SOURCE, source="archive", files=(ReportedFile(Address(SOURCE), SHA),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, source="archive", files=(ReportedFile(Address(SOURCE), SHA),)),
         ),
-        ("", Item("my-lib", "1.0", "", source="")),
+        ("", ReportedPackage("my-lib", "1.0", "", source="")),
     ],
 )
-def test_a_package_of_uvs_lock(place: str, expected: Item) -> None:
-    assert reporting.locked(f'[[packages]]\nname = "My.Lib"\nversion = "1.0"\n{place}\n') == (expected,)
+def test_a_package_of_uvs_lock(place: str, expected: ReportedPackage) -> None:
+    assert read_uv_lock(f'[[packages]]\nname = "My.Lib"\nversion = "1.0"\n{place}\n') == (expected,)
 
 
 def test_a_place_of_this_computer_and_a_repository_in_uvs_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     here = (tmp_path / "lib").as_uri()
-    (folder,) = reporting.locked('[[packages]]\nname = "lib"\ndirectory = {path = "lib"}\n')
+    (folder,) = read_uv_lock('[[packages]]\nname = "lib"\ndirectory = {path = "lib"}\n')
     vcs = f'{{type = "git", url = "https://h.example/lib", commit-id = "{COMMIT}", requested-revision = "v1"}}'
-    (repository,) = reporting.locked(f'[[packages]]\nname = "lib"\nvcs = {vcs}\n')
+    (repository,) = read_uv_lock(f'[[packages]]\nname = "lib"\nvcs = {vcs}\n')
 
-    assert folder == Item("lib", "", here, source="directory", files=(ReportedFile(Address(here)),))
+    assert folder == ReportedPackage("lib", "", here, source="directory", files=(ReportedFile(Address(here)),))
     assert (repository.source, repository.version, repository.url) == ("vcs", "", "https://h.example/lib")
     assert repository.vcs == {"type": "git", "commit-id": COMMIT, "requested-revision": "v1"}
-    assert reporting.locked("") == ()
+    assert read_uv_lock("") == ()
 
 
 GOOD = {"metadata": {"name": "a", "version": "1"}, "download_info": {"url": "https://h.example/a.whl"}}
@@ -146,7 +145,7 @@ GOOD = {"metadata": {"name": "a", "version": "1"}, "download_info": {"url": "htt
 )
 def test_a_report_that_is_none_is_called_that(report: str) -> None:
     with pytest.raises(InstallerError, match="pip's report is not valid") as caught:
-        reporting.items(report)
+        read_pip_report(report)
     assert caught.value.hint == "`--installer uv`"
 
 
@@ -167,7 +166,7 @@ def test_a_report_that_is_none_is_called_that(report: str) -> None:
 )
 def test_a_lock_that_is_none_is_called_that(lock: str) -> None:
     with pytest.raises(InstallerError, match="uv's lock is not valid") as caught:
-        reporting.locked(lock)
+        read_uv_lock(lock)
     assert caught.value.hint == "`--installer pip`"
 
 
@@ -182,7 +181,7 @@ def test_a_lock_that_is_none_is_called_that(lock: str) -> None:
     ],
 )
 def test_a_refusal_is_the_end_of_what_the_installer_said(installer: str, heard: CompletedInstaller, words: str) -> None:
-    error = reporting.refused(installer, heard)
+    error = refusal(installer, heard)
 
     assert error.message == f"{installer} could not resolve the requirements:\n{words}"
     assert (error.installer, error.exit_status) == (installer, max(heard.status, 1))

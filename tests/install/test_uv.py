@@ -6,7 +6,7 @@ import pytest
 
 import torchpick
 from torchpick.decide.remarks import installs_from
-from torchpick.installers import uv
+from torchpick.install.installers import resolution_options, uv_platform
 from torchpick.model.machine import Machine, Platform, Python
 
 PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
@@ -26,7 +26,7 @@ PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platfor
     ],
 )
 def test_uv_is_given_the_platform_with_no_newer_glibc(platform: str, glibc: str | None, name: str) -> None:
-    assert uv.platform_of(Machine(Platform.parse(platform, glibc), Python("3.12"))) == name
+    assert uv_platform(Machine(Platform.parse(platform, glibc), Python("3.12"))) == name
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_the_oldest_macos_stands_in_a_builds_tag(tags: tuple[str, ...], oldest: 
 def test_of_what_is_passed_on_a_resolution_takes_what_it_knows() -> None:
     words = ("--strict", "--index-url", "https://own.example", "--find-links=https://x", "--user", "--no-build")
 
-    assert uv.resolving(words) == ["--index-url", "https://own.example", "--find-links=https://x", "--no-build"]
+    assert resolution_options(words) == ["--index-url", "https://own.example", "--find-links=https://x", "--no-build"]

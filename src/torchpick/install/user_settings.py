@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from torchpick.environment.requirements import Fetch
     from torchpick.environment.toolsettings import Setting, UvFile
 
+
 # Options that put packages elsewhere than into the target, or nowhere.
 _AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
 # An override takes the place of what anybody requires, and our pins are constraints, which hold beside it (uv 0.13.9).
 _BINDING = ("constraint-dependencies", "override-dependencies")
 
 
-class OwnSettings(Noun):
+class UserSettings(Noun):
     """The settings of one environment.
 
     `of_folder` are the files among uv's that lie in this folder or above it; `fetch` reads one on another computer.
@@ -65,22 +66,24 @@ class OwnSettings(Noun):
         return self.pip[name].words if name in self.pip else ()
 
 
-def read(
+def read_user_settings(
     environ: Mapping[str, str], prefix: str | None, fetch: Fetch | None = None, base: str = WHEEL_HOST
-) -> OwnSettings:
+) -> UserSettings:
     """The variables, and where there is an environment at `prefix` the files of the user, the system and it."""
     variables = toolsettings.strongest(toolsettings.pip_of_environ(environ))
     if prefix is None:
-        return OwnSettings(environ, variables, fetch=fetch, base=base)
+        return UserSettings(environ, variables, fetch=fetch, base=base)
     home = os.path.expanduser("~")
     files = toolsettings.pip(environ, prefix, home)
     for_uv = tuple(toolsettings.uv(environ, home, os.getcwd()))
     elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
     of_folder = tuple(file.path for file in for_uv if file.path not in elsewhere)
-    return OwnSettings(environ, {**files, **variables}, for_uv, of_folder, fetch, base)
+    return UserSettings(environ, {**files, **variables}, for_uv, of_folder, fetch, base)
 
 
-def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str, ...]) -> tuple[Requested, ...]:
+def unasked_constraints(
+    own: UserSettings, installer: str | None, python: str, ours: tuple[str, ...]
+) -> tuple[Requested, ...]:
     """The constraints that bind unasked, each with its place: the variables of both, the files of this installer.
 
     `ours` are folders of files that torchpick wrote, which bind nobody.
@@ -94,12 +97,12 @@ def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str
     if installer == "uv":
         for file in own.uv_files:
             for key in _BINDING:
-                found += listed(file, key)
+                found += requirements_under(file, key)
     facts = marker_facts(python) if any(each.marker for each in found) else {}
     return tuple(each for each in found if marker_applies(each.marker, facts))
 
 
-def _limits(words: Iterable[str], source: str, own: OwnSettings, ours: tuple[str, ...]) -> tuple[Requested, ...]:
+def _limits(words: Iterable[str], source: str, own: UserSettings, ours: tuple[str, ...]) -> tuple[Requested, ...]:
     """What the files say; a file that cannot be read the installer itself will miss."""
     try:
         return requirements.limits(not_below(words, *ours), source, own.environ, own.fetch)
@@ -107,7 +110,7 @@ def _limits(words: Iterable[str], source: str, own: OwnSettings, ours: tuple[str
         return ()
 
 
-def listed(file: UvFile, key: str) -> Iterator[Requested]:
+def requirements_under(file: UvFile, key: str) -> Iterator[Requested]:
     """The requirements under a key of uv's; what uv cannot read either is left to it."""
     listed = file.table.get(key)
     for text in listed if isinstance(listed, list) else ():
@@ -136,7 +139,7 @@ def leads_away(passed_on: Iterable[str]) -> bool:
     return any(word.partition("=")[0] in _AWAY for word in passed_on)
 
 
-def check_passed(words: Sequence[str]) -> None:
+def check_passed_on(words: Sequence[str]) -> None:
     """Refuse what stands after `--` and asks for packages, or leads around the answer."""
     behind_option = False
     for word in words:
@@ -182,8 +185,8 @@ def _refused(option: str, word: str) -> str:
     return ""
 
 
-def index_notes(
-    own: OwnSettings,
+def index_notes_of_settings(
+    own: UserSettings,
     installers: Sequence[str],
     lines: Mapping[str, Sequence[RequirementLine]] = {},
     passed_on: Sequence[str] = (),

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from tests.fakes.tinywheel import TinyWheel
-from tests.installers.jobs import PICK, job
+from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, IntegrityError, UsageError, WheelError
 from torchpick.index import listing
@@ -17,10 +17,8 @@ from torchpick.index.host_pages import Host
 from torchpick.index.listing import Link
 from torchpick.install.asking import Order
 from torchpick.install.hashes import Hashes
-from torchpick.install.lock import making
-from torchpick.install.lock.making import LockHashes
-from torchpick.install.lock.pylock import LockedPackage
-from torchpick.installers.reporting import Item, ReportedFile
+from torchpick.install.lock import LockedPackage, LockHashes, hashed, make_lock, public
+from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.machine import Note
@@ -52,7 +50,7 @@ def hashes(*hrefs: str, files: dict[str, str] | None = None) -> LockHashes:
 
 
 def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -> None:
-    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), "of a download"),))
+    item = ReportedPackage("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), "of a download"),))
 
     assert hashes(f"{TORCH}#sha256={SHA}").locked(item).files == (ReportedFile(Address(TORCH), SHA),)
     for page in (hashes(), hashes(TORCH)):
@@ -64,16 +62,16 @@ def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -
 def test_a_chosen_file_has_its_hash_or_there_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "a.whl").write_bytes(b"")
 
-    assert making.hashed(Address(f"{TORCH}#sha256={SHA}")) == f"{TORCH}#sha256={SHA}"
-    assert making.hashed(Address((tmp_path / "a.whl").as_uri())).endswith(
+    assert hashed(Address(f"{TORCH}#sha256={SHA}")) == f"{TORCH}#sha256={SHA}"
+    assert hashed(Address((tmp_path / "a.whl").as_uri())).endswith(
         "#sha256=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     )
     with pytest.raises(WheelError, match="a lock needs it"):
-        making.hashed(Address(TORCH))
+        hashed(Address(TORCH))
 
 
 def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() -> None:
-    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), None, 5),))
+    item = ReportedPackage("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), None, 5),))
 
     made = hashes(files={"torch": f"{TORCH}#sha256={SHA}"}).locked(item)
 
@@ -89,32 +87,32 @@ def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(t
         ReportedFile(Address("https://h.example/b-1.tar.gz")),
     )
 
-    assert hashes().locked(Item("a", "1", told.url, files=(told,))).files == (told,)
+    assert hashes().locked(ReportedPackage("a", "1", told.url, files=(told,))).files == (told,)
     local = ReportedFile(Address((tmp_path / wheel.filename).as_uri()))
-    (file,) = hashes().locked(Item("plain", "1.0", local.url, (), "archive", (local,))).files
+    (file,) = hashes().locked(ReportedPackage("plain", "1.0", local.url, (), "archive", (local,))).files
     assert len(str(file.sha256)) == 64
     with pytest.raises(WheelError, match=r"no index gives a sha256 for https://h\.example/b-1\.tar\.gz"):
-        hashes().locked(Item("b", "1", bare.url, (), "sdist", (bare,)))
+        hashes().locked(ReportedPackage("b", "1", bare.url, (), "sdist", (bare,)))
 
 
 def test_a_folder_and_a_repository_are_told_apart() -> None:
     place = {"type": "git", "commit-id": "c" * 40}
-    made = hashes().locked(Item("d", "", "https://h.example/d", (), "vcs", (), place))
+    made = hashes().locked(ReportedPackage("d", "", "https://h.example/d", (), "vcs", (), place))
 
     assert made == LockedPackage("d", "", "vcs", (), {**place, "url": "https://h.example/d"})
     # uv's lock names its address as that of a file, too.
     file = ReportedFile(Address("https://h.example/d"))
-    assert hashes().locked(Item("d", "", "https://h.example/d", (), "vcs", (file,), place)) == made
+    assert hashes().locked(ReportedPackage("d", "", "https://h.example/d", (), "vcs", (file,), place)) == made
     with pytest.raises(UsageError, match="mine is a folder, which has no hash"):
-        hashes().locked(Item("mine", "", "file:///srv/mine", (), "directory"))
+        hashes().locked(ReportedPackage("mine", "", "file:///srv/mine", (), "directory"))
 
 
 def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchpick.installers.links.measured", lambda *_: "another")
+    monkeypatch.setattr("torchpick.install.hashes.measured_hash", lambda *_: "another")
     file = ReportedFile(Address("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl"), SHA)
 
     with pytest.raises(IntegrityError, match="the wheel that was read had another"):
-        hashes().locked(Item("torch", "2.14.1", file.url, files=(file,)))
+        hashes().locked(ReportedPackage("torch", "2.14.1", file.url, files=(file,)))
 
 
 def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> None:
@@ -128,10 +126,10 @@ def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> 
     order = Order(RequirementArgs(("torch",)), "uv", no_deps=True)
 
     with pytest.raises(InstallerError, match=r"it has 2\.7\.1\+cu126 for this Python") as caught:
-        making.make(Session(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
+        make_lock(Session(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
     assert caught.value.code == "NOT_ON_PAGE"
     with pytest.raises(WheelError, match="a lock needs it"):
-        making.make(Session(PASCAL._replace(offline=True), environ), order)
+        make_lock(Session(PASCAL._replace(offline=True), environ), order)
 
 
 def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
@@ -143,7 +141,7 @@ def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
     )
 
     with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
-        making.make(Session(Request(machine=(str(fleet),)), {}), Order(RequirementArgs(("torch",))))
+        make_lock(Session(Request(machine=(str(fleet),)), {}), Order(RequirementArgs(("torch",))))
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:
@@ -154,12 +152,12 @@ def test_no_place_in_a_lock_holds_a_password() -> None:
         {"type": "git", "url": f"{hidden}/a.git", "commit-id": "5"}, f"{hidden}/simple",
     )  # fmt: skip
 
-    made = making.public(package, notes)
+    made = public(package, notes)
 
     assert [file.url for file in made.files] == [f"{plain}/a.whl"]
     assert (made.vcs, made.index_url) == (
         {"type": "git", "url": f"{plain}/a.git", "commit-id": "5"}, f"{plain}/simple",
     )  # fmt: skip
     assert [note.code for note in notes] == ["CREDENTIALS_LEFT_OUT"]
-    assert making.public(LockedPackage("a", "1"), notes) == LockedPackage("a", "1")
+    assert public(LockedPackage("a", "1"), notes) == LockedPackage("a", "1")
     assert len(notes) == 1

@@ -11,8 +11,8 @@ import pytest
 from torchpick.environment import world
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError
-from torchpick.installers import tools
-from torchpick.installers.pip import PipInstaller
+from torchpick.install.choice import find_pip, find_uv, leading_numbers, pip_beside
+from torchpick.install.installers import PipInstaller, uv_takes
 
 TARGET = Environment("/env/bin/python", "/env", "3.12")
 
@@ -49,16 +49,16 @@ def test_the_uv_beside_torchpick_comes_first_then_the_named_one_then_path(
     named, on_path = program(tmp_path / "named"), program(tmp_path / "path")
     environ = {"UV": str(named), "PATH": str(on_path.parent)}
 
-    assert tools.uv(environ) == str(module)
+    assert find_uv(environ) == str(module)
     module.chmod(0o644)
-    assert tools.uv(environ) == str(named)
+    assert find_uv(environ) == str(named)
     module.chmod(0o755)
     monkeypatch.setitem(sys.modules, "uv", None)
-    assert tools.uv(environ) == str(named)
+    assert find_uv(environ) == str(named)
     named.chmod(0o644)
-    assert tools.uv(environ) == str(on_path)
+    assert find_uv(environ) == str(on_path)
     on_path.unlink()
-    assert tools.uv(environ) is None
+    assert find_uv(environ) is None
 
 
 @pytest.mark.usefixtures("no_module")
@@ -73,19 +73,19 @@ def test_neither_a_folder_nor_a_relative_place_is_a_program(tmp_path: Path, monk
     assert world.which("uv", {}) is None
     everywhere = os.pathsep.join(["", "bin", str(tmp_path / "folder"), str(silent.parent), str(last.parent)])
     assert world.which("uv", {"PATH": everywhere}) == str(last)
-    assert tools.uv({"UV": str(tmp_path / "folder" / "uv"), "PATH": everywhere}) == str(last)
+    assert find_uv({"UV": str(tmp_path / "folder" / "uv"), "PATH": everywhere}) == str(last)
 
 
 def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
     (tmp_path / "uv").write_text("--torch-backend <TORCH_BACKEND>", "utf-8")
 
-    assert tools.takes(str(tmp_path / "uv"), "torch-backend")
-    assert not tools.takes(str(tmp_path / "uv"), "no-sources-package")
+    assert uv_takes(str(tmp_path / "uv"), "torch-backend")
+    assert not uv_takes(str(tmp_path / "uv"), "no-sources-package")
 
 
 @pytest.mark.parametrize("version", ["22.2", "22.2.1", "26.3", "23.0.dev0"])
 def test_the_targets_own_pip_is_taken_from_22_2_on(version: str) -> None:
-    found = tools.pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
+    found = find_pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
 
     assert found == PipInstaller(("/env/bin/python", "-P", "-m", "pip"), version)
 
@@ -93,33 +93,33 @@ def test_the_targets_own_pip_is_taken_from_22_2_on(version: str) -> None:
 def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:
     """`-P` is of Python 3.11; an older one is given pip's own folder, or at the least nothing of the surroundings."""
     old = TARGET._replace(version="3.10", installed={"pip": "26.3"}, packages=("", str(tmp_path)))
-    isolated = tools.pip(old, None, None)
+    isolated = find_pip(old, None, None)
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "__main__.py").touch()
 
     assert isolated == PipInstaller(("/env/bin/python", "-I", "-m", "pip"), "26.3")
-    assert tools.pip(old, None, None) == PipInstaller(("/env/bin/python", str(tmp_path / "pip")), "26.3")
+    assert find_pip(old, None, None) == PipInstaller(("/env/bin/python", str(tmp_path / "pip")), "26.3")
 
 
 @pytest.mark.parametrize("version", ["22.1.2", "9", "nonsense"])
 def test_an_older_one_is_refused_with_what_to_do(version: str) -> None:
     with pytest.raises(InstallerError, match=r"the pip in /env is .*, and torchpick needs 22\.2 or newer") as caught:
-        tools.pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
+        find_pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
 
     assert caught.value.code == "OLD_INSTALLER"
     assert caught.value.hint == "`/env/bin/python -m pip install -U pip`, or `--installer uv`"
 
 
 def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick() -> None:
-    found = tools.pip(TARGET, "/own/python", "22.3")
+    found = find_pip(TARGET, "/own/python", "22.3")
 
     assert found is not None
     assert (found.argv[0], found.argv[-2:]) == ("/own/python", ("--python", "/env/bin/python"))
-    assert tools.pip(TARGET, None, None) is None
-    assert tools.pip(TARGET, "/own/python", None) is None
-    assert tools.pip(TARGET, None, "26.3") is None
+    assert find_pip(TARGET, None, None) is None
+    assert find_pip(TARGET, "/own/python", None) is None
+    assert find_pip(TARGET, None, "26.3") is None
     with pytest.raises(InstallerError, match=r"the pip beside torchpick is 22\.2\.2, and torchpick needs 22\.3") as old:
-        tools.pip(TARGET, "/own/python", "22.2.2")
+        find_pip(TARGET, "/own/python", "22.2.2")
     assert old.value.hint == "`/own/python -m pip install -U pip`, or `--installer uv`"
 
 
@@ -128,7 +128,7 @@ def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick() -> None:
     [("23.1.dev0", (23, 1)), ("22.3.1", (22, 3, 1)), ("26", (26,)), ("nonsense", ()), ("", ())],
 )
 def test_the_numbers_of_a_version(text: str, numbers: tuple[int, ...]) -> None:
-    assert tools.version_of(text) == numbers
+    assert leading_numbers(text) == numbers
 
 
 def test_the_pip_beside_torchpick_is_found_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,11 +137,11 @@ def test_the_pip_beside_torchpick_is_found_by_its_metadata(tmp_path: Path, monke
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "pip", raising=False)
 
-    assert tools.beside() == (None, None)
+    assert pip_beside() == (None, None)
     for name in ("pipdeptree-2.0.dist-info", "pip-26.3.dist-info", "pip-26.3.dist-info.bak"):
         (tmp_path / name).mkdir()
-    assert tools.beside() == (sys.executable, "26.3")
+    assert pip_beside() == (sys.executable, "26.3")
     monkeypatch.setattr(sys, "executable", "")
-    assert tools.beside() == (None, None)
+    assert pip_beside() == (None, None)
     monkeypatch.setattr(sys, "path", [])
-    assert tools.beside() == (None, None)
+    assert pip_beside() == (None, None)

@@ -8,7 +8,7 @@ import torchpick
 from torchpick.environment import requirements
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.installers.job import Job
+from torchpick.install.job import Job
 
 TARGET = Environment("/env/bin/python", "/env", "3.12", packages=("/env/lib/python3.12/site-packages",))
 PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")

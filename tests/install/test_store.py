@@ -8,20 +8,20 @@ import pytest
 
 from torchpick.environment.requirementfiles import not_below
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.installers import store
+from torchpick.install.command import store_folder, stored_file, write_files
 
 
 def folder_of(cache: str, temporary: str) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tempfile.tempdir", temporary)
-        return store.folder(cache)
+        return store_folder(cache)
 
 
 def test_a_file_is_named_by_its_content_and_written_once(tmp_path: Path) -> None:
-    one, same, other = (store.file(str(tmp_path), "limits", ".txt", text) for text in ("a", "a", "b"))
-    store.keep([one, other])
+    one, same, other = (stored_file(str(tmp_path), "limits", ".txt", text) for text in ("a", "a", "b"))
+    write_files([one, other])
     before = os.stat(one.path).st_mtime_ns
-    store.keep([same])
+    write_files([same])
 
     assert one.path == same.path != other.path
     assert Path(one.path).read_text("utf-8") == "a"
@@ -30,10 +30,10 @@ def test_a_file_is_named_by_its_content_and_written_once(tmp_path: Path) -> None
 
 
 def test_a_file_that_somebody_changed_is_written_anew(tmp_path: Path) -> None:
-    made = store.file(str(tmp_path), "limits", ".txt", "a")
+    made = stored_file(str(tmp_path), "limits", ".txt", "a")
     Path(made.path).write_text("tampered", "utf-8")
 
-    store.keep([made])
+    write_files([made])
 
     assert Path(made.path).read_text("utf-8") == "a"
 
@@ -45,13 +45,13 @@ def test_a_file_with_a_login_in_an_address_is_private(tmp_path: Path) -> None:
         ("torch @ https://mirror.example/torch@2.whl\n", False),
         ("torch==2.14.1\n", False),
     ):
-        assert store.file(str(tmp_path), "constraints", ".txt", content).private is private
+        assert stored_file(str(tmp_path), "constraints", ".txt", content).private is private
 
 
 def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
-    made = store.file(str(tmp_path), "needs", ".txt", "https://me:secret@x", private=True)
+    made = stored_file(str(tmp_path), "needs", ".txt", "https://me:secret@x", private=True)
 
-    store.keep([made])
+    write_files([made])
 
     assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o600
 
@@ -76,10 +76,10 @@ def test_somebody_elses_folder_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
-    made = store.file(str(tmp_path / "gone"), "limits", ".txt", "a")
+    made = stored_file(str(tmp_path / "gone"), "limits", ".txt", "a")
 
     with pytest.raises(TorchpickError, match=r"cannot write .*gone"):
-        store.keep([made])
+        write_files([made])
 
 
 def test_our_own_files_are_known_as_path_and_as_url(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_our_own_files_are_known_as_path_and_as_url(tmp_path: Path) -> None:
 
 
 def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
-    made = store.file(str(tmp_path), "limits", ".txt", "a")
+    made = stored_file(str(tmp_path), "limits", ".txt", "a")
     umask = os.umask(0o022)
     try:
-        store.keep([made])
+        write_files([made])
     finally:
         os.umask(umask)
 
@@ -112,7 +112,7 @@ def test_a_cache_that_is_read_only_gives_way_too(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
 
-    assert store.folder(str(tmp_path)) == str(tmp_path / "temporary" / f"torchpick-{os.getuid()}")
+    assert store_folder(str(tmp_path)) == str(tmp_path / "temporary" / f"torchpick-{os.getuid()}")
 
 
 def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> None:

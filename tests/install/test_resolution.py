@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.installers import reporting, resolution
-from torchpick.installers.run import CompletedInstaller
+from torchpick.install.command import CompletedInstaller
+from torchpick.install.reporting import refusal, versions_of_pins
 
 CHATTER = (
     "Looking in indexes: https://me:secret@h.example/simple", "Collecting a", "  Downloading a-1.whl (5 kB)",
@@ -16,7 +16,7 @@ CHATTER = (
 @pytest.mark.parametrize(("installer", "status"), [("uv", 2), ("pip", 1)])
 def test_a_refusal_is_the_installers_own_words_and_status(installer: str, status: int) -> None:
     words = [f"line {number} https://me:secret@h.example" for number in range(18)]
-    error = reporting.refused(installer, CompletedInstaller(status, "", "\n".join([CHATTER[0], *words, *CHATTER])))
+    error = refusal(installer, CompletedInstaller(status, "", "\n".join([CHATTER[0], *words, *CHATTER])))
 
     assert error.message.splitlines()[0] == f"{installer} could not resolve the requirements:"
     assert error.message.splitlines()[1:] == [word.replace("me:secret", "me:****") for word in words[2:]]
@@ -30,4 +30,4 @@ b @ https://files.example/b-2.0-py3-none-any.whl
 A_c[extra]==3.0 ; python_version > '3'
 """
 
-    assert resolution.versions_of_pins(text) == {"a": "1.0", "b": "2.0", "a-c": "3.0"}
+    assert versions_of_pins(text) == {"a": "1.0", "b": "2.0", "a-c": "3.0"}

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from torchpick import api
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import UsageError
-from torchpick.installers import shell, uv, variables
-from torchpick.installers.links import Wheel
-from torchpick.installers.own_settings import OwnSettings
-from torchpick.installers.variables import Variables
+from torchpick.install import shell
+from torchpick.install.env import Variables, file_url, variables_of
+from torchpick.install.hashes import Wheel
+from torchpick.install.installers import resolution_options
+from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -34,17 +35,17 @@ READ = {
 
 
 def made(**own: object) -> dict[str, str]:
-    return dict(variables.of(PICK, "/cache", OwnSettings(**own), READ).set)  # type: ignore[arg-type]
+    return dict(variables_of(PICK, "/cache", UserSettings(**own), READ).set)  # type: ignore[arg-type]
 
 
 def texts(found: Variables) -> dict[str, str]:
     """The content of each file, by the address that a variable has for it."""
-    return {variables.address(each.path): each.content for each in found.files}
+    return {file_url(each.path): each.content for each in found.files}
 
 
 def test_the_variables_of_a_pick() -> None:
-    found = variables.of(PICK, "/cache", OwnSettings(), READ)
-    paths = {each.path.rpartition(".")[2]: variables.address(each.path) for each in found.files}
+    found = variables_of(PICK, "/cache", UserSettings(), READ)
+    paths = {each.path.rpartition(".")[2]: file_url(each.path) for each in found.files}
 
     assert found.set == {
         "UV_FIND_LINKS": paths["html"],
@@ -60,7 +61,7 @@ def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
     pick = Session(request._replace(backends=("default",)), {}).pick()
     links = Setting("find-links", ("https://own/links",), "pip.conf")
 
-    found = variables.of(pick, "/cache", OwnSettings(pip={"find-links": links}))
+    found = variables_of(pick, "/cache", UserSettings(pip={"find-links": links}))
 
     (limits,) = found.files
     assert limits.content == "torch===2.15.0\ntorchvision===0.29.2\n"
@@ -72,7 +73,7 @@ def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
 def test_the_users_links_for_uv_stay_behind_ours() -> None:
     links = "https://own/links,https://download.pytorch.org/whl/cu130/torch/"
 
-    found = variables.of(PICK, "/cache", OwnSettings({"UV_FIND_LINKS": links}), READ)
+    found = variables_of(PICK, "/cache", UserSettings({"UV_FIND_LINKS": links}), READ)
 
     assert found.set["UV_FIND_LINKS"] == f"{found.set['PIP_FIND_LINKS']},{links}"
 
@@ -92,10 +93,10 @@ SETTINGS = {
 def test_beside_other_places_triton_is_named_by_its_file_too() -> None:
     file = "triton-3.8.0-cp312-cp312-manylinux_2_28_x86_64.whl"
     triton = Wheel("triton", file, Address(f"https://files.example/{file}"), HASH)
-    own = OwnSettings(pip={"index-url": Setting("index-url", ("https://own/x",), "x")})
+    own = UserSettings(pip={"index-url": Setting("index-url", ("https://own/x",), "x")})
 
-    found = variables.of(PICK, "/cache", own, {**READ, "triton": [triton]})
-    alone = variables.of(PICK, "/cache", OwnSettings(), {**READ, "triton": [triton]})
+    found = variables_of(PICK, "/cache", own, {**READ, "triton": [triton]})
+    alone = variables_of(PICK, "/cache", UserSettings(), {**READ, "triton": [triton]})
 
     line = f"triton @ {triton.url}#sha256={HASH}"
     assert line in texts(found)[found.set["PIP_CONSTRAINT"]].splitlines()
@@ -105,20 +106,20 @@ def test_beside_other_places_triton_is_named_by_its_file_too() -> None:
 @pytest.mark.parametrize("own", SETTINGS.values(), ids=SETTINGS)
 def test_beside_several_places_both_are_given_the_very_files(own: dict[str, object]) -> None:
     """Pip rejects a page without dates, and another place may have the very version."""
-    found = variables.of(PICK, "/cache", OwnSettings(**own), READ)  # type: ignore[arg-type]
+    found = variables_of(PICK, "/cache", UserSettings(**own), READ)  # type: ignore[arg-type]
 
     lines = [f"{name} @ {READ[name][0].url}#sha256={HASH}" for name in ("torch", "torchvision", "torchaudio")]
     assert texts(found)[found.set["PIP_CONSTRAINT"]].splitlines() == lines
     assert found.set["UV_CONSTRAINT"] == found.set["PIP_CONSTRAINT"]
     assert found.notes == ()
-    unread = variables.of(PICK, "/cache", OwnSettings(**own))  # type: ignore[arg-type]
+    unread = variables_of(PICK, "/cache", UserSettings(**own))  # type: ignore[arg-type]
     assert [note.code for note in unread.notes] == ["OTHER_PLACES"]
 
 
 def test_a_page_of_ours_is_no_place_beside() -> None:
     word = "file:///cache/links-0.html"
     own = {"pip": {"find-links": Setting("find-links", (word,), "x")}, "environ": {"UV_FIND_LINKS": word}}
-    found = variables.of(PICK, "/cache", OwnSettings(**own), READ)  # type: ignore[arg-type]
+    found = variables_of(PICK, "/cache", UserSettings(**own), READ)  # type: ignore[arg-type]
 
     assert "torch==2.14.1+cu126" in texts(found)[found.set["UV_CONSTRAINT"]]
     assert found.set["PIP_FIND_LINKS"] == found.set["UV_FIND_LINKS"]
@@ -126,7 +127,7 @@ def test_a_page_of_ours_is_no_place_beside() -> None:
 
 def test_what_could_not_be_read_has_its_page_for_both_to_read() -> None:
     """A link without a hash would be weaker than the page that pip checks against."""
-    found = variables.of(PICK, "/cache", OwnSettings(), {"torchvision": READ["torchvision"]})
+    found = variables_of(PICK, "/cache", UserSettings(), {"torchvision": READ["torchvision"]})
 
     index = "https://download.pytorch.org/whl/cu126"
     assert found.set["PIP_FIND_LINKS"].split()[1:] == [f"{index}/torch/", f"{index}/torchaudio/"]
@@ -155,7 +156,7 @@ def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
     ],
 )
 def test_an_address_has_nothing_to_split_at(path: str, expected: str) -> None:
-    assert variables.address(path) == expected
+    assert file_url(path) == expected
 
 
 values = st.text(st.characters(codec="utf-8", exclude_characters="\n\0\r", exclude_categories=["Cs"]), max_size=20)
@@ -234,7 +235,7 @@ def test_an_image_writes_the_files_itself() -> None:
 
 
 def test_files_go_where_an_image_has_them() -> None:
-    there = variables.of(PICK, "/opt/torchpick", OwnSettings(), READ)
+    there = variables_of(PICK, "/opt/torchpick", UserSettings(), READ)
 
     names = [each.path.rpartition("/")[2] for each in there.files]
     assert [each.path for each in there.files] == [f"/opt/torchpick/{name}" for name in names]
@@ -250,24 +251,24 @@ def test_files_go_where_an_image_has_them() -> None:
 def test_a_flat_mirror_that_could_not_be_read_is_one_page_that_both_are_led_to() -> None:
     pick = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/wheels/"))
 
-    found = variables.of(pick, "/cache", OwnSettings())
+    found = variables_of(pick, "/cache", UserSettings())
 
     (limits,) = found.files
     assert found.set == {
         "UV_FIND_LINKS": "https://mirror.example/wheels/",
-        "UV_CONSTRAINT": variables.address(limits.path),
+        "UV_CONSTRAINT": file_url(limits.path),
         "PIP_FIND_LINKS": "https://mirror.example/wheels/",
-        "PIP_CONSTRAINT": variables.address(limits.path),
+        "PIP_CONSTRAINT": file_url(limits.path),
     }
 
 
 def test_files_for_another_python_are_not_named() -> None:
     """A constraint is for one environment; the page is for all of them."""
     other = READ["torchaudio"][0]._replace(file="torchaudio-2.11.0+cu126-cp313-cp313-manylinux_2_28_x86_64.whl")
-    own = OwnSettings(pip={"extra-index-url": Setting("extra-index-url", ("https://own/x",), "x")})
+    own = UserSettings(pip={"extra-index-url": Setting("extra-index-url", ("https://own/x",), "x")})
 
-    found = variables.of(PICK, "/cache", own, {**READ, "torchaudio": [other, *READ["torchaudio"]]})
-    alone = variables.of(PICK, "/cache", own, {**READ, "torchaudio": [other]})
+    found = variables_of(PICK, "/cache", own, {**READ, "torchaudio": [other, *READ["torchaudio"]]})
+    alone = variables_of(PICK, "/cache", own, {**READ, "torchaudio": [other]})
 
     assert f"torchaudio @ {READ['torchaudio'][0].url}#" in texts(found)[found.set["PIP_CONSTRAINT"]]
     limits = texts(alone)[alone.set["PIP_CONSTRAINT"]]
@@ -307,4 +308,4 @@ def test_what_is_passed_on_and_matters_to_a_resolution() -> None:
         "-n",
     )
 
-    assert uv.resolving(words) == ["--no-cache", "--index", "https://a", "--index-strategy=unsafe", "-n"]
+    assert resolution_options(words) == ["--no-cache", "--index", "https://a", "--index-strategy=unsafe", "-n"]

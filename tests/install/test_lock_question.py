@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.installers.jobs import PICK, job
+from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install.asking import Order
-from torchpick.install.lock import ground
-from torchpick.install.lock.ground import LockQuestion
+from torchpick.install.asking import LockQuestion, Order, read_lock_question
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -30,7 +28,7 @@ def uv(tmp_path: Path) -> dict[str, str]:
 
 
 def look(request: Request, environ: dict[str, str], installer: str = "auto", *words: str) -> LockQuestion:
-    return ground.look(Session(request, environ), Order(RequirementArgs(words or ("torch",)), installer))
+    return read_lock_question(Session(request, environ), Order(RequirementArgs(words or ("torch",)), installer))
 
 
 def test_only_this_computer_is_resolved_for_with_its_own_interpreter(uv: dict[str, str]) -> None:
@@ -71,4 +69,4 @@ def test_a_free_threaded_python_elsewhere_is_refused() -> None:
 def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     for given in (RequirementArgs(words=(str(tmp_path),)), RequirementArgs(editables=(str(tmp_path),))):
         with pytest.raises(UsageError, match="is a folder, which has no hash"):
-            ground.look(Session(HERE, {}), Order(given))
+            read_lock_question(Session(HERE, {}), Order(given))

@@ -11,9 +11,8 @@ from packaging.pylock import Pylock
 
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
-from torchpick.install.lock import pylock
-from torchpick.install.lock.pylock import LockedPackage
-from torchpick.installers.reporting import ReportedFile
+from torchpick.install.lock import LockedPackage, lock_marker, pylock_text
+from torchpick.install.reporting import ReportedFile
 from torchpick.model.address import Address
 from torchpick.model.machine import Machine, Platform, Python
 
@@ -36,7 +35,7 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
         "mine", "", "vcs", (), {"type": "git", "url": "https://host.example/mine", "commit-id": "c" * 40}
     )
 
-    text = pylock.text(HERE, (torch, source, direct, vcs), {"torch": "2.14.1+cu126"})
+    text = pylock_text(HERE, (torch, source, direct, vcs), {"torch": "2.14.1+cu126"})
 
     table = toml.loads(text)
     Pylock.from_dict(table)
@@ -66,14 +65,14 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
 )
 def test_what_no_lock_can_hold_is_refused(package: LockedPackage) -> None:
     with pytest.raises(TorchpickError, match="the lock would not be one") as caught:
-        pylock.text(HERE, (package,), {})
+        pylock_text(HERE, (package,), {})
     assert caught.value.code == "LOCK"
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text() | st.booleans() | st.lists(st.text(), max_size=3), max_size=4))
 def test_any_word_survives_the_file(told: dict[str, object]) -> None:
     try:
-        text = pylock.text(HERE, (), told)
+        text = pylock_text(HERE, (), told)
         text.encode()
     except UnicodeEncodeError:  # half a character, which no file can hold
         return
@@ -83,7 +82,7 @@ def test_any_word_survives_the_file(told: dict[str, object]) -> None:
 
 def test_windows_and_macs_are_called_as_python_calls_them() -> None:
     def named(platform: str) -> str:
-        return pylock.marker(Machine(Platform.parse(platform), Python("3.13")))
+        return lock_marker(Machine(Platform.parse(platform), Python("3.13")))
 
     assert named("windows-arm64").startswith("sys_platform == 'win32' and platform_machine == 'ARM64'")
     assert named("macos-arm64").startswith("sys_platform == 'darwin' and platform_machine == 'arm64'")

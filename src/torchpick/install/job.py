@@ -9,10 +9,8 @@ from torchpick.environment import toolsettings
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirementline import argument, file_of, requirement
 from torchpick.environment.requirements import Requested, Requirements
-from torchpick.installers import store
-from torchpick.installers.own_settings import OwnSettings
-from torchpick.installers.run import Command
-from torchpick.installers.store import StoredFile
+from torchpick.install.command import Command, StoredFile, stored_file
+from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine, Note
@@ -35,7 +33,7 @@ class Job(Noun):
     pick: Pick
     target: Environment
     place: str
-    own: OwnSettings = OwnSettings()
+    own: UserSettings = UserSettings()
     pins: Mapping[str, str] = {}
     needs: frozenset[str] = frozenset()
     files: Mapping[str, Address] = {}
@@ -71,38 +69,38 @@ class Job(Noun):
         return "torch" in self.needs or "torch" in self.named
 
 
-def constraints(job: Job) -> StoredFile:
+def constraints_file(job: Job) -> StoredFile:
     """Torch's family by its very files, so that no index is asked for it; what was judged by its version."""
     lines = {name: requirement(name, f"=={version}") for name, version in job.pins.items()}
-    lines |= {name: requirement(name, exactly(version)) for name, version in job.family.items()}
+    lines |= {name: requirement(name, exact_specifier(version)) for name, version in job.family.items()}
     lines |= {name: requirement(name, address=url) for name, url in sorted(job.files.items())}
     text = file_of(line for name, line in lines.items() if name not in job.placed)
-    return store.file(job.place, "constraints", ".txt", text)
+    return stored_file(job.place, "constraints", ".txt", text)
 
 
-def exactly(version: str) -> str:
+def exact_specifier(version: str) -> str:
     """The specifier of this very build: `==2.15.0` would be content with 2.15.0+cu126 of a wheel index."""
     return f"=={version}" if "+" in version else f"==={version}"
 
 
-def ours(job: Job) -> tuple[str, str]:
+def our_folders(job: Job) -> tuple[str, str]:
     """The folders of files that torchpick writes, which bind nobody."""
     return job.place, toolsettings.store_of(job.target.prefix)
 
 
-def concerned(job: Job) -> list[str]:
+def family_to_install(job: Job) -> list[str]:
     """The members of the family that this run may install."""
-    wanted = {*job.needs, *brought(job), *job.named}
+    wanted = {*job.needs, *companions_to_move(job), *job.named}
     return [name for name in job.family if name in wanted and name not in job.placed]
 
 
-def stays(job: Job, name: str) -> bool:
+def keeps_installed(job: Job, name: str) -> bool:
     """Whether the very build is installed: as an address it would be fetched again."""
-    there = job.target.installed.get(name) == job.family[name] and name not in reinstalled(job)
+    there = job.target.installed.get(name) == job.family[name] and name not in family_to_reinstall(job)
     return there and not any(word.partition("=")[0] in _AGAIN for word in job.passed_on)
 
 
-def words(job: Job) -> list[str]:
+def requirement_words(job: Job) -> list[str]:
     """The requirements of the command line, those of the family by their exact build, and what is added."""
     found: list[str] = []
     for each in job.asked.wanted:
@@ -115,24 +113,24 @@ def words(job: Job) -> list[str]:
             found.append(_pinned(each._replace(extras=(*each.extras, *extras)), job.family[each.name]))
         else:
             found.append(argument(each.text))
-    return [*found, *(requirement(name, f"=={job.family[name]}") for name in brought(job)), *job.added]
+    return [*found, *(requirement(name, f"=={job.family[name]}") for name in companions_to_move(job)), *job.added]
 
 
 def _pinned(each: Requested, version: str) -> str:
     return requirement(each.name, f"=={version}", extras=each.extras, marker=each.marker)
 
 
-def of_vendor(job: Job) -> list[str]:
+def vendor_requirements(job: Job) -> list[str]:
     """Torch's family where a vendor's own index supplies it with all that it requires, which no other index has."""
     build = job.pick.build
     if build.vendor is None or not build.vendor.alone:
         return []
-    return [requirement(name, f"=={job.family[name]}", extras=build.extras_of(name)) for name in concerned(job)]
+    return [requirement(name, f"=={job.family[name]}", extras=build.extras_of(name)) for name in family_to_install(job)]
 
 
 def after_vendor(job: Job, command: Command, from_vendor: Callable[[Job, list[str]], Command]) -> Command:
     """After what has to come from a vendor's index; where torch's family alone is asked for there is nothing after."""
-    asked, family = job.asked, of_vendor(job)
+    asked, family = job.asked, vendor_requirements(job)
     if not family:
         return command
     first = from_vendor(job, family)
@@ -142,7 +140,7 @@ def after_vendor(job: Job, command: Command, from_vendor: Callable[[Job, list[st
     return first._replace(notes=command.notes)
 
 
-def lines(job: Job) -> str:
+def requirement_lines(job: Job) -> str:
     """The command line's requirements in the user's own words, as a requirements file."""
     wanted, editables = list[str](), list[str]()
     for each in job.asked.wanted:
@@ -152,17 +150,17 @@ def lines(job: Job) -> str:
     return file_of((*wanted, *job.added), editables=editables)
 
 
-def groups(job: Job) -> list[str]:
+def group_options(job: Job) -> list[str]:
     """The dependency groups, as both installers take them."""
-    return behind("--group", job.asked.given.groups)
+    return repeat_option("--group", job.asked.given.groups)
 
 
-def behind(option: str, values: Iterable[str]) -> list[str]:
+def repeat_option(option: str, values: Iterable[str]) -> list[str]:
     """Each value behind its option."""
     return [word for value in values for word in (option, value)]
 
 
-def brought(job: Job) -> list[str]:
+def companions_to_move(job: Job) -> list[str]:
     """Installed companions of another build, which torch's change would break: they are brought along."""
     if not job.moves_torch or job.asked.hashed:
         return []
@@ -171,11 +169,11 @@ def brought(job: Job) -> list[str]:
     return [name for name in lost if there[name] != family[name]]
 
 
-def reinstalled(job: Job) -> list[str]:
+def family_to_reinstall(job: Job) -> list[str]:
     """The members of the family of whose very version another build is installed, which no specifier can tell apart."""
     if "+" in job.pick.version or not job.moves_torch:
         return []
-    return [name for name in concerned(job) if _is_other_build(job, name)]
+    return [name for name in family_to_install(job) if _is_other_build(job, name)]
 
 
 def _is_other_build(job: Job, name: str) -> bool:
@@ -185,10 +183,10 @@ def _is_other_build(job: Job, name: str) -> bool:
     return name == "torch" and job.cuda_installed != job.pick.build.cuda
 
 
-def notes(job: Job) -> list[Note]:
+def job_notes(job: Job) -> list[Note]:
     """What the state of the environment means for this run, in words."""
     found = [*job.notes]
-    there, again = job.target.installed, reinstalled(job)
+    there, again = job.target.installed, family_to_reinstall(job)
     for name, version in job.family.items():
         if name not in there or not (name in job.named or (name == "torch" and job.moves_torch)):
             continue
@@ -198,7 +196,7 @@ def notes(job: Job) -> list[Note]:
             found.append(Note("REPLACED", f"{name} {there[name]} is installed, {version} takes its place"))
     found += [
         Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.family[name]} takes its place")
-        for name in brought(job)
+        for name in companions_to_move(job)
     ]
     lost = [name for name in COMPANIONS if name in there and name not in job.family]
     if lost and job.moves_torch and there.get("torch") != job.pick.version:

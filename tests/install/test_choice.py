@@ -7,15 +7,16 @@ import pytest
 from torchpick.environment.distributions import Environment
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import InstallerError
-from torchpick.installers import choice, tools
-from torchpick.installers.own_settings import OwnSettings
+from torchpick.install import installers
+from torchpick.install.choice import choose_installer
+from torchpick.install.user_settings import UserSettings
 
 TARGET = Environment("/env/bin/python", "/env", "3.12")
 WITH_PIP = TARGET._replace(installed={"pip": "26.3"})
 UV = "/uv"
 PLACE = Setting("extra-index-url", ("https://anna:hunter2@own.example/simple", "https://two.example"), "pip.conf")
-OF_PIP = OwnSettings(pip={"extra-index-url": PLACE})
-OF_UV = OwnSettings(uv_files=(UvFile("uv.toml", {"index": [{"url": "https://own.example/simple"}]}),))
+OF_PIP = UserSettings(pip={"extra-index-url": PLACE})
+OF_UV = UserSettings(uv_files=(UvFile("uv.toml", {"index": [{"url": "https://own.example/simple"}]}),))
 SAME = OF_UV._replace(pip={"index-url": Setting("index-url", ("https://own.example/simple",), "pip.conf")})
 NAMED = "https://anna:****@own.example/simple, https://two.example (pip.conf)"
 UNSEEN = ("SETTINGS_UNSEEN", f"uv does not read pip's settings, so it does not use {NAMED}")
@@ -25,10 +26,10 @@ KEPT = ("PIP_FOR_ITS_SETTINGS", f"pip is used, as uv would not see {NAMED}")
 @pytest.mark.parametrize(
     ("wanted", "target", "uv", "own", "name", "note"),
     [
-        ("auto", WITH_PIP, UV, OwnSettings(), "pip", None),
-        ("auto", TARGET, UV, OwnSettings(), "uv", None),
-        ("auto", WITH_PIP._replace(by_uv=True), UV, OwnSettings(), "uv", None),
-        ("auto", WITH_PIP._replace(by_uv=True), None, OwnSettings(), "pip", None),
+        ("auto", WITH_PIP, UV, UserSettings(), "pip", None),
+        ("auto", TARGET, UV, UserSettings(), "uv", None),
+        ("auto", WITH_PIP._replace(by_uv=True), UV, UserSettings(), "uv", None),
+        ("auto", WITH_PIP._replace(by_uv=True), None, UserSettings(), "pip", None),
         ("auto", WITH_PIP._replace(by_uv=True), UV, OF_PIP, "pip", KEPT),
         ("auto", WITH_PIP, UV, OF_PIP, "pip", None),
         ("auto", WITH_PIP, UV, OF_UV, "uv", None),
@@ -36,7 +37,7 @@ KEPT = ("PIP_FOR_ITS_SETTINGS", f"pip is used, as uv would not see {NAMED}")
         ("auto", WITH_PIP, UV, OF_UV._replace(of_folder=("uv.toml",)), "pip", None),
         ("auto", TARGET, UV, OF_PIP, "uv", UNSEEN),
         ("uv", WITH_PIP, UV, OF_PIP, "uv", UNSEEN),
-        ("uv", WITH_PIP, UV, OwnSettings(), "uv", None),
+        ("uv", WITH_PIP, UV, UserSettings(), "uv", None),
         ("uv", WITH_PIP, UV, SAME, "uv", None),
         ("pip", WITH_PIP._replace(by_uv=True), UV, OF_PIP, "pip", None),
     ],
@@ -45,37 +46,37 @@ def test_the_one_that_sees_the_users_settings_is_taken(
     wanted: str,
     target: Environment,
     uv: str | None,
-    own: OwnSettings,
+    own: UserSettings,
     name: str,
     note: tuple[str, str] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tools, "beside", lambda: (None, None))
+    monkeypatch.setattr(installers, "pip_beside", lambda: (None, None))
 
-    found = choice.choose(wanted, target, uv, own)
+    found = choose_installer(wanted, target, uv, own)
 
     assert found.name == name
     assert [(each.code, each.text) for each in found.notes] == ([] if note is None else [note])
 
 
 def test_the_pip_beside_torchpick_serves_a_target_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "beside", lambda: ("/own/python", "26.3"))
+    monkeypatch.setattr(installers, "pip_beside", lambda: ("/own/python", "26.3"))
 
-    found = choice.choose("auto", TARGET, UV, OF_PIP)
+    found = choose_installer("auto", TARGET, UV, OF_PIP)
 
     assert found.name == "pip"
     assert [note.code for note in found.notes] == ["PIP_FOR_ITS_SETTINGS"]
     # A target's own pip is taken as it is.
-    monkeypatch.setattr(tools, "beside", lambda: pytest.fail("it has a pip"))
-    assert choice.choose("pip", WITH_PIP, UV, OwnSettings()).name == "pip"
+    monkeypatch.setattr(installers, "pip_beside", lambda: pytest.fail("it has a pip"))
+    assert choose_installer("pip", WITH_PIP, UV, UserSettings()).name == "pip"
 
 
 @pytest.mark.parametrize(("uv", "text"), [(None, "/env has no pip, and no uv was found"), (UV, "/env has no pip")])
 def test_without_any_pip_what_to_do_is_said(uv: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "beside", lambda: (None, None))
+    monkeypatch.setattr(installers, "pip_beside", lambda: (None, None))
 
     with pytest.raises(InstallerError) as told:
-        choice.choose("pip" if uv else "auto", TARGET, uv, OwnSettings())
+        choose_installer("pip" if uv else "auto", TARGET, uv, UserSettings())
 
     assert told.value.message == text
     assert told.value.code == "NO_INSTALLER"
@@ -84,4 +85,4 @@ def test_without_any_pip_what_to_do_is_said(uv: str | None, text: str, monkeypat
 
 def test_without_the_uv_that_was_asked_for_what_to_do_is_said() -> None:
     with pytest.raises(InstallerError, match="no uv was found: neither as a module, nor in"):
-        choice.choose("uv", WITH_PIP, None, OwnSettings())
+        choose_installer("uv", WITH_PIP, None, UserSettings())

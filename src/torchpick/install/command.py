@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from torchpick.environment import child
+from torchpick.environment import child, rewrite
+from torchpick.environment.toolsettings import store_in
+from torchpick.environment.world import is_yours, start_of
 from torchpick.errors import InstallerError
-from torchpick.installers import store
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-from torchpick.model.redaction import redacted
+from torchpick.model.redaction import holds_secret, redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subprocess import Popen
+
 
 # What a terminal sends by itself to every process of its foreground group, the child included.
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
@@ -36,7 +38,7 @@ class Command(Noun):
     argv: tuple[str, ...]
     set: Mapping[str, str] = {}
     unset: tuple[str, ...] = ()
-    files: tuple[store.StoredFile, ...] = ()
+    files: tuple[StoredFile, ...] = ()
     notes: tuple[Note, ...] = ()
     before: Command | None = None
 
@@ -69,7 +71,7 @@ class Ended(Noun):
     interrupted: bool = False
 
 
-def run(command: Command, environ: Mapping[str, str], *, talk_only: bool = False) -> Ended:
+def run_command(command: Command, environ: Mapping[str, str], *, talk_only: bool = False) -> Ended:
     """Write its files, start it, and wait.
 
     `talk_only` sends its stdout to stderr, where stdout is for something else.
@@ -77,10 +79,10 @@ def run(command: Command, environ: Mapping[str, str], *, talk_only: bool = False
     import subprocess
 
     if command.before is not None:
-        ended = run(command.before, environ, talk_only=talk_only)
+        ended = run_command(command.before, environ, talk_only=talk_only)
         if ended.status or ended.interrupted:
             return ended
-    store.keep(command.files)
+    write_files(command.files)
     waiting: list[Popen[bytes]] = []
     early: list[int] = []
     with _signals(waiting, early) as interrupts:
@@ -112,9 +114,9 @@ class CompletedInstaller(Noun):
     words: str
 
 
-def capture(command: Command, environ: Mapping[str, str]) -> CompletedInstaller:
+def capture_command(command: Command, environ: Mapping[str, str]) -> CompletedInstaller:
     """Write its files, start it without a terminal, and return what it said; InstallerError where it hangs."""
-    store.keep(command.files)
+    write_files(command.files)
     try:
         ended = child.run(command.argv, command.environ(environ), ASK_S, most=MOST_BYTES)
     except OSError as error:
@@ -192,3 +194,84 @@ def die_of(status: int) -> int:
             signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     return 128 - status
+
+
+class StoredFile(Noun):
+    """A file and what is in it. A private one may hold what a user wrote, passwords too."""
+
+    path: str
+    content: str
+    private: bool = False
+
+
+def store_folder(cache: str) -> str:
+    """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
+    place = store_in(cache)
+    try:
+        os.makedirs(place, exist_ok=True)
+        if os.access(place, os.W_OK) and is_private_store(cache):
+            return place
+    except OSError:
+        pass
+    import tempfile
+
+    place = os.path.join(tempfile.gettempdir(), f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    with suppress(OSError):
+        os.makedirs(place, mode=0o700, exist_ok=True)
+    # In a folder that everybody can write to, somebody else may have been there first.
+    if os.path.islink(place) or not os.path.isdir(place) or not is_yours(place):
+        hint = "set a folder with TORCHPICK_CACHE_DIR"
+        raise InstallerError(f"neither {cache} nor {place} is yours alone to write", hint=hint, code="NO_CACHE")
+    return place
+
+
+def is_private_store(cache: str) -> bool:
+    """Whether what lies in the cache is what was put there; one that is yet to be made is yours."""
+    return all(is_yours(path) for path in (cache, store_in(cache)) if os.path.exists(path))
+
+
+def store_notes(cache: str, place: str) -> tuple[Note, ...]:
+    """That another place is used, where it is."""
+    if is_private_store(cache):
+        return ()
+    return (Note("CACHE_IGNORED", f"others may write to {cache}, so {place} is used in its place"),)
+
+
+def check_private_store(cache: str) -> None:
+    """Refuse a cache in which files must last that others may change."""
+    if not is_private_store(cache):
+        hint = "set a folder of your own with TORCHPICK_CACHE_DIR"
+        raise InstallerError(
+            f"others may write to {cache}, and pip and uv read files there", hint=hint, code="NO_CACHE"
+        )
+
+
+def stored_file(place: str, kind: str, suffix: str, content: str, *, private: bool = False) -> StoredFile:
+    """A file named by its content, so that two runs share it and none can change another's.
+
+    One in which the redactor finds a secret is private; `private` says so of what may hold one otherwise.
+    """
+    from hashlib import sha256
+
+    digest = sha256(content.encode()).hexdigest()[:16]
+    return StoredFile(f"{place}/{kind}-{digest}{suffix}", content, private or holds_secret(content))
+
+
+def record_path(place: str, *key: str) -> str:
+    """The path of a file that is found again by what it is about."""
+    from hashlib import sha256
+
+    return os.path.join(place, f"record-{sha256(chr(0).join(key).encode()).hexdigest()[:16]}.json")
+
+
+def write_files(files: Iterable[StoredFile]) -> None:
+    """Write what is not there yet; a reader sees the whole file or none."""
+    for each in files:
+        if not _holds(each):
+            mode = 0o600 if each.private else 0o644
+            rewrite.put(each.path, each.content, mode, follow=False, hint="set another folder with TORCHPICK_CACHE_DIR")
+
+
+def _holds(each: StoredFile) -> bool:
+    data = each.content.encode()
+    return start_of(each.path, len(data) + 1) == data

@@ -1,0 +1,273 @@
+"""How pip and uv want it: which of them there are, which is used and why, and their commands for a job.
+
+Torch's family goes by its very files, all else as the user's settings have it. Nothing is started here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+
+from torchpick.decide.remarks import installs_from
+from torchpick.environment.requirementfiles import located, not_below
+from torchpick.environment.requirementline import file_of, requirement
+from torchpick.environment.world import opened
+from torchpick.errors import InstallerError, UsageError
+from torchpick.install.command import Command, StoredFile, stored_file
+from torchpick.install.job import (
+    Job,
+    after_vendor,
+    constraints_file,
+    family_to_reinstall,
+    group_options,
+    has_sources,
+    job_notes,
+    our_folders,
+    repeat_option,
+    requirement_lines,
+    requirement_words,
+)
+from torchpick.model.build import TRITONS
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.pythons import NEVER
+from torchpick.model.redaction import redacted
+from torchpick.model.versions import numbers
+
+
+@lru_cache(maxsize=64)
+def uv_takes(uv: str, flag: str) -> bool:
+    """Whether the uv at this path has the flag (its long name, without the dashes), by its own file.
+
+    So a dry run need not start it.
+    """
+    import mmap
+
+    try:
+        with opened(uv) as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
+            return image.find(flag.encode()) >= 0
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return False
+
+
+# What makes `uv pip compile` write a lock, which names every file; the oldest uvs that know a backend cannot.
+LOCK_FORMAT = ("--format", "pylock.toml")
+
+
+class PipInstaller(Noun):
+    """A pip for a target: its words up to `install`."""
+
+    argv: tuple[str, ...]
+    version: str
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "pip"
+
+    def command(self, job: Job) -> Command:
+        """The installation."""
+        variables, limits = self._variables(job), constraints_file(job)
+        argv = [*self.argv, "install", "-c", limits.path, *self._users(job)]
+        argv += ["--upgrade"] if job.upgrade else []
+        argv += ["--no-deps"] if job.no_deps else []
+        argv += ["--force-reinstall"] if family_to_reinstall(job) else []
+        argv += [*job.passed_on, *requirement_words(job)]
+        notes = (*self.notes, *job_notes(job))
+        command = Command("pip", tuple(argv), variables, files=(limits,), notes=notes)
+        return after_vendor(job, command, self._from_vendor)
+
+    def _from_vendor(self, job: Job, family: list[str]) -> Command:
+        """The vendor's index alone; a blank hides what pip.conf names besides."""
+        argv = (*self.argv, "install", "--index-url", job.pick.index_url, *job.passed_on, *family)
+        return Command(
+            "pip", argv, {"PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " ", **_import_paths(job.own.environ)}
+        )
+
+    def resolver(self, job: Job) -> Command:
+        """A dry run over the user's own words: it weighs, and installs nothing."""
+        variables = self._variables(job)
+        argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
+        argv += ["--no-deps"] if job.no_deps else []
+        argv += job.passed_on
+        for each in job.asked.wanted:
+            if not each.where:
+                argv += ["-e", each.text] if each.editable else [each.text]
+        # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
+        return Command("pip", (*argv, *job.added), variables, ("PIP_UPLOADED_PRIOR_TO",))
+
+    def reporter(self, job: Job) -> Command:
+        """The installation's own command as a dry run."""
+        command = self.command(job)
+        place = command.argv.index("install") + 1
+        # Where an index has no metadata file beside a wheel, pip would fetch the whole wheel to learn its needs.
+        more = ("--ignore-installed", "--use-feature=fast-deps") if job.for_lock else ()
+        return command._replace(argv=(*command.argv[:place], "--dry-run", *more, *command.argv[place:]))
+
+    def _users(self, job: Job) -> list[str]:
+        """The user's own files and groups."""
+        argv = [*repeat_option("-c", job.asked.given.constraints), *repeat_option("-r", job.asked.given.files)]
+        argv += ["--no-index"] if job.offline else []
+        argv += ["--pre"] if job.pick.wish.channel != "stable" else []
+        return [*argv, *group_options(job)]
+
+    def _variables(self, job: Job) -> dict[str, str]:
+        """What to set for the run: neither a constraint of an earlier pick nor the current folder may have a say.
+
+        Files of projects, and a mix of requirements with and without a hash are refused.
+        """
+        if job.elsewhere is not None:
+            label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
+            hint = "leave out `--installer pip`, and install uv (`python -m pip install uv`), which resolves for others"
+            raise InstallerError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
+        for path in job.asked.opaque:
+            hint = "name its folder, or `--installer uv`"
+            raise UsageError(f"{path} is not a requirements file for pip", hint=hint)
+        bare = next((each for each in job.asked.wanted if not each.hashed), None) if job.asked.hashed else None
+        if bare is not None:
+            hint = "give it one, or `--installer uv`, which checks the hashes that there are"
+            message = f"{bare.source} has no hash, and pip takes none without beside those that have one"
+            raise UsageError(message, hint=hint)
+        said = job.own.pip_words("constraint")
+        users = not_below(said, *our_folders(job))
+        remote = [word for word in users if "://" in located(word)]
+        if remote and job.offline:  # pip would fetch it, `--no-index` or not
+            hint = "download it, and name the file in your settings"
+            raise UsageError(f"{redacted(remote[0])} is not on this computer, and `--offline` is given", hint=hint)
+        # A blank: an empty variable would let the configuration file speak again.
+        limits = {} if users == said else {"PIP_CONSTRAINT": " ".join(users) or " "}
+        return limits | _import_paths(job.own.environ)
+
+
+def _import_paths(environ: Mapping[str, str]) -> dict[str, str]:
+    """PYTHONPATH without its empty and relative entries: by these pip would import modules of the current folder."""
+    paths = environ.get("PYTHONPATH", "")
+    absolute = os.pathsep.join(filter(os.path.isabs, paths.split(os.pathsep)))
+    return {} if absolute == paths else {"PYTHONPATH": absolute}
+
+
+# uv 0.13.8 knows these versions of glibc by name; the tags of torch's own wheels ask for 2.17 or 2.28.
+_GLIBCS = ((2, 17), (2, 28), *((2, minor) for minor in range(31, 41)))
+_PLATFORMS = {
+    "windows-x86_64": "x86_64-pc-windows-msvc",
+    "windows-arm64": "aarch64-pc-windows-msvc",
+    "macos-arm64": "aarch64-apple-darwin",
+    "macos-x86_64": "x86_64-apple-darwin",
+}
+# Options of `uv pip install` that `uv pip compile` knows as well: those with a value behind them, and switches.
+_VALUED = (
+    "--index", "--default-index", "--index-url", "-i", "--extra-index-url", "--find-links", "-f", "--index-strategy",
+    "--keyring-provider", "--prerelease", "--resolution", "--exclude-newer", "--exclude-newer-package", "--no-binary",
+    "--only-binary", "--allow-insecure-host", "--cert", "--config-setting", "-C", "--cache-dir",
+)  # fmt: skip
+_SWITCHES = (
+    "--no-index", "--no-build", "--pre", "--system-certs", "--native-tls", "--no-sources", "--no-build-isolation",
+    "--no-cache", "-n",
+)  # fmt: skip
+
+
+class UvInstaller(Noun):
+    """A uv by its path."""
+
+    path: str
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "uv"
+
+    def command(self, job: Job) -> Command:
+        """The installation."""
+        limits = constraints_file(job)
+        files = [limits]
+        python = ("--python", job.target.program)
+        argv = [self.path, "pip", "install", *python, "-c", limits.path, *self._users(job, files)]
+        argv += ["--upgrade"] if job.upgrade else []
+        argv += repeat_option("--reinstall-package", family_to_reinstall(job))
+        argv += repeat_option("-r", job.asked.given.files)
+        argv += [*group_options(job), *job.passed_on, *requirement_words(job)]
+        notes = (*self.notes, *job_notes(job))
+        command = Command("uv", tuple(argv), files=tuple(files), notes=notes)
+        return after_vendor(job, command, self._from_vendor)
+
+    def _from_vendor(self, job: Job, family: list[str]) -> Command:
+        """The vendor's index alone: neither a variable nor a file of uv's names another one beside it."""
+        where = ("--no-config", "--python", job.target.program, "--default-index", job.pick.index_url)
+        argv = (self.path, "pip", "install", *where, *job.passed_on, *family)
+        return Command("uv", argv, unset=("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"))
+
+    def resolver(self, job: Job) -> Command:
+        """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
+        return self._compile(job, [])
+
+    def reporter(self, job: Job) -> Command:
+        """The same choice as the installation's, as a lock that names every file."""
+        limits = constraints_file(job)
+        made = self._compile(job, [*LOCK_FORMAT, "-c", limits.path])
+        return made._replace(files=(*made.files, limits))
+
+    def _compile(self, job: Job, more: list[str]) -> Command:
+        files: list[StoredFile] = []
+        argv = [self.path, "pip", "compile", "--quiet", "--no-header", *self._environment(job), *more]
+        argv += [*self._users(job, files), *resolution_options(job.passed_on)]
+        # An option hides its variable, and links of ours are given beside the user's.
+        links = job.own.environ.get("UV_FIND_LINKS", "").split(",")
+        argv += repeat_option("--find-links", filter(str.strip, links))
+        needs = stored_file(job.place, "needs", ".txt", requirement_lines(job), private=True)
+        files.append(needs)
+        argv += [*group_options(job), *job.asked.given.files, needs.path]
+        # uv takes an Apple machine for one of macOS 13 where nothing is said.
+        macos = None if job.elsewhere is None else installs_from(job.pick.build)
+        variables = {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
+        return Command("uv", tuple(argv), variables, files=tuple(files))
+
+    def _environment(self, job: Job) -> list[str]:
+        if job.elsewhere is None:
+            return ["--python", job.target.program]
+        return ["--python-version", job.elsewhere.python.version, "--python-platform", uv_platform(job.elsewhere)]
+
+    def _users(self, job: Job, files: list[StoredFile]) -> list[str]:
+        """The user's own constraints: an option hides its variable, so what that says is said again."""
+        own = not_below(job.own.environ.get("UV_CONSTRAINT", "").split(), *our_folders(job))
+        argv = repeat_option("-c", (*own, *job.asked.given.constraints))
+        if job.left_out:
+            # What is never to be installed, whoever needs it; the option hides the user's variable, which is repeated.
+            ours = stored_file(
+                job.place, "overrides", ".txt", file_of(requirement(name, marker=NEVER) for name in job.left_out)
+            )
+            files.append(ours)
+            paths = (ours.path, *job.own.environ.get("UV_OVERRIDE", "").split())
+            argv += repeat_option("--overrides", paths)
+        argv += ["--no-deps"] if job.no_deps else []
+        argv += ["--offline"] if job.offline else []
+        return [*argv, *self._no_sources(job)] if has_sources(job) else argv
+
+    def _no_sources(self, job: Job) -> list[str]:
+        if not uv_takes(self.path, "no-sources-package"):
+            return ["--no-sources"]
+        names = [*job.family, *(name for name in TRITONS if name not in job.named)]
+        return repeat_option("--no-sources-package", names)
+
+
+def uv_platform(machine: Machine) -> str:
+    """The platform as uv calls it, with the newest glibc it knows that is not newer than the machine's."""
+    name, glibc = machine.platform.name, machine.platform.glibc
+    if name in _PLATFORMS:
+        return _PLATFORMS[name]
+    has = numbers(glibc)[:2] if glibc is not None else (2, 28)
+    fitting = [each for each in _GLIBCS if each <= has] or [_GLIBCS[0]]
+    return f"{name.partition('-')[2]}-manylinux_{fitting[-1][0]}_{fitting[-1][1]}"
+
+
+def resolution_options(passed_on: tuple[str, ...]) -> list[str]:
+    """Of what is passed on to an installation, the part that matters to a resolution."""
+    found: list[str] = []
+    rest = iter(passed_on)
+    for word in rest:
+        name, mark, _ = word.partition("=")
+        if name in (*_VALUED, *_SWITCHES):
+            found.append(word)
+        if name in _VALUED and not (mark and name.startswith("--")):
+            found += [value for value in (next(rest, None),) if value is not None]
+    return found
