@@ -19,8 +19,8 @@ from tests.fakes.loopback import Loopback
 from tests.wheels.indexed import GpuIndex, asked
 from torchpick.cli import main
 from torchpick.errors import UsageError
-from torchpick.wheels import many
-from torchpick.wheels.thing import ReadOptions
+from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 
 SOURCE = str(Path(torchpick.__file__).parents[1])
 NAMES = [f"gpu{place:02}" for place in range(8)]
@@ -60,12 +60,12 @@ def test_a_list_names_each_thing_once_whatever_its_comments_are_written_in(tmp_p
     file = tmp_path / "names"
     file.write_bytes(b"# caf\xe9\na==1.0 # why\n\n  b.whl  \na==1.0\n")
 
-    assert many.listed(str(file), ReadOptions()) == ["a==1.0", "b.whl"]
+    assert inspect_target.listed(str(file), ReadOptions()) == ["a==1.0", "b.whl"]
     file.write_bytes(b"# nothing\n")
     with pytest.raises(UsageError, match="names nothing to inspect"):
-        many.listed(str(file), ReadOptions())
+        inspect_target.listed(str(file), ReadOptions())
     with pytest.raises(UsageError, match="cannot read"):
-        many.listed(str(tmp_path / "none"), ReadOptions())
+        inspect_target.listed(str(tmp_path / "none"), ReadOptions())
 
 
 def test_a_page_is_a_list_of_its_newest_builds(index: Loopback, capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,7 +55,7 @@ def served(libraries: list[Library]) -> list[str]:
 
 
 def _serve(libraries: list[Library], gpu: GpuCodeFit) -> bool:
-    words = [found.word for one in libraries if (found := judging.of_library(one, gpu)) is not None]
+    words = [found.word for one in libraries if (found := judging.judge_library(one, gpu)) is not None]
     return bool(words) and all(word in (RUNS, JIT) for word in words)
 
 

@@ -154,10 +154,10 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     session = Session(_request(locals()), environ)
     from torchpick.index.listing import WheelTarget
     from torchpick.wheels import inplace
-    from torchpick.wheels.thing import ReadOptions, read
+    from torchpick.wheels.inspect_target import ReadOptions, read_target
 
     wanted = WheelTarget(python, platform)
-    reading = read(thing, ReadOptions(wanted=wanted, offline=session.offline))
+    reading = read_target(thing, ReadOptions(wanted=wanted, offline=session.offline))
     drivers = session.knowledge.rules.drivers
     return reading, inplace.verdicts(reading, session.machines, drivers, wanted.program)
 

@@ -15,8 +15,8 @@ from torchpick.cluster import ray, ray_wheels
 from torchpick.cluster.programs import ClusterError
 from torchpick.errors import NetworkError, UsageError, WheelLayoutError
 from torchpick.knowledge.locations import PACKAGE
+from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.readings import Reading
-from torchpick.wheels.thing import ReadOptions
 
 
 class FakeRay(ModuleType):

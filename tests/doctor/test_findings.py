@@ -23,7 +23,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
 from torchpick.model.verdict import NO_CODE, NOT, PARTLY, RUNS
 from torchpick.wheels import inplace
-from torchpick.wheels.judging import GpuCodeFit, of_reading
+from torchpick.wheels.judging import GpuCodeFit, judge_reading
 
 pytestmark = pytest.mark.process  # every environment's interpreter is asked for its folders
 
@@ -809,7 +809,7 @@ def test_doctor_says_of_a_package_what_inspect_says(
     assert package is not None
     reading = inplace.read_distribution(package, "kern")
 
-    assert of_reading(reading, GpuCodeFit(Arch.parse(gpu)), "12.8").word == word
+    assert judge_reading(reading, GpuCodeFit(Arch.parse(gpu)), "12.8").word == word
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])
 
 

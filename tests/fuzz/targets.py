@@ -37,7 +37,7 @@ from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.versions import admits, major_minor, release_key
-from torchpick.wheels import flags, librarycode, wheel
+from torchpick.wheels import librarycode, readings, wheel
 
 # What unpacks within one input; a bomb is refused before this is reached.
 _MOST = 32 << 20
@@ -99,7 +99,7 @@ def report(data: bytes) -> None:
 
 
 def flags_(data: bytes) -> None:
-    flags.find([data[:100], data[100:]])
+    readings.compiled_flags([data[:100], data[100:]])
 
 
 # The readers of text. What a reader documents that it raises is caught here, and nothing else.

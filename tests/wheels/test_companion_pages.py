@@ -16,7 +16,7 @@ from torchpick.index.listing import Link
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import Build
 from torchpick.wheels import listed
-from torchpick.wheels.companion_pages import CompanionPages
+from torchpick.wheels.listed import CompanionPages
 
 HOST = "https://wheels.example/whl"
 LINUX = "manylinux_2_28_x86_64"

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wheels import making
-from torchpick.wheels import flags
+from torchpick.wheels import readings
 
 
 def found(data: bytes, size: int = 100) -> list[str] | None:
-    held = flags.find(data[start : start + size] for start in range(0, len(data), size))
+    held = readings.compiled_flags(data[start : start + size] for start in range(0, len(data), size))
     return None if held is None else [str(arch) for arch in held]
 
 
@@ -53,10 +53,10 @@ def test_nothing_is_read_behind_the_list() -> None:
             taken.append(place)
             yield b"\0sm_80 sm_90\0" if place == 2 else bytes(64)
 
-    flags.find(chunks())  # type: ignore[arg-type]
+    readings.compiled_flags(chunks())  # type: ignore[arg-type]
     assert taken == [0, 1, 2]
 
 
 @given(st.lists(st.binary(max_size=80), max_size=6))
 def test_any_bytes_will_do(chunks: list[bytes]) -> None:
-    flags.find(chunks)
+    readings.compiled_flags(chunks)

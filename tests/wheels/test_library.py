@@ -52,7 +52,7 @@ def test_code_outside_the_standard_sections_is_kept_apart() -> None:
     one = read(making.elf({".rodata": making.cubin(35) + making.module("sm_70"), ".data": making.module("sm_90")}))
 
     assert one.sass == ()
-    assert texts(one.apart.sass) == ["sm_70", "sm_90"]
+    assert texts(one.unregistered.sass) == ["sm_70", "sm_90"]
 
 
 def test_code_in_the_program_or_in_its_unwinding_tables_is_chance() -> None:
@@ -96,7 +96,7 @@ def test_a_library_without_a_section_table_says_what_that_means() -> None:
     one = read(bytes(data))
 
     assert one.sass == ()
-    assert texts(one.apart.sass) == ["sm_80"]
+    assert texts(one.unregistered.sass) == ["sm_80"]
     assert "no section table" in one.notes[0]
 
 
@@ -145,7 +145,7 @@ def test_sections_that_overlap_are_read_once() -> None:
         data[table + 64 * place + 24 : table + 64 * place + 40] = first
     one = librarycode.of_buffer(bytes(data), "lib.so")
 
-    assert one.apart.total == 1
+    assert one.unregistered.total == 1
 
 
 def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

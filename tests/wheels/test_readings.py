@@ -36,7 +36,7 @@ def reading(tmp_path: Path) -> Reading:
 
 def test_what_goes_in_comes_out(reading: Reading, tmp_path: Path) -> None:
     assert reading.torch is not None
-    assert reading.libraries[0].apart.total
+    assert reading.libraries[0].unregistered.total
     cache = Readings(str(tmp_path))
     cache.keep(URL, reading)
 

@@ -12,10 +12,10 @@ from tests.wheels import making
 from tests.wheels.test_rows import links, torch
 from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
 from torchpick.index.archive import Archive, headers_of, metadata_of
-from torchpick.wheels import thing, wheel
+from torchpick.wheels import inspect_target, wheel
+from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, WHOLE, Allowance, Reading, Readings
-from torchpick.wheels.thing import ReadOptions
 
 URL = "https://me:secret@host.example/a%2Bb-1.0-py3-none-any.whl"
 SHOWN = "https://me:****@host.example/a%2Bb-1.0-py3-none-any.whl"
@@ -26,7 +26,7 @@ HASH = "ab" * 32
 def test_a_name_with_the_end_of_a_file_is_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(WheelError) as caught:
-        thing.read(name, ReadOptions())
+        inspect_target.read_target(name, ReadOptions())
     assert (caught.value.message, caught.value.code) == (f"no such file: {name}", "NOT_FOUND")
     assert caught.value.hint == "check the path; `--from FOLDER` reads a folder's wheels"
 
@@ -49,7 +49,7 @@ def test_a_name_with_the_end_of_a_file_is_one(name: str, tmp_path: Path, monkeyp
 )  # fmt: skip
 def test_why_a_thing_cannot_be_read(name: str, how: ReadOptions, kind: type[TorchpickError], message: str) -> None:
     with pytest.raises(kind) as caught:
-        thing.read(name, how)
+        inspect_target.read_target(name, how)
     assert (type(caught.value), caught.value.message) == (kind, message)
 
 
@@ -65,7 +65,7 @@ def test_what_is_wrong_with_a_files_bytes_names_the_file_once(tmp_path: Path) ->
         (text, f"{text} is neither a wheel nor a library"),
     ):
         with pytest.raises(WheelError) as caught:
-            thing.read(str(path), ReadOptions())
+            inspect_target.read_target(str(path), ReadOptions())
         assert caught.value.message.startswith(message)
         assert caught.value.message.count("x.") == 1
 
@@ -96,7 +96,7 @@ def test_what_was_read_before_costs_nothing_now_and_what_another_computer_reads_
 
     for shelf, cost in ((before, {"bytes_read": 0, "requests": 0}), (new, {})):
         how = ReadOptions(WHOLE, readings=cast(Readings, shelf), elsewhere=elsewhere, allowance=allowance)
-        found = thing.read(f"{URL}#sha256={HASH}", how)
+        found = inspect_target.read_target(f"{URL}#sha256={HASH}", how)
 
         assert found == READ._replace(target=SHOWN, **cost)  # type: ignore[arg-type]
         assert shelf.asked == [(f"{URL}#sha256={HASH}", HASH, WHOLE, allowance)]

@@ -13,7 +13,7 @@ from torchpick.model.build import is_unified
 from torchpick.model.finding import Ailment
 from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, findings, of_package, of_reading
+from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, findings, judge_package, judge_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -31,7 +31,7 @@ def reading(*libraries: Library, flags: str = "", cuda: str | None = None, compi
 
 
 def word(found: Reading, gpu: str, driver_cuda: str | None = None) -> str:
-    return of_reading(found, GpuCodeFit(Arch.parse(gpu), driver_cuda)).word
+    return judge_reading(found, GpuCodeFit(Arch.parse(gpu), driver_cuda)).word
 
 
 LINALG = of((32, "sm_80 sm_86 sm_90 sm_100 sm_120"), (1, "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"))
@@ -75,7 +75,7 @@ def test_ptx_needs_a_driver_that_knows_it() -> None:
 
 def test_several_libraries_together() -> None:
     both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80"), path="b.so"))
-    verdict = of_reading(both, GpuCodeFit(Arch.parse("sm_75")))
+    verdict = judge_reading(both, GpuCodeFit(Arch.parse("sm_75")))
 
     assert verdict.word == PARTLY
     assert [library.path for library in verdict.failing] == ["a.so"]
@@ -104,16 +104,19 @@ def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
         of((1, "sm_60 sm_75"), path="b/libbitsandbytes_cuda126_nocublaslt.so"),
     )
     pascal = GpuCodeFit(Arch.parse("sm_61"))
-    assert of_reading(found, pascal, "12.6").word == RUNS
-    assert of_reading(found, pascal, "12.8").failing[0].path == "b/libbitsandbytes_cuda128.so"
-    assert "cuda128.so, the one that torch for CUDA 12.9" in of_reading(found, pascal, "12.9").notes[0]
-    assert "cuda126.so, the one that torch for CUDA 12.7" in of_reading(found, pascal, "12.7").notes[0]
-    assert (of_reading(found, pascal).word, of_reading(found, GpuCodeFit(Arch.parse("sm_52"))).word) == (RUNS, NOT)
-    assert "cuda126.so, the one for the newest CUDA that runs here" in of_reading(found, pascal).notes[0]
+    assert judge_reading(found, pascal, "12.6").word == RUNS
+    assert judge_reading(found, pascal, "12.8").failing[0].path == "b/libbitsandbytes_cuda128.so"
+    assert "cuda128.so, the one that torch for CUDA 12.9" in judge_reading(found, pascal, "12.9").notes[0]
+    assert "cuda126.so, the one that torch for CUDA 12.7" in judge_reading(found, pascal, "12.7").notes[0]
+    assert (judge_reading(found, pascal).word, judge_reading(found, GpuCodeFit(Arch.parse("sm_52"))).word) == (
+        RUNS,
+        NOT,
+    )
+    assert "cuda126.so, the one for the newest CUDA that runs here" in judge_reading(found, pascal).notes[0]
     for driver, library in (("12.9", "cuda128.so"), ("13.0", "cuda132.so")):
-        turing = of_reading(found, GpuCodeFit(Arch.parse("sm_75"), driver))
+        turing = judge_reading(found, GpuCodeFit(Arch.parse("sm_75"), driver))
         assert (turing.word, library in turing.notes[0]) == (RUNS, True)
-    assert "has no library that torch for CUDA 11.8" in of_reading(found, pascal, "11.8").notes[0]
+    assert "has no library that torch for CUDA 11.8" in judge_reading(found, pascal, "11.8").notes[0]
 
 
 def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() -> None:
@@ -123,7 +126,7 @@ def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() ->
     cufft = librarycode.of_buffer(making.elf({".nv_fatbin": dummy, ".ldata": data}), "libcufft.so")
     profiler = librarycode.of_buffer(making.elf({".rodata": data}), "libcupti.so")
 
-    verdict = of_reading(reading(cufft), GpuCodeFit(Arch.parse("sm_61")))
+    verdict = judge_reading(reading(cufft), GpuCodeFit(Arch.parse("sm_61")))
     assert (verdict.word, verdict.fit, str(verdict.via)) == (RUNS, Fit.BINARY, "sm_60")
     assert "outside the usual section" in verdict.libraries[0].text
     assert word(reading(cufft), "sm_52") == NOT
@@ -138,10 +141,10 @@ def test_modules_for_one_generation_count_where_there_are_no_others() -> None:
 
 
 def test_a_driver_that_carries_nothing_of_it_decides() -> None:
-    verdict = of_reading(reading(LINALG), GpuCodeFit(Arch.parse("sm_80"), refusal="it needs driver 580"))
+    verdict = judge_reading(reading(LINALG), GpuCodeFit(Arch.parse("sm_80"), refusal="it needs driver 580"))
 
     assert (verdict.word, verdict.via, verdict.notes) == (NOT, None, ("it needs driver 580",))
-    assert of_reading(reading(), GpuCodeFit(Arch.parse("sm_80"), refusal="x")).word == NO_CODE
+    assert judge_reading(reading(), GpuCodeFit(Arch.parse("sm_80"), refusal="x")).word == NO_CODE
 
 
 @pytest.mark.parametrize(("version", "cuda", "expected"), [
@@ -153,13 +156,13 @@ def test_discrete_code_crosses_to_tegra_from_2_14_and_13_2_on(version: str | Non
     flags = TorchFacts(version, cuda, flags=(Arch.parse("sm_80"),))
     found = Reading("x", FLAGS, True, 1, 1, 1, torch=flags)
     orin = GpuCodeFit(Arch.parse("sm_87"), unified=is_unified(version, cuda))
-    assert (of_reading(found, orin).word == RUNS) is expected
+    assert (judge_reading(found, orin).word == RUNS) is expected
 
 
 def test_a_library_for_one_generation_alone_is_not_meant_for_the_others() -> None:
     """FlashMLA of vLLM holds sm_90a alone; with PTX a library is meant for whatever comes later."""
     main, flash = of((3, "sm_75 sm_80 sm_90"), path="v/_C.so"), of((9, "sm_90a"), path="v/_flashmla.so")
-    verdict = of_reading(reading(main, flash), GpuCodeFit(Arch.parse("sm_75")))
+    verdict = judge_reading(reading(main, flash), GpuCodeFit(Arch.parse("sm_75")))
 
     assert (verdict.word, verdict.failing) == (RUNS, ())
     assert verdict.notes == ("_flashmla.so is for one generation of GPUs only, another one",)
@@ -169,12 +172,12 @@ def test_a_library_for_one_generation_alone_is_not_meant_for_the_others() -> Non
 
 def test_copies_of_nvidia_s_libraries_do_not_count_beside_a_package_s_own() -> None:
     own, copy = of((3, "sm_80 sm_90"), path="a/_C.so"), of((1, "sm_50"), path="a.libs/libnvjpeg.8dd2b5e6.so.12")
-    verdict = of_reading(reading(own, copy), GpuCodeFit(Arch.parse("sm_80")))
+    verdict = judge_reading(reading(own, copy), GpuCodeFit(Arch.parse("sm_80")))
 
     assert (verdict.word, len(verdict.libraries)) == (RUNS, 1)
     assert verdict.notes[0].startswith("not counted: libnvjpeg.8dd2b5e6.so.12")
-    assert of_reading(reading(copy)._replace(name="audio"), GpuCodeFit(Arch.parse("sm_80"))).word == NO_CODE
-    assert of_reading(reading(copy)._replace(name="nvidia-nvjpeg"), GpuCodeFit(Arch.parse("sm_80"))).word == NOT
+    assert judge_reading(reading(copy)._replace(name="audio"), GpuCodeFit(Arch.parse("sm_80"))).word == NO_CODE
+    assert judge_reading(reading(copy)._replace(name="nvidia-nvjpeg"), GpuCodeFit(Arch.parse("sm_80"))).word == NOT
     assert word(reading(copy), "sm_80") == NOT
 
 
@@ -191,18 +194,18 @@ def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() 
     whole = of((3, "sm_80 sm_90"), path="n/small.so")
     pascal = GpuCodeFit(Arch.parse("sm_61"))
 
-    assert of_reading(reading()._replace(complete=False), pascal).word == UNKNOWN
-    assert of_reading(reading(part)._replace(complete=False), pascal).word == UNKNOWN
-    assert of_reading(reading(part, whole)._replace(complete=False), pascal).word == PARTLY
-    assert of_reading(reading(whole)._replace(complete=False), pascal).word == PARTLY
-    assert of_reading(reading(part)._replace(complete=False), GpuCodeFit(Arch.parse("sm_86"))).word == RUNS
-    assert of_package((part,), pascal, complete=False).libraries[0].text.endswith("only a part of it was read")
+    assert judge_reading(reading()._replace(complete=False), pascal).word == UNKNOWN
+    assert judge_reading(reading(part)._replace(complete=False), pascal).word == UNKNOWN
+    assert judge_reading(reading(part, whole)._replace(complete=False), pascal).word == PARTLY
+    assert judge_reading(reading(whole)._replace(complete=False), pascal).word == PARTLY
+    assert judge_reading(reading(part)._replace(complete=False), GpuCodeFit(Arch.parse("sm_86"))).word == RUNS
+    assert judge_package((part,), pascal, complete=False).libraries[0].text.endswith("only a part of it was read")
 
 
 def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
     both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80 compute_80"), path="b.so"))
     both = both._replace(file="pkg.whl", notes=())
-    judged = [of_reading(both, GpuCodeFit(Arch.parse(gpu))) for gpu in ("sm_61", "sm_75", "sm_86", "sm_120")]
+    judged = [judge_reading(both, GpuCodeFit(Arch.parse(gpu))) for gpu in ("sm_61", "sm_75", "sm_86", "sm_120")]
 
     found = list(findings(both, judged))
 
@@ -287,7 +290,7 @@ def verdicts() -> dict[str, object]:
     """Of each kind of reading for each kind of GPU: `verdicts.json` has them."""
     cudas: dict[str, str | None] = {"": None, ", torch for CUDA 12.9": "12.9", ", torch for CUDA 11.7": "11.7"}
     return {
-        f"{name}: {gpu}{more}": in_words(found, of_reading(found, judge, cuda))
+        f"{name}: {gpu}{more}": in_words(found, judge_reading(found, judge, cuda))
         for name, found in READINGS.items()
         for gpu, judge in JUDGES.items()
         for more, cuda in (cudas if name == "a library per CUDA" else {"": None}).items()

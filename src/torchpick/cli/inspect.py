@@ -17,9 +17,9 @@ from torchpick.model.noun import Noun
 from torchpick.model.table import Table
 from torchpick.model.verdict import FAILS
 from torchpick.session import Session
-from torchpick.wheels import inplace, many
+from torchpick.wheels import inplace, inspect_target
+from torchpick.wheels.inspect_target import Answers, ReadOptions
 from torchpick.wheels.readings import WHOLE, Reading, Readings
-from torchpick.wheels.thing import ReadOptions
 
 _MOST_ON_CLUSTER = 256
 
@@ -74,7 +74,7 @@ class _Results:
 
 def run(args: Arguments) -> int:
     _check(args)
-    jobs = arguments.number("--jobs", args.jobs, many.MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
+    jobs = arguments.number("--jobs", args.jobs, inspect_target.MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
     session = Session(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
     scene = _scene(args, session)
     if scene.unknown is not None:
@@ -100,13 +100,13 @@ def run(args: Arguments) -> int:
     return results.status
 
 
-def _answers(args: Arguments, how: ReadOptions, jobs: int, stack: ExitStack) -> many.Answers:
-    things = args.words if args.from_ is None else [*args.words, *many.listed(args.from_, how)]
+def _answers(args: Arguments, how: ReadOptions, jobs: int, stack: ExitStack) -> Answers:
+    things = args.words if args.from_ is None else [*args.words, *inspect_target.listed(args.from_, how)]
     if args.on is not None:
         from torchpick.cluster import ray_wheels
 
         how = how._replace(elsewhere=stack.enter_context(ray_wheels.reader(ray_wheels.address_of(args.on))))
-    return stack.enter_context(closing(many.read(things, how, jobs, in_order=args.from_ is None)))
+    return stack.enter_context(closing(inspect_target.read_targets(things, how, jobs, in_order=args.from_ is None)))
 
 
 def _writer(args: Arguments, stack: ExitStack) -> Callable[[str], object]:

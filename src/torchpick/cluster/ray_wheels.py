@@ -10,9 +10,9 @@ from torchpick.cluster.programs import ClusterError
 from torchpick.cluster.ray import connect, found, last_line
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.locations import PACKAGE
-from torchpick.wheels import thing
+from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.readings import Reading
-from torchpick.wheels.thing import ReadOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +70,6 @@ def _client() -> Client:
 def answer(url: str, depth: str | None) -> Reading | TorchpickError:
     """A reading, or what went wrong; this runs on a node."""
     try:
-        return thing.read(url, ReadOptions(depth, client=_client))
+        return inspect_target.read_target(url, ReadOptions(depth, client=_client))
     except TorchpickError as error:
         return error

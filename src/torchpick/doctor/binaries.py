@@ -67,13 +67,13 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> tu
     libraries = tuple(
         library
         for path, name in torchfiles.libraries(torch.folder)
-        if (library := inplace.registered(path, name)) is not None and library.code.total
+        if (library := inplace.read_library(path, name, data=False)) is not None and library.code.total
     )
     found = [
         PartialLibrary(library.path, gpu.index, library.text)
         for gpu in gpus
         if gpu.arch
-        for library in judging.of_torch(libraries, judge._replace(gpu=gpu.arch))
+        for library in judging.judge_torch(libraries, judge._replace(gpu=gpu.arch))
         if library.fails
     ]
     return tuple(sorted(found, key=lambda library: (library.name, library.gpu)))
@@ -91,7 +91,7 @@ def packages(here: Environment, gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_
             if not judging.counts(path.rpartition("/")[2]):
                 continue
             try:
-                library = inplace.registered(os.path.join(package.folder, path), path)
+                library = inplace.read_library(os.path.join(package.folder, path), path, data=False)
             except WheelError as error:
                 faults.append(Fault(package.label, error.message))
                 continue
@@ -111,7 +111,7 @@ def _inspected(
     for gpu in gpus:
         if gpu.arch:
             own = judge._replace(gpu=gpu.arch)
-            judged = judging.of_package(judging.chosen(held, torch_cuda, own).libraries, own, package.name)
+            judged = judging.judge_package(judging.chosen(held, torch_cuda, own).libraries, own, package.name)
             support.append(GpuSupport(gpu.index, judged.word, judged.failing))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 

@@ -122,7 +122,7 @@ def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
         return flags
     for path, name in libraries(folder):
         if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
-            largest = inplace.registered(path, name)
+            largest = inplace.read_library(path, name, data=False)
             return None if largest is None or not largest.code.total else (*largest.sass, *largest.ptx)
     return None
 

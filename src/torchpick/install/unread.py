@@ -18,10 +18,10 @@ from torchpick.index.projectfiles import ProjectFile
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
-from torchpick.wheels import packaged, thing
+from torchpick.wheels import inspect_target, packaged
+from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.packaged import PackageContext, Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
-from torchpick.wheels.thing import ReadOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _row(wheel: UnreadWheel, how: ReadOptions, around: PackageContext, platform:
     allowance = Allowance(MOST_BYTES // shares, "" if rule is None else rule.main)
     link = Link(file.file, file.url, file.wheel, file.sha256, file.requires_python, file.yanked)
     try:
-        reading = thing.read(link.with_hash, how._replace(allowance=allowance))
+        reading = inspect_target.read_target(link.with_hash, how._replace(allowance=allowance))
         row = package_of_reading(SurveyWheel(link, ("any",), (platform,)), rule, reading, around)
     except TorchpickError as error:
         return error.message

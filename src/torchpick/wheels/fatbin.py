@@ -76,25 +76,24 @@ def scan(buffer: Buffer, start: int = 0, end: int | None = None) -> Iterator[Con
     Of a memory map it touches only the pages of headers.
     """
     end = len(buffer) if end is None else min(end, len(buffer))
-    place, found = start, 0
+    offset, count = start, 0
     while True:
         # Most lie one behind another, at multiples of 32.
-        step = _container(buffer, place + -place % _PADDING, end)
+        step = _container(buffer, offset + -offset % _PADDING, end)
         if step is None:
-            place = buffer.find(MAGIC, place, end)
-            if place < 0:
+            offset = buffer.find(MAGIC, offset, end)
+            if offset < 0:
                 return
-            step = _container(buffer, place, end)
+            step = _container(buffer, offset, end)
         if step is None:
-            place += 1
+            offset += 1
             continue
-        hit, place = step
-        found += 1
-        if found > MOST_CONTAINERS:
-            raise WheelLayoutError(
-                f"contains more than {MOST_CONTAINERS} code containers", hint="the file may be damaged or malicious"
-            )
-        yield hit
+        container, offset = step
+        count += 1
+        if count > MOST_CONTAINERS:
+            message = f"contains more than {MOST_CONTAINERS} code containers"
+            raise WheelLayoutError(message, hint="the file may be damaged or malicious")
+        yield container
 
 
 def _container(buffer: Buffer, start: int, limit: int) -> tuple[Container, int] | None:
@@ -105,37 +104,37 @@ def _container(buffer: Buffer, start: int, limit: int) -> tuple[Container, int] 
     end = start + _BEFORE + size
     if head != _HEAD or end > limit:
         return None
-    place = start + _BEFORE
-    first = _entry(buffer, place, size, fields)
+    offset = start + _BEFORE
+    first = _entry(buffer, offset, size, fields)
     if first is None:
         return None
     length, images = first
-    place += length
-    if place == end and images is not None:  # most hold one image
-        return Container(images, broken=False), place
+    offset += length
+    if offset == end and images is not None:  # most hold one image
+        return Container(images, broken=False), offset
     entries, broken = [*(images or ())], images is None
-    while place < end:
+    while offset < end:
         step = None
-        if place + _ENTRY.size <= limit and len(entries) <= MOST_ENTRIES:
-            step = _entry(buffer, place, end - place, _ENTRY.unpack_from(buffer, place))
+        if offset + _ENTRY.size <= limit and len(entries) <= MOST_ENTRIES:
+            step = _entry(buffer, offset, end - offset, _ENTRY.unpack_from(buffer, offset))
         if step is None:
             broken = True
             break
         length, images = step
         entries += images or ()
         broken |= images is None
-        place += length
-    return Container(tuple(entries), broken), place
+        offset += length
+    return Container(tuple(entries), broken), offset
 
 
-def _entry(buffer: Buffer, place: int, room: int, fields: Sequence[Any]) -> tuple[int, Images | None] | None:
+def _entry(buffer: Buffer, offset: int, room: int, fields: Sequence[Any]) -> tuple[int, Images | None] | None:
     """The whole length of the entry there, and its images, None of a group without them; None where it is no entry."""
     kind, header, payload, _, version, number, flags, size = fields
     length = header + payload
     if not _ENTRY.size <= header <= _MOST_HEADER or header % 8 or length > room:
         return None
     if kind == GROUP:
-        return None if number else (length, _group(buffer[place : place + header]))
+        return None if number else (length, _group(buffer[offset : offset + header]))
     images = _images(kind, number, flags & _SPECIFIC, version, min(size or payload, _LARGE))
     return None if images is None else (length, images)
 
@@ -167,8 +166,8 @@ def _empty(kind: int, arch: Arch, size: int) -> bool:
 
 def _group(header: bytes) -> Images | None:
     """The images of a group, from the table that follows its header."""
-    place = _ENTRY.size + _GROUP_TABLE.size
-    if len(header) < place:
+    offset = _ENTRY.size + _GROUP_TABLE.size
+    if len(header) < offset:
         return None
     count, table = _GROUP_TABLE.unpack_from(header, _ENTRY.size)
     end = _ENTRY.size + table
@@ -176,15 +175,15 @@ def _group(header: bytes) -> Images | None:
         return None
     entries: list[CodeEntry] = []
     for _ in range(count):
-        if place + _ENTRY.size > end:
+        if offset + _ENTRY.size > end:
             return None
-        kind, _, size, options, version, number, flags, _ = _ENTRY.unpack_from(header, place)
-        place += _ENTRY.size
+        kind, _, size, options, version, number, flags, _ = _ENTRY.unpack_from(header, offset)
+        offset += _ENTRY.size
         if options:
-            if place + _OPTIONS.size > end:
+            if offset + _OPTIONS.size > end:
                 return None
-            length = _OPTIONS.unpack_from(header, place)[1]
-            place += _OPTIONS.size + (length + 8) // 8 * 8  # the text and its NUL, padded to 8
+            length = _OPTIONS.unpack_from(header, offset)[1]
+            offset += _OPTIONS.size + (length + 8) // 8 * 8  # the text and its NUL, padded to 8
         images = _images(kind, number, flags & _SPECIFIC, version, min(size, _LARGE))
         if images is None:
             return None

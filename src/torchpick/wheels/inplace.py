@@ -16,39 +16,30 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.table import DriverTable
-from torchpick.wheels import flags, judging, librarycode, sections
+from torchpick.wheels import fatbin, judging, librarycode, readings, sections
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import PYTHON_LIBRARIES, VERSION_FILE, WHOLE, Reading, TorchFacts, torch_facts
 
 
-def read_distribution(one: distributions.Distribution, target: str) -> Reading:
+def read_distribution(package: distributions.Distribution, target: str) -> Reading:
     """Read an installed distribution in place; its libraries are mapped, so reading all of them is cheap."""
-    folder, files = Path(one.folder), distributions.files(one)
+    folder, files = Path(package.folder), distributions.files(package)
     torch = _torch(folder, files)
-    size = touched = 0
-    found: list[Library] = []
-    for path in files:
-        if not wheelnames.may_hold_code(path):
-            continue
-        library = read_library(str(folder / path), path)
-        if library is None:
-            continue
-        size += library.size
-        if library.holds_code or library.notes:
-            found.append(library)
-            touched += library.size
+    paths = filter(wheelnames.may_hold_code, files)
+    libraries = [library for path in paths if (library := read_library(str(folder / path), path)) is not None]
+    telling = tuple(library for library in libraries if library.holds_code or library.notes)
     return Reading(
         target=target,
         depth=WHOLE,
-        complete=all(library.complete for library in found),
-        size=size,
-        bytes_read=touched,
+        complete=all(library.complete for library in telling),
+        size=sum(library.size for library in libraries),
+        bytes_read=sum(library.size for library in telling),
         requests=0,
-        name=one.name,
-        version=one.version,
+        name=package.name,
+        version=package.version,
         torch=torch,
-        libraries=tuple(found),
+        libraries=telling,
         compilers=() if torch is not None else wheelnames.compilers(files),
     )
 
@@ -56,32 +47,26 @@ def read_distribution(one: distributions.Distribution, target: str) -> Reading:
 def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
     """What an installed torch reports about itself."""
     present = {path.replace(os.sep, "/") for path in files}
-    here = [path for path in PYTHON_LIBRARIES if path in present]
-    if VERSION_FILE not in present or not here:
+    library = next((path for path in PYTHON_LIBRARIES if path in present), None)
+    if VERSION_FILE not in present or library is None:
         return None
     torch = torch_facts(world.text_of(str(folder / VERSION_FILE)))
-    held = compiled_flags(str(folder / here[0]))
-    return torch if held is None else torch._replace(flags=held)
+    return torch._replace(flags=compiled_flags(str(folder / library)) or ())
 
 
-def read_library(path: str, shown: str) -> Library | None:
-    """All of a file; None if it is gone, empty or not a regular file."""
-    return mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown))
+def read_library(path: str, shown: str, *, data: bool = True) -> Library | None:
+    """A file; without `data` only the code that a loader registers. None if it is gone, empty or not a regular file."""
+    return mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown, data=data))
 
 
 def read_file(path: str, shown: str) -> Reading:
     """A library by its path, which no package has to hold."""
-    name = os.path.basename(path)
-    if (
-        one := mapped(
-            path,
-            lambda buffer: librarycode.of_buffer(buffer, name)
-            if sections.form(buffer[:4]) or buffer[:4] == b"\x50\xed\x55\xba"
-            else None,
-        )
-    ) is None:
+    is_library = mapped(path, lambda buffer: bool(sections.form(buffer[:4])) or buffer[:4] == fatbin.MAGIC)
+    library = read_library(path, os.path.basename(path)) if is_library else None
+    if library is None:
         raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
-    return Reading(shown, WHOLE, one.complete, one.size, one.size, 0, file=one.path, libraries=(one,))
+    size = library.size
+    return Reading(shown, WHOLE, library.complete, size, size, 0, file=library.path, libraries=(library,))
 
 
 def torch_cuda(python: str | None) -> str | None:
@@ -96,13 +81,13 @@ def verdicts(
     cuda = None
     if judging.chosen(reading.libraries, None).libraries != reading.libraries:
         cuda = torch_cuda(python)  # which library is loaded depends on the torch beside it
-    found: dict[GpuCodeFit, ReadingVerdict] = {}
+    judged: dict[GpuCodeFit, ReadingVerdict] = {}
     for machine in machines:
         for gpu in machine.counted:
             if gpu.arch:
                 judge = _judge(reading, gpu.arch, machine, drivers)
-                found[judge] = found.get(judge) or judging.of_reading(reading, judge, cuda)
-    return tuple(found.values())
+                judged[judge] = judged.get(judge) or judging.judge_reading(reading, judge, cuda)
+    return tuple(judged.values())
 
 
 def _judge(reading: Reading, gpu: Arch, machine: Machine, drivers: DriverTable) -> GpuCodeFit:
@@ -128,14 +113,9 @@ def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: Dri
 T = TypeVar("T")
 
 
-def registered(path: str, shown: str) -> Library | None:
-    """The GPU code that a loader registers."""
-    return mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown, data=False))
-
-
 def compiled_flags(path: str) -> tuple[Arch, ...] | None:
     """The architectures that a libtorch_python names itself."""
-    return mapped(path, lambda buffer: flags.find([buffer]))
+    return mapped(path, lambda buffer: readings.compiled_flags([buffer]))
 
 
 def mapped(path: str, look: Callable[[mmap], T]) -> T | None:

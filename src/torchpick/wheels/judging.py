@@ -79,36 +79,36 @@ class GpuCodeFit(Noun):
     def load(self, module: Modules, ptx_cuda: str | None) -> Fit:
         """How one module loads."""
         fit = best(module.sass, self.gpu, unified=self.unified).fit
-        if fit or not module.ptx or not self.speaks(ptx_cuda):
+        if fit or not module.ptx or not self.supports_cuda(ptx_cuda):
             return fit
         return best(module.ptx, self.gpu, unified=self.unified).fit
 
-    def speaks(self, cuda: str | None) -> bool:
+    def supports_cuda(self, cuda: str | None) -> bool:
         """Whether the driver knows the PTX of this CUDA; true where either is not given."""
         return cuda is None or self.driver_cuda is None or numbers(self.driver_cuda) >= numbers(cuda)
 
-    def tally(self, held: CodeContents, ptx_cuda: str | None = None) -> ModuleCount:
+    def tally(self, modules: Iterable[Modules], ptx_cuda: str | None = None) -> ModuleCount:
         counts = [0, 0, 0]
-        for module in held.modules:
+        for module in modules:
             fit = self.load(module, ptx_cuda)
             counts[0 if fit > Fit.JIT else 1 if fit else 2] += module.count
         return ModuleCount(*counts)
 
 
-def of_library(library: Library, judge: GpuCodeFit) -> LibraryVerdict | None:
+def judge_library(library: Library, judge: GpuCodeFit) -> LibraryVerdict | None:
     """The verdict on one library; None if it has no kernels that a GPU would run."""
-    held = _judged(library)
-    if held is None:
+    contents = _judged(library)
+    if contents is None:
         return None
-    every = judge.tally(held, library.ptx_cuda)
-    word = _word(judge.tally(CodeContents(modules=_general(held)), library.ptx_cuda))
+    every = judge.tally(contents.modules, library.ptx_cuda)
+    word = _word(judge.tally(_general(contents.modules), library.ptx_cuda))
     loads, total = every.sass + every.ptx, sum(every)
     text = f"{loads} of {total} modules load" if loads < total else f"all {total} modules load"
     if total == 1:
         text = "its module loads" if loads else "its module does not load"
     if every.ptx:
         text += f", {every.ptx} by PTX only"
-    if held is not library.code:
+    if contents is not library.code:
         text += "; its code lies outside the usual section"
     if not library.complete:
         text += "; only a part of it was read"
@@ -122,19 +122,18 @@ def _judged(library: Library) -> CodeContents | None:
     cuFFT does so: what it registers is one module without a kernel. A library that registers nothing, as triton's
     profiler does, holds a tool's code, and so do bare cubins.
     """
-    held = library.code if library.code.total or not library.code.empty else library.apart
-    return held if held.total else None
+    contents = library.code if library.code.total or not library.code.empty else library.unregistered
+    return contents if contents.total else None
 
 
-def _general(held: CodeContents) -> tuple[Modules, ...]:
+def _general(modules: tuple[Modules, ...]) -> tuple[Modules, ...]:
     """The modules that were built for most generations that the library names; the others are for some on purpose.
 
     A generation is a major capability. In cuDNN 8.7 793 of 2148 modules are for Ampere and Hopper alone, and 302 for
     Volta: their absence elsewhere says nothing. Where no module spans most of them, all count.
     """
-    named = {arch.major for each in held.modules for arch in each.sass}
-    general = tuple(each for each in held.modules if len(_spanned(each, named)) * 2 > len(named))
-    return general or held.modules
+    named = {arch.major for module in modules for arch in module.sass}
+    return tuple(module for module in modules if len(_spanned(module, named)) * 2 > len(named)) or modules
 
 
 def _spanned(module: Modules, named: set[int]) -> set[int]:
@@ -158,12 +157,14 @@ def _word(count: ModuleCount) -> str:
     return JIT if count.ptx > count.sass else RUNS
 
 
-def of_package(
+def judge_package(
     libraries: tuple[Library, ...], judge: GpuCodeFit, project: str | None = None, *, complete: bool = True
 ) -> ReadingVerdict:
     """Whether a package runs on a GPU, by the libraries of it that are loaded; `complete` where all of it was read."""
-    counted = own(libraries, project)
-    pairs = [(library, verdict) for library in counted.libraries if (verdict := of_library(library, judge)) is not None]
+    counted = without_vendored(libraries, project)
+    pairs = [
+        (library, verdict) for library in counted.libraries if (verdict := judge_library(library, judge)) is not None
+    ]
     # A library for one generation alone (FlashMLA of vLLM: sm_90a) is not meant for the others.
     narrow = [verdict.path for library, verdict in pairs if verdict.fails and library.generations == 1]
     if complete and all(verdict.word == NOT or verdict.path in narrow for _, verdict in pairs):
@@ -177,26 +178,26 @@ def of_package(
     return ReadingVerdict(judge.gpu, word, verdicts, (*counted.notes, *notes))
 
 
-def of_torch(libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[LibraryVerdict, ...]:
+def judge_torch(libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[LibraryVerdict, ...]:
     """The libraries of a torch beside its main one, which was built for its compiled flags."""
     beside = (library for library in libraries if not _MAIN.fullmatch(_name(library)))
-    return tuple(verdict for library in beside if (verdict := of_library(library, judge)) is not None)
+    return tuple(verdict for library in beside if (verdict := judge_library(library, judge)) is not None)
 
 
-def of_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = None) -> ReadingVerdict:
+def judge_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = None) -> ReadingVerdict:
     """Whether a reading runs on a GPU."""
     loaded = chosen(reading.libraries, torch_cuda, judge)
     notes = loaded.notes
-    counted = own(loaded.libraries, "torch" if reading.flags else reading.name)
+    counted = without_vendored(loaded.libraries, "torch" if reading.flags else reading.name)
     fit, via = _best(reading, counted.libraries, judge)
     if reading.flags:
-        libraries = of_torch(counted.libraries, judge)
+        libraries = judge_torch(counted.libraries, judge)
         word = NOT if not fit else JIT if fit is Fit.JIT else RUNS
         if word != NOT:
             word = _together([word, *(library.word for library in libraries)])
         notes += counted.notes
     else:
-        package = of_package(loaded.libraries, judge, reading.name, complete=reading.complete)
+        package = judge_package(loaded.libraries, judge, reading.name, complete=reading.complete)
         libraries, notes = package.libraries, notes + package.notes
         word = package.word if package.word != NO_CODE else without_code(reading)
     if judge.refusal is not None and word not in (COMPILES, NO_CODE):
@@ -216,7 +217,7 @@ def findings(reading: Reading, verdicts: Iterable[ReadingVerdict]) -> Iterator[F
     """What is wrong with a file that is not installed."""
     for verdict in verdicts:
         if verdict.word in _AILMENTS:
-            libraries = {each.path: each.text for each in verdict.failing}
+            libraries = {library.path: library.text for library in verdict.failing}
             why = [f"built for {listed((*reading.sass, *reading.ptx))}", *map(": ".join, libraries.items())]
             text = f"{reading.file} on {verdict.gpu}: {verdict.word}; {'; '.join((*why, *verdict.notes))}"
             yield Finding(_AILMENTS[verdict.word], text, {"libraries": libraries})
@@ -224,24 +225,21 @@ def findings(reading: Reading, verdicts: Iterable[ReadingVerdict]) -> Iterator[F
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: GpuCodeFit) -> CodeFit:
     if reading.torch is None or not reading.flags:
-        held = [(library, code) for library in libraries if (code := _judged(library)) is not None]
-        sass = tuple(arch for _, code in held for arch in code.sass)
-        ptx = tuple(arch for library, code in held if judge.speaks(library.ptx_cuda) for arch in code.ptx)
+        pairs = [(library, code) for library in libraries if (code := _judged(library)) is not None]
+        sass = tuple(arch for _, code in pairs for arch in code.sass)
+        ptx = tuple(arch for library, code in pairs if judge.supports_cuda(library.ptx_cuda) for arch in code.ptx)
     else:
-        sass, ptx = reading.sass, reading.ptx if judge.speaks(reading.torch.cuda) else ()
-    return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda found: found.fit)
+        sass, ptx = reading.sass, reading.ptx if judge.supports_cuda(reading.torch.cuda) else ()
+    return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda code: code.fit)
 
 
 def _together(words: list[str]) -> str:
     """The verdict on a package's libraries together: one failure is certain, all running only if all are known."""
-    known = [word for word in words if word != UNKNOWN]
-    if not known:
-        return UNKNOWN
-    if all(word == NOT for word in known) and len(known) == len(words):
-        return NOT
-    if NOT in known or PARTLY in known:
+    if set(words) in ({NOT}, {UNKNOWN}):
+        return words[0]
+    if NOT in words or PARTLY in words:
         return PARTLY
-    return JIT if JIT in known else RUNS
+    return JIT if JIT in words else RUNS
 
 
 def without_code(reading: Reading) -> str:
@@ -311,24 +309,21 @@ def chosen(libraries: tuple[Library, ...], torch_cuda: str | None, judge: GpuCod
 
 def _runs(library: Library, cuda: tuple[int, ...], judge: GpuCodeFit) -> bool:
     """Whether a library for this CUDA runs; a driver carries every CUDA of its major."""
-    verdict = of_library(library, judge)
+    verdict = judge_library(library, judge)
     carried = judge.driver_cuda is None or numbers(judge.driver_cuda)[:1] >= cuda[:1]
     return carried and verdict is not None and not verdict.fails
 
 
-def own(libraries: tuple[Library, ...], project: str | None) -> LoadedLibraries:
+def without_vendored(libraries: tuple[Library, ...], project: str | None) -> LoadedLibraries:
     """The libraries that a package's verdict is based on: without copies of NVIDIA's inside it, which say nothing."""
     if project is not None and project.startswith(_NVIDIA):
         return LoadedLibraries(libraries)
-    kept = tuple(library for library in libraries if counts(_name(library)))
-    if project is None and not any(library.holds_code for library in kept):
+    counted = tuple(library for library in libraries if counts(_name(library)))
+    if project is None and not any(library.holds_code for library in counted):
         return LoadedLibraries(libraries)  # a file or folder by its path: it may be NVIDIA's own
-    left = sorted({_name(library) for library in libraries if library not in kept and library.code.total})
-    if not left:
-        return LoadedLibraries(kept)
-    return LoadedLibraries(
-        kept, (f"not counted: {some_of(left)}, which choose among their modules or are meant for some GPUs only",)
-    )
+    left = sorted({_name(library) for library in libraries if library not in counted and library.code.total})
+    note = f"not counted: {some_of(left)}, which choose among their modules or are meant for some GPUs only"
+    return LoadedLibraries(counted, (note,) if left else ())
 
 
 def counts(name: str) -> bool:

@@ -11,6 +11,7 @@ from tempfile import TemporaryFile
 
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
+from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 from torchpick.wheels import fatbin, sections
 from torchpick.wheels.sections import DATA, EXECUTABLE, Buffer
@@ -54,18 +55,19 @@ class CodeContents(Noun):
     @property
     def total(self) -> int:
         """The modules that have a kernel."""
-        return sum(each.count for each in self.modules)
+        return sum(module.count for module in self.modules)
 
 
 class Library(Noun):
-    """What one file holds. `complete` is false where only a part of it was read or could be read."""
+    """What one file holds. `complete` is false where only a part of it was read or could be read.
+
+    `unregistered` is in its own data: no loader registers it, and the library may load it by itself.
+    """
 
     path: str
     size: int
     code: CodeContents = CodeContents()
-    apart: CodeContents = (
-        CodeContents()
-    )  # in its own data: no loader registers it, and the library may load it by itself
+    unregistered: CodeContents = CodeContents()
     ptx_cuda: str | None = None  # the CUDA that the driver must support to compile its newest PTX
     complete: bool = True
     notes: tuple[str, ...] = ()
@@ -80,78 +82,80 @@ class Library(Noun):
 
     @property
     def holds_code(self) -> bool:
-        return any((self.sass, self.ptx, self.apart.sass, self.apart.ptx))
+        return any((self.sass, self.ptx, self.unregistered.sass, self.unregistered.ptx))
 
     @property
     def generations(self) -> int | None:
         """How many its machine code is for; None where PTX makes it run on later ones."""
         return None if self.ptx else len({arch.major for arch in self.sass})
 
+    def to_json(self) -> dict[str, object]:
+        """With `apart`, which is what JSON calls `unregistered`."""
+        return {"apart" if name == "unregistered" else name: value for name, value in written(self).items()}
+
 
 def in_order(arches: Iterable[Arch]) -> tuple[Arch, ...]:
     """By number, plain before its `a` and `f`."""
-    return tuple(sorted(set(arches), key=lambda each: (each.kind, each.major, each.minor, each.suffix)))
+    return tuple(sorted(set(arches), key=lambda arch: (arch.kind, arch.major, arch.minor, arch.suffix)))
 
 
 def union(sets: Iterable[tuple[Arch, ...]]) -> tuple[Arch, ...]:
-    return in_order(arch for each in sets for arch in each)
+    return in_order(arch for arches in sets for arch in arches)
 
 
 def texts(arches: Iterable[Arch]) -> list[str]:
-    return [str(each) for each in arches]
-
-
-Alike = dict[tuple[fatbin.CodeEntry, ...], int]
+    return [str(arch) for arch in arches]
 
 
 class _Tally:
     """Counts what a scan finds, by the role of its section, in memory that does not grow with the file."""
 
     def __init__(self) -> None:
-        self.roles: dict[str, Alike] = {}
+        self.roles: dict[str, Counter[fatbin.Images]] = {EXECUTABLE: Counter(), DATA: Counter()}
         self.broken = 0
 
     def add(self, role: str, hits: Iterable[fatbin.Container]) -> None:
         """Those alike are counted and looked at once: a library has thousands of few kinds, one kind after another."""
-        alike = self.roles.setdefault(role, {})
+        alike = self.roles[role]
         for (entries, broken), run in groupby(hits):
             count = sum(1 for _ in run)
-            alike[entries] = alike.get(entries, 0) + count
+            alike[entries] += count
             self.broken += count if broken else 0
             if len(alike) > MOST_SETS:
-                raise WheelLayoutError(
-                    f"contains more than {MOST_SETS} different sets of architectures",
-                    hint="the file may be damaged or malicious",
-                )
+                message = f"contains more than {MOST_SETS} different sets of architectures"
+                raise WheelLayoutError(message, hint="the file may be damaged or malicious")
 
     def library(self, path: str, size: int, *, complete: bool = True, notes: tuple[str, ...] = ()) -> Library:
-        code, apart = (_held(self.roles.get(role, {})) for role in (EXECUTABLE, DATA))
         if self.broken:
             notes += (f"{self.broken} code containers end in invalid bytes",)
-        images = (one for alike in self.roles.values() for entries in alike for one in entries)
-        isa = max((one.version for one in images if one.kind == fatbin.PTX), default=None)
+        images = (image for alike in self.roles.values() for entries in alike for image in entries)
+        isa = max((image.version for image in images if image.kind == fatbin.PTX), default=None)
         return Library(
-            path, size, code, apart, None if isa is None else _ISA.get(isa), complete and not self.broken, notes
+            path,
+            size,
+            _contents(self.roles[EXECUTABLE]),
+            _contents(self.roles[DATA]),
+            None if isa is None else _ISA.get(isa),
+            complete and not self.broken,
+            notes,
         )
 
 
-def _images(entries: tuple[fatbin.CodeEntry, ...]) -> list[fatbin.CodeEntry]:
-    return [entry for entry in entries if entry.kind in (fatbin.ELF, fatbin.PTX)]
-
-
-def _held(alike: Alike) -> CodeContents:
+def _contents(alike: Counter[fatbin.Images]) -> CodeContents:
     """What the containers of one place come to."""
     sets: Counter[tuple[Arch, ...]] = Counter()
+    named: set[Arch] = set()
     empty = 0
     for entries, count in alike.items():
-        images = _images(entries)
-        if real := in_order(entry.arch for entry in images if not entry.empty):
-            sets[real] += count
+        images = [entry for entry in entries if entry.kind in (fatbin.ELF, fatbin.PTX)]
+        named.update(entry.arch for entry in images)
+        if with_kernels := in_order(entry.arch for entry in images if not entry.empty):
+            sets[with_kernels] += count
         elif images:
             empty += count
-    named = in_order(entry.arch for entries in alike for entry in _images(entries))
-    modules = [Modules(*split(real), count) for real, count in sets.items()]
-    return CodeContents(*split(named), tuple(sorted(modules, key=lambda each: (-each.count, each))), empty)
+    modules = [Modules(*split(arches), count) for arches, count in sets.items()]
+    in_rank = sorted(modules, key=lambda module: (-module.count, module))
+    return CodeContents(*split(in_order(named)), tuple(in_rank), empty)
 
 
 def split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]:
@@ -177,15 +181,15 @@ def of_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
     tally = _Tally()
     if table is None:
         tally.add(DATA, fatbin.scan(buffer))
-        found = tally.library(path, size)
-        return found._replace(notes=(_NO_TABLE, *found.notes)) if found.holds_code else found
+        library = tally.library(path, size)
+        return library._replace(notes=(_NO_TABLE, *library.notes)) if library.holds_code else library
     end = 0
-    for section in sorted(table, key=lambda each: each.offset):
+    for section in sorted(table, key=lambda section: section.offset):
         if section.role == EXECUTABLE or (section.role == DATA and data):
             # Sections that overlap are read once: hostile tables name the same bytes a thousand times.
             start, end = max(section.offset, end), max(section.offset + section.size, end)
             tally.add(section.role, fatbin.scan(buffer, start, end))
-    return tally.library(path, size, notes=(_AMD,) if any(each.name == ".hip_fatbin" for each in table) else ())
+    return tally.library(path, size, notes=(_AMD,) if any(section.name == ".hip_fatbin" for section in table) else ())
 
 
 def of_part(buffer: Buffer, size: int, path: str) -> Library:

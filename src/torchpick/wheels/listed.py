@@ -1,17 +1,21 @@
-"""The wheels that an index lists → builds, what of them the table does not know, and files that changed. Pure."""
+"""The wheels that an index lists → builds, what of them the table does not know, and the companions of a build."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from urllib.parse import urlsplit
 
+from torchpick.decide.wishes import is_backend
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
+from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.listing import Link
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
+from torchpick.index.user_index import UserIndex
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
 from torchpick.model.noun import Noun
-from torchpick.model.versions import grouped, numbers, release_key
+from torchpick.model.versions import admits, grouped, numbers, release_key
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
 # The Pythons that torch was ever built for as CPython; `cp27mu` and its like are older than the table.
@@ -50,11 +54,7 @@ def _key(link: Link, channel: str) -> tuple[str, str, str, str] | None:
     if link.wheel.project != "torch" or platform is None:
         return None
     torch, _, local = link.wheel.version.partition("+")
-    try:
-        _, phase, _ = release_key(torch)
-    except ValueError:
-        return None
-    if phase > 0:
+    if not _is_release(torch) or release_key(torch)[1] > 0:
         return None  # torch has had no post-release since 0.4.1, and the table has no place for one
     if channel == DEFAULT_INDEX:
         return None if local else (torch, DEFAULT_INDEX, platform, link.wheel.version)
@@ -118,14 +118,14 @@ class News(Noun):
     changed: tuple[Build, ...]  # rows of the table with what the index says of their wheels
 
 
-def compare(found: Iterable[ListedBuild], known: Mapping[BuildKey, Build]) -> News:
+def compare(builds: Iterable[ListedBuild], table: Mapping[BuildKey, Build]) -> News:
     """Compare the index with the table."""
     unread, changed = [], []
-    for each in found:
-        now, row = each.build, known.get(each.build.key)
+    for entry in builds:
+        now, row = entry.build, table.get(entry.build.key)
         # What the shipped table says that nobody knows (ROCm before 6.0) is read only when it is asked for.
         if now.arches is None and (row is None or (row.arches is None and row.evidence.ref == LISTED)):
-            unread.append(each)
+            unread.append(entry)
         if row is not None:
             now = _updated(row, now)
         if now != row:
@@ -149,14 +149,118 @@ class FailedRead(Noun):
     error: TorchpickError
 
 
-def with_another_hash(listed: Iterable[ListedBuild], rows: Iterable[Build]) -> dict[BuildKey, FailedRead]:
+def with_another_hash(builds: Iterable[ListedBuild], rows: Iterable[Build]) -> dict[BuildKey, FailedRead]:
     """The builds whose file has another sha256 than when it was read: a released wheel never changes."""
-    known = {file: digest for row in rows for file, mark, digest in [row.evidence.ref.partition(" sha256:")] if mark}
-    found = {}
-    for each in listed:
-        digest = known.get(each.sample.file)
-        if digest is not None and each.sample.sha256 not in (None, digest):
-            text = f"its sha256 is {each.sample.sha256}, and was {digest}; a released wheel never changes"
+    digests = {file: digest for row in rows for file, mark, digest in [row.evidence.ref.partition(" sha256:")] if mark}
+    failures = {}
+    for entry in builds:
+        digest = digests.get(entry.sample.file)
+        if digest is not None and entry.sample.sha256 not in (None, digest):
+            text = f"its sha256 is {entry.sample.sha256}, and was {digest}; a released wheel never changes"
             error = WheelError(f"{text}, so it is refused", hint="ask the operator of the index; the known row stays")
-            found[each.build.key] = FailedRead(each, error)
-    return found
+            failures[entry.build.key] = FailedRead(entry, error)
+    return failures
+
+
+# `Requires-Dist: torch (==2.16.0)`, the newer spelling without brackets, and lower bounds
+_OF_TORCH = re.compile(r"^Requires-Dist: *torch *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE)
+# How many of the newest releases are read: a companion comes out within days of its torch.
+_DEEP = 4
+# Built against torch's stable ABI: names no torch, works with every later one (docs.pytorch.org/audio/2.11.0).
+_STABLE_ABI = {"torchaudio": "2.11.0"}
+
+
+class CompanionRelease(Noun):
+    """One release of a companion, its files, and what it asks of torch: None where it does not name it."""
+
+    version: str
+    links: tuple[Link, ...]
+    asks: str | None
+
+
+class CompanionPages:
+    """The companions' own pages, each read when it is first asked for; `archive` opens a wheel by its address."""
+
+    def __init__(self, index: UserIndex, archive: Callable[[str], AbstractContextManager[Archive]]) -> None:
+        self._index, self._archive = index, archive
+        self._releases: dict[str, tuple[CompanionRelease, ...]] = {}
+
+    def paired(self, row: Build) -> Build:
+        """The row with the companions that have a file for its backend and platform and are built for its torch."""
+        releases = {name: release for name in COMPANIONS if (release := self._best(name, row)) is not None}
+        versions = {name: _files(release, row)[0].wheel.version for name, release in releases.items()}
+        bases = {name: _basis(release, row) for name, release in releases.items()}
+        pythons = {name: tags for name, release in releases.items() if (tags := _pythons(release, row))}
+        return row._replace(companions=versions, companion_basis=bases, companion_pythons=pythons)
+
+    def _best(self, name: str, row: Build) -> CompanionRelease | None:
+        """The one whose metadata pins this torch; else the newest that allows it."""
+        fitting = [release for release in self._candidates(name) if _fits(name, release, row) and _files(release, row)]
+        return next((release for release in fitting if _basis(release, row) == "metadata"), next(iter(fitting), None))
+
+    def _candidates(self, name: str) -> tuple[CompanionRelease, ...]:
+        """The newest releases of a companion, the newest first; none where its page cannot be read."""
+        if name not in self._releases:
+            self._releases[name] = ()
+            with suppress(TorchpickError):
+                self._releases[name] = tuple(self._read(self._index.links(name) or ()))
+        return self._releases[name]
+
+    def _read(self, links: Iterable[Link]) -> Iterator[CompanionRelease]:
+        groups = grouped((_plain(link), link) for link in links if _is_release(_plain(link)))
+        for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
+            with suppress(TorchpickError):
+                match = _OF_TORCH.search(self._metadata(groups[version][0]))
+                asks = match and match[1].replace(" ", "")
+                yield CompanionRelease(version, tuple(groups[version]), asks)
+
+    def _metadata(self, link: Link) -> str:
+        """A wheel's METADATA: the file beside it, else read by ranges."""
+        if (text := self._index.metadata(link)) is not None:
+            return text
+        with self._archive(link.url) as archive:
+            return metadata_of(archive) or ""
+
+
+def _fits(name: str, release: CompanionRelease, row: Build) -> bool:
+    """Whether it is built for this torch: it pins it, its lower bound allows it, or it uses the stable ABI alone."""
+    if not release.asks:
+        stable = _STABLE_ABI.get(name)
+        if stable is None or row.backend == DEFAULT_INDEX:
+            # It loads beside its own CUDA alone, and without a label no name says which that is.
+            return False
+        return release_key(stable) <= min(release_key(release.version), release_key(row.torch))
+    try:
+        return bool(admits(release.asks, prereleases=True)(row.torch))
+    except ValueError:
+        return False
+
+
+def _basis(release: CompanionRelease, row: Build) -> str:
+    return "metadata" if (release.asks or "").partition("+")[0] == f"=={row.torch}" else "inferred"
+
+
+def _files(release: CompanionRelease, row: Build) -> list[Link]:
+    """Its files for this backend and platform; some carry no label, or a commit for one, where torch's own has it."""
+    links = [link for link in release.links if wheelnames.platform_of(link.wheel.platform) == row.platform]
+    labels = [(link.wheel.version.partition("+")[2], link) for link in links]
+    labelled = [link for label, link in labels if label == row.version.partition("+")[2]]
+    return labelled or [link for label, link in labels if not is_backend(label) and f"/{row.backend}/" in link.url]
+
+
+def _pythons(release: CompanionRelease, row: Build) -> tuple[str, ...]:
+    """The Pythons that its files for this build are for; none where one file is for every Python."""
+    tags = [python_of(link) for link in _files(release, row)]
+    return () if None in tags else in_order(tag for tag in tags if tag is not None)
+
+
+def _plain(link: Link) -> str:
+    return link.wheel.version.partition("+")[0]
+
+
+def _is_release(version: str) -> bool:
+    try:
+        release_key(version)
+    except ValueError:
+        return False
+    return True

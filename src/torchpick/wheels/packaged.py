@@ -1,12 +1,13 @@
 """Which wheel of a version is read, what is read of it as a line of evidence, and the line as compat/packages has it.
 
-The same for the table, which is made of evidence/packages.jsonl, and for a wheel that is read while installing. Pure.
+One form for the table, which is made of evidence/packages.jsonl, and for a wheel that is read while installing. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from email.parser import HeaderParser
 from typing import Any, TypeVar
 
@@ -84,11 +85,8 @@ def _said_by(rule: WheelRule, number: str) -> Row:
     """What the rule says of few packages, where it says it of this version."""
     floor = rule.jit_for(number)
     falls_back = rule.minor_fallback is not None and next(_within({rule.minor_fallback: True}, number), False)
-    return {
-        **({"minor_fallback": True} if falls_back else {}),
-        **({"optional": True} if rule.optional else {}),
-        **({} if floor is None else {"jit": floor}),
-    }
+    row = {"minor_fallback": falls_back or None, "optional": rule.optional or None, "jit": floor}
+    return {key: value for key, value in row.items() if value is not None}
 
 
 def _within(by_specifier: Mapping[str, T], number: str) -> Iterator[T]:
@@ -97,7 +95,7 @@ def _within(by_specifier: Mapping[str, T], number: str) -> Iterator[T]:
 
 
 def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row]:
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for library in line["code"]:
         path = library["path"]
         arches = [arch for arch in (*library["sass"], *library["ptx"]) if arch not in rule.few]
@@ -105,25 +103,23 @@ def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row]:
         name = path.rpartition("/")[2]
         if "mscclpp" in name or ".libs/libnvjpeg" in path or not arches:
             continue  # collectives and decoders that the package does without
-        found[path] = {
+        rows[path] = {
             "path": path,
             "main": bool(rule.main) and re.fullmatch(rule.main, path) is not None,
             "cuda": f"{match[1]}.{match[2]}" if match else None,
             "arches": " ".join(arches),
             **({} if library.get("whole", True) else {"whole": False}),
         }
-    return list(found.values())
+    return list(rows.values())
 
 
 def _requires(texts: Iterable[str], rule: WheelRule, number: str) -> list[str]:
     """What METADATA requires, each line in the usual form, and what it leaves out."""
-    found = []
+    requires = []
     for text in texts:
-        try:
-            found.append(str(parsed(text)))
-        except ValueError:
-            continue  # the installer has its own opinion of such a line
-    return [*dict.fromkeys(found), *rule.beyond_for(number)]
+        with suppress(ValueError):  # the installer has its own opinion of such a line
+            requires.append(str(parsed(text)))
+    return [*dict.fromkeys(requires), *rule.beyond_for(number)]
 
 
 def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | None]) -> str | None:
@@ -134,17 +130,12 @@ def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | N
         requirement = parsed(text)
         if requirement.name == "torch":
             for clause in requirement.specifier:
-                known = own.get(_release(clause.version)) if clause.operator in ("==", ">=") else None
-                if known is not None and known.partition(".")[0] == cuda:
-                    return known
+                release = clause.version if clause.version.count(".") >= 2 else f"{clause.version}.0"
+                toolkit = own.get(release) if clause.operator in ("==", ">=") else None
+                if toolkit is not None and toolkit.partition(".")[0] == cuda:
+                    return toolkit
     return cuda
 
-
-def _release(number: str) -> str:
-    return number if number.count(".") >= 2 else f"{number}.0"
-
-
-Line = dict[str, object]
 
 # What says which CUDA is linked, and whether torch is.
 TELLS = re.compile(r"lib(torch|c10|cu[a-z]|nv|nccl|npp)")
@@ -160,19 +151,17 @@ class SurveyWheel(Noun):
 
 def wanted(links: Iterable[Link], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
     """The wheel of this version for the platform (or for any), CPython 3.12 first; None where there is none."""
-    return _one([link for link in links if Version(link.wheel.version) == Version(version)], platform)
+    return _best([link for link in links if Version(link.wheel.version) == Version(version)], platform)
 
 
-def _one(mine: Sequence[Link], platform: str) -> SurveyWheel | None:
-    """The same among the wheels of one version."""
-    here = [link for link in mine if wheelnames.platform_of(link.wheel.platform) == platform or _of_any(link)]
-    if not here:
+def _best(links: Sequence[Link], platform: str) -> SurveyWheel | None:
+    """The wheel to read among those of one version."""
+    able = [link for link in links if wheelnames.platform_of(link.wheel.platform) == platform or _of_any(link)]
+    if not able:
         return None
-    platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.wheel.platform) for link in mine}
-    best = min(here, key=_order)
-    return SurveyWheel(
-        best, tuple(sorted({_python(link) for link in here})), tuple(sorted(name for name in platforms if name))
-    )
+    platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.wheel.platform) for link in links}
+    pythons = {_python(link) for link in able}
+    return SurveyWheel(min(able, key=_order), tuple(sorted(pythons)), tuple(sorted(name for name in platforms if name)))
 
 
 def _of_any(link: Link) -> bool:
@@ -184,8 +173,7 @@ def of_versions(links: Iterable[Link], platform: str) -> tuple[SurveyWheel, ...]
     versions = grouped(
         ((link.wheel.project, Version(link.wheel.version)), link) for link in links if link.yanked is None
     )
-    found = (_one(versions[key], platform) for key in sorted(versions, reverse=True))
-    return tuple(one for one in found if one is not None)
+    return tuple(filter(None, (_best(versions[key], platform) for key in sorted(versions, reverse=True))))
 
 
 def _python(link: Link) -> str:
@@ -207,7 +195,7 @@ def _order(link: Link) -> tuple[bool, bool, bool, str]:
     return _of_any(link), wheel.abi.endswith("t"), wheel.python != "cp312", link.file
 
 
-def line(wheel: SurveyWheel, reading: Reading) -> Line:
+def line(wheel: SurveyWheel, reading: Reading) -> Row:
     """What is known of the wheel beside its code, as a line of evidence has it."""
     link = wheel.link
     headers = HeaderParser().parsestr(reading.metadata or "")
@@ -227,5 +215,5 @@ def line(wheel: SurveyWheel, reading: Reading) -> Line:
     }
 
 
-def code_of(one: Library) -> Line:
-    return {"path": one.path, "sass": texts(one.sass), "ptx": texts(one.ptx)}
+def code_of(library: Library) -> Row:
+    return {"path": library.path, "sass": texts(library.sass), "ptx": texts(library.ptx)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.model.noun import Noun
 from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, split, union
+from torchpick.wheels.sections import Buffer
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
@@ -48,8 +50,64 @@ class TorchFacts(Noun):
 
 def torch_facts(text: str) -> TorchFacts:
     """Read torch/version.py, which is never run."""
-    version, cuda, hip = (each.search(text) for each in (_VERSION, _CUDA, _HIP))
+    version, cuda, hip = (pattern.search(text) for pattern in (_VERSION, _CUDA, _HIP))
     return TorchFacts(version and version[1], cuda and cuda[1], hip and hip[1])
+
+
+_ONE = rb"(?:sm|compute)_\d{2,3}[af]?"
+_AMD = rb"gfx[0-9a-f]{3,5}(?::[a-z+-]{1,16}){0,3}"
+# Followed by its NUL; what stands before it is any text, where the compiler keeps arrays that have no NUL.
+_LIST = re.compile(rb"(%b(?: %b){1,40}|%b(?:[ ;]%b){1,60})\0" % (_ONE, _ONE, _AMD, _AMD))
+# A build for one architecture (NVIDIA's Jetson wheels: `sm_87`) looks like any other mention of it, so it counts only
+# where it stands alone between two NULs and is the only such text of the library.
+_SINGLE = re.compile(rb"(?<=\0)(%b|%b)(?=\0)" % (_ONE, _AMD))
+# The longest list there can be; it may lie across two chunks.
+_OVERLAP = 1024
+
+
+def compiled_flags(chunks: Iterable[Buffer]) -> tuple[Arch, ...] | None:
+    """The architectures that PyTorch was compiled for, in its own order, from its library.
+
+    `torch.cuda.get_arch_list()` prints a string that the build compiled into libtorch_python (the macro
+    CUDA_ARCH_FLAGS, torch/csrc/cuda/Module.cpp). It stands there as plain text, in a library that is mapped or streams
+    by, and is read no further than needed.
+    """
+    singles: set[bytes] = set()
+    tail = b""
+    for chunk in chunks:
+        text = tail + bytes(chunk) if tail else chunk
+        if (flags := _flags_in(text, singles)) is not None:
+            return _arches_of_flags(flags)
+        tail = text[-_OVERLAP:]
+    return _arches_of_flags(singles.pop()) if len(singles) == 1 else None
+
+
+def _flags_in(buffer: Buffer, singles: set[bytes]) -> bytes | None:
+    """The list, where it is there; a single architecture is added to the others. Only its words are looked around."""
+    for offset in _flag_offsets(buffer):
+        # A list starts with one of these words, so nothing before it can belong to it.
+        start = max(0, offset - 1)
+        window = bytes(buffer[start : offset + _OVERLAP])
+        if (match := _LIST.match(window, offset - start)) is not None:
+            return match[1]
+        if (match := _SINGLE.match(window, offset - start)) is not None:
+            singles.add(match[1])
+    return None
+
+
+def _flag_offsets(buffer: Buffer) -> Iterator[int]:
+    """Where the words that a list may start with stand, in the file's order."""
+    ahead = {word: buffer.find(word) for word in (b"sm_", b"compute_", b"gfx")}
+    while ahead := {word: offset for word, offset in ahead.items() if offset >= 0}:
+        word = min(ahead, key=ahead.__getitem__)
+        yield ahead[word]
+        ahead[word] = buffer.find(word, ahead[word] + 1)
+
+
+def _arches_of_flags(text: bytes) -> tuple[Arch, ...]:
+    words = text.decode("ascii").replace(";", " ").split()
+    # AMD's feature marks (gfx90a:sramecc+:xnack-) are no part of the name.
+    return tuple(dict.fromkeys(Arch.parse(word.partition(":")[0]) for word in words))
 
 
 class Reading(Noun):
@@ -114,13 +172,13 @@ class Readings:
         """
         if sha256 is None:
             return None
-        for each in _answering(url, depth):
+        for read_depth in _answering(url, depth):
             with suppress(ShapeError, ValueError):
-                fields = Fields(cachefiles.read(self._file(sha256, each)))
+                fields = Fields(cachefiles.read(self._file(sha256, read_depth)))
                 if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
                     reading = of_json(fields.object("reading"))
                     whole = allowance.most if allowance else DEFAULT_WHOLE
-                    if depth is not None or each != SAMPLE or reading.size > whole:
+                    if depth is not None or read_depth != SAMPLE or reading.size > whole:
                         return reading
         return None
 
@@ -169,25 +227,21 @@ def of_json(row: Fields) -> Reading:
         most=None,
         strict=True,
         torch=torch and read(TorchFacts, torch, flags=_arches(torch, "flags")),
-        libraries=tuple(
-            read(
-                Library,
-                each,
-                most=None,
-                strict=True,
-                code=_held_of(each.object("code")),
-                apart=_held_of(each.object("apart")),
-            )
-            for each in row.objects("libraries")
-        ),
+        libraries=tuple(map(_library, row.objects("libraries"))),
     )
 
 
-def _held_of(row: Fields) -> CodeContents:
-    sets = tuple(
-        Modules(_arches(each, "sass"), _arches(each, "ptx"), each.number("count")) for each in row.objects("modules")
+def _library(row: Fields) -> Library:
+    code, unregistered = _contents(row.object("code")), _contents(row.object("apart"))
+    return read(Library, row, most=None, strict=True, code=code, unregistered=unregistered)
+
+
+def _contents(row: Fields) -> CodeContents:
+    modules = tuple(
+        Modules(_arches(module, "sass"), _arches(module, "ptx"), module.number("count"))
+        for module in row.objects("modules")
     )
-    return CodeContents(_arches(row, "sass"), _arches(row, "ptx"), sets, row.number("empty"))
+    return CodeContents(_arches(row, "sass"), _arches(row, "ptx"), modules, row.number("empty"))
 
 
 def _arches(row: Fields, name: str) -> tuple[Arch, ...]:

@@ -27,9 +27,8 @@ from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 from torchpick.wheels import judging, listed, wheel
-from torchpick.wheels.companion_pages import CompanionPages
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.listed import FailedRead, ListedBuild
+from torchpick.wheels.listed import CompanionPages, FailedRead, ListedBuild
 from torchpick.wheels.readings import Reading
 
 TYPE_CHECKING = False
@@ -90,13 +89,13 @@ class _Run:
         self.listed: set[BuildKey] = set()
 
     def work(self) -> Refreshed:
-        kept = dict(cached(self.job.cache, self.job.base, self.job.channel))
-        index, builds = self._listed()
-        self.listed = {each.build.key for each in builds}
-        self.rows = {key: row for key, row in kept.items() if key in self.listed and _is_needed(row, self.shipped)}
-        unlike = listed.with_another_hash(builds, (*self.shipped.values(), *kept.values()))
-        found = tuple(each for each in builds if each.build.key not in unlike)
-        news = listed.compare(found, {**self.shipped, **self.rows})
+        before = dict(cached(self.job.cache, self.job.base, self.job.channel))
+        index, builds = self._builds()
+        self.listed = {entry.build.key for entry in builds}
+        self.rows = {key: row for key, row in before.items() if key in self.listed and _is_needed(row, self.shipped)}
+        refused = listed.with_another_hash(builds, (*self.shipped.values(), *before.values()))
+        builds = tuple(entry for entry in builds if entry.build.key not in refused)
+        news = listed.compare(builds, {**self.shipped, **self.rows})
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions}
         changed.update({row.key: row for row in news.changed})
@@ -105,23 +104,20 @@ class _Run:
             as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
             self.rows[row.key] = row if as_it_is else pages.paired(row)
         self._write(TABLE_PLATFORMS)
-        unread = {each.build.key: each for each in news.unread}
         # One that is named is read although the table knows it, where there is GPU code to read.
-        forced = [each for each in found if self.job.forced and each.build.arches is None]
-        todo = [each for each in forced or news.unread if self.job.reads(each.build)]
-        read, failures = self._read(todo)
-        for row in read:
-            unread.pop(row.key, None)
+        forced = [entry for entry in builds if self.job.forced and entry.build.arches is None]
+        read, failures = self._read([entry for entry in forced or news.unread if self.job.reads(entry.build)])
+        done = {row.key for row in read}
         return Refreshed(
             tuple(self.rows[row.key] for row in news.changed if row.key not in self.shipped),
             read,
-            tuple(unread.values()),
-            (*unlike.values(), *failures),
+            tuple(entry for entry in news.unread if entry.build.key not in done),
+            (*refused.values(), *failures),
             self.client.bytes_read,
             self.client.requests,
         )
 
-    def _listed(self) -> tuple[UserIndex, tuple[ListedBuild, ...]]:
+    def _builds(self) -> tuple[UserIndex, tuple[ListedBuild, ...]]:
         """The index, and the builds on it."""
         self.report(f"reading {redacted(self.job.base)}")
         for places in self.job.places:
@@ -137,28 +133,27 @@ class _Run:
         """The rows of what could be read, and the rest; each is kept as soon as it is read."""
         read: list[Build] = []
         failures: list[FailedRead] = []
-        for place, each in enumerate(todo, 1):
-            self.report(f"{place} of {len(todo)}: {each.sample.file}")
-            key = each.build.key
+        for number, entry in enumerate(todo, 1):
+            self.report(f"{number} of {len(todo)}: {entry.sample.file}")
+            key = entry.build.key
             try:
-                with self._archive(each.sample.url) as archive:
-                    reading = wheel.of_release(archive, each.sample)
+                with self._archive(entry.sample.url) as archive:
+                    reading = wheel.of_release(archive, entry.sample)
             except TorchpickError as error:
-                failures.append(FailedRead(each, error))
+                failures.append(FailedRead(entry, error))
                 continue
-            self.rows[key] = measured_row(each.sample, reading, self.rows.get(key) or self.shipped[key])
-            self._write({each.build.platform})
+            self.rows[key] = measured_row(entry.sample, reading, self.rows.get(key) or self.shipped[key])
+            self._write({entry.build.platform})
             read.append(self.rows[key])
         return tuple(read), tuple(failures)
 
     @contextmanager
     def _archive(self, url: str) -> Iterator[Archive]:
         """A wheel read by ranges."""
-        source: Source
-        if url.startswith("file:"):
-            source = FileSource(pages.local(url), self.report)
-        else:
-            source = RemoteSource(url, self.client, self.report)
+        is_file = url.startswith("file:")
+        source: Source = (
+            FileSource(pages.local(url), self.report) if is_file else RemoteSource(url, self.client, self.report)
+        )
         with closing(source):
             yield Archive(source)
 
@@ -190,13 +185,13 @@ def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Bui
             builds = refreshed.read(value)[0]
         except ShapeError:
             continue
-        yield from ((each.key, each) for each in builds)
+        yield from ((build.key, build) for build in builds)
 
 
 def _is_needed(row: Build, shipped: Table) -> bool:
     """Whether an earlier run read it itself, or listed what the table still lacks; the rest is made anew."""
-    known = shipped.get(row.key)
-    return known is None or (row.evidence.kind == "measured" and known.evidence.kind != "measured")
+    ours = shipped.get(row.key)
+    return ours is None or (row.evidence.kind == "measured" and ours.evidence.kind != "measured")
 
 
 def measured_row(link: Link, reading: Reading, before: Build) -> Build:
@@ -230,10 +225,9 @@ def lacks(reading: Reading) -> dict[str, list[str]]:
     judge = judging.GpuCodeFit(
         Arch.of_capability(0, 0), unified=torch is not None and is_unified(torch.version, torch.cuda)
     )
-    found: dict[str, list[str]] = {}
-    for one in reading.libraries:
-        verdicts = [(arch, judging.of_library(one, judge._replace(gpu=arch))) for arch in reading.sass]
-        missing = [arch for arch, verdict in verdicts if verdict and verdict.fails]
-        if missing:
-            found[one.path.rpartition("/")[2]] = texts(missing)
-    return found
+    missing: dict[str, list[str]] = {}
+    for library in reading.libraries:
+        verdicts = [(arch, judging.judge_library(library, judge._replace(gpu=arch))) for arch in reading.sass]
+        if failing := [arch for arch, verdict in verdicts if verdict and verdict.fails]:
+            missing[library.path.rpartition("/")[2]] = texts(failing)
+    return missing

@@ -13,16 +13,8 @@ _EXECUTABLE = (".nv_fatbin", ".nv_fatb")
 # Sections of the compiler and the linker: no program keeps data there, and they are large. What nvcc left of its
 # objects before it linked them is loaded by nobody.
 _NEVER = (
-    "__nv_rel",
-    ".eh_frame",
-    ".gcc_except_table",
-    ".debug",
-    ".comment",
-    ".dynstr",
-    ".pdata",
-    ".xdata",
-    ".reloc",
-    ".rsrc",
+    *("__nv_rel", ".eh_frame", ".gcc_except_table", ".debug", ".comment", ".dynstr"),
+    *(".pdata", ".xdata", ".reloc", ".rsrc"),
 )
 
 # What else their headers hold is skipped (`x`).
@@ -67,15 +59,15 @@ def _elf_sections(buffer: Buffer) -> tuple[Section, ...] | None:
     rows = [*_SECTION64.iter_unpack(buffer[start : start + entry * count])]
     names_start, names_size = rows[names_at][3:]
     names = bytes(buffer[names_start : names_start + min(names_size, _MOST_NAMES)])
-    found = []
+    table = []
     for name_at, kind, flags, offset, length in rows:
         if kind == _NOBITS or offset + length > size or not length:
             continue
         raw = names[name_at : names.find(b"\0", name_at)] if name_at < len(names) else b""
         name = raw[:64].decode("ascii", "replace")
         data = kind == _PROGBITS and not flags & _SHF_EXECINSTR
-        found.append(Section(name, offset, length, _role(name, data=data)))
-    return tuple(found)
+        table.append(Section(name, offset, length, _role(name, data=data)))
+    return tuple(table)
 
 
 def _pe_sections(buffer: Buffer) -> tuple[Section, ...] | None:
@@ -86,16 +78,16 @@ def _pe_sections(buffer: Buffer) -> tuple[Section, ...] | None:
         return None
     count = int.from_bytes(head[at + 6 : at + 8], "little")
     start = at + 24 + int.from_bytes(head[at + 20 : at + 22], "little")
-    found = []
-    for place in range(start, start + count * _PE_SECTION.size, _PE_SECTION.size):
-        if place + _PE_SECTION.size > len(head):
+    table = []
+    for entry in range(start, start + count * _PE_SECTION.size, _PE_SECTION.size):
+        if entry + _PE_SECTION.size > len(head):
             return None
-        raw, length, offset, flags = _PE_SECTION.unpack_from(head, place)
+        raw, length, offset, flags = _PE_SECTION.unpack_from(head, entry)
         if not length or offset + length > size:
             continue
         name = raw.rstrip(b"\0").decode("ascii", "replace")
-        found.append(Section(name, offset, length, _role(name, data=not flags & (_PE_CODE | _PE_EXECUTE))))
-    return tuple(found)
+        table.append(Section(name, offset, length, _role(name, data=not flags & (_PE_CODE | _PE_EXECUTE))))
+    return tuple(table)
 
 
 def _role(name: str, *, data: bool) -> str:
@@ -131,17 +123,15 @@ def links_of(buffer: Buffer) -> Linked:
     dynamic, names = named.get(".dynamic"), named.get(".dynstr")
     if dynamic is None or names is None:
         return Linked()
-    found: dict[int, list[str]] = {_NEEDED: [], _RPATH: [], _RUNPATH: []}
+    texts: dict[int, list[str]] = {_NEEDED: [], _RPATH: [], _RUNPATH: []}
     size = min(dynamic.size, MOST_DYNAMIC) // _ENTRY.size * _ENTRY.size
     for tag, value in _ENTRY.iter_unpack(bytes(buffer[dynamic.offset : dynamic.offset + size])):
         if tag == 0:
             break
-        if tag in found and value < names.size:
+        if tag in texts and value < names.size:
             start = names.offset + value
             raw = bytes(buffer[start : min(start + _MOST_NAME, names.offset + names.size)])
             if name := raw.partition(b"\0")[0].decode("utf-8", "replace"):
-                found[tag].append(name)
-    rpath, runpath = (
-        tuple(part for text in found[tag] for part in text.split(":") if part) for tag in (_RPATH, _RUNPATH)
-    )
-    return Linked(tuple(found[_NEEDED]), rpath, runpath)
+                texts[tag].append(name)
+    rpath, runpath = (tuple(filter(None, ":".join(texts[tag]).split(":"))) for tag in (_RPATH, _RUNPATH))
+    return Linked(tuple(texts[_NEEDED]), rpath, runpath)

@@ -11,7 +11,7 @@ from torchpick.index import wheelnames
 from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
-from torchpick.wheels import flags, librarycode, sections
+from torchpick.wheels import librarycode, sections
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import (
     DEFAULT_WHOLE,
@@ -23,6 +23,7 @@ from torchpick.wheels.readings import (
     Allowance,
     Reading,
     TorchFacts,
+    compiled_flags,
     torch_facts,
 )
 
@@ -54,25 +55,25 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
             return _reading(archive, facts, FLAGS, torch)
     members = archive.members()
     archive.check_overlap()
-    wanted = [each for each in members if wheelnames.may_hold_code(each.filename)]
-    wanted.sort(key=lambda each: each.header_offset)
-    packed = sum(each.compress_size for each in wanted)
+    wanted = [member for member in members if wheelnames.may_hold_code(member.filename)]
+    wanted.sort(key=lambda member: member.header_offset)
+    packed = sum(member.compress_size for member in wanted)
     if depth is None:
         depth = SAMPLE if facts.remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
-    present = {each.filename for each in members}
+    present = {member.filename for member in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else wheelnames.compilers(present)
     metadata = metadata_of(archive)
     needed: set[str] = set()
     allowance = allowance or Allowance(int(archive.source.size * SAMPLE_SHARE))
     libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted, needed, allowance)
-    found = tuple(each for each in libraries if each.holds_code or each.notes or not each.complete)
+    telling = tuple(library for library in libraries if library.holds_code or library.notes or not library.complete)
     unread = len(wanted) - len(libraries)
     reading = _reading(archive, facts, depth, torch)
     return reading._replace(
-        libraries=found,
+        libraries=telling,
         compilers=compilers,
-        complete=depth == WHOLE and all(each.complete for each in found),
+        complete=depth == WHOLE and all(library.complete for library in telling),
         notes=(f"{unread} of {len(wanted)} libraries were not read",) if unread else (),
         needed=tuple(sorted(needed)),
         unread=unread,
@@ -104,42 +105,37 @@ def of_release(archive: Archive, link: Link) -> Reading:
     """A torch wheel as far as the table needs it: its flags, what it requires, and its small libraries."""
     torch = torch_of(archive)
     if torch is None:
-        raise WheelLayoutError(
-            f"{link.file} contains no torch/version.py", hint="it is not a PyTorch wheel that torchpick knows"
-        )
+        hint = "it is not a PyTorch wheel that torchpick knows"
+        raise WheelLayoutError(f"{link.file} contains no torch/version.py", hint=hint)
     if not torch.flags and (torch.cuda is not None or torch.hip is not None):
         # It counts as a build without GPU code only if it says so.
-        raise WheelLayoutError(
-            f"{link.file} names no architectures", hint="run `torchpick inspect --deep` to read its libraries"
-        )
+        hint = "run `torchpick inspect --deep` to read its libraries"
+        raise WheelLayoutError(f"{link.file} names no architectures", hint=hint)
     metadata = metadata_of(archive)
-    small = [each for each in archive.members() if _SMALL.fullmatch(each.filename)]
-    small = [each for each in small if each.compress_size <= _MOST_PACKED and torch.cuda is not None]
-    libraries = _whole(archive, sorted(small, key=lambda each: each.header_offset), set())
-    held = tuple(one for one in libraries if one.holds_code)
+    small = [member for member in archive.members() if _SMALL.fullmatch(member.filename) and torch.cuda is not None]
+    small = [member for member in small if member.compress_size <= _MOST_PACKED]
+    libraries = _whole(archive, sorted(small, key=lambda member: member.header_offset), set())
+    with_code = tuple(library for library in libraries if library.holds_code)
     facts = WheelFacts(link.file, link.file, link.sha256)
-    return _reading(archive, facts, FLAGS, torch)._replace(libraries=held, metadata=metadata)
+    return _reading(archive, facts, FLAGS, torch)._replace(libraries=with_code, metadata=metadata)
 
 
 def torch_of(archive: Archive) -> TorchFacts | None:
     """What a torch wheel reports about itself; None if it is not torch."""
-    found = archive.find(VERSION_FILE, *PYTHON_LIBRARIES)
-    if VERSION_FILE not in found:
+    members = archive.find(VERSION_FILE, *PYTHON_LIBRARIES)
+    if VERSION_FILE not in members:
         return None
-    text = archive.read(found.pop(VERSION_FILE), _MOST_TEXT).decode("utf-8", "replace")
+    text = archive.read(members.pop(VERSION_FILE), _MOST_TEXT).decode("utf-8", "replace")
     torch = torch_facts(text)
-    if torch.cuda is None and torch.hip is None:
+    if not members or (torch.cuda is None and torch.hip is None):
         return torch  # a CPU build has no flags: nothing to search for in its library
-    place = next(iter(found.values()), None)
-    if place is None:
-        return torch
-    held = flags.find(archive.stream(place))
-    return torch if held is None else torch._replace(flags=held)
+    library = next(iter(members.values()))
+    return torch._replace(flags=compiled_flags(archive.stream(library)) or ())
 
 
 def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[Library, ...]:
     archive.expect(members)
-    return tuple(_linked(archive, each, needed) for each in members)
+    return tuple(_linked(archive, member, needed) for member in members)
 
 
 def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
@@ -153,21 +149,21 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
     """Small libraries whole, and of the main ones, or the largest, what the rest buys: never the union of all."""
     source = archive.source
     allowance = allowed.most - source.bytes_read
-    rest = sorted(members, key=lambda each: each.compress_size)
+    rest = sorted(members, key=lambda member: member.compress_size)
     small: list[ZipInfo] = []
     while rest and rest[0].compress_size <= (allowance // 2 if len(rest) > 1 else allowance):
         allowance -= rest[0].compress_size + _APART
         small.append(rest.pop(0))
-    small.sort(key=lambda each: each.header_offset)
+    small.sort(key=lambda member: member.header_offset)
     archive.expect(small, _APART)
-    found = [_linked(archive, each, needed) for each in small]
+    libraries = [_linked(archive, member, needed) for member in small]
     # Nothing more fits whole: the largest is the one that tells most, where no other is known to.
-    telling = [each for each in rest if allowed.main and re.fullmatch(allowed.main, each.filename)] or rest[-1:]
-    for left, each in zip(range(len(telling), 0, -1), telling, strict=True):
+    telling = [member for member in rest if allowed.main and re.fullmatch(allowed.main, member.filename)] or rest[-1:]
+    for left, member in zip(range(len(telling), 0, -1), telling, strict=True):
         end = source.bytes_read + (allowed.most - source.bytes_read) // left
-        with librarycode.unpacked(_until(archive, each, end), each.file_size) as buffer:
-            found.append(librarycode.of_part(buffer, each.file_size, each.filename))
-    return tuple(found)
+        with librarycode.unpacked(_until(archive, member, end), member.file_size) as buffer:
+            libraries.append(librarycode.of_part(buffer, member.file_size, member.filename))
+    return tuple(libraries)
 
 
 def _until(archive: Archive, member: ZipInfo, most: int) -> Iterator[bytes]:
@@ -181,7 +177,5 @@ def _until(archive: Archive, member: ZipInfo, most: int) -> Iterator[bytes]:
 def check_is_wheel(file: str) -> None:
     """Refuse, with the reason, a file that is not a wheel by its name."""
     if re.search(r"\.(tar\.(gz|bz2|xz|zst)|tgz)$", file):
-        raise WheelLayoutError(
-            f"{file} is source: its GPU code depends on how it is built",
-            hint="build it (`pip wheel`) and inspect the wheel",
-        )
+        message = f"{file} is source: its GPU code depends on how it is built"
+        raise WheelLayoutError(message, hint="build it (`pip wheel`) and inspect the wheel")

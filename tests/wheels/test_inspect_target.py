@@ -22,9 +22,9 @@ from torchpick.index import ranges, user_index
 from torchpick.index.listing import Link, WheelTarget
 from torchpick.index.wheelnames import WheelName
 from torchpick.model.address import Address
-from torchpick.wheels import thing
+from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.thing import ReadOptions
 
 WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""
 
@@ -32,19 +32,19 @@ WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b"
 def test_a_wheel_file(tmp_path: Path) -> None:
     file = tmp_path / "pkg-1.0-py3-none-any.whl"
     file.write_bytes(WHEEL)
-    found = thing.read(str(file), ReadOptions())
+    found = inspect_target.read_target(str(file), ReadOptions())
 
     assert (found.name, found.requests, texts(found.sass)) == ("pkg", 0, ["sm_80"])
-    assert thing.read(file.as_uri(), ReadOptions(offline=True)).sass == found.sass
+    assert inspect_target.read_target(file.as_uri(), ReadOptions(offline=True)).sass == found.sass
 
 
 def test_a_library_and_not_a_folder(tmp_path: Path) -> None:
     file = tmp_path / "lib.so"
     file.write_bytes(making.library(making.module("sm_90")))
 
-    assert texts(thing.read(str(file), ReadOptions()).sass) == ["sm_90"]
+    assert texts(inspect_target.read_target(str(file), ReadOptions()).sass) == ["sm_90"]
     with pytest.raises(WheelError, match="no such file"):
-        thing.read(str(tmp_path), ReadOptions())
+        inspect_target.read_target(str(tmp_path), ReadOptions())
 
 
 def test_what_is_known_of_a_file_and_what_reading_it_cost(tmp_path: Path) -> None:
@@ -52,7 +52,10 @@ def test_what_is_known_of_a_file_and_what_reading_it_cost(tmp_path: Path) -> Non
     file.write_bytes(WHEEL)
     library.write_bytes(making.library(making.module("sm_90")))
 
-    one, other = thing.read(str(file), ReadOptions()), thing.read(str(library), ReadOptions())
+    one, other = (
+        inspect_target.read_target(str(file), ReadOptions()),
+        inspect_target.read_target(str(library), ReadOptions()),
+    )
 
     assert (one.target, one.file, one.version, one.depth) == (str(file), file.name, "1.0", "whole")
     assert one.complete
@@ -72,7 +75,7 @@ def test_what_is_known_of_a_file_and_what_reading_it_cost(tmp_path: Path) -> Non
     ],
 )  # fmt: skip
 def test_the_hash_behind_an_address(text: str, digest: str | None) -> None:
-    assert thing.sha256_of(text) == digest
+    assert inspect_target.sha256_of(text) == digest
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"\x7fEL", bytes(5000), b"BC\xc0\xde" + bytes(100)])
@@ -80,7 +83,7 @@ def test_a_file_that_is_neither(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "x.so"
     file.write_bytes(data)
     with pytest.raises(WheelError, match="neither a wheel nor a library"):
-        thing.read(str(file), ReadOptions())
+        inspect_target.read_target(str(file), ReadOptions())
 
 
 @pytest.mark.parametrize("data", [b"PK", b"PK\x03\x04" + bytes(40), WHEEL[:-9]])
@@ -88,14 +91,14 @@ def test_a_damaged_wheel_is_named(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "x.whl"
     file.write_bytes(data)
     with pytest.raises(WheelLayoutError, match=r"x\.whl") as caught:
-        thing.read(str(file), ReadOptions())
+        inspect_target.read_target(str(file), ReadOptions())
     assert caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["./gone.whl", "gone.so", "/no/such/folder/x", "gone.dll"])
 def test_a_path_that_leads_nowhere(name: str) -> None:
     with pytest.raises(WheelError, match="no such file"):
-        thing.read(name, ReadOptions())
+        inspect_target.read_target(name, ReadOptions())
 
 
 @pytest.mark.parametrize(
@@ -104,31 +107,31 @@ def test_a_path_that_leads_nowhere(name: str) -> None:
 )
 def test_what_names_nothing(name: str) -> None:
     with pytest.raises((UsageError, WheelError)):
-        thing.read(name, ReadOptions())
+        inspect_target.read_target(name, ReadOptions())
 
 
 @pytest.mark.parametrize("name", ["pkg==1.0", "https://wheels.example/x.whl", "not-installed-anywhere"])
 def test_offline_asks_nobody(name: str) -> None:
     with pytest.raises(UsageError, match=r"on the web|on an index") as caught:
-        thing.read(name, ReadOptions(offline=True))
+        inspect_target.read_target(name, ReadOptions(offline=True))
     assert "--offline" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("url", ["ftp://x/y.whl", "https://[bad", "s3://bucket/x.whl"])
 def test_an_address_of_another_kind(url: str) -> None:
     with pytest.raises(UsageError):
-        thing.read(url, ReadOptions())
+        inspect_target.read_target(url, ReadOptions())
 
 
 def test_a_source_archive_is_said_to_be_one() -> None:
     with pytest.raises(WheelError, match="is source"):
-        thing.read("https://files.example/torch-1.0.tar.gz", ReadOptions())
+        inspect_target.read_target("https://files.example/torch-1.0.tar.gz", ReadOptions())
 
 
 def test_a_url(host: Host) -> None:
     host.files["/pkg-1.0%2Bcu126-py3-none-any.whl"] = WHEEL
     url = f"{host.url}/pkg-1.0%2Bcu126-py3-none-any.whl#sha256={'a' * 64}"
-    found = thing.read(url, ReadOptions())
+    found = inspect_target.read_target(url, ReadOptions())
 
     assert (found.version, found.sha256) == ("1.0+cu126", "a" * 64)
     assert found.target == url.partition("#")[0]
@@ -137,7 +140,7 @@ def test_a_url(host: Host) -> None:
 
 def test_a_url_that_is_not_there_says_so_without_its_credentials(host: Host) -> None:
     with pytest.raises(NetworkError, match="answered 403") as caught:
-        thing.read(host.url.replace("//", "//me:secret@") + "/gone.whl?token=x", ReadOptions())
+        inspect_target.read_target(host.url.replace("//", "//me:secret@") + "/gone.whl?token=x", ReadOptions())
     assert "secret" not in str(caught.value)
     assert "token" not in str(caught.value)
 
@@ -155,7 +158,7 @@ def test_a_large_file_of_a_server_without_ranges_is_refused(host: Host, monkeypa
     host.mood = "no ranges"
     url = f"{host.url}/pkg-1.0-py3-none-any.whl"
     with pytest.raises(RangesUnsupportedError):
-        thing.read(url, ReadOptions())
+        inspect_target.read_target(url, ReadOptions())
 
 
 def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +168,7 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "pkg-3.0.dist-info" / "RECORD").write_text("pkg/_C.so,,\n", "utf-8")
     there = Environment(None, "", "3.12", distributions=tuple(distributions.in_folder(str(tmp_path))))
     monkeypatch.setattr(distributions, "read", lambda *_, **__: there)
-    found = thing.read("Pkg", ReadOptions())
+    found = inspect_target.read_target("Pkg", ReadOptions())
 
     assert (found.version, texts(found.sass)) == ("3.0", ["sm_70"])
 
@@ -182,7 +185,7 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
     monkeypatch.setattr(distributions, "read", lambda *_, **__: Environment(None, "", "3.12"))
     monkeypatch.setattr(user_index, "locate", locates)
     news: list[str | int] = []
-    found = thing.read("pkg", ReadOptions(report=news.append))
+    found = inspect_target.read_target("pkg", ReadOptions(report=news.append))
 
     assert (found.target, found.version, found.sha256) == ("pkg", "9.0", "b" * 64)
     assert asked == [("pkg", WheelTarget())]

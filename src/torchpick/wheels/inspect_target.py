@@ -1,0 +1,250 @@
+"""What a user names (a file, a URL, a requirement, a distribution) → a Reading; one of them, or many side by side."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
+from itertools import islice
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from torchpick.environment import distributions
+from torchpick.environment.requirementfiles import located
+from torchpick.environment.world import opened
+from torchpick.errors import NetworkError, TorchpickError, UsageError, WheelError, silent
+from torchpick.index import pages
+from torchpick.index.archive import Archive
+from torchpick.index.listing import WheelTarget
+from torchpick.index.ranges import FileSource, RemoteSource
+from torchpick.model.address import is_sha256
+from torchpick.model.fields import MOST_ITEMS
+from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
+from torchpick.model.versions import normal
+from torchpick.wheels import inplace, wheel
+from torchpick.wheels.readings import Allowance, Reading, Readings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchpick.errors import Report
+    from torchpick.index.client import Client
+
+# All wheels of an index come from one host: so many readers at most ask it at the same time.
+MOST_JOBS = 16
+_MOST_FILE = 16 << 20
+# Each target with its reading, or why there is none.
+Answers = Generator[tuple[str, "Reading | TorchpickError"], None, None]
+
+_LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
+
+
+class ReadOptions(Noun):
+    """How deep, for which interpreter, and what is allowed."""
+
+    depth: str | None = None
+    wanted: WheelTarget = WheelTarget()
+    offline: bool = False
+    allowance: Allowance | None = None  # of one wheel on the web
+    report: Report = silent
+    readings: Readings | None = None  # what was read before
+    client: Callable[[], Client] | None = None  # where many are read, the one of the thread
+    elsewhere: Callable[[str, ReadOptions], Reading] | None = None  # how another computer reads an address
+
+
+def read_target(target: str, how: ReadOptions) -> Reading:
+    """Read what a user names; raises a TorchpickError that names it."""
+    if not target or "\0" in target:
+        raise UsageError("an empty name cannot be inspected", hint="give a wheel, a package or a library")
+    if "://" in target:
+        return _read_url(target, how)
+    path = Path(target)
+    try:
+        exists = path.is_file()
+    except OSError:  # longer than a path can be
+        exists = False
+    if exists:
+        return _read_path(path, target, how)
+    if os.sep in target or (os.altsep and os.altsep in target) or target.lower().endswith(_LOCAL):
+        hint = "check the path; `--from FOLDER` reads a folder's wheels"
+        raise WheelError(f"no such file: {target}", hint=hint, code="NOT_FOUND")
+    return _read_package(target, how)
+
+
+def _read_package(target: str, how: ReadOptions) -> Reading:
+    """A bare name is what is installed, else what the index has; with a version, the index's."""
+    elsewhere = how.wanted.platform is not None or how.wanted.python != how.wanted.program
+    if normal(target).replace("-", "").isalnum() and not elsewhere:
+        python = how.wanted.program or sys.executable
+        installed = distributions.read(python, os.environ, metadata=False).find(normal(target))
+        if installed is not None:
+            return inplace.read_distribution(installed, target)
+        how.report(f"{target} is not installed: looking it up on the index")
+    from torchpick.index import user_index
+
+    user_index.check(target)
+    if how.offline:
+        raise UsageError(f"`{target}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
+    link = user_index.locate(target, how.wanted, client=None if how.client is None else how.client())
+    how.report(f"the newest wheel that fits is {redacted(link.url)}")
+    return _read_url(link.with_hash, how, target)
+
+
+def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
+    try:
+        parts = urlsplit(url)
+        path = unquote(parts.path)
+    except ValueError as error:
+        raise UsageError(f"`{redacted(url)}` is not a valid URL", hint="check its spelling") from error
+    shown = target or redacted(url.partition("#")[0])
+    file = path.rpartition("/")[2]
+    wheel.check_is_wheel(file)
+    if parts.scheme == "file":
+        return _read_path(Path(located(url)), shown, how)
+    if parts.scheme not in ("http", "https"):
+        raise UsageError(f"`{shown}`: only http, https and file addresses can be read", hint="download it yourself")
+    if how.offline:
+        raise UsageError(f"`{shown}` is on the web", hint="remove `--offline`, or give a file")
+    sha256 = sha256_of(parts.fragment)
+    if how.readings is not None and (before := how.readings.find(url, sha256, how.depth, how.allowance)) is not None:
+        return before._replace(target=shown, bytes_read=0, requests=0)  # it costs nothing now
+    if how.elsewhere is not None:
+        reading = how.elsewhere(url, how)._replace(target=shown)
+    else:
+        from torchpick.index.client import Client
+
+        facts = wheel.WheelFacts(shown, file, sha256)
+        with ExitStack() as stack:
+            client = how.client() if how.client is not None else stack.enter_context(Client())
+            source = stack.enter_context(closing(RemoteSource(url, client, how.report)))
+            reading = _naming(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
+    if how.readings is not None:
+        how.readings.keep(url, reading)
+    return reading
+
+
+def sha256_of(text: str) -> str | None:
+    """The hash that an index puts behind a file's address."""
+    kind, _, digest = text.partition("=")
+    return digest.lower() if kind == "sha256" and is_sha256(digest) else None
+
+
+def _read_path(path: Path, shown: str, how: ReadOptions) -> Reading:
+    if not path.is_file():
+        raise WheelError(f"{shown} is not a file", hint="give a wheel or a library; `--from FOLDER` reads its wheels")
+    wheel.check_is_wheel(path.name)
+    with closing(FileSource(path, how.report)) as source:
+        zipped = source.read(0, min(2, source.size)) == b"PK"
+        source.bytes_read = 0
+        if zipped:
+            facts = wheel.WheelFacts(shown, path.name, remote=False)
+            return _naming(shown, lambda: wheel.read(Archive(source), facts, how.depth))
+    return _naming(shown, lambda: inplace.read_file(str(path), shown))
+
+
+def _naming(shown: str, work: Callable[[], Reading]) -> Reading:
+    """Do the work; an error about its bytes names the file."""
+    try:
+        return work()
+    except WheelError as error:
+        if shown in error.message:
+            raise
+        raise type(error)(f"{shown}: {error.message}", hint=error.hint, code=error.code) from error
+
+
+def listed(source: str, how: ReadOptions) -> list[str]:
+    """The targets of a file, a line each; or of a page or a folder, one wheel of each version for the platform."""
+    if "://" in source or Path(source).is_dir():
+        return _wheels_of_page(source if "://" in source else Path(source).absolute().as_uri(), how)
+    lines = [line.partition(" #")[0].strip() for line in _text(source).splitlines()]
+    targets = [line for line in dict.fromkeys(lines) if line and not line.startswith("#")]
+    if not targets:
+        raise UsageError(f"{source} names nothing to inspect", hint="write a THING a line")
+    if len(targets) > MOST_ITEMS:
+        raise UsageError(f"{len(targets)} things are more than {MOST_ITEMS}", hint="inspect them in parts")
+    return targets
+
+
+def _text(source: str) -> str:
+    try:
+        if source == "-":
+            return sys.stdin.read(_MOST_FILE)
+        with opened(source, pipes=True) as stream:
+            return stream.read(_MOST_FILE).decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"cannot read {source}: {error.strerror}", hint="check the path") from error
+
+
+def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
+    if how.offline and not url.startswith("file:"):
+        raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
+    from torchpick.index import user_index
+    from torchpick.index.client import Client
+    from torchpick.wheels import packaged
+
+    with Client() as client:
+        links = pages.fetch(url, client)
+    platform = user_index.target_of(how.wanted).platform.name
+    wheels = packaged.of_versions(links or (), platform)
+    if not wheels:
+        raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
+    return [wheel.link.with_hash for wheel in wheels]
+
+
+def read_targets(targets: Iterable[str], how: ReadOptions, jobs: int, *, in_order: bool) -> Answers:
+    """The targets with their readings, in their order or as they come; one that fails is its error."""
+    with closing(_Readers(how, jobs)) as readers:
+        waiting = iter(targets)
+        running: dict[Future[Reading | TorchpickError], str] = {}
+        while True:
+            for target in islice(waiting, jobs * 2 - len(running)):
+                running[readers.pool.submit(readers.read, target)] = target
+            if not running:
+                return
+            first = next(iter(running))
+            for job in [first] if in_order else wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(job), job.result()
+
+
+class _Readers:
+    """Threads that read targets, each with its own HTTP client."""
+
+    def __init__(self, how: ReadOptions, jobs: int) -> None:
+        self.pool = ThreadPoolExecutor(jobs)
+        self._how = how._replace(report=self._report, client=self._client)
+        self._report_on = how.report
+        self._over, self._local = threading.Event(), threading.local()
+        self._clients: list[Client] = []
+
+    def read(self, target: str) -> Reading | TorchpickError:
+        try:
+            return read_target(target, self._how)
+        except TorchpickError as error:
+            return error
+
+    def close(self) -> None:
+        """What is being read is given up."""
+        self._over.set()
+        self.pool.shutdown(cancel_futures=True)
+        for client in self._clients:
+            client.close()
+
+    def _report(self, news: str | int) -> None:
+        if self._over.is_set():
+            raise TorchpickError("it was given up", hint="run the command again")
+        self._report_on(news)
+
+    def _client(self) -> Client:
+        """The one of this thread: its certificates take longer to load than many a wheel to read."""
+        from torchpick.index.client import Client
+
+        client: Client | None = getattr(self._local, "client", None)
+        if client is None:
+            client = self._local.client = Client()
+            self._clients.append(client)
+        return client
