@@ -84,7 +84,7 @@ def select(  # the flags of the command, by name
     # What was asked for first; a CPU build that is only allowed where nothing of that runs.
     asked = [natural, *(("cpu",) if counted else ("cu", "rocm"))] if backends else [natural]
     tries = [(family, backends) for family in asked] + ([("cpu", ())] if allow_cpu else [])
-    driver = _assumed(counted, driver) if natural == "cu" else None
+    driver = _assumed(counted, driver) if natural == "cu" else None if counted else driver
     python = python or ".".join(map(str, sys.version_info[:3])) + ("t" if "t" in getattr(sys, "abiflags", "") else "")
     admitted = _admits(torch)
     here = [build for build in table()["builds"] if build["platform"] == platform]
@@ -133,7 +133,7 @@ def _best(builds: Sequence[Row], gpus: Sequence[str], driver: str | None, os_: s
     for build in builds:
         if found is not None and (build["torch"], build["vendor"]) != (found["torch"], found["vendor"]):
             break
-        worst = min((_fit(build, gpu, driver, os_) for gpu in gpus), default=3)
+        worst = min((_fit(build, gpu, driver, os_) for gpu in gpus), default=3 if _carries(driver, build, os_) else 0)
         native = driver is None or not gpus or numbers(driver)[0] >= _native(build)
         if worst and (worst, native) > best:
             best, found = (worst, native), build
@@ -148,13 +148,20 @@ def _fit(build: Row, gpu: str, driver: str | None, os_: str) -> int:
     fit = _FITS.index(runs["fit"]) + 1
     if driver is None:
         return fit
-    has, of_gpu, of_cuda = numbers(driver), table()["gpus"][gpu], table()["cuda"][build["cuda"]]
+    has, of_gpu = numbers(driver), table()["gpus"][gpu]
     native = has[0] >= _native(build)
-    carried = native or (of_cuda["from"][os_] is not None and has >= numbers(of_cuda["from"][os_]))
     old = of_gpu["from"][os_] is not None and has < numbers(of_gpu["from"][os_])
     late = of_gpu["before"] is not None and has[0] >= of_gpu["before"]
     short = has < numbers(runs.get("driver", "0")) or (fit == 1 and not native)
-    return 0 if old or late or short or not carried else fit
+    return 0 if old or late or short or not _carries(driver, build, os_) else fit
+
+
+def _carries(driver: str | None, build: Row, os_: str) -> bool:
+    """Whether the driver supports the build's CUDA, itself or by minor-version compatibility."""
+    if driver is None or build["cuda"] is None or numbers(driver)[0] >= _native(build):
+        return True
+    first = table()["cuda"][build["cuda"]]["from"][os_]
+    return first is not None and numbers(driver) >= numbers(first)
 
 
 def _native(build: Row) -> int:

@@ -266,7 +266,10 @@ def _resolver(folder: str) -> Resolver:
     known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, "linux-x86_64")
     # Of the plain ones there is one version, which nothing that the table's rows ask of them is made for.
     names = {*known, *TRIO, *LATER} - {"numpy", "transformers"}
-    packages = dict(LATER)
+    projects = _projects(folder)
+    packages: dict[str, dict[str, list[str]]] = {
+        name: {version: LATER[name].get(version, []) for version in projects[name]} for name in LATER
+    }
     for name in known:
         if name not in TRIO:
             packages[name] = {
@@ -283,6 +286,11 @@ def _resolver(folder: str) -> Resolver:
 @cache
 def index(folder: str, place: Path) -> str:
     """The user's own index, with all that the table of this folder knows, and what packages ask for beside it."""
+    return WheelIndex(_projects(folder)).write(place)
+
+
+@cache
+def _projects(folder: str) -> dict[str, dict[str, Sequence[str] | Release]]:
     known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, "linux-x86_64")
     projects: dict[str, dict[str, Sequence[str] | Release]] = {
         name: {row.version: _release(row) for row in known[name].versions if not row.place}
@@ -299,7 +307,7 @@ def index(folder: str, place: Path) -> str:
         ):
             there[version_of(line)] = ()
     projects.setdefault("numpy", {"2.2.6": ()})  # which is asked for by its name alone
-    return WheelIndex(projects).write(place)
+    return projects
 
 
 _TAGS = {
