@@ -18,7 +18,7 @@ from scripts.table.forms import (
     only,
     said,
 )
-from torchpick.doctor import mentions, signatures
+from torchpick.doctor import texts
 from torchpick.model.fields import Fields
 from torchpick.model.finding import Ailment
 
@@ -108,8 +108,8 @@ def family(fields: Fields) -> None:
 def errors(fields: Fields) -> None:
     only(fields, "schema", "signatures")
     codes = {ailment.name for ailment in Ailment}
-    for row, known in zip(fields.objects("signatures"), signatures.read(fields).values(), strict=True):
-        only(row, *signatures.Signature._fields)
+    for row, known in zip(fields.objects("signatures"), texts.read_signatures(fields).values(), strict=True):
+        only(row, *texts.Signature._fields)
         each(row, "patterns", _is_telling, "needs a text of six or more ASCII characters")
         holds(row, "id", known.id.replace("_", "").isalnum() and known.id.isupper(), "must be a code, in capitals")
         holds(row, "findings", codes.issuperset(known.findings), "names a finding that doctor does not have")
@@ -120,7 +120,7 @@ def errors(fields: Fields) -> None:
 def words(fields: Fields) -> None:
     only(fields, "schema", "packages", "rewritten", "mentions", "words")
     each(fields, "packages", _is_bounded, _ENDLESS)
-    read = mentions.read(fields)
+    read = texts.read_words(fields)
     for form, other in read.rewritten.items():
         holds(fields, "rewritten", _is_bounded(form), _ENDLESS)
         _compiled(fields, "rewritten", form, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from torchpick.doctor import signatures
+from torchpick.doctor import texts
 from torchpick.model.finding import ERROR, NOTE, WARNING, Ailment, Finding, worst_first
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def test_every_code_is_told_of_in_a_sentence_or_more() -> None:
 
 def test_the_fields_of_an_error_are_told_of() -> None:
     page = (ROOT / "compat" / "README.md").read_text("utf-8")
-    for field in signatures.Signature._fields:
+    for field in texts.Signature._fields:
         assert f"`{field}`" in page, field
 
 

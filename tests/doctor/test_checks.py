@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.wheels import making
-from torchpick.doctor import binaries, depends, gpucode, gpusupport, loading, presence, remedy, surroundings
+from torchpick.doctor import binaries, depends, gpusupport, loading, presence, remedy
 from torchpick.doctor.binaries import GpuSupport, InspectedPackage, InspectedPackages, PartialLibrary
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.installedtorch import InstalledTorch
@@ -75,7 +75,7 @@ COMPAT = Shell(driver_library=DriverLibrary("compat", "/opt/compat", "570.26"))
 
 @pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 4090", "NVIDIA TITAN V", "RTX 4090"])
 def test_cuda_compat_is_refused_by_other_boards(name: str) -> None:
-    finding = only(surroundings.driver_library(subject("Tesla T4", name, shell=COMPAT, driver="550.54")))
+    finding = only(loading.driver_library(subject("Tesla T4", name, shell=COMPAT, driver="550.54")))
 
     assert coded([finding]) == [("CUDA_COMPAT", "error")]
     assert finding.text == f"cuda-compat in /opt/compat does not support {name}"
@@ -87,7 +87,7 @@ def test_cuda_compat_refuses_nobody_elses_boards() -> None:
     beside = subject("Tesla T4", shell=COMPAT, driver="550.54")
     beside.machine = beside.machine._replace(gpus=(*beside.machine.gpus, Gpu(1, "amd", "TITAN RTX of nobody", None)))
 
-    assert list(surroundings.driver_library(beside)) == []
+    assert list(loading.driver_library(beside)) == []
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
 ) -> None:
     shell = Shell(driver_library=DriverLibrary("compat", "/opt/compat", version))
 
-    found = list(surroundings.driver_library(subject("Tesla T4", shell=shell, driver=driver)))
+    found = list(loading.driver_library(subject("Tesla T4", shell=shell, driver=driver)))
 
     assert coded(found) == ([] if code is None else [("CUDA_COMPAT", code)])
     if found:
@@ -127,7 +127,7 @@ def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
     ],
 )
 def test_a_variable_that_hides_every_gpu_is_named(vendor: str, name: str, value: str, *, hides: bool) -> None:
-    found = list(surroundings.hidden(subject("one", "two", vendor=vendor, shell=Shell({name: value}))))
+    found = list(loading.hidden(subject("one", "two", vendor=vendor, shell=Shell({name: value}))))
 
     assert coded(found) == ([("GPUS_HIDDEN", "warning")] if hides else [])
     for finding in found:
@@ -296,13 +296,13 @@ def test_of_two_with_one_file_torchs_own_is_installed_again(
     pairs = (distribution(*one.split()), distribution(*other.split()))
     torch = None if cuda is None else TORCH._replace(cuda=cuda)
 
-    finding = only(gpucode.runtimes(subject(torch=torch, here=HERE._replace(distributions=(*pairs, pip)))))
+    finding = only(gpusupport.runtimes(subject(torch=torch, here=HERE._replace(distributions=(*pairs, pip)))))
 
     assert finding.cure == (
         f"/env/bin/python -m pip uninstall -y {drop} && "
         f"/env/bin/python -m pip install --force-reinstall --no-deps {keep}"
     )
-    by_uv = only(gpucode.runtimes(subject(torch=torch, here=HERE._replace(executable=None, distributions=pairs))))
+    by_uv = only(gpusupport.runtimes(subject(torch=torch, here=HERE._replace(executable=None, distributions=pairs))))
     assert str(by_uv.cure).startswith(
         f"uv pip uninstall --python python {drop} && uv pip install --python python --rein"
     )
@@ -313,20 +313,22 @@ def test_of_a_package_that_no_gpu_loads_what_it_was_built_for_is_said() -> None:
     support = (GpuSupport(0, NOT), GpuSupport(1, RUNS), GpuSupport(2, NOT))
     package = InspectedPackage("kern", "1.0", arches, support)
 
-    finding = only(gpucode.without_kernels(subject("one", "two", "one", inspected=InspectedPackages((package,)))))
+    finding = only(gpusupport.without_kernels(subject("one", "two", "one", inspected=InspectedPackages((package,)))))
 
     assert finding.text == "kern 1.0 holds no code for one: it was built for sm_80 sm_90a"
     assert finding.seen == {"package": "kern 1.0", "arches": ["sm_80", "sm_90a"], "gpus": [0, 2], "libraries": {}}
     assert str(finding.advice).startswith("install a release of kern that was built for this GPU")
     assert not finding.by_torch
     partly = package._replace(name="torchaudio", support=(GpuSupport(0, PARTLY),))
-    finding = only(gpucode.without_kernels(subject("one", inspected=InspectedPackages((partly,)))))
+    finding = only(gpusupport.without_kernels(subject("one", inspected=InspectedPackages((partly,)))))
     assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_PARTLY", None, True)
     for companion in (package._replace(name="torchaudio"), package._replace(per_cuda=True)):
-        finding = only(gpucode.without_kernels(subject("one", "two", "one", inspected=InspectedPackages((companion,)))))
+        finding = only(
+            gpusupport.without_kernels(subject("one", "two", "one", inspected=InspectedPackages((companion,))))
+        )
         assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_NO_KERNELS", None, True)
     lone = package._replace(support=(GpuSupport(0, PARTLY),))
-    finding = only(gpucode.without_kernels(subject("one", inspected=InspectedPackages((lone,)))))
+    finding = only(gpusupport.without_kernels(subject("one", inspected=InspectedPackages((lone,)))))
     assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_PARTLY", None, False)
 
 
@@ -385,7 +387,7 @@ def test_of_two_rivals_the_one_for_gpus_is_kept(one: str, other: str, keep: str,
     by_pip = subject(here=HERE._replace(distributions=(*pair, distribution("pip", "26.3"))), known=known)
     version = "2" if keep == other.split()[0] else one.split()[1]
 
-    finding = only(gpucode.twice(by_pip))
+    finding = only(gpusupport.twice(by_pip))
 
     assert finding.text == f"{one} and {other} install the same module"
     assert finding.seen == {"packages": [one, other]}
@@ -393,7 +395,7 @@ def test_of_two_rivals_the_one_for_gpus_is_kept(one: str, other: str, keep: str,
         f"/env/bin/python -m pip uninstall -y {keep} {drop} && /env/bin/python -m pip install {keep}=={version}"
     )
     assert finding.advice == f"to uninstall one alone would take files of {keep} away"
-    assert str(only(gpucode.twice(by_uv)).cure).startswith("uv pip uninstall --python /env/bin/python")
+    assert str(only(gpusupport.twice(by_uv)).cure).startswith("uv pip uninstall --python /env/bin/python")
 
 
 def test_files_come_back_by_the_installer_that_is_there() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.doctor.homes import Home, examine, linking
 from tests.wheels import making
-from torchpick.doctor import depends, gpucode, presence
+from torchpick.doctor import depends, gpusupport, presence
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
@@ -197,7 +197,7 @@ def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installe
     def troubles(driver: str) -> list[str]:
         facts = PackageFacts("ctranslate2", (row._replace(version="1"), row))
         subject = read(home, machine._replace(driver=Driver(driver)), ctranslate2=facts)
-        return [finding.code for finding in gpucode.other_cuda(subject)]
+        return [finding.code for finding in gpusupport.other_cuda(subject)]
 
     assert troubles("580.95.05") == []
     assert troubles("570.124.06") == ["PACKAGE_DRIVER_TOO_OLD"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home
-from torchpick.doctor import explanation, mentions, signatures
+from torchpick.doctor import explanation, texts
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.fields import Fields
 from torchpick.model.request import Request
@@ -21,15 +21,15 @@ from torchpick.session import Session
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "errors.jsonl").read_text("utf-8").splitlines()]
 COMPAT = Path(__file__).parents[2] / "compat" / "errors.json"
-KNOWN = signatures.read(Fields(json.loads(COMPAT.read_text("utf-8"))))
-WORDS = mentions.read(Fields(json.loads((COMPAT.parent / "words.json").read_text("utf-8"))))
+KNOWN = texts.read_signatures(Fields(json.loads(COMPAT.read_text("utf-8"))))
+WORDS = texts.read_words(Fields(json.loads((COMPAT.parent / "words.json").read_text("utf-8"))))
 
 
 def named(text: str) -> list[str]:
-    search = signatures.Search(KNOWN)
+    search = texts.Search(KNOWN)
     search.feed(text.encode())
     found = [match.signature.id for match in search.matches()]
-    facts = mentions.of_text(text.encode(), WORDS).facts
+    facts = texts.of_text(text.encode(), WORDS).facts
     return found or [name for name in facts if name in KNOWN and "other program" not in facts]
 
 

@@ -7,9 +7,9 @@ import os
 import pytest
 
 from tests.doctor.homes import CU126, Home
-from torchpick.doctor import explanation, mentions, signatures
+from torchpick.doctor import explanation, texts
 from torchpick.doctor.explanation import Explanation
-from torchpick.doctor.signatures import Signature
+from torchpick.doctor.texts import Signature
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
@@ -269,7 +269,7 @@ def test_the_package_and_the_machine_of_a_text_stand_in_what_is_to_be_done() -> 
 
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are looked for in all of it."""
-    monkeypatch.setattr(mentions, "MOST_TEXT", 100)
+    monkeypatch.setattr(texts, "MOST_TEXT", 100)
     home.torch()
     session = Session(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
     chunks = [b"torch 2.0.1\n", b"x" * 99 + b"\n", SMI.encode() + b"\n" + KERNELS.encode()]
@@ -315,7 +315,7 @@ def test_an_error_that_another_build_would_fix_has_the_command(
 ) -> None:
     row = Signature("ONE", "T", (KERNELS,), "M", (), (), (), (code,), (), install=True, follows=())
     session = Session(Request(gpus=("sm_61",), driver="580.1"), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
-    monkeypatch.setattr(signatures, "read", lambda _: {"ONE": row})
+    monkeypatch.setattr(texts, "read_signatures", lambda _: {"ONE": row})
 
     (error,) = explanation.explain([KERNELS.encode()], session).errors
     assert (error.command is not None) == shown

@@ -12,7 +12,7 @@ import pytest
 from tests.doctor.homes import VERSION, Home, codes, linking
 from tests.doctor.test_loading import libraries, subject
 from tests.wheels import making
-from torchpick.doctor import examination, loading, torchfiles
+from torchpick.doctor import examination, installedtorch, loading
 from torchpick.doctor.examination import Examination
 from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import Shell
@@ -192,7 +192,7 @@ def test_a_torch_that_is_only_named_has_the_cuda_of_its_label(version: str, said
     session = Session(Request(gpus=("sm_86",), platform="linux-x86_64", python="3.12"), {})
     nowhere = Environment(None, "the machine of the text", "3.12")
 
-    found = torchfiles.named(version, said, nowhere, session.machine, session.table)
+    found = installedtorch.named(version, said, nowhere, session.machine, session.table)
 
     assert (found.version.partition("+")[0], found.cuda) == ("2.9.1", cuda)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.doctor.homes import Home, linking
 from tests.wheels import making
-from torchpick.doctor import binaries, gpucode, loading
+from torchpick.doctor import binaries, gpusupport, loading
 from torchpick.doctor.binaries import InspectedPackage, InspectedPackages
 from torchpick.doctor.loading import Absent
 from torchpick.doctor.subject import EnvironmentUnderTest
@@ -220,7 +220,7 @@ def test_twins_are_one_project_for_two_cudas(home: Home) -> None:
     for name in ("nvidia-a-cu12", "nvidia-a-cu13", "nvidia-b", "nvidia-b-cu12", "nvidia-c-cuda", "nvidia-c", "a-cu12"):
         home.add(name, "1.0", {f"{name}/own.so": b"x", f"{name[:8]}.so": b"x"})
 
-    pairs = [finding.seen["packages"] for finding in gpucode.runtimes(subject(home))]
+    pairs = [finding.seen["packages"] for finding in gpusupport.runtimes(subject(home))]
 
     assert pairs == [["nvidia-a-cu12 1.0", "nvidia-a-cu13 1.0"], ["nvidia-b 1.0", "nvidia-b-cu12 1.0"]]
 

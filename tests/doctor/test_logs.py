@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from torchpick.doctor import logs
+from torchpick.doctor import texts
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from torchpick.doctor import logs
     ],
 )  # fmt: skip
 def test_what_stands_before_a_message_is_taken_off(front: str) -> None:
-    assert logs.message(f"  {front}no  kernel\timage ".encode()) == b"no kernel image"
+    assert texts.message(f"  {front}no  kernel\timage ".encode()) == b"no kernel image"
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -32,7 +32,7 @@ def test_what_stands_before_a_message_is_taken_off(front: str) -> None:
     ],
 )  # fmt: skip
 def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: str) -> None:
-    assert logs.message((line + end).encode()) == line.encode()
+    assert texts.message((line + end).encode()) == line.encode()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: 
     ],
 )
 def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -> None:
-    assert logs.message(line.encode()) == message.encode()
+    assert texts.message(line.encode()) == message.encode()
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -
     ],
 )
 def test_what_windows_writes_is_told_by_how_the_text_begins(chunks: list[bytes], expected: list[bytes]) -> None:
-    assert list(logs.decoded(chunks)) == expected
+    assert list(texts.decoded(chunks)) == expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.doctor import mentions
-from torchpick.doctor.mentions import Mentions, Words
+from torchpick.doctor import texts
+from torchpick.doctor.texts import Mentions, Words
 from torchpick.model.fields import Fields
 
 WORDS = Words(
@@ -25,7 +25,7 @@ TEXT = 4 << 20
 
 
 def of_text(text: str) -> Mentions:
-    return mentions.of_text(text.encode(), WORDS)
+    return texts.of_text(text.encode(), WORDS)
 
 
 def test_what_is_kept_is_the_first_that_is_not_merely_asked_for() -> None:
@@ -36,7 +36,7 @@ def test_what_is_kept_is_the_first_that_is_not_merely_asked_for() -> None:
     assert of_text("card ").name == "card"
     assert of_text("the colour fact").facts == {"part": "color"}
     assert of_text("here is a fact").facts == {"whole": "a fact"}
-    assert mentions.of_text(b"gpu \xff torch 2.9", WORDS).torch == "2.9"
+    assert texts.of_text(b"gpu \xff torch 2.9", WORDS).torch == "2.9"
 
 
 @pytest.mark.parametrize(("before", "torch"), [("needs", None), ("needs" + " x" * 90, None), ("needs\n", "2.9")])
@@ -91,7 +91,7 @@ def test_a_file_of_words_is_read_with_its_packages() -> None:
         "words": {"fact": ["c {package}", "d"]},
     }
 
-    assert mentions.read(Fields(rows)) == Words(
+    assert texts.read_words(Fields(rows)) == Words(
         {"(?im)a": "b"}, {"package": "(?ima)(?:x|y)=1|(?:x|y)=2"}, {"fact": "(?im)c (?:x|y)|d"}
     )
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.doctor import mentions
-from torchpick.doctor.mentions import Mentions
+from torchpick.doctor import texts
+from torchpick.doctor.texts import Mentions
 from torchpick.errors import UsageError
 from torchpick.model.fields import Fields
 from torchpick.model.request import Request
 from torchpick.session import Session
 
-WORDS = mentions.read(Fields(json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))))
+WORDS = texts.read_words(Fields(json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))))
 IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
 
 
@@ -26,7 +26,7 @@ TWO = Mentions(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
 
 
 def of_text(text: bytes) -> Mentions:
-    return mentions.of_text(text, WORDS)
+    return texts.of_text(text, WORDS)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import CU126, CU128, Home
-from torchpick.doctor import examination, explanation, signatures
+from torchpick.doctor import examination, explanation, texts
 from torchpick.model.fields import Fields
 from torchpick.model.finding import Ailment
 from torchpick.model.machine import Machine, Platform, Python, Trouble
@@ -17,7 +17,7 @@ from torchpick.model.request import Request
 from torchpick.session import Session
 
 ROOT = Path(__file__).parents[2]
-KNOWN = signatures.read(Fields(json.loads((ROOT / "compat" / "errors.json").read_text("utf-8"))))
+KNOWN = texts.read_signatures(Fields(json.loads((ROOT / "compat" / "errors.json").read_text("utf-8"))))
 
 
 def explained(root: Path, text: str, request: Request | None = None) -> explanation.Explanation:

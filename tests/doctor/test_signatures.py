@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import fact_format
-from torchpick.doctor import logs, signatures
-from torchpick.doctor.signatures import Match, Search, Signature
+from torchpick.doctor import texts
+from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.finding import Ailment, Finding
 
 FILE = Path(__file__).parents[2] / "compat" / "errors.json"
-KNOWN = signatures.read(Fields(json.loads(FILE.read_text("utf-8"))))
+KNOWN = texts.read_signatures(Fields(json.loads(FILE.read_text("utf-8"))))
 # The words of real logs, one for each error.
 ROWS = json.loads((Path(__file__).parent / "lines.json").read_text("utf-8"))
 LINES = {name: str(row["line"]) for name, row in ROWS.items()}
@@ -179,7 +179,7 @@ def test_utf_16_is_understood_as_windows_shells_write_it() -> None:
     chunks: Iterator[bytes] = iter([data[:7], data[7:]])
 
     found = Search(KNOWN)
-    for chunk in logs.decoded(chunks):
+    for chunk in texts.decoded(chunks):
         found.feed(chunk)
 
     assert ids(found.matches()) == ["NO_KERNEL_IMAGE"]
@@ -224,7 +224,7 @@ def place(text: str | bytes, *patterns: str, size: int = 1 << 20) -> int | None:
     ],
 )
 def test_the_texts_of_a_pattern_stand_in_their_order(text: bytes, parts: tuple[bytes, ...], is_there: bool) -> None:
-    assert signatures.found_in(text, parts) is is_there
+    assert texts.found_in(text, parts) is is_there
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_a_pattern_needs_a_text_of_six_letters() -> None:
     row = json.loads(FILE.read_text("utf-8"))["signatures"][0]
 
     changed = {**row, "patterns": ["abcdef*x"], "meaning": "M" * 5000}
-    (read,) = signatures.read(Fields({"signatures": [changed]})).values()
+    (read,) = texts.read_signatures(Fields({"signatures": [changed]})).values()
     assert (read.patterns, read.meaning) == (("abcdef*x",), "M" * 5000)
     assert [list(pair) for pair in read.no_use] == [[each["what"], each["why"]] for each in row["no_use"]]
     for pattern in ("*", "abcde*fghij"):
@@ -310,7 +310,7 @@ def test_a_pattern_needs_a_text_of_six_letters() -> None:
         assert caught.value.path == "signatures[0].patterns[1]"
     del row["follows"]
     with pytest.raises(ShapeError, match="is missing"):
-        signatures.read(Fields({"signatures": [row]}))
+        texts.read_signatures(Fields({"signatures": [row]}))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.wheels import making
-from torchpick.doctor import mentions
+from torchpick.doctor import texts
 from torchpick.environment import marks, projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.toolsettings import UvFile
@@ -216,7 +216,7 @@ def resolved(data: bytes) -> None:
 
 
 def log(data: bytes) -> None:
-    mentions.of_text(data, KNOWLEDGE.file("words.json", mentions.read))
+    texts.of_text(data, KNOWLEDGE.file("words.json", texts.read_words))
 
 
 KNOWLEDGE = Knowledge({})

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 
-from torchpick.doctor import torchfiles
+from torchpick.doctor import installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Distribution, Environment, Fault
@@ -66,7 +66,7 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> tu
     """Libraries of torch that do not support a GPU; not its main one, which its compiled flags are about."""
     libraries = tuple(
         library
-        for path, name in torchfiles.libraries(torch.folder)
+        for path, name in installedtorch.libraries(torch.folder)
         if (library := inplace.read_library(path, name, data=False)) is not None and library.code.total
     )
     found = [

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 from torchpick.decide import refusal
-from torchpick.doctor import depends, gpucode, gpusupport, loading, presence, remedy, surroundings
+from torchpick.doctor import depends, gpusupport, loading, presence, remedy
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import distributions, interpreter
@@ -34,8 +34,8 @@ _OF_TORCH: tuple[Check, ...] = (
     gpusupport.foreign,
     gpusupport.unsupported,
     gpusupport.compiled_at_first_use,
-    surroundings.driver_library,
-    surroundings.hidden,
+    loading.driver_library,
+    loading.hidden,
 )
 # What is looked at beside torch: an answer about torch alone does not wait for these.
 _BESIDE: tuple[Check, ...] = (
@@ -43,10 +43,10 @@ _BESIDE: tuple[Check, ...] = (
     gpusupport.triton,
     depends.together,
     depends.numpy,
-    gpucode.other_cuda,
-    gpucode.without_kernels,
-    gpucode.runtimes,
-    gpucode.twice,
+    gpusupport.other_cuda,
+    gpusupport.without_kernels,
+    gpusupport.runtimes,
+    gpusupport.twice,
     presence.incomplete,
     loading.lacking,
     loading.library_path,
@@ -93,7 +93,7 @@ def described(session: Session, packages: Mapping[str, str], cuda: str | None) -
 def _named(name: str, version: str, known: Mapping[str, PackageFacts]) -> Distribution:
     """A package of which a text has the version; what it requires is the table's, where one wheel is all there is."""
     one = Distribution(name, version, os.devnull, "")
-    row = gpucode.row_of(one, known)
+    row = gpusupport.row_of(one, known)
     return one if row is None or row.place else one._replace(requires=row.requires)
 
 

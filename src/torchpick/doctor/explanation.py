@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from torchpick.doctor import examination, logs, mentions, signatures
+from torchpick.doctor import examination, texts
 from torchpick.doctor.examination import Examination
-from torchpick.doctor.mentions import Mentions
-from torchpick.doctor.signatures import Match, Signature
 from torchpick.doctor.subject import DescribedEnvironment
+from torchpick.doctor.texts import Match, Mentions, Signature
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import shell
@@ -65,13 +64,13 @@ class Explanation(Noun):
 
 def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
-    known = session.knowledge.file("errors.json", signatures.read)
-    search = signatures.Search(known)
+    known = session.knowledge.file("errors.json", texts.read_signatures)
+    search = texts.Search(known)
     start = b""
-    for chunk in logs.decoded(chunks):
+    for chunk in texts.decoded(chunks):
         search.feed(chunk)
-        start += chunk[: max(0, mentions.MOST_TEXT - len(start))]
-    said = mentions.of_text(start, session.knowledge.file("words.json", mentions.read))
+        start += chunk[: max(0, texts.MOST_TEXT - len(start))]
+    said = texts.of_text(start, session.knowledge.file("words.json", texts.read_words))
     matches = search.matches() or tuple(
         Match(known[name], 0, text) for name, text in said.facts.items() if name in known
     )

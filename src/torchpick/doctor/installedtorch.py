@@ -1,17 +1,24 @@
-"""The torch that an import would find, as a noun; what reads it is in torchfiles. Pure."""
+"""The torch that an import would find: what its files say of it, and the decision's own verdict on such a build."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator, Mapping
 
+from torchpick.decide import resolve
 from torchpick.decide.wishes import is_backend
+from torchpick.environment import world
 from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import Build
+from torchpick.model.build import Build, Evidence, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
-from torchpick.model.table import Table
+from torchpick.model.request import Wish
+from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.verdict import Verdict
+from torchpick.model.versions import is_dotted, release_key
+from torchpick.wheels import inplace, judging, readings
 
 # `nvidia-cuda-runtime-cu12==12.8.90`, and from CUDA 13 on `cuda-toolkit[cublas,…]==13.0.2`.
 _RUNTIME = re.compile(r"(?:nvidia-cuda-runtime(?:-cu\d+)?|cuda-toolkit)(?:\[[^\]]*\])? *\(?==(\d+)\.(\d)[.\d]*")
@@ -65,3 +72,130 @@ def backend_of(torch: InstalledTorch | None, here: Environment) -> str | None:
 def row_of(table: Table, machine: Machine, release: str, backend: str) -> Build | None:
     """The table's row of the same release and backend."""
     return next((each for each in table.of(machine.platform.name).builds(release) if each.backend == backend), None)
+
+
+_LIBRARY = re.compile(r"[\w.-]+\.(?:so|dll)")
+# AMD's own torch has no kernels: those for a target are a package beside it (ROCm/TheRock RELEASES.md). Others are of a
+# family, such as -gfx11, and hold what its targets share.
+_KERNELS = re.compile(r"amd-torch-device-(gfx[0-9a-f]{3,4}\b)?")
+_PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libtorch_python.dylib")
+
+
+def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | None:
+    """The installed torch; None where its version cannot be read."""
+    facts = readings.torch_facts(world.text_of(os.path.join(here.torches[0], "torch", "version.py")))
+    recorded = here.find("torch")
+    version = facts.version or (recorded.version if recorded is not None else None)
+    return None if version is None else _judged(version, facts, here, machine, table)
+
+
+def named(version: str, cuda: str | None, here: Environment, machine: Machine, table: Table) -> InstalledTorch:
+    """A torch of which no more than its version is known, and the CUDA it was built for where no label says it."""
+    label = version.partition("+")[2]
+    if family_of(label) == "cuda" and is_backend(label):
+        cuda = ".".join(map(str, toolkit_order(label)))
+    return _judged(version, readings.TorchFacts(version, cuda, None), here, machine, table)
+
+
+def _judged(
+    version: str, facts: readings.TorchFacts, here: Environment, machine: Machine, table: Table
+) -> InstalledTorch:
+    """The torch in the first folder of the environment, with the decision's own verdict on it."""
+    folder = next(iter(here.torches), os.devnull)
+    backend = _backend(version, facts)
+    release = version.partition("+")[0]
+    row = row_of(table, machine, release, backend)
+    measured = _arches(here, folder)
+    torch = InstalledTorch(
+        version=version if "+" in version or backend == "cpu" else f"{version}+{backend}",
+        release=release,
+        backend=backend,
+        cuda=facts.cuda,
+        folder=folder,
+        arches=measured if measured is not None or row is None else row.arches,
+        measured=measured is not None,
+    )
+    if backend == "cpu":
+        return torch
+    build = _build(torch, machine, _libraries(here, facts.cuda, row))
+    # What is installed was wished for: neither its backend nor a pre-release is an objection any more.
+    wish = Wish(backends=(backend,), channel="nightly")
+    alone = table._replace(builds={build.platform: BuildsByRelease.of([build])})
+    return torch._replace(verdict=next(resolve.judge(machine, alone, wish)))
+
+
+def _build(torch: InstalledTorch, machine: Machine, libraries: Mapping[str, str]) -> Build:
+    """The installed torch as a build of its own."""
+    return Build(
+        torch=_release(torch.release),
+        backend=torch.backend,
+        platform=machine.platform.name,
+        version=torch.version,
+        cuda=torch.cuda,
+        arches=torch.arches,
+        pythons=(machine.python.tag,),
+        tags=(),
+        glibc=None,
+        libraries=libraries,
+        lacks={},
+        published=True,
+        yanked=False,
+        companions={},
+        companion_basis={},
+        evidence=Evidence("measured" if torch.measured else "declared", torch.folder),
+    )
+
+
+def _backend(version: str, facts: readings.TorchFacts) -> str:
+    """The backend by the local label, else by what the version file says it was built with."""
+    label = version.partition("+")[2]
+    if is_backend(label):
+        return label
+    if facts.cuda is not None:
+        return "cu" + facts.cuda.replace(".", "")
+    return f"rocm{facts.hip}" if facts.hip is not None else "cpu"
+
+
+def _release(text: str) -> str:
+    """A version that a source build made up counts as the oldest."""
+    try:
+        release_key(text)
+    except ValueError:
+        return "0"
+    return text
+
+
+def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
+    """Torch's own list of what it was compiled for; where there is none, what its largest library registers."""
+    recorded = here.find("torch")
+    if recorded is not None and any(map(_KERNELS.match, recorded.requires)):
+        targets = (_KERNELS.match(each.name) for each in here.named("amd-torch-device-"))
+        return tuple(Arch.parse(match[1]) for match in targets if match and match[1])
+    paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
+    flags = next((found for path in paths if (found := inplace.compiled_flags(path)) is not None), None)
+    if flags is not None:
+        return flags
+    for path, name in libraries(folder):
+        if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
+            largest = inplace.read_library(path, name, data=False)
+            return None if largest is None or not largest.code.total else (*largest.sass, *largest.ptx)
+    return None
+
+
+def libraries(folder: str) -> Iterator[tuple[str, str]]:
+    """Path and name of each library of torch that may hold GPU code."""
+    lib = os.path.join(folder, "torch", "lib")
+    try:
+        names = sorted(os.listdir(lib))
+    except OSError:
+        return
+    yield from ((os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and judging.counts(name))
+
+
+def _libraries(here: Environment, cuda: str | None, row: Build | None) -> Mapping[str, str]:
+    """The cuDNN that is installed; where it lies inside torch, as the table says."""
+    major = (cuda or "").split(".")[0]
+    for cudnn in here.named("nvidia-cudnn-cu"):
+        if cudnn.name.endswith(f"-cu{major}") and is_dotted(cudnn.version):
+            return {"cudnn": cudnn.version}
+    return {name: version for name, version in row.libraries.items() if name == "cudnn"} if row is not None else {}

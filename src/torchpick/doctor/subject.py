@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from torchpick.doctor import binaries, torchfiles
+from torchpick.doctor import binaries, installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import shellvariables
 from torchpick.environment.distributions import Environment
@@ -44,7 +44,7 @@ class EnvironmentUnderTest:
     def torch(self) -> InstalledTorch | None:
         if not self.environment.torches:
             return None
-        return torchfiles.read(self.environment, self.machine, self.table)
+        return installedtorch.read(self.environment, self.machine, self.table)
 
     @cached_property
     def shell(self) -> Shell:
@@ -94,7 +94,7 @@ class DescribedEnvironment(EnvironmentUnderTest):
         torch = self.environment.find("torch")
         if torch is None:
             return None
-        return torchfiles.named(torch.version, self._cuda, self.environment, self.machine, self.table)
+        return installedtorch.named(torch.version, self._cuda, self.environment, self.machine, self.table)
 
     @cached_property
     def shell(self) -> Shell:

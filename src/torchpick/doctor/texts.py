@@ -1,0 +1,337 @@
+"""A text that streams by, as plain lines; the known errors in it; and what it says of a machine and of versions."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from torchpick.model.fields import Fields
+from torchpick.model.fields import read as noun_of
+from torchpick.model.finding import ERROR, NOTE
+from torchpick.model.noun import Noun
+from torchpick.model.versions import normal
+
+_COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
+# What stands before a message: a loader puts several of them, so each is taken off in turn. Every form begins at the
+# start of the line and is bounded, so no line is looked at twice.
+_FRONT = re.compile(
+    rb"\s{0,200}(?:"
+    rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"  # 2026-11-22 03:12:11,123
+    rb"|\[?\d\d-\d\d \d\d:\d\d:\d\d\]?"  # vLLM: 04-03 09:29:49
+    rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?"
+    rb"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]?\d \d\d:\d\d:\d\d \S{1,64}"  # syslog
+    rb"|\[ {0,9}\d{1,9}\.\d{1,9}\]"  # dmesg
+    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [^\]\s]{1,200}\]"  # glog
+    rb"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?:?(?=\s)"
+    rb"|\[[\w.-]{1,40}:\d{1,6}\]"  # [__init__.py:243]
+    rb"|\([A-Za-z_][\w-]{0,40}(?: pid=\d{1,9})?(?:, ip=[\w.:]{1,64})?\)"  # (EngineCore_0 pid=123)
+    rb"|NVRM:"
+    rb"|(?:rank|\[rank)\s?\d{1,5}\]?:"
+    rb"|\d{1,5}: (?=\S)"  # srun -l
+    rb"|-(?= )|\xe2\x94[\x82\x94\x9c](?:\xe2\x94\x80){0,3}|\||>"  # a list's dash, a table, a tree, a quotation
+    rb")\s{0,200}"
+)
+_MOST_FRONTS = 8
+_QUOTES = ((b"\xe2\x80\x98", b"'"), (b"\xe2\x80\x99", b"'"), (b"\xe2\x80\x9c", b'"'), (b"\xe2\x80\x9d", b'"'))
+_BLANKS = re.compile(rb"\s+")
+_FRAME = b"\xe2\x94\x82"
+
+
+def message(line: bytes) -> bytes:
+    """The line as its writer meant it, with single blanks."""
+    if b"\x1b" in line or b"\r" in line:
+        line = _COLOUR.sub(b"", line)
+    for _ in range(_MOST_FRONTS):
+        front = _FRONT.match(line)
+        if front is None:
+            break
+        line = line[front.end() :]
+    if b"\xe2" in line:
+        for curly, plain in _QUOTES:
+            line = line.replace(curly, plain)
+        line = line.rstrip().removesuffix(_FRAME)
+    return _BLANKS.sub(b" ", line).strip()
+
+
+def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
+    stream = iter(chunks)
+    first = next(stream, b"")
+    whole = chain((first,), stream)
+    if first[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return whole
+    return (text.encode() for text in codecs.iterdecode(whole, "utf-16", "replace"))
+
+
+# A line is looked at so far before and behind the words that were found in it.
+_BEFORE, _BEHIND = 2048, 4096
+# And so many lines.
+_SPAN = 2
+# So much waits for what comes: the lines that one pattern may span, and the line that it begins in.
+_WAITING = 1 << 15
+_MOST_SHOWN = 300
+
+
+class Case(Noun):
+    """The cause of an error where all these facts hold, by its id."""
+
+    where: tuple[str, ...]
+    cause: str
+
+
+class IneffectiveFix(Noun):
+    """What people try, and why it won't help."""
+
+    what: str
+    why: str
+
+
+class Signature(Noun):
+    """One cause of trouble and the texts it is known by; compat/README.md says what the fields mean."""
+
+    id: str
+    title: str
+    patterns: tuple[str, ...]
+    meaning: str
+    causes: tuple[str, ...]
+    cures: tuple[str, ...]
+    no_use: tuple[IneffectiveFix, ...]
+    findings: tuple[str, ...]
+    links: tuple[str, ...]
+    install: bool
+    follows: tuple[str, ...]
+    cases: tuple[Case, ...] = ()
+    finding: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The code under which it is shown."""
+        return self.finding or self.id
+
+    @property
+    def severity(self) -> str:
+        return ERROR if self.install else NOTE
+
+    @property
+    def why(self) -> str:
+        return self.meaning
+
+    def cause(self, facts: set[str], known: Mapping[str, Signature]) -> Signature:
+        """What is behind it where these facts hold: by the first case that they meet, else the error itself."""
+        found = (known[case.cause].cause(facts, known) for case in self.cases if facts >= {*case.where})
+        return next(found, self)
+
+    def about(self, named: Mapping[str, str | None]) -> Signature:
+        """The same with what is known of the text (a package, its torch, a machine's flags) in what is to be done."""
+        cures = self.cures
+        for name, known in named.items():
+            cures = tuple(cure.replace(name, known or name) for cure in cures)
+        return self._replace(cures=cures)
+
+
+class Match(Noun):
+    """Where a signature was first seen, and the line."""
+
+    signature: Signature
+    line: int
+    text: str
+
+
+def read_signatures(fields: Fields) -> dict[str, Signature]:
+    """compat/errors.json by the ids; ShapeError where it is not of its form."""
+    found = {}
+    for row in fields.objects("signatures"):
+        no_use = tuple(noun_of(IneffectiveFix, each, most=None) for each in row.objects("no_use"))
+        cases = tuple(noun_of(Case, case, most=None) for case in row.maybe_objects("cases"))
+        one = noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
+        found[one.id] = one
+    return found
+
+
+def found_in(text: bytes, parts: Iterable[bytes]) -> bool:
+    """Whether a text has these in their order."""
+    at = 0
+    for part in parts:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+class Search:
+    """Feed it a text in chunks; it remembers where each signature was first seen.
+
+    Lines are joined to one stretch of text with single blanks, so a pattern may span several of them.
+    """
+
+    def __init__(self, known: Mapping[str, Signature]) -> None:
+        self._wanted = known
+        self._patterns = [
+            ([part for part in pattern.lower().encode().split(b"*") if part], signature.id)
+            for signature in known.values()
+            for pattern in signature.patterns
+        ]
+        self._found: dict[str, Match] = {}
+        self.rest = b""
+        self._line = 1
+
+    def feed(self, chunk: bytes) -> None:
+        """Look through what has come; its end waits, as a pattern may begin there and go on in what comes."""
+        self.rest += chunk
+        if len(self.rest) > 2 * _WAITING:
+            self._look()
+            cut = self.rest.rfind(b"\n", 0, -_WAITING) + 1 or len(self.rest) - _WAITING
+            self._line += self.rest.count(b"\n", 0, cut)
+            self.rest = self.rest[cut:]
+
+    def matches(self) -> tuple[Match, ...]:
+        """Everything seen: causes before what follows from them, else in the order of the text. Ask at its end."""
+        self._look()
+        found = self._found
+        return tuple(
+            sorted(
+                found.values(),
+                key=lambda match: (
+                    any(cause in found for cause in match.signature.follows),
+                    match.line,
+                    match.signature.id,
+                ),
+            )
+        )
+
+    def _look(self) -> None:
+        numbered = enumerate(map(message, self.rest.split(b"\n")), self._line)
+        lines = [(number, text) for number, text in numbered if text]
+        lower = b"\n".join(text for _, text in lines).lower()
+        flat = lower.replace(b"\n", b" ")
+        for parts, name in self._patterns:
+            if name not in self._found and (at := _first(lower, flat, parts)) is not None:
+                number, text = lines[lower.count(b"\n", 0, at)]
+                shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
+                self._found[name] = Match(self._wanted[name], number, shown)
+        self._patterns = [pattern for pattern in self._patterns if pattern[1] not in self._found]
+
+
+def _first(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> int | None:
+    """Where the longest text of a pattern first has the others around it; `flat` are the lines as one."""
+    anchor = max(parts, key=len)
+    at = flat.find(anchor)
+    while at >= 0:
+        before = lines[max(0, at - _BEFORE) : at].split(b"\n")[-1 - _SPAN :]
+        behind = lines[at : at + _BEHIND].split(b"\n")
+        own = 1 + lines.count(b"\n", at, at + len(anchor))
+        if found_in(b" ".join(before) + b" ".join(behind[: own + _SPAN]), parts):
+            return at
+        # Whatever else lies in these lines was looked at with it.
+        at = flat.find(anchor, at + len(b" ".join(behind[:own])))
+    return None
+
+
+def _around(line: str, anchor: bytes) -> str:
+    """The part of a long line that has the words."""
+    if len(line) <= _MOST_SHOWN:
+        return line
+    at = max(0, line.lower().find(anchor.decode()) - _MOST_SHOWN // 3)
+    return ("…" if at else "") + line[at : at + _MOST_SHOWN].strip() + "…"
+
+
+# So much of a text is searched for what it says of its machine.
+MOST_TEXT = 4 << 20
+# And so much of its start and of its end for anybody's words, which posts have and long logs have not.
+_MOST_WORDS = 1 << 16
+_LONGEST_LINE = 1 << 16
+_MOST_MATCHES = 50
+_MOST_BEFORE = 200
+
+
+class Words(Noun):
+    """compat/words.json: one expression for each name, of what is kept of a text and of what it may say.
+
+    `rewritten` are the forms that are read as another one is.
+    """
+
+    rewritten: Mapping[str, str]
+    kept: Mapping[str, str]
+    facts: Mapping[str, str]
+
+
+class Mentions(Noun):
+    """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports.
+
+    `others` are the GPUs beside the first; `cuda` is the one that torch was built for; `facts` are the names of
+    compat/words.json, each with what the text says of it.
+    """
+
+    capability: str | None = None
+    name: str | None = None
+    others: tuple[str, ...] = ()
+    driver: str | None = None
+    driver_cuda: str | None = None
+    torch: str | None = None
+    cuda: str | None = None
+    python: str | None = None
+    asked: str | None = None
+    packages: Mapping[str, str] = {}
+    facts: Mapping[str, str] = {}
+
+    @property
+    def platform(self) -> str | None:
+        """The platform by its name, where the text says which."""
+        arm = "aarch64" in self.facts
+        if "macos" in self.facts:
+            return "macos-x86_64" if "intel" in self.facts else "macos-arm64"
+        if "windows" in self.facts:
+            return "windows-arm64" if arm else "windows-x86_64"
+        return "linux-aarch64" if arm else "linux-x86_64" if "linux" in self.facts else None
+
+
+def read_words(fields: Fields) -> Words:
+    """ShapeError where the file is not of its form."""
+    rewritten = {f"(?im){form}": other for form, other in fields.mapping("rewritten").items()}
+    packages = f"(?:{'|'.join(fields.texts('packages'))})"
+    return Words(
+        rewritten,
+        _expressions(fields.object("mentions"), "(?ima)", packages),
+        _expressions(fields.object("words"), "(?im)", packages),
+    )
+
+
+def _expressions(fields: Fields, how: str, packages: str) -> dict[str, str]:
+    """Each with the names of the packages where it has `{package}`."""
+    return {name: how + "|".join(fields.texts(name)).replace("{package}", packages) for name in fields.names()}
+
+
+def of_text(start: bytes, words: Words) -> Mentions:
+    """Look through the start of a text, for the words of compat/words.json too."""
+    lines = start[:MOST_TEXT].split(b"\n")
+    text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
+    for form, other in words.rewritten.items():
+        text = re.sub(form, other, text)
+    wanted = words.kept["wanted"]
+    said: dict[str, Any] = {
+        name: next(_each(form, wanted, text), None) for name, form in words.kept.items() if name in Mentions._fields
+    }
+    ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
+    packages = islice(re.finditer(words.kept["package"], text), _MOST_MATCHES)
+    return Mentions(
+        **said,
+        others=tuple(each for each in _each(words.kept["beside"], wanted, text) if each != said["name"]),
+        packages={normal(each[1]): each[2] for each in packages},
+        facts={
+            name: each[each.lastindex or 0]
+            for name, pattern in words.facts.items()
+            if (each := re.search(pattern, ends))
+        },
+    )
+
+
+def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
+    """What the matches keep that are not merely asked for."""
+    for found in islice(re.finditer(expression, text), _MOST_MATCHES):
+        line = text.rfind("\n", 0, found.start()) + 1
+        if not re.search(wanted, text[max(line, found.start() - _MOST_BEFORE) : found.start()]):
+            yield found[found.lastindex or 0].strip()
