@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from torchpick.cluster.engine import Engine
-from torchpick.cluster.programs import ClusterError, why
+from torchpick.cluster.engine import ClusterError, Engine, why
 from torchpick.environment.child import ChildResult
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.machinefiles import Reader
@@ -68,8 +67,8 @@ class StandIn:
             hosts, words = waiting.popleft()
             yield hosts, self.call(words, limit_s)
 
-    def take(self, host: str, answer: bytes, said: str, has: str = "") -> None:
-        Engine.take(self.engine, host, answer, said, has)
+    def take(self, host: str, answer: bytes, words: str, has: str = "") -> None:
+        Engine.take(self.engine, host, answer, words, has)
 
     @property
     def found(self) -> dict[str, str]:

@@ -13,9 +13,9 @@ import pytest
 from tests.cli.test_nodes import A100 as LABELS
 from tests.cli.test_nodes import BASE, node
 from tests.cluster.standin import A100, COMMAND, StandIn, ended, said
-from torchpick.cluster import kubernetes_nodes, ray, slurm, slurm_nodes, ssh
-from torchpick.cluster.programs import ClusterError
-from torchpick.cluster.slurm_nodes import Node
+from torchpick.cluster import kubernetes_nodes, ray, slurm, ssh
+from torchpick.cluster.engine import ClusterError
+from torchpick.cluster.slurm import Node
 from torchpick.environment.child import ChildResult
 from torchpick.errors import UsageError
 
@@ -188,13 +188,13 @@ JobId=4 Partitions=
 def test_the_controllers_lines_are_nodes_of_a_partition(partition: str, nodes: list[Node]) -> None:
     stand = StandIn(lambda _: ended(SHOWN.encode()))
 
-    assert slurm_nodes.listed(partition, stand.engine) == nodes
+    assert slurm.list_nodes(partition, stand.engine) == nodes
     assert stand.asked == [("scontrol show node --oneliner", None)]
 
 
 def test_within_an_allocation_its_own_nodes_are_listed() -> None:
     stand = StandIn(lambda _: ended(SHOWN.encode()), SLURM_JOB_NODELIST="n[1-3]")
-    slurm_nodes.listed("", stand.engine)
+    slurm.list_nodes("", stand.engine)
 
     assert stand.asked == [("scontrol show node --oneliner n[1-3]", None)]
 
@@ -203,7 +203,7 @@ def test_within_an_allocation_its_own_nodes_are_listed() -> None:
 def test_a_controller_that_shows_no_node(partition: str, which: str) -> None:
     shown = SHOWN.encode() if partition else b"\n"
     with pytest.raises(ClusterError) as caught:
-        slurm_nodes.listed(partition, StandIn(lambda _: ended(shown)).engine)
+        slurm.list_nodes(partition, StandIn(lambda _: ended(shown)).engine)
     assert caught.value.message == f"scontrol shows no node{which}"
     assert caught.value.hint == "`sinfo -N` shows the nodes and their partitions"
 
@@ -226,7 +226,7 @@ def test_a_nodes_state_says_whether_it_is_asked(state: str, alone: str, within: 
         (alone, StandIn(lambda _: ended())),
         (within, StandIn(lambda _: ended(), SLURM_JOB_NODELIST="n1")),
     ):
-        able = [each.name for each in slurm_nodes.able([Node("n1", "all", state, "", "x86_64")], stand.engine)]
+        able = ["n1"] if slurm.is_able(Node("n1", "all", state, "", "x86_64"), stand.engine) else []
         assert {**dict.fromkeys(able, "asked"), **stand.found} == {"n1": result}
 
 
@@ -245,7 +245,7 @@ def test_a_busy_node_is_what_the_controller_says_where_that_is_enough(
     gres: str, driver: str | None, found: str
 ) -> None:
     stand = StandIn(lambda _: ended(), driver=driver)
-    slurm_nodes.busy(Node("n1", "all", "ALLOCATED", gres, "aarch64"), "held", stand.engine)
+    slurm.record_busy(Node("n1", "all", "ALLOCATED", gres, "aarch64"), "held", stand.engine)
 
     assert stand.found == {"n1": found}
     assert {machine.platform.name for machine in stand.reader.fleet().machines} <= {"linux-aarch64"}

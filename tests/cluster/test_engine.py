@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.standin import A100, StandIn, ended, said
-from torchpick.cluster import programs, sources
-from torchpick.cluster.engine import Call, Engine
-from torchpick.cluster.programs import ClusterError
+from torchpick.cluster import engine as engines
+from torchpick.cluster import sources
+from torchpick.cluster.engine import Call, ClusterError, Engine
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
 from torchpick.environment.processes import Running
@@ -138,7 +138,7 @@ def test_what_is_made_of_an_answer(answer: bytes, said_: str, has: str, found: s
     ],
 )
 def test_why_a_program_gave_no_answer(result: ChildResult, why: str) -> None:
-    assert programs.why(result) == why
+    assert engines.why(result) == why
 
 
 @on_posix
@@ -148,11 +148,11 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     broken.chmod(0o755)
 
     with pytest.raises(ClusterError) as caught:
-        programs.started(["kubectl", "get"], {"PATH": str(tmp_path)})
+        engines.started(["kubectl", "get"], {"PATH": str(tmp_path)})
     assert caught.value.message == "cannot start kubectl: No such file or directory"
     assert caught.value.hint == "is it installed completely?"
     with pytest.raises(ClusterError) as caught:
-        programs.started(["srun", "-n1"], {"PATH": str(tmp_path)})
+        engines.started(["srun", "-n1"], {"PATH": str(tmp_path)})
     assert caught.value.message == "`srun` is not on PATH"
     assert caught.value.hint == "run this where the cluster's programs are installed"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from torchpick.cluster import ray, ray_wheels
-from torchpick.cluster.programs import ClusterError
+from torchpick.cluster import ray
+from torchpick.cluster.engine import ClusterError
 from torchpick.errors import NetworkError, UsageError, WheelLayoutError
 from torchpick.knowledge.locations import PACKAGE
 from torchpick.wheels.inspect_target import ReadOptions
@@ -168,7 +168,7 @@ def test_the_end_of_what_was_said(said: object, line: str) -> None:
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ClusterError) as caught:
-        ray.found("x")
+        ray.check("x")
     assert caught.value.message == "the `ray` library is not installed for this Python"
     assert caught.value.hint == "install torchpick's `ray` extra, in the cluster's version of ray"
 
@@ -176,14 +176,14 @@ def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(("word", "address"), [("ray", "auto"), ("ray:1.2.3.4:6379", "1.2.3.4:6379"), ("ray:a", "a")])
 def test_the_address_of_a_cluster_that_reads_wheels(word: str, address: str, install: Callable[..., FakeRay]) -> None:
     install()
-    assert ray_wheels.address_of(word) == address
+    assert ray.address_of(word) == address
 
 
 @pytest.mark.parametrize("word", ["", "ray:", "ray:-x", "rays", "slurm", "slurm:x"])
 def test_an_address_that_is_none(word: str, install: Callable[..., FakeRay]) -> None:
     install()
     with pytest.raises(UsageError) as caught:
-        ray_wheels.address_of(word)
+        ray.address_of(word)
     assert caught.value.message == f"`{word}` is not a valid cluster"
     assert caught.value.hint == "`--on ray`, or `--on ray:ADDRESS`"
 
@@ -197,7 +197,7 @@ def test_a_wheel_is_a_task_that_is_waited_for_and_may_be_given_up(install: Calla
     fake = install(a=READ, b=RuntimeError("Traceback\nthe node was killed"), c=refused)
     reports: list[str | int] = []
 
-    with ray_wheels.reader("auto") as read:
+    with ray.reader("auto") as read:
         assert read("a", ReadOptions("deep", report=reports.append)) is READ
         with pytest.raises(ClusterError) as killed:
             read("b", ReadOptions(None))
@@ -223,12 +223,12 @@ def test_a_wheel_is_a_task_that_is_waited_for_and_may_be_given_up(install: Calla
 
 def test_a_cluster_that_cannot_be_reached_reads_no_wheel(install: Callable[..., FakeRay]) -> None:
     install()
-    with pytest.raises(ClusterError) as caught, ray_wheels.reader("nowhere"):
+    with pytest.raises(ClusterError) as caught, ray.reader("nowhere"):
         pass
     assert (caught.value.message, caught.value.hint) == ("ray: no cluster there", STATUS)
 
 
 def test_a_task_returns_what_went_wrong() -> None:
-    found = ray_wheels.answer("https://a.example/torch-1.0.tar.gz", None)
+    found = ray.read_on_node("https://a.example/torch-1.0.tar.gz", None)
 
     assert isinstance(found, WheelLayoutError)

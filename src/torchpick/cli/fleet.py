@@ -9,8 +9,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
 from torchpick.cluster import emit, sources
-from torchpick.cluster.engine import Engine
-from torchpick.cluster.programs import ClusterError
+from torchpick.cluster.engine import ClusterError, Engine
 from torchpick.decide import frontier, refusal
 from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite

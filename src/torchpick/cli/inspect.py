@@ -103,9 +103,9 @@ def run(args: Arguments) -> int:
 def _answers(args: Arguments, how: ReadOptions, jobs: int, stack: ExitStack) -> Answers:
     things = args.words if args.from_ is None else [*args.words, *inspect_target.listed(args.from_, how)]
     if args.on is not None:
-        from torchpick.cluster import ray_wheels
+        from torchpick.cluster import ray
 
-        how = how._replace(elsewhere=stack.enter_context(ray_wheels.reader(ray_wheels.address_of(args.on))))
+        how = how._replace(elsewhere=stack.enter_context(ray.reader(ray.address_of(args.on))))
     return stack.enter_context(closing(inspect_target.read_targets(things, how, jobs, in_order=args.from_ is None)))
 
 

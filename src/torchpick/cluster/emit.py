@@ -77,9 +77,9 @@ def _slurm(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     for features, hosts in _alike(environments, _word).items():
         script += f"give {','.join(features)} {shlex.quote(folded(hosts))}\n"
     jobs = {
-        f"job-{each.name}.sh": f"#!/bin/bash\n#SBATCH --constraint={_word(each.name)}\n\n"
-        f"# Once, into the environment of this group:\n# {each.install}\n"
-        for each in environments
+        f"job-{environment.name}.sh": f"#!/bin/bash\n#SBATCH --constraint={_word(environment.name)}\n\n"
+        f"# Once, into the environment of this group:\n# {environment.install}\n"
+        for environment in environments
     }
     return {"features.sh": script, **jobs}
 
@@ -90,33 +90,33 @@ def _kubernetes(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     for labels, hosts in _alike(environments, "torchpick.example/{}=true".format).items():
         script += f"give '{' '.join(labels)}' {shlex.join(hosts)}\n"
     affinities = {
-        f"affinity-{each.name}.yaml": "affinity:\n  nodeAffinity:\n"
+        f"affinity-{environment.name}.yaml": "affinity:\n  nodeAffinity:\n"
         "    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n"
-        f"        - matchExpressions: [{{key: torchpick.example/{each.name}, operator: Exists}}]\n"
-        for each in environments
+        f"        - matchExpressions: [{{key: torchpick.example/{environment.name}, operator: Exists}}]\n"
+        for environment in environments
     }
     return {"label-nodes.sh": script, **affinities}
 
 
 def _alike(environments: Sequence[SiteEnvironment], mark: Callable[[str], str]) -> dict[tuple[str, ...], list[str]]:
     """The hosts that are in the same groups, by the marks of these."""
-    marks = grouped((host, mark(each.name)) for each in environments for host in each.hosts.names)
-    return grouped((tuple(each), host) for host, each in marks.items())
+    marks = grouped((host, mark(group.name)) for group in environments for host in group.hosts.names)
+    return grouped((tuple(names), host) for host, names in marks.items())
 
 
 def _ansible(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     """An inventory with a group an environment, its variables beside its hosts."""
     groups = {
-        _word(each.name): {
-            "hosts": dict.fromkeys(each.hosts.names),
+        _word(environment.name): {
+            "hosts": dict.fromkeys(environment.hosts.names),
             "vars": {
-                "torch_version": each.version,
-                "torch_backend": each.backend,
-                "torch_install": each.install,
-                "torch_environment": each.name,
+                "torch_version": environment.version,
+                "torch_backend": environment.backend,
+                "torch_install": environment.install,
+                "torch_environment": environment.name,
             },
         }
-        for each in environments
+        for environment in environments
     }
     # JSON is YAML, and quotes whatever a host may be called.
     return {"inventory.yml": json.dumps({"all": {"children": groups}}, indent=2) + "\n"}

@@ -1,27 +1,40 @@
-"""What asks the machines of a cluster: calls of its own programs, whose output is the answer."""
+"""What asks the machines of a cluster: calls of its own programs, each a bounded child, whose output is the answer."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 
-from torchpick.cluster import programs
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
 from torchpick.environment.processes import Running
+from torchpick.environment.world import which
+from torchpick.errors import TorchpickError
 from torchpick.machine.machinefiles import Reader
 from torchpick.model.noun import Noun
 
 # How many calls run at once.
 AT_ONCE = 32
+# `kubectl get nodes -o json` is 10 to 30 kB a node.
+_MOST_BYTES = 128 << 20
+_SHOWN = 300
+# What shells, Slurm, containers and Python say of a program that is not there.
+_ABSENT = re.compile("not found|No such file|not recognized|No module named")
 
 Hosts = Sequence[str]
 # The hosts that a call of the cluster's own program asks, and its words.
 Call = tuple[Hosts, Sequence[str]]
+
+
+class ClusterError(TorchpickError):
+    """A cluster's own program is missing, refuses, or does not answer in time."""
+
+    code = "CLUSTER"
 
 
 class Engine(Noun):
@@ -48,13 +61,13 @@ class Engine(Noun):
 
     def call(self, words: Sequence[str], limit_s: float | None = None) -> ChildResult:
         """Run a program to its end, or to the deadline."""
-        return child.finish(programs.started(words, self.environ), self.left_s if limit_s is None else limit_s)
+        return child.finish(started(words, self.environ), self.left_s if limit_s is None else limit_s)
 
     def output(self, words: Sequence[str], hint: str) -> bytes:
         """The answer of a program; ClusterError with its own words where it fails."""
         ended = self.call(words)
         if ended.status != 0:
-            raise programs.ClusterError(f"{words[0]}: {programs.why(ended)}", hint=hint)
+            raise ClusterError(f"{words[0]}: {why(ended)}", hint=hint)
         return ended.answer
 
     def calls(self, waiting: deque[Call], limit_s: float) -> Iterator[tuple[Hosts, ChildResult]]:
@@ -64,15 +77,34 @@ class Engine(Noun):
             while waiting:
                 hosts, words = waiting.popleft()
                 if self.left_s:
-                    return hosts, programs.started(words, self.environ), min(limit_s, self.left_s)
+                    return hosts, started(words, self.environ), min(limit_s, self.left_s)
                 for host in hosts:
                     self.reader.unanswered(host, "NOT_ASKED", "no time was left to ask it")
             return None
 
         return child.finish_each(begin, AT_ONCE)
 
-    def take(self, host: str, answer: bytes, said: str, has: str = "") -> None:
+    def take(self, host: str, answer: bytes, words: str, has: str = "") -> None:
         """A host's answer, or the cause that there is none; `has` is the GPU that its cluster knows there."""
         if not self.reader.stream(BytesIO(answer), f"{host}'s answer", host, has):
-            absent = programs.is_absent(os.path.basename(self.command[0]), said)
-            self.reader.unanswered(host, "NO_TORCHPICK" if absent else "NO_ANSWER", said)
+            absent = os.path.basename(self.command[0]) in words and _ABSENT.search(words)
+            self.reader.unanswered(host, "NO_TORCHPICK" if absent else "NO_ANSWER", words)
+
+
+def started(words: Sequence[str], environ: Mapping[str, str]) -> Running:
+    """A program of PATH that was started; ClusterError where it cannot be."""
+    program = which(words[0], environ)
+    if program is None:
+        raise ClusterError(f"`{words[0]}` is not on PATH", hint="run this where the cluster's programs are installed")
+    try:
+        return child.start([program, *words[1:]], environ, most=_MOST_BYTES)
+    except OSError as error:
+        message = f"cannot start {words[0]}: {error.strerror}"
+        raise ClusterError(message, hint="is it installed completely?") from error
+
+
+def why(ended: ChildResult) -> str:
+    """The last error message, or how it ended."""
+    if ended.status is None:
+        return "it did not answer in time"
+    return ended.last_words[:_SHOWN] or f"it ended with status {ended.status}"

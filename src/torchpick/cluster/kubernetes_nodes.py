@@ -11,8 +11,7 @@ from io import BytesIO
 from secrets import token_hex
 
 from torchpick.cluster.emit import job
-from torchpick.cluster.engine import Engine
-from torchpick.cluster.programs import ClusterError, why
+from torchpick.cluster.engine import ClusterError, Engine, why
 from torchpick.environment import rewrite
 from torchpick.machine import kubernetes
 from torchpick.model.fields import Fields
@@ -31,16 +30,16 @@ def detect(context: str, engine: Engine) -> None:
     """The machines that the labels of the nodes describe; with `run`, what a Job on each GPU node says."""
     kubectl = ["kubectl", *([f"--context={context}"] if context else []), "--request-timeout=30s"]
     kubectl += engine.options
-    listed = engine.output([*kubectl, "get", "nodes", "-o", "json"], _HINT)
-    if engine.image and (names := _gpu_nodes(listed)):
+    output = engine.output([*kubectl, "get", "nodes", "-o", "json"], _HINT)
+    if engine.image and (names := _gpu_nodes(output)):
         _run(names, engine.image, kubectl, engine)
     else:
-        engine.reader.stream(BytesIO(listed), "kubectl get nodes")
+        engine.reader.stream(BytesIO(output), "kubectl get nodes")
 
 
-def _gpu_nodes(listed: bytes) -> list[str]:
+def _gpu_nodes(output: bytes) -> list[str]:
     try:
-        nodes = [Fields(node) for node in kubernetes.nodes(json.loads(listed))]
+        nodes = [Fields(node) for node in kubernetes.nodes(json.loads(output))]
         machines = [kubernetes.machine(node, Python("3.12"), lambda _: None) for node in nodes]
     except ValueError as error:
         raise ClusterError(f"kubectl get nodes: {error}", hint=_HINT) from error
@@ -50,7 +49,7 @@ def _gpu_nodes(listed: bytes) -> list[str]:
 def _run(names: Sequence[str], image: str, kubectl: Sequence[str], engine: Engine) -> None:
     """A Job on each of these nodes; all of them are deleted afterwards, whatever happened."""
     mark = token_hex(6)
-    own = f"--selector=torchpick.example/run={mark}"
+    selector = f"--selector=torchpick.example/run={mark}"
     jobs = ",".join(job(name, image, engine.command, mark, number) for number, name in enumerate(names))
     try:
         with tempfile.TemporaryDirectory(prefix="torchpick-") as folder:
@@ -58,23 +57,23 @@ def _run(names: Sequence[str], image: str, kubectl: Sequence[str], engine: Engin
             rewrite.put(file, f'{{"apiVersion": "v1", "kind": "List", "items": [{jobs}]}}')
             hint = "`kubectl auth can-i create jobs` shows whether you may"
             engine.output([*kubectl, "create", "--validate=false", "-f", file], hint)
-        _collect(names, kubectl, own, engine)
+        _collect(names, kubectl, selector, engine)
     finally:
-        engine.call([*kubectl, "delete", "jobs", own, "--wait=false"], limit_s=15)
+        engine.call([*kubectl, "delete", "jobs", selector, "--wait=false"], limit_s=15)
 
 
-def _collect(names: Sequence[str], kubectl: Sequence[str], own: str, engine: Engine) -> None:
+def _collect(names: Sequence[str], kubectl: Sequence[str], selector: str, engine: Engine) -> None:
     """Read the log of each pod that has ended; what keeps the others from it is said in Kubernetes' own words."""
-    left, seen = {str(number): node for number, node in enumerate(names)}, dict[str, str]()
+    left, states = {str(number): node for number, node in enumerate(names)}, dict[str, str]()
     while left and engine.left_s > 10:
-        listed = engine.call([*kubectl, "get", "pods", own, _PODS]).answer.decode("utf-8", "replace")
-        for pod in listed.split("\x1e")[1:]:
+        pods = engine.call([*kubectl, "get", "pods", selector, _PODS]).answer.decode("utf-8", "replace")
+        for pod in pods.split("\x1e")[1:]:
             number, name, phase, words = pod.split(" ", 3)
-            seen[number] = f"{phase.lower()}: {' '.join(words.split())}"
+            states[number] = f"{phase.lower()}: {' '.join(words.split())}"
             if number in left and phase in ("Succeeded", "Failed"):
                 log = engine.call([*kubectl, "logs", name], limit_s=30)
-                engine.take(left.pop(number), log.answer, f"its pod {seen[number]} {why(log)}")
+                engine.take(left.pop(number), log.answer, f"its pod {states[number]} {why(log)}")
         time.sleep(1.0 if left else 0)
     for number, node in left.items():
-        said = seen.get(number, "not made")
-        engine.reader.unanswered(node, "NO_IMAGE" if "Image" in said else "NOT_STARTED", f"its pod is {said}")
+        state = states.get(number, "not made")
+        engine.reader.unanswered(node, "NO_IMAGE" if "Image" in state else "NOT_STARTED", f"its pod is {state}")

@@ -1,16 +1,44 @@
-"""The nodes of a Ray cluster, one task pinned to each; a program of its own, so that its deadline can be kept."""
+"""A Ray cluster: a task pinned to each of its nodes detects, and wheels are read by a task for each.
+
+Detection runs in a program of its own, so that its deadline can be kept.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 
-from torchpick.cluster.engine import Engine
-from torchpick.cluster.programs import ClusterError, why
+from torchpick.cluster.engine import ClusterError, Engine, why
 from torchpick.environment import child
+from torchpick.errors import TorchpickError, UsageError
+from torchpick.knowledge.locations import PACKAGE
+from torchpick.wheels.inspect_target import ReadOptions, read_target
+from torchpick.wheels.readings import Reading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.index.client import Client
+
+_STATUS = "`ray status` says what the cluster lacks; its Python needs httpx and packaging"
 
 
-def found(address: str) -> str:
+def detect(address: str, engine: Engine) -> None:
+    """Detect on every node; those that are dead or silent are recorded as such."""
+    arguments = {"address": check(address), "command": engine.command, "limit_s": max(engine.left_s - 5, 1)}
+    ended = engine.call(child.python(__name__, arguments))
+    for name, answer, words in ended.values:
+        if answer is None:
+            engine.reader.unanswered(name, "NODE_DOWN", words)
+        else:
+            engine.take(name, answer.encode(), last_line(words))
+    if not ended.values:
+        raise ClusterError(f"ray: {why(ended)}", hint="`ray status` shows whether the cluster can be reached")
+
+
+def check(address: str) -> str:
     """The cluster's address, where this Python can ask it."""
     if find_spec("ray") is None:
         hint = "install torchpick's `ray` extra, in the cluster's version of ray"
@@ -18,29 +46,16 @@ def found(address: str) -> str:
     return address or "auto"
 
 
-def detect(address: str, engine: Engine) -> None:
-    """Detect on every node; those that are dead or silent are recorded as such."""
-    arguments = {"address": found(address), "command": engine.command, "limit_s": max(engine.left_s - 5, 1)}
-    ended = engine.call(child.python(__name__, arguments))
-    for name, answer, said in ended.values:
-        if answer is None:
-            engine.reader.unanswered(name, "NODE_DOWN", said)
-        else:
-            engine.take(name, answer.encode(), last_line(said))
-    if not ended.values:
-        raise ClusterError(f"ray: {why(ended)}", hint="`ray status` shows whether the cluster can be reached")
-
-
-def last_line(said: object) -> str:
+def last_line(words: object) -> str:
     """What an exception or a program says at its end."""
-    return str(said).strip().rpartition("\n")[2] or "it did not answer"
+    return str(words).strip().rpartition("\n")[2] or "it did not answer"
 
 
-def connect(address: str, **more: object) -> None:
+def connect(address: str, **options: object) -> None:
     """Make this process a client of the cluster; it says nothing of its own."""
     import ray
 
-    ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False, **more)
+    ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False, **options)
 
 
 def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma: no cover # in a process of its own
@@ -78,3 +93,57 @@ def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma:
             say(name, *ray.get(reference, timeout=0))
         except Exception as error:  # noqa: BLE001 # a task that ended late or was killed is that node's result
             say(name, "", str(error))
+
+
+def address_of(word: str) -> str:
+    """The cluster's address in `ray` or `ray:ADDRESS`."""
+    engine, mark, address = word.partition(":")
+    if engine != "ray" or (mark and not address) or address.startswith("-"):
+        raise UsageError(f"`{word}` is not a valid cluster", hint="`--on ray`, or `--on ray:ADDRESS`")
+    return check(address)
+
+
+@contextmanager
+def reader(address: str) -> Iterator[Callable[[str, ReadOptions], Reading]]:
+    """What reads a wheel at an address as a task of the cluster, for many threads at once."""
+    import ray
+
+    # Ray carries our code to the workers.
+    try:
+        connect(address, runtime_env={"py_modules": [PACKAGE]})
+    except Exception as error:
+        raise ClusterError(f"ray: {last_line(error)}", hint=_STATUS) from error
+    task = ray.remote(num_cpus=1, max_retries=2)(read_on_node)
+
+    def read(url: str, how: ReadOptions) -> Reading:
+        running = task.remote(url, how.depth)
+        while not ray.wait([running], timeout=1)[0]:
+            how.report(0)  # which raises where the run was given up
+        try:
+            reading: Reading | TorchpickError = ray.get(running)
+        except Exception as error:  # a task that a node killed is that wheel's result
+            raise ClusterError(last_line(error), hint=_STATUS) from error
+        if isinstance(reading, TorchpickError):
+            raise reading
+        return reading
+
+    try:
+        yield read
+    finally:
+        ray.shutdown()
+
+
+def read_on_node(url: str, depth: str | None) -> Reading | TorchpickError:
+    """A reading, or what went wrong; this runs on a node."""
+    try:
+        return read_target(url, ReadOptions(depth, client=_client))
+    except TorchpickError as error:
+        return error
+
+
+@cache
+def _client() -> Client:
+    """The one of this worker, which reads wheel after wheel."""
+    from torchpick.index.client import Client
+
+    return Client()

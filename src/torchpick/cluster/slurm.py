@@ -1,4 +1,7 @@
-"""The nodes of a Slurm cluster: an srun for all that are alike brings their answers, by rank."""
+"""The nodes of a Slurm cluster: an srun for all that are alike brings their answers, by rank.
+
+What Slurm's controller knows says which can take a job, and the GPUs of those that cannot.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,32 @@ from collections import deque
 from collections.abc import Sequence
 from secrets import token_hex
 
-from torchpick.cluster import slurm_nodes
-from torchpick.cluster.engine import Call, Engine
-from torchpick.cluster.programs import why
-from torchpick.cluster.slurm_nodes import Node
+from torchpick.cluster.engine import Call, ClusterError, Engine, why
 from torchpick.environment.child import ChildResult
+from torchpick.model.noun import Noun
 from torchpick.model.versions import grouped
 
+# Of a node's states, joined by `+`: those in which it takes a job.
+_ABLE = {"IDLE", "MIXED", "PLANNED", "COMPLETING", "RESERVED", "CLOUD", "DYNAMIC_NORM"}
+_HELD = "ALLOCATED"
+_FACT = re.compile(r"(\w+)=(\S+)")
+_GPUS = re.compile(r"gpu:([^:,()]+):(\d{1,2})\b")
 _RANKED = re.compile(r"^ *(\d+): (.*)", re.MULTILINE)  # lines of srun's own have no rank
+
+
+class Node(Noun):
+    """A node; `partition` is one that it is in, `gres` what it has for jobs."""
+
+    name: str
+    partition: str
+    state: str
+    gres: str
+    cpu: str
 
 
 def detect(partition: str, engine: Engine) -> None:
     """Detect on every node; those that are down, busy or silent are recorded as such."""
-    able = [*slurm_nodes.able(slurm_nodes.listed(partition, engine), engine)]
+    able = [node for node in list_nodes(partition, engine) if is_able(node, engine)]
     nodes = {node.name: node for node in able}
     job = f"torchpick-{token_hex(6)}"
     alike = grouped(((node.partition, node.state), node) for node in able)
@@ -35,29 +51,70 @@ def detect(partition: str, engine: Engine) -> None:
         engine.call(["scancel", f"--name={job}"], limit_s=5)
 
 
+def list_nodes(partition: str, engine: Engine) -> list[Node]:
+    """Every node, in one partition; within an allocation its own alone."""
+    words = ["scontrol", "show", "node", "--oneliner", *_allocated(engine).split()]
+    output = engine.output(words, "try `scontrol show node` and `srun hostname` yourself")
+    nodes: list[Node] = []
+    for line in output.decode("utf-8", "replace").splitlines():
+        facts = dict(_FACT.findall(line))
+        partitions = facts.get("Partitions", "").split(",")
+        if partitions != [""] and (not partition or partition in partitions):
+            state, gres, cpu = facts["State"], facts.get("Gres", ""), facts.get("Arch", "x86_64")
+            nodes.append(Node(facts["NodeName"], partition or partitions[0], state, gres, cpu))
+    if not nodes:
+        message = f"scontrol shows no node{f' of partition {partition}' if partition else ''}"
+        raise ClusterError(message, hint="`sinfo -N` shows the nodes and their partitions")
+    return nodes
+
+
+def _allocated(engine: Engine) -> str:
+    """The nodes of the allocation that this runs in; empty without one."""
+    return engine.environ.get("SLURM_JOB_NODELIST", "")
+
+
+def is_able(node: Node, engine: Engine) -> bool:
+    """Whether it can be asked; one that is down or busy is recorded as such."""
+    hindered = {*node.state.split("+")} - _ABLE
+    if not hindered or (hindered == {_HELD} and _allocated(engine)):
+        return True
+    if hindered == {_HELD}:
+        record_busy(node, "other jobs have all of its processors", engine)
+    else:
+        engine.reader.unanswered(node.name, "NODE_DOWN", f"its state is {node.state.lower()}")
+    return False
+
+
+def record_busy(node: Node, words: str, engine: Engine) -> None:
+    """One that others hold is answered from what the controller knows, where that is enough."""
+    gpus = _GPUS.search(node.gres)
+    if not gpus or not engine.reader.described(node.name, node.cpu, gpus[1], int(gpus[2])):
+        engine.reader.unanswered(node.name, "BUSY", words)
+
+
 def _srun(crowd: Sequence[Node], job: str, engine: Engine) -> Call:
     """One task a node, whose lines srun marks with its rank, which is its place among these."""
     names = [node.name for node in crowd]
     words = ["srun", "--label", f"--job-name={job}", "--distribution=arbitrary", f"--nodelist={','.join(names)}"]
     words += [f"--nodes={len(names)}", f"--ntasks={len(names)}", "--kill-on-bad-exit=0"]
     words += [f"--time={int(engine.left_s // 60) + 1}", f"--immediate={min(int(engine.left_s / 3) + 1, 10)}"]
-    words += ["--overlap"] if slurm_nodes.allocated(engine) else [f"--partition={crowd[0].partition}"]
+    words += ["--overlap"] if _allocated(engine) else [f"--partition={crowd[0].partition}"]
     return names, [*words, *engine.options, *engine.command]
 
 
 def _take(crowd: Sequence[Node], ended: ChildResult, engine: Engine) -> None:
-    asked = any("gpu" in word or word.startswith("-G") for word in engine.options)
+    wants_gpus = any("gpu" in word or word.startswith("-G") for word in engine.options)
     answers, talk = _by_rank(ended.answer), _by_rank(ended.talk)
     # The last words of an srun that was not refused are another task's.
     end = why(ended._replace(talk=b"") if answers else ended)
     for rank, node in enumerate(crowd):
         # Of a task that was stopped with its srun, only that it never began says why.
-        said = [line for line in talk.get(rank, ()) if ended.status is not None or "execve()" in line] or [end]
-        if not answers and "nodes are busy" in said[-1]:
-            slurm_nodes.busy(node, said[-1], engine)
+        lines = [line for line in talk.get(rank, ()) if ended.status is not None or "execve()" in line] or [end]
+        if not answers and "nodes are busy" in lines[-1]:
+            record_busy(node, lines[-1], engine)
         else:
             answer = "\n".join(answers.get(rank, ())).encode()
-            engine.take(node.name, answer, said[-1], node.gres if "gpu" in node.gres and not asked else "")
+            engine.take(node.name, answer, lines[-1], node.gres if "gpu" in node.gres and not wants_gpus else "")
 
 
 def _by_rank(output: bytes) -> dict[int, list[str]]:

@@ -7,8 +7,7 @@ from collections import deque
 from itertools import islice
 from math import ceil
 
-from torchpick.cluster.engine import AT_ONCE, Call, Engine
-from torchpick.cluster.programs import why
+from torchpick.cluster.engine import AT_ONCE, Call, Engine, why
 from torchpick.environment.requirementfiles import text_of
 from torchpick.errors import UsageError
 from torchpick.model.fleet import expanded, is_name
@@ -23,11 +22,11 @@ _MOST_HOSTS = 100_000
 def hosts_of(file: str) -> tuple[str, ...]:
     """The hosts of a file, one a line or as `n[1-3]`; a # begins a comment."""
     lines = text_of(file, f"ssh:{file}").splitlines()
-    listed = (host for line in lines for host in expanded(line.partition("#")[0].strip()))
-    hosts = tuple(dict.fromkeys(islice(listed, _MOST_HOSTS + 1)))
+    names = (host for line in lines for host in expanded(line.partition("#")[0].strip()))
+    hosts = tuple(dict.fromkeys(islice(names, _MOST_HOSTS + 1)))
     wrong = (f"`{host}` is not a valid host" for host in hosts if not is_name(host))
-    many = f"more than {_MOST_HOSTS} hosts" if len(hosts) > _MOST_HOSTS else "" if hosts else "it contains no host"
-    if what := next(wrong, many):
+    count = f"more than {_MOST_HOSTS} hosts" if len(hosts) > _MOST_HOSTS else "" if hosts else "it contains no host"
+    if what := next(wrong, count):
         raise UsageError(f"{file}: {what}", hint="write one host per line")
     return hosts
 
@@ -39,8 +38,8 @@ def detect(file: str, engine: Engine) -> None:
     limit = max((engine.left_s - 1) / ceil(len(hosts) / AT_ONCE), _LEAST_S)
     words = ["ssh", "-oBatchMode=yes", f"-oConnectTimeout={min(int(limit) - 1, 10)}", *engine.options, "--"]
     command = f"echo {_MARK} && {shlex.join(engine.command)}"
-    asked: deque[Call] = deque(([host.rpartition("@")[2]], [*words, host, command]) for host in hosts)
-    for (host,), ended in engine.calls(asked, limit):
+    waiting: deque[Call] = deque(([host.rpartition("@")[2]], [*words, host, command]) for host in hosts)
+    for (host,), ended in engine.calls(waiting, limit):
         before, begun, answer = ended.answer.partition(_MARK.encode())
         if begun or before or ended.status is not None:
             engine.take(host, answer if begun else before, why(ended))

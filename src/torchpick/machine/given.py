@@ -67,7 +67,11 @@ def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
         if not is_dotted(request.glibc):
             hint = "such as `--glibc 2.28`; `ldd --version` prints it"
             raise UsageError(f"`{request.glibc}` is not a valid glibc version", hint=hint)
-    gpus, implied, notes = _gpus(specs, specified, request.macos, knowledge)
+    products = _products(specs, specified, knowledge) if specs else None
+    implied, notes = _implied(products or (), specified)
+    if request.macos is not None:
+        implied = _with_macos(implied, request.macos)
+    gpus, of_gpus = _of_a_mac(implied) if products is None else _gpus(products)
     return MachineOverrides(
         gpus=gpus,
         driver=driver(request, environ),
@@ -79,7 +83,7 @@ def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
         only=_only(request.only),
         trust_pci=request.trust_pci,
         timeout=_timeout(environ.get("TORCHPICK_DETECT_TIMEOUT")),
-        notes=notes,
+        notes=(*notes, *of_gpus),
     )
 
 
@@ -224,23 +228,6 @@ def _only(text: str | None) -> tuple[int, ...] | None:
 _ARM = ("linux-aarch64", "windows-arm64")
 
 
-def _gpus(
-    specs: tuple[str, ...] | None, platform: Platform | None, macos: str | None, knowledge: Knowledge
-) -> tuple[tuple[Gpu, ...] | None, Platform | None, tuple[Note, ...]]:
-    """The GPUs, None where they are to be looked up; the platform, specified or implied; what a user should know."""
-    products = _products(specs, platform, knowledge) if specs else None
-    platform, notes = _implied(products or (), platform)
-    if macos is not None:
-        platform = _with_macos(platform, macos)
-    if products is None:
-        return _of_a_mac(platform, notes)
-    gpus = tuple(
-        Gpu(index, product.vendor, product.name, product.arch, integrated=product.integrated, counted=product.supported)
-        for index, product in enumerate(products)
-    )
-    return gpus, platform, (*notes, *_shared_names(products), *_unsupported(gpus))
-
-
 def _products(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowledge) -> tuple[GpuProduct, ...]:
     if any(spec.lower() == "none" for spec in specs):
         if len(specs) > 1:
@@ -282,34 +269,31 @@ def _with_macos(platform: Platform | None, macos: str) -> Platform:
     return platform._replace(macos=macos)
 
 
-def _of_a_mac(
-    platform: Platform | None, notes: tuple[Note, ...]
-) -> tuple[tuple[Gpu, ...] | None, Platform | None, tuple[Note, ...]]:
+def _of_a_mac(platform: Platform | None) -> tuple[tuple[Gpu, ...] | None, tuple[Note, ...]]:
     """A Mac elsewhere needs no `--gpu`: Apple silicon has its own, and no build uses the GPU of an Intel Mac."""
     if platform is None or platform.os != "macos" or _is_here(platform.name):
-        return None, platform, notes
+        return None, ()
     if platform.cpu != "arm64":
-        return (), platform, notes
-    gpu = Gpu(0, "apple", "Apple silicon", None, integrated=True)
+        return (), ()
     text = "a Mac with Apple silicon has one GPU, its own, so that is assumed; `--gpu none` leaves it out"
-    return (gpu,), platform, (*notes, Note("PLATFORM_ASSUMED", text))
+    return (Gpu(0, "apple", "Apple silicon", None, integrated=True),), (Note("PLATFORM_ASSUMED", text),)
 
 
-def _shared_names(products: tuple[GpuProduct, ...]) -> list[Note]:
-    """A name that several GPUs share means the one that was sold most."""
-    notes = []
-    for product in products:
+def _gpus(products: tuple[GpuProduct, ...]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
+    """The specified GPUs, and what a user should know: of a name that several share the one that was sold most."""
+    gpus: list[Gpu] = []
+    notes: list[Note] = []
+    for index, product in enumerate(products):
+        gpu = Gpu(index, product.vendor, product.name, product.arch, integrated=product.integrated)
+        gpus.append(gpu._replace(counted=product.supported))
         if product.others:
-            arch = f" ({product.arch})" if product.arch else ""
-            text = f"`{product.name}`{arch} is read as the most common GPU of that name; others: "
+            arch = f" ({gpu.arch})" if gpu.arch else ""
+            text = f"`{gpu.name}`{arch} is read as the most common GPU of that name; others: "
             notes.append(Note("NAME_AMBIGUOUS", text + ", ".join(map(str, product.others))))
-    return notes
-
-
-def _unsupported(gpus: tuple[Gpu, ...]) -> list[Note]:
-    idle = [gpu.label for gpu in gpus if gpu.vendor == "intel" and not gpu.counted]
-    text = "the xpu builds support Arc, Core Ultra and Data Center Max, but not this; left out"
-    return [Note("INTEL_NOT_SUPPORTED", f"{', '.join(idle)}: {text}")] if idle else []
+    if idle := [gpu.label for gpu in gpus if gpu.vendor == "intel" and not gpu.counted]:
+        text = "the xpu builds support Arc, Core Ultra and Data Center Max, but not this; left out"
+        notes.append(Note("INTEL_NOT_SUPPORTED", f"{', '.join(idle)}: {text}"))
+    return tuple(gpus), tuple(notes)
 
 
 def no_answer(machine: Machine) -> DetectionError | None:
