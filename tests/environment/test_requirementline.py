@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment import requirementfiles
-from torchpick.environment.requirementline import (
+from torchpick.environment.requirementfiles import (
     argument,
     checked,
     file_of,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from torchpick.environment import requirementfiles
-from torchpick.environment.requirementline import requirement
+from torchpick.environment.requirementfiles import requirement
 from torchpick.model.address import Address, is_sha256
 
 URL = "https://host.example/whl/torch-2.6.0%2Bcu126-cp312-cp312-linux_x86_64.whl"

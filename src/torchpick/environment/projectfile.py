@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from torchpick.environment import toml
 from torchpick.environment.marks import MARK, PIN, ArrayEntry, ProjectSetting, ProjectSettings, without
-from torchpick.environment.requirementline import requirement
+from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.noun import Noun

@@ -1,4 +1,4 @@
-"""Requirements as files and groups hold them: where a file lies, its encoding, its lines, as pip and uv read them."""
+"""Requirements as files and groups hold them, read as pip and uv do; and the one writer of them, in files and alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from torchpick.environment import toml
 from torchpick.environment.world import content
-from torchpick.errors import RequirementError, UsageError
+from torchpick.errors import InstallerError, RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal, pattern
@@ -16,26 +16,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import NoReturn
 
+    from torchpick.model.address import Address
+
 MOST_BYTES = 16 << 20
 
 
 def located(path: str) -> str:
     """A file's absolute path, or its URL; `file:` URLs are paths."""
-    if path[:5].lower() == "file:":
-        from urllib.parse import urlsplit
-        from urllib.request import url2pathname
+    if path[:5].lower() != "file:":
+        return path if "://" in path else os.path.abspath(path)
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
 
-        try:
-            return os.path.abspath(url2pathname(urlsplit(path).path))
-        except ValueError as error:
-            raise RequirementError(f"`{redacted(path)}` is not a valid URL", hint="check its spelling") from error
-    return path if "://" in path else os.path.abspath(path)
+    try:
+        return os.path.abspath(url2pathname(urlsplit(path).path))
+    except ValueError as error:
+        raise _no_url(path) from error
 
 
-def not_below(words: Iterable[str], *places: str) -> tuple[str, ...]:
+def _no_url(text: str) -> RequirementError:
+    return RequirementError(f"`{redacted(text)}` is not a valid URL", hint="check its spelling")
+
+
+def not_below(words: Iterable[str], *folders: str) -> tuple[str, ...]:
     """The words that lead to no file in these folders."""
-    ours = {*map(os.path.abspath, places)}
-    return tuple(word for word in words if os.path.dirname(located(word)) not in ours)
+    paths = {*map(os.path.abspath, folders)}
+    return tuple(word for word in words if os.path.dirname(located(word)) not in paths)
 
 
 def beside(path: str, other: str) -> str:
@@ -49,68 +55,42 @@ def beside(path: str, other: str) -> str:
     try:
         return urljoin(path, other)
     except ValueError as error:
-        raise RequirementError(f"`{redacted(other)}` is not a valid URL", hint="check its spelling") from error
+        raise _no_url(other) from error
 
 
 def text_of(path: str, by: str) -> str:
     """The text of a requirements file in the encodings pip takes."""
-    hint = f"check the path behind `{by}`"
     try:
         data = content(path, MOST_BYTES)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=f"check the path behind `{by}`") from error
     return decoded(data, path, by)
 
 
 def decoded(data: bytes, path: str, by: str) -> str:
     """The text in these bytes, where pip and uv read the same in them."""
     encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
-    if encoding == "utf-8":
-        _check_declared(data, path)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{path}: is not a text file ({error.reason} at byte {error.start})", hint="save it as UTF-8"
-        ) from error
-    _check_line_ends(text, path)
+        message = f"{path}: is not a text file ({error.reason} at byte {error.start})"
+        raise UsageError(message, hint="save it as UTF-8") from error
     if "\0" in text:
         raise UsageError(f"{path}: is not a text file, it contains zero bytes", hint=f"check the path behind `{by}`")
+    # What Python, and so pip, takes for the end of a line, and uv does not (str.splitlines).
+    if any(mark in text for mark in "\v\f\x1c\x1d\x1e\x85\u2028\u2029"):
+        for number, line in enumerate(pattern(r"\r\n?|\n").split(text), 1):
+            if len(line.strip().splitlines()) > 1:
+                message = f"{path}: line {number} has a separator in it that pip takes for a line end, and uv does not"
+                raise UsageError(message, hint="replace it by a blank or a line break")
     return text
 
 
-def _check_line_ends(text: str, path: str) -> None:
-    """Refuse what Python, and so pip, takes for the end of a line, and uv does not (str.splitlines)."""
-    if not any(mark in text for mark in _LINE_ENDS):
-        return
-    for number, line in enumerate(pattern(r"\r\n?|\n").split(text), 1):
-        if len(line.strip().splitlines()) > 1:
-            raise UsageError(
-                f"{path}: line {number} has a separator in it that pip takes for a line end, and uv does not",
-                hint="replace it by a blank or a line break",
-            )
-
-
-_LINE_ENDS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-
-
-def _check_declared(data: bytes, path: str) -> None:
-    """Refuse a comment in the first two lines that declares another encoding (PEP 263): pip obeys it, uv does not."""
-    for line in data.split(b"\n")[:2]:
-        if line[:1] == b"#" and b"coding" in line:
-            match = pattern(_CODING).search(line.decode("latin-1"))
-            if match and match[1].lower() not in ("utf-8", "utf8", "ascii", "us-ascii"):
-                raise UsageError(f"{path}: declares the encoding {match[1]}", hint="save it as UTF-8")
-
-
-_CODING = r"(?a)coding[:=]\s*([-\w.]+)"
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-
-
 _VARIABLE = r"\$\{([A-Z0-9_]+)\}"
 # pip's options of a file (`SUPPORTED_OPTIONS` in its req_file.py, 22 to 26), the name that is used here last.
 _OPTIONS = (
@@ -143,22 +123,14 @@ class RequirementLine(Noun):
 
 def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
     """The entries of a file; `${NAME}` is filled in, as pip does."""
-    found: list[RequirementLine] = []
+    entries: list[RequirementLine] = []
     for first, joined in _logical(text):
-        line = _without_comment(joined).strip()
-        if line:
-            if "${" in line:
-                line = pattern(_VARIABLE).sub(lambda match: environ.get(match[1]) or match[0], line)
-            found += _entries(line, first)
-    return tuple(found)
-
-
-def _without_comment(line: str) -> str:
-    """pip: a comment starts at the line's start or after a blank (docs, requirements file format)."""
-    place = line.find("#")
-    while place > 0 and not line[place - 1].isspace():
-        place = line.find("#", place + 1)
-    return line if place < 0 else line[:place]
+        # pip: a comment starts at the line's start or after a blank (docs, requirements file format).
+        line = pattern(r"(?:^|\s)#.*").sub("", joined).strip() if "#" in joined else joined.strip()
+        if "${" in line:
+            line = pattern(_VARIABLE).sub(lambda match: environ.get(match[1]) or match[0], line)
+        entries += _entries(line, first) if line else []
+    return tuple(entries)
 
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
@@ -181,18 +153,19 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
 def _entries(line: str, first: int) -> list[RequirementLine]:
     """Pip takes the words before the first option for a requirement, and then all options for that requirement's."""
     words = line.split(" ")
-    count = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
+    count = next((index for index, word in enumerate(words) if word.startswith("-")), len(words))
     if requirement := " ".join(words[:count]).strip():
         hashed = any(word.startswith("--h") for word in words[count:])
         return [RequirementLine("", requirement, first, hashed=hashed)]
     import shlex
 
     try:
-        found = [RequirementLine(name, value, first) for name, value in _options(shlex.split(" ".join(words[count:])))]
+        options = _options(shlex.split(" ".join(words[count:])))
     except ValueError as error:
         return [RequirementLine(UNREADABLE, str(error), first)]
+    entries = [RequirementLine(name, value, first) for name, value in options]
     # pip takes a line with `-e` for that one requirement.
-    return [entry for entry in found if entry.option == "--editable"][:1] or found
+    return [entry for entry in entries if entry.option == "--editable"][:1] or entries
 
 
 def _options(words: list[str]) -> list[tuple[str, str]]:
@@ -206,10 +179,10 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
         def error(self, msg: str) -> NoReturn:
             raise ValueError(msg)
 
-    found: list[tuple[str, str]] = []
+    options: list[tuple[str, str]] = []
 
     def keep(option: Option, _spelling: str, value: str | None, _parser: OptionParser) -> None:
-        found.append((str(option.dest), value or ""))
+        options.append((str(option.dest), value or ""))
 
     parser = LineParser(add_help_option=False)
     for names in _OPTIONS:
@@ -217,7 +190,7 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
     for name in _SWITCHES:
         parser.add_option(name, dest=name, action="callback", callback=keep)
     parser.parse_args(words)  # what it leaves over, pip does not look at
-    return found
+    return options
 
 
 _MOST_DEEP = 50
@@ -226,17 +199,7 @@ _MOST_DEEP = 50
 def of_project(path: str, by: str) -> list[str]:
     """The dependencies of a project as its pyproject.toml has them; none where a build decides."""
     project = _table(path, by, "project")
-    return toml.texts(project.get("dependencies")) if _fixes_dependencies(project) else []
-
-
-def is_static(path: str) -> bool:
-    """Whether a pyproject.toml says what every build of the project requires."""
-    project = _table(path, path, "project")
-    return bool(project) and _fixes_dependencies(project)
-
-
-def _fixes_dependencies(project: Mapping[str, object]) -> bool:
-    return "dependencies" not in toml.texts(project.get("dynamic"))
+    return [] if "dependencies" in toml.texts(project.get("dynamic")) else toml.texts(project.get("dependencies"))
 
 
 def _table(path: str, by: str, key: str) -> Mapping[str, object]:
@@ -244,6 +207,12 @@ def _table(path: str, by: str, key: str) -> Mapping[str, object]:
         return toml.table_at(toml.loads(text_of(path, by)), key)
     except ValueError as error:
         raise UsageError(f"{path}: {error}", hint=f"check the path behind `{by}`") from error
+
+
+def is_static(path: str) -> bool:
+    """Whether a pyproject.toml says what every build of the project requires."""
+    project = _table(path, path, "project")
+    return bool(project) and "dependencies" not in toml.texts(project.get("dynamic"))
 
 
 def of_group(word: str) -> list[tuple[str, str]]:
@@ -262,8 +231,7 @@ def _texts(table: Mapping[str, object], name: str, path: str, within: tuple[str,
     key = normal(name)
     entries = table.get(key)
     if not isinstance(entries, list):
-        there = ", ".join(table) or "none"
-        raise UsageError(f"{path} has no dependency group `{name}`", hint=f"it has {there}")
+        raise UsageError(f"{path} has no dependency group `{name}`", hint=f"it has {', '.join(table) or 'none'}")
     if key in within or len(within) >= _MOST_DEEP:
         raise UsageError(f"{path}: the dependency group `{name}` includes itself", hint="take that line out")
     for entry in entries:
@@ -273,3 +241,66 @@ def _texts(table: Mapping[str, object], name: str, path: str, within: tuple[str,
             yield from _texts(table, entry["include-group"], path, (*within, key))
         else:
             raise UsageError(f"{path}: the dependency group `{name}` holds {entry!r}", hint="see PEP 735")
+
+
+# What is written may stand in a file, where a line end, a backslash before it, a `#` behind a blank, a dash in front
+# and `${NAME}` have a meaning.
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._")
+_VERSION = _WORD.union("+!")
+_SPECIFIER = _VERSION.union("*,=<>~")
+
+
+def requirement(
+    name: str, specifier: str = "", *, address: Address | None = None, extras: Iterable[str] = (), marker: str = ""
+) -> str:
+    """`NAME[EXTRAS]SPECIFIER ; MARKER`, or `NAME[EXTRAS] @ ADDRESS ; MARKER`, as it may stand in a file or alone."""
+    inside = tuple(extras)
+    if not (is_word(name) and all(map(is_word, inside)) and is_specifier(specifier)):
+        raise _refused(f"{name}[{','.join(inside)}]{specifier}", "is not a name with a version")
+    front = f"{name}[{','.join(inside)}]" if inside else name
+    what = specifier if address is None else f" @ {address}"
+    return checked(f"{front}{what} ; {marker}" if marker else f"{front}{what}")
+
+
+def argument(word: str) -> str:
+    """A requirement in somebody's own words as an argument of its own; an error where it would be an option."""
+    if not word.isprintable():
+        raise _refused(word, "has a line end or a control character in it")
+    if not word or word.startswith("-"):
+        raise _refused(word, "would be an option")
+    return word
+
+
+def checked(line: str) -> str:
+    """A requirement in somebody's own words, which says in a file what it says alone; else an error."""
+    argument(line)
+    if line.startswith("#") or " #" in line or " -" in line or line.endswith("\\"):
+        raise _refused(line, "would be an option or a comment in a requirements file, or continue on the next line")
+    if "${" in line:
+        raise _refused(line, "names a variable, which pip and uv expand in a requirements file")
+    return line
+
+
+def file_of(requirements: Iterable[str], *, editables: Iterable[str] = ()) -> str:
+    """A requirements file."""
+    lines = [*(f"-e {checked(path)}" for path in editables), *map(checked, requirements)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def is_word(text: str) -> bool:
+    """Whether the text may be a name, an extra, or a tag of a wheel."""
+    return bool(text) and _WORD.issuperset(text) and text[0] not in "-."
+
+
+def is_version(text: str) -> bool:
+    return bool(text) and _VERSION.issuperset(text) and text[0] not in "-."
+
+
+def is_specifier(text: str) -> bool:
+    """Whether the text may be versions and comparisons of such."""
+    return _SPECIFIER.issuperset(text)
+
+
+def _refused(text: str, why: str) -> InstallerError:
+    hint = "write it as NAME, NAME==VERSION or NAME @ URL, with the URL percent-encoded"
+    return InstallerError(f"`{redacted(' '.join(text.split()))}` {why}", hint=hint)

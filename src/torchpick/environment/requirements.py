@@ -13,7 +13,6 @@ from torchpick.model.versions import everyday, leading, normal, parsed, pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable, Mapping
 
     # Gives the bytes behind the URL of a requirements file, bounded in size and time.
@@ -75,7 +74,7 @@ class Requirements(Noun):
     @property
     def hashed(self) -> bool:
         """Whether the files pin by hash, so that pip would refuse any requirement without one."""
-        return any(each.hashed for each in self.wanted)
+        return any(requirement.hashed for requirement in self.wanted)
 
 
 def read(given: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
@@ -97,13 +96,13 @@ def read(given: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None
 
 
 def limits(
-    paths: Iterable[str], said_by: str, environ: Mapping[str, str], fetch: Fetch | None = None
+    paths: Iterable[str], setting: str, environ: Mapping[str, str], fetch: Fetch | None = None
 ) -> tuple[Requested, ...]:
     """What the constraints files hold that a setting names."""
     reader = _Reader(environ, fetch)
     for path in paths:
-        reader.file(path, said_by, limits=True)
-    return tuple(each._replace(where=f"{said_by}: {each.where}") for each in reader.limits)
+        reader.file(path, setting, limits=True)
+    return tuple(limit._replace(where=f"{setting}: {limit.where}") for limit in reader.limits)
 
 
 class _Reader:
@@ -157,8 +156,8 @@ class _Reader:
         elif entry.option == "--editable":
             self.wanted.append(editable(entry.value, where))
         elif not entry.option:
-            found = parse(entry.value, where)._replace(hashed=entry.hashed)
-            (self.limits if limits else self.wanted).append(found)
+            requirement = parse(entry.value, where)._replace(hashed=entry.hashed)
+            (self.limits if limits else self.wanted).append(requirement)
 
 
 def editable(path: str, where: str = "") -> Requested:
@@ -171,56 +170,59 @@ def parse(text: str, where: str = "") -> Requested:
     """One requirement as pip takes it: a name with its specifier, a wheel, a folder, a URL, `name @ URL`."""
     stripped = text.strip()
     name = leading(stripped)
-    if name and not _is_place(stripped) and (specifier := everyday(stripped[len(name) :])) is not None:
+    is_path = _is_path_or_url(stripped)
+    if name and not is_path and (specifier := everyday(stripped[len(name) :])) is not None:
         return Requested(stripped, where, normal(name), specifier=specifier)
     front = pattern(_FRONT).match(stripped)
     if front and stripped[front.end() :].startswith("@"):
-        return _at_place(stripped, where, front)
-    if _is_place(stripped):
-        bare, marker = _marker_off(stripped)
-        bare, extras = _extras_off(bare)
-        _check_address(stripped, where, bare)
-        name, version = wheel_of(bare)
-        return Requested(stripped, where, name, extras, f"=={version}" if version else "", marker, bare)
+        url, marker = _marker_off(stripped[front.end() + 1 :].strip())
+        return _located(Requested(stripped, where, normal(front[1]), _extras(front[2] or ""), marker=marker, place=url))
+    if is_path:
+        path, marker = _marker_off(stripped)
+        path, extras = _extras_off(path)
+        return _located(Requested(stripped, where, extras=extras, marker=marker, place=path))
     try:
         requirement = parsed(stripped)
     except ValueError as error:
-        at = f"{where}: " if where else ""
         hint = 'such as `torch==2.6.0`, `"torch<2.12"` in quotes, or a path that exists'
-        raise RequirementError(f"{at}`{stripped}` is not a valid requirement: {error}", hint=hint) from error
+        message = f"{_front(where)}`{stripped}` is not a valid requirement: {error}"
+        raise RequirementError(message, hint=hint) from error
     extras = tuple(sorted(requirement.extras))
     marker = str(requirement.marker) if requirement.marker else ""
     return Requested(stripped, where, normal(requirement.name), extras, str(requirement.specifier), marker)
 
 
-def _at_place(text: str, where: str, front: re.Match[str]) -> Requested:
-    place, marker = _marker_off(text[front.end() + 1 :].strip())
-    _check_address(text, where, place)
-    extras = tuple(sorted(each.strip() for each in (front[2] or "").split(",") if each.strip()))
-    _, version = wheel_of(place)
-    return Requested(text, where, normal(front[1]), extras, f"=={version}" if version else "", marker, place)
+def _located(requested: Requested) -> Requested:
+    """What lies at a path or URL: of a wheel with what its name says."""
+    _check_address(requested.text, requested.where, requested.place)
+    name, version = wheel_of(requested.place)
+    return requested._replace(name=requested.name or name, specifier=f"=={version}" if version else "")
 
 
-def _check_address(text: str, where: str, place: str) -> None:
+def _check_address(text: str, where: str, path_or_url: str) -> None:
     """Refuse a URL that pip and uv would read otherwise in a file than alone; a path may have all of it."""
-    if "://" not in place and place[:5].lower() != "file:":
+    if "://" not in path_or_url and path_or_url[:5].lower() != "file:":
         return
     from torchpick.model.address import Address
 
     try:
-        Address(place)
+        Address(path_or_url)
     except ValueError as error:
-        at = f"{where}: " if where else ""
         hint = "percent-encode it: a blank is %20, and what follows ` #` would be a comment"
-        raise RequirementError(f"{at}the URL of `{redacted(text)}` is not valid: {error}", hint=hint) from error
+        message = f"{_front(where)}the URL of `{redacted(text)}` is not valid: {error}"
+        raise RequirementError(message, hint=hint) from error
+
+
+def _front(where: str) -> str:
+    return f"{where}: " if where else ""
 
 
 def _marker_off(text: str) -> tuple[str, str]:
     """A URL or path, and the marker after ` ;`; after a URL pip takes `; ` too."""
-    place, mark, marker = text.partition(" ;")
+    path_or_url, mark, marker = text.partition(" ;")
     if not mark and "://" in text:
-        place, _, marker = text.partition("; ")
-    return place.strip(), marker.strip()
+        path_or_url, _, marker = text.partition("; ")
+    return path_or_url.strip(), marker.strip()
 
 
 def _extras_off(text: str) -> tuple[str, tuple[str, ...]]:
@@ -228,18 +230,22 @@ def _extras_off(text: str) -> tuple[str, tuple[str, ...]]:
     if not text.endswith("]") or "[" not in text:
         return text, ()
     path, _, inside = text[:-1].rpartition("[")
-    return path, tuple(sorted(each.strip() for each in inside.split(",") if each.strip()))
+    return path, _extras(inside)
 
 
-def _is_place(text: str) -> bool:
+def _extras(text: str) -> tuple[str, ...]:
+    return tuple(sorted(extra.strip() for extra in text.split(",") if extra.strip()))
+
+
+def _is_path_or_url(text: str) -> bool:
     """As pip decides: a URL, a path, or an archive; a bare name is a project even where such a folder stands."""
     bare, _ = _extras_off(_marker_off(text)[0])
     is_path = os.sep in bare or "/" in bare or bare.startswith((".", "file:"))
     return is_path or bare.lower().endswith(_ARCHIVES)
 
 
-def wheel_of(place: str) -> tuple[str, str]:
+def wheel_of(path_or_url: str) -> tuple[str, str]:
     """Name and version of the wheel that a URL or path leads to; empty where it leads to none."""
-    file = place.partition("#")[0].partition("?")[0].replace("\\", "/").rpartition("/")[2]
+    file = path_or_url.partition("#")[0].partition("?")[0].replace("\\", "/").rpartition("/")[2]
     match = pattern(_WHEEL).fullmatch(file.replace("%2B", "+").replace("%2b", "+"))
     return (normal(match[1]), match[2]) if match else ("", "")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
-from torchpick.environment.requirementline import is_word
+from torchpick.environment.requirementfiles import is_word
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.install.command import StoredFile, record_path, write_files

@@ -12,7 +12,7 @@ from typing import cast
 from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
-from torchpick.environment.requirementline import requirement
+from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import InstallerError
 from torchpick.index.user_index import IndexTarget
 from torchpick.install.asking import TargetQuestion

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from torchpick.environment import toolsettings
 from torchpick.environment.distributions import Environment
-from torchpick.environment.requirementline import argument, file_of, requirement
+from torchpick.environment.requirementfiles import argument, file_of, requirement
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.install.command import Command, StoredFile, stored_file
 from torchpick.install.user_settings import UserSettings

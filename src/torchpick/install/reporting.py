@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from torchpick.environment import toml
-from torchpick.environment.requirementline import file_of, is_version, is_word, requirement
+from torchpick.environment.requirementfiles import file_of, is_version, is_word, requirement
 from torchpick.environment.requirements import wheel_of
 from torchpick.environment.world import text_of
 from torchpick.errors import InstallerError, ResolverError

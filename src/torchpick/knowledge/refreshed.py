@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from torchpick.environment.requirementline import is_specifier, is_version, is_word
+from torchpick.environment.requirementfiles import is_specifier, is_version, is_word
 from torchpick.knowledge import indexes
 from torchpick.model.address import Address
 from torchpick.model.build import Build
