@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import cachefiles
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "x.json"
-    cachefiles.write(file, {"a": 1})
-    cachefiles.write(file, {"a": 2})
+    rewrite.write_json(file, {"a": 1})
+    rewrite.write_json(file, {"a": 2})
 
-    assert cachefiles.read(file) == {"a": 2}
+    assert rewrite.read_json(file) == {"a": 2}
     assert [path.name for path in file.parent.iterdir()] == ["x.json"]
 
 
@@ -25,18 +25,18 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
 def test_what_is_not_ours_is_nothing(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text, "utf-8")
-    assert cachefiles.read(file) is None
-    assert cachefiles.read(tmp_path / "none.json") is None
+    assert rewrite.read_json(file) is None
+    assert rewrite.read_json(tmp_path / "none.json") is None
 
 
 def test_the_second_waits_for_the_first(tmp_path: Path) -> None:
     order = []
 
     def other() -> None:
-        with cachefiles.locked(tmp_path, lambda: order.append("waits")):
+        with rewrite.of_cache(tmp_path, lambda: order.append("waits")):
             order.append("second")
 
-    with cachefiles.locked(tmp_path, lambda: None):
+    with rewrite.of_cache(tmp_path, lambda: None):
         thread = threading.Thread(target=other)
         thread.start()
         while not order:
@@ -47,11 +47,11 @@ def test_the_second_waits_for_the_first(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cachefiles, "WAIT", 0.0)
+    monkeypatch.setattr(rewrite, "CACHE_WAIT_S", 0.0)
     with (
-        cachefiles.locked(tmp_path, lambda: None),
+        rewrite.of_cache(tmp_path, lambda: None),
         pytest.raises(TorchpickError, match="another refresh"),
-        cachefiles.locked(tmp_path, lambda: None),
+        rewrite.of_cache(tmp_path, lambda: None),
     ):
         pass
 
@@ -59,9 +59,9 @@ def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: p
 def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(TorchpickError) as caught:
-        cachefiles.write(tmp_path / "file" / "x.json", {})
+        rewrite.write_json(tmp_path / "file" / "x.json", {})
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
-    with pytest.raises(TorchpickError), cachefiles.locked(tmp_path / "file", lambda: None):
+    with pytest.raises(TorchpickError), rewrite.of_cache(tmp_path / "file", lambda: None):
         pass
 
 
@@ -70,7 +70,7 @@ def test_a_lock_that_cannot_be_opened_is_said_with_the_way_on(tmp_path: Path) ->
 
     with (
         pytest.raises(TorchpickError, match=r"^cannot write .*") as caught,
-        cachefiles.locked(tmp_path, lambda: None),
+        rewrite.of_cache(tmp_path, lambda: None),
     ):
         pass
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)

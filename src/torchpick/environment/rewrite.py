@@ -1,15 +1,21 @@
-"""Read a file that belongs to the user, and put another text in its place in one step."""
+"""Put another text in a file's place in one step, the user's own or the cache's; and be alone at it.
+
+Whoever reads the file meanwhile sees the old text or the new one, whatever dies in between.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
 import stat
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from torchpick.environment.world import content
+from torchpick.environment.world import content, is_yours
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -18,9 +24,7 @@ from torchpick.model.redaction import holds_secret
 MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
 TEMPORARY = ".torchpick-"
-BINARY = getattr(os, "O_BINARY", 0)
 _ANOTHER = "repair that file or its folder, or name another file"
-_OWNER = "it belongs to user {} and group {}, and only they or root can leave it to them"
 
 
 class Text(Noun):
@@ -72,13 +76,9 @@ def read(file: str) -> Text:
     return Text(file, text)
 
 
-def write(there: Text, text: str, mode: int = 0o666, *, follow: bool = True, hint: str = _ANOTHER) -> None:
-    """Put the text in the file's place: whoever reads it meanwhile sees the old or the new. `mode`: of a new file."""
-    text = text.replace("\n", there.newline) if there.newline != "\n" else text
-    try:
-        replace(there.file, text.encode("utf-8"), mode, follow=follow)
-    except OSError as error:
-        raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint=hint) from error
+def write(there: Text, text: str, mode: int = 0o666) -> None:
+    """Put the text in the file's place. `mode` is that of a new file."""
+    put(there.file, text.replace("\n", there.newline), mode)
 
 
 def folder(path: str, hint: str = "use another folder") -> None:
@@ -91,7 +91,10 @@ def folder(path: str, hint: str = "use another folder") -> None:
 
 def put(file: str, text: str, mode: int = 0o666, *, follow: bool = True, hint: str = _ANOTHER) -> None:
     """Write a file that is ours from the first to the last line: what was there is replaced, and read by nobody."""
-    write(Text(file, ""), text, mode, follow=follow, hint=hint)
+    try:
+        replace(file, text.encode("utf-8"), mode, follow=follow)
+    except OSError as error:
+        raise TorchpickError(f"cannot write {file}: {error.strerror}", hint=hint) from error
 
 
 def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, lasting: bool = True) -> None:
@@ -104,54 +107,53 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, l
     above, name = os.path.split(file)
     target = os.path.realpath(file) if follow else os.path.join(os.path.realpath(above), name)
     try:
-        known = os.stat(target, follow_symlinks=follow)
+        before = os.stat(target, follow_symlinks=follow)
     except FileNotFoundError:
-        known = None
-    if known is not None and not stat.S_ISREG(known.st_mode):
+        before = None
+    if before is not None and not stat.S_ISREG(before.st_mode):
         if follow:
             with open(target, "wb") as stream:  # /dev/stdout, a pipe: nothing to put in their place
                 stream.write(data)
             return
-        known = None
+        before = None
     # In the same folder: a rename does not cross file systems.
+    above = os.path.dirname(target)
     if lasting:
-        clear(os.path.dirname(target))
-    fresh = f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}"
-    temporary = os.path.join(os.path.dirname(target), fresh)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode if known is None else 0o600)
+        clear(above)
+    temporary = os.path.join(above, f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, mode if before is None else 0o600)
     try:
         with open(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
-            if known is not None:
-                _as_it_was(temporary, known)
+            if before is not None:
+                _as_it_was(temporary, before)
             if lasting:
                 os.fsync(stream.fileno())
         os.replace(temporary, target)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.unlink(temporary)
         raise
     if lasting:
-        _settle(os.path.dirname(target))
+        _settle(above)
 
 
 def clear(folder: str) -> None:
     """Remove what runs that were killed on this computer left in a folder; others may still be at work."""
     if sys.platform == "win32":  # where asking after a process may end it
         return
-    mine = f"{TEMPORARY}{_computer()}-"
-    with contextlib.suppress(OSError):
+    start = f"{TEMPORARY}{_computer()}-"
+    with suppress(OSError):
         for name in os.listdir(folder):
-            if name.startswith(mine) and _is_gone(name.removeprefix(mine).partition("-")[0]):
-                with contextlib.suppress(OSError):
+            if name.startswith(start) and _is_gone(name.removeprefix(start).partition("-")[0]):
+                with suppress(OSError):
                     os.unlink(os.path.join(folder, name))
 
 
 def _computer() -> str:
     """Separates the temporary files of this computer from those of others that share the folder."""
-    import zlib
-
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return f"{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
 
@@ -168,23 +170,25 @@ def _is_gone(pid: str) -> bool:
     return False
 
 
-def _as_it_was(temporary: str, known: os.stat_result) -> None:
+def _as_it_was(temporary: str, before: os.stat_result) -> None:
     """Give the new file the owner and the mode of the old; changing the owner clears some bits of the mode."""
-    if sys.platform != "win32" and owners(os.stat(temporary)) != owners(known):
+    user, group = before.st_uid, before.st_gid
+    if sys.platform != "win32" and owners(os.stat(temporary)) != owners(before):
         try:
-            os.chown(temporary, known.st_uid, known.st_gid)
+            os.chown(temporary, user, group)
         except PermissionError as error:
-            raise PermissionError(error.errno, _OWNER.format(known.st_uid, known.st_gid)) from error
-    os.chmod(temporary, stat.S_IMODE(known.st_mode))
+            why = f"it belongs to user {user} and group {group}, and only they or root can leave it to them"
+            raise PermissionError(error.errno, why) from error
+    os.chmod(temporary, stat.S_IMODE(before.st_mode))
 
 
-def owners(known: os.stat_result) -> tuple[int, int]:
-    return known.st_uid, known.st_gid
+def owners(status: os.stat_result) -> tuple[int, int]:
+    return status.st_uid, status.st_gid
 
 
 def _settle(folder: str) -> None:
     """Let the rename outlive a loss of power, where the system can say so of a folder."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -209,12 +213,11 @@ def wait(handle: int, busy: str, most: float, waiting: Callable[[], None] | None
         time.sleep(_POLL)
 
 
-@contextlib.contextmanager
+@contextmanager
 def of_environment(prefix: str, most: float = 60.0) -> Iterator[None]:
     """Alone in an environment, which gets no file by it; an environment that cannot be opened has nothing to guard."""
-    place = os.path.join(prefix, "pyvenv.cfg") if sys.platform == "win32" else prefix
     try:
-        handle = os.open(place, os.O_RDONLY)
+        handle = os.open(os.path.join(prefix, "pyvenv.cfg") if sys.platform == "win32" else prefix, os.O_RDONLY)
     except OSError:
         yield
         return
@@ -247,3 +250,46 @@ else:
         except OSError:  # a file system without locks: each file is still replaced in one step
             return True
         return True
+
+
+# The user's cache: JSON of ours.
+_MOST_JSON = 64 << 20
+_CACHE_HINT = "set another folder with TORCHPICK_CACHE_DIR"
+CACHE_WAIT_S = 600.0
+
+
+@contextmanager
+def of_cache(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Alone in a folder of the cache."""
+    folder(str(path), _CACHE_HINT)
+    try:
+        file = (path / "refresh.lock").open("a+b")
+    except OSError as error:
+        raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=_CACHE_HINT) from error
+    with file:
+        wait(file.fileno(), f"another refresh has locked {path}", CACHE_WAIT_S, waiting)
+        yield
+
+
+def write_json(path: Path, value: object, most: int = _MOST_JSON, *, record: bool = False) -> None:
+    """Put JSON in a file's place, unless it is too large.
+
+    A `record` is private, one of many, and made anew where it is lost or damaged. Raises OSError where it cannot be.
+    """
+    text = json.dumps(value, separators=(",", ":")) + "\n"
+    if len(text) > most:
+        return
+    folder(str(path.parent), _CACHE_HINT)
+    if record:
+        replace(str(path), text.encode(), 0o600, follow=False, lasting=False)
+    else:
+        put(str(path), text, follow=False, hint=_CACHE_HINT)
+
+
+def read_json(path: Path) -> object:
+    """The content of a file of ours; None if there is none, it cannot be ours, or others may write it."""
+    try:
+        value: object = json.loads(content(str(path), _MOST_JSON)) if is_yours(str(path)) else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value

@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchpick.environment import cachefiles, rewrite
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 from torchpick.index import projectfiles
 from torchpick.index.listing import PageEntry
@@ -118,13 +118,13 @@ class ProjectCache:
         return 0
 
     def _read(self, kind: str, key: str) -> dict[str, Any]:
-        record = cachefiles.read(self._path(kind, key))
+        record = rewrite.read_json(self._path(kind, key))
         return record if isinstance(record, dict) and record.get("schema") == _SCHEMA else {}
 
     def _write(self, kind: str, key: str, value: dict[str, object]) -> None:
         """A cache that cannot be written is no error."""
         with suppress(TorchpickError, OSError):
-            cachefiles.keep(self._path(kind, key), {"schema": _SCHEMA, **value}, _MOST_BYTES)
+            rewrite.write_json(self._path(kind, key), {"schema": _SCHEMA, **value}, _MOST_BYTES, record=True)
             self._written.add(kind)
 
     def _path(self, kind: str, key: str) -> Path:

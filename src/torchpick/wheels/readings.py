@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from torchpick.environment import cachefiles
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
@@ -174,7 +174,7 @@ class Readings:
             return None
         for read_depth in _answering(url, depth):
             with suppress(ShapeError, ValueError):
-                fields = Fields(cachefiles.read(self._file(sha256, read_depth)))
+                fields = Fields(rewrite.read_json(self._file(sha256, read_depth)))
                 if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
                     reading = of_json(fields.object("reading"))
                     whole = allowance.most if allowance else DEFAULT_WHOLE
@@ -188,7 +188,7 @@ class Readings:
             return
         value = {"schema": _SCHEMA, "origin": _origin(url), "reading": written(reading)}
         with suppress(TorchpickError, OSError):
-            cachefiles.write(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
+            rewrite.write_json(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
             self._prune()
 
     def _file(self, sha256: str, depth: str) -> Path:

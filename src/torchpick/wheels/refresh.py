@@ -9,7 +9,7 @@ from functools import reduce
 from operator import add
 from pathlib import Path
 
-from torchpick.environment import cachefiles
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import pages
 from torchpick.index.archive import Archive
@@ -71,7 +71,7 @@ class Refreshed(Noun):
 def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
     """Refresh under the cache's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
     with (
-        cachefiles.locked(job.cache, lambda: report("another refresh is running: waiting for it")),
+        rewrite.of_cache(job.cache, lambda: report("another refresh is running: waiting for it")),
         Client() as client,
     ):
         return _Run(job, shipped, report, client).work()
@@ -162,7 +162,7 @@ class _Run:
             builds = [row for (where, *_), row in self.rows.items() if where == platform]
             names = sorted(f"{version} {backend}" for where, version, backend in self.listed if where == platform)
             value = {**refreshed.index(platform, builds), "date": self.job.today, "listed": names}
-            cachefiles.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
+            rewrite.write_json(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
 
 def places(base: str, channel: str, backends: Iterable[str]) -> tuple[IndexPlaces, ...]:
@@ -180,7 +180,7 @@ def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
 def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
     """The rows of earlier refreshes from this base; a file that is not ours any more is ignored."""
     for platform in TABLE_PLATFORMS:
-        value = cachefiles.read(table_file(cache, base, channel, platform))
+        value = rewrite.read_json(table_file(cache, base, channel, platform))
         try:
             builds = refreshed.read(value)[0]
         except ShapeError:
