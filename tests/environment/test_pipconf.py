@@ -8,7 +8,7 @@ from configparser import Error, RawConfigParser
 from hypothesis import assume, example, given, reject, settings
 from hypothesis import strategies as st
 
-from torchpick.environment import marks
+from torchpick.environment import projectfile
 
 STORE = "file:///e/share/torchpick"
 OPTIONS = {"find-links": (f"{STORE}/links.html", "/opt/wheels"), "constraint": (f"{STORE}/limits.txt",)}
@@ -54,14 +54,14 @@ def parsed(text: str) -> dict[str, dict[str, str]]:
 
 @given(texts)
 def test_unpinned_is_byte_for_byte_what_was_pinned(text: str) -> None:
-    assert marks.unpinned_conf(marks.pinned_conf(text, OPTIONS)) == text
+    assert projectfile.unpin_conf(projectfile.pin_conf(text, OPTIONS)) == text
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=80))
 def test_whatever_the_file_holds(text: str) -> None:
     assume("torchpick" not in text)
 
-    assert marks.unpinned_conf(marks.pinned_conf(text, OPTIONS)) == text
+    assert projectfile.unpin_conf(projectfile.pin_conf(text, OPTIONS)) == text
 
 
 @settings(max_examples=40)
@@ -74,7 +74,7 @@ def test_pip_reads_our_options_and_all_else_as_before(text: str) -> None:
     except Error:
         reject()
 
-    after = parsed(marks.pinned_conf(text, OPTIONS))
+    after = parsed(projectfile.pin_conf(text, OPTIONS))
 
     assert {name: tuple(value.split()) for name, value in after.pop(":env:").items()} == OPTIONS
     assert after == before
@@ -82,32 +82,32 @@ def test_pip_reads_our_options_and_all_else_as_before(text: str) -> None:
 
 @given(texts)
 def test_pinning_again_is_pinning_once(text: str) -> None:
-    once = marks.pinned_conf(text, {"constraint": (f"{STORE}/old",)})
+    once = projectfile.pin_conf(text, {"constraint": (f"{STORE}/old",)})
 
-    assert marks.pinned_conf(once, OPTIONS) == marks.pinned_conf(text, OPTIONS)
+    assert projectfile.pin_conf(once, OPTIONS) == projectfile.pin_conf(text, OPTIONS)
 
 
 def test_what_is_added_since_stays() -> None:
     text = "[install]\nfind-links = /opt/wheels\n"
-    pinned = marks.pinned_conf(text, OPTIONS) + "\n[global]\ntimeout = 60\n"
+    pinned = projectfile.pin_conf(text, OPTIONS) + "\n[global]\ntimeout = 60\n"
 
-    assert marks.unpinned_conf(pinned) == text + "\n[global]\ntimeout = 60\n"
+    assert projectfile.unpin_conf(pinned) == text + "\n[global]\ntimeout = 60\n"
 
 
 def test_ours_are_found_where_pips_own_editor_has_dropped_the_comments() -> None:
     text = "[install]\nfind-links = /opt/wheels\n"
     theirs = parsed(text + "[global]\ntimeout = 60\n")
     editor = RawConfigParser()
-    editor.read_string(marks.pinned_conf(text, OPTIONS))
+    editor.read_string(projectfile.pin_conf(text, OPTIONS))
     editor.read_dict({"global": {"timeout": "60"}})
     written = io.StringIO()
     editor.write(written)
 
     assert "torchpick pin" not in written.getvalue()
-    assert parsed(marks.unpinned_conf(written.getvalue())) == theirs
+    assert parsed(projectfile.unpin_conf(written.getvalue())) == theirs
 
 
 def test_somebodys_own_section_of_that_name_is_left() -> None:
     text = "[:env:]\nconstraint = c.txt\n"
 
-    assert marks.unpinned_conf(text) == text
+    assert projectfile.unpin_conf(text) == text

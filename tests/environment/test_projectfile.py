@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchpick.environment.projectfile import Project
-from torchpick.environment.projectfile import read as project
+from torchpick.environment.projectfile import read_project as project
 from torchpick.errors import TorchpickError
 
 

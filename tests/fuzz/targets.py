@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import texts
-from torchpick.environment import marks, projectfile, requirementfiles, requirements, toolsettings
+from torchpick.environment import projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
@@ -168,9 +168,9 @@ def pip_conf(data: bytes) -> None:
 
 def pip_conf_pinned(data: bytes) -> None:
     there = text(data)
-    pinned = marks.pinned_conf(there, {"constraint": ("file:///e/share/torchpick/c.txt",)})
+    pinned = projectfile.pin_conf(there, {"constraint": ("file:///e/share/torchpick/c.txt",)})
     if "[:env:]" not in there:
-        assert marks.unpinned_conf(pinned) == there
+        assert projectfile.unpin_conf(pinned) == there
 
 
 def uv_toml(data: bytes) -> None:
@@ -180,7 +180,7 @@ def uv_toml(data: bytes) -> None:
 
 
 def project(data: bytes) -> None:
-    projectfile.read(text(data))
+    projectfile.read_project(text(data))
 
 
 def dependency_groups(data: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.environment.marks import ArrayEntry
+from torchpick.environment.projectfile import ArrayEntry
 from torchpick.projects.declared import Extra, Index, Plan, wanted
 
 CU126 = Extra("cu126", ("torch==2.14.1",), ("short", " ".join(letter * 45 for letter in "xyz")), "cu126")

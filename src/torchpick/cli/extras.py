@@ -8,7 +8,7 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import demands
 from torchpick.decide.wishes import is_backend
-from torchpick.environment import marks, projectfile, rewrite
+from torchpick.environment import projectfile, rewrite
 from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
@@ -60,7 +60,7 @@ def _there(args: Arguments) -> rewrite.Text | None:
 
 def _project(args: Arguments, there: rewrite.Text | None) -> Project:
     """What the file says, and over it what the flags say."""
-    found = projectfile.read(there.text, there.file) if there is not None else Project()
+    found = projectfile.read_project(there.text, there.file) if there is not None else Project()
     asked = demands.narrowed(Wish(), args.words)
     others = [text for text in args.words if named(text) not in TRIO]
     if others:
@@ -91,12 +91,12 @@ def _printed(args: Arguments, plan: Plan, kind: str, rules: Table) -> int:
     if args.json:
         print(console.dated(_json(plan, kind), rules.date))
     else:
-        print(marks.merged("", declared.wanted(plan), HERE), end="")
+        print(projectfile.add_settings("", declared.wanted(plan), HERE), end="")
     return 0
 
 
 def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> int:
-    text = marks.merged(there.text, declared.wanted(plan), there.file)
+    text = projectfile.add_settings(there.text, declared.wanted(plan), there.file)
     changed = text != there.text
     if changed:
         rewrite.write(there, text)

@@ -1,19 +1,30 @@
-"""What a project file says of torch, less what torchpick wrote into it. Pure."""
+"""What a project file says of torch; and lines of ours put into it and taken out, so that every byte of theirs stays.
+
+In TOML a line of ours ends with a comment that holds our mark; an earlier run's lines are replaced. What the author
+wrote is never changed: where it says something else, nothing is written. In a pip.conf ours are a section of their own.
+Pure.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from packaging.requirements import Requirement
 
 from torchpick.environment import toml
-from torchpick.environment.marks import MARK, PIN, ArrayEntry, ProjectSetting, ProjectSettings, without
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.noun import Noun
-from torchpick.model.versions import named, parsed
+from torchpick.model.versions import named, normal, parsed
+
+Path = tuple[str, ...]
+# What `extras` writes, and what `pin` does: neither takes out what the other one wrote.
+MARK = "torchpick"
+PIN = f"{MARK} pin"
+_OVERRIDES = ("tool", "uv", "override-dependencies")
 
 
 class Project(Noun):
@@ -31,9 +42,36 @@ class Project(Noun):
     limit: str = ""
 
 
-def read(text: str, what: str = "it") -> Project:
+class ProjectSetting(Noun):
+    """One key and its value, with lines of a comment above it."""
+
+    path: Path
+    value: object
+    comment: tuple[str, ...] = ()
+
+
+class ArrayEntry(Noun):
+    """One table of an array of tables, known by its name."""
+
+    path: Path
+    values: Mapping[str, object]
+
+
+class ProjectSettings(Noun):
+    """Everything of ours that a file should hold, under its mark.
+
+    `binding` are the projects whose requirements must hold in uv, so that no override may take their place.
+    """
+
+    settings: tuple[ProjectSetting, ...] = ()
+    entries: tuple[ArrayEntry, ...] = ()
+    mark: str = MARK
+    binding: frozenset[str] = frozenset()
+
+
+def read_project(text: str, what: str = "it") -> Project:
     """What the file says of itself; whatever is not of the form it must have counts as not said."""
-    data = toml.read(without(without(text, PIN), MARK), what)
+    data = toml.read(remove_settings(remove_settings(text, PIN), MARK), what)
     if "project" not in data and toml.table_at(data, "tool", "poetry"):
         hint = "Poetry 2 reads [project]: move name, version and dependencies there"
         raise TorchpickError(f"{what} has no [project] table", hint=hint, code="TOML")
@@ -58,14 +96,14 @@ def _limits(uv: Mapping[str, Any]) -> Iterator[str]:
     """What the author's constraints allow of torch on every machine."""
     for text in toml.texts(uv.get("constraint-dependencies")):
         try:
-            requirement = parsed(text)
+            limit = parsed(text)
         except ValueError:
             continue  # uv says what is wrong with it
-        if named(text) == "torch" and requirement.specifier and not requirement.marker:
-            yield str(requirement.specifier)
+        if named(text) == "torch" and limit.specifier and not limit.marker:
+            yield str(limit.specifier)
 
 
-def valid(text: str) -> Requirement:
+def parse_requirement(text: str) -> Requirement:
     """The requirement of a file that a person has to fix where it is none."""
     try:
         return parsed(text)
@@ -75,21 +113,20 @@ def valid(text: str) -> Requirement:
 
 def _range(requirements: list[str]) -> str:
     """The specifier of the project's own torch; requirements with markers say it for some machines only."""
-    found = []
+    parts: list[str] = []
     for text in requirements:
         if named(text) != "torch":
             continue
-        requirement = valid(text)
-        if requirement.url or requirement.marker:
-            what = "URL" if requirement.url else "marker"
+        valid = parse_requirement(text)
+        if valid.url or valid.marker:
+            what = "URL" if valid.url else "marker"
             hint = 'give the range: `torchpick extras "torch>=2.5"`'
             raise TorchpickError(f"`{text}` has a {what}, so it is not a range for every machine", hint=hint)
-        parts = sorted(map(str, requirement.specifier), key=lambda each: (each.startswith("<"), each))
-        found.append(",".join(parts))
-    return ",".join(each for each in found if each)
+        parts += sorted(map(str, valid.specifier), key=lambda part: (part.startswith("<"), part))
+    return ",".join(parts)
 
 
-def pinned(
+def settings_of_pins(
     pins: Mapping[str, str], index: Mapping[str, object] | None, links: ProjectSetting | None
 ) -> ProjectSettings:
     """A project of uv's, or a script's own block, pinned to one build: whatever is added, locked or installed in it.
@@ -98,9 +135,133 @@ def pinned(
     have the build.
     """
     uv = ("tool", "uv")
-    found = [ProjectSetting((*uv, "constraint-dependencies"), [requirement(name, f"=={pins[name]}") for name in pins])]
-    found += [links] if links else []
-    if index is None:
-        return ProjectSettings(tuple(found), mark=PIN, binding=frozenset(pins))
-    found += [ProjectSetting((*uv, "sources", name), {"index": index["name"]}) for name in pins]
-    return ProjectSettings(tuple(found), (ArrayEntry((*uv, "index"), index),), PIN, frozenset(pins))
+    limits = [requirement(name, f"=={version}") for name, version in pins.items()]
+    settings = [ProjectSetting((*uv, "constraint-dependencies"), limits), *([links] if links else [])]
+    entries = []
+    if index is not None:
+        settings += [ProjectSetting((*uv, "sources", name), {"index": index["name"]}) for name in pins]
+        entries = [ArrayEntry((*uv, "index"), index)]
+    return ProjectSettings(tuple(settings), tuple(entries), PIN, frozenset(pins))
+
+
+def add_settings(text: str, wanted: ProjectSettings, file: str) -> str:
+    """The text with the settings in it; an error where the author says otherwise, or they cannot be added."""
+    theirs = remove_settings(text, wanted.mark)
+    data = toml.read(theirs, file)
+    if clashes := "; ".join(_clashes(data, wanted)):
+        hint = "nothing was written: write ours there by hand, or take those lines out"
+        raise TorchpickError(f"{file} says otherwise: {clashes}", hint=hint, code="CLASH")
+    missing = wanted._replace(
+        settings=tuple(setting for setting in wanted.settings if _value(data, setting.path) is None),
+        entries=tuple(entry for entry in wanted.entries if _namesake(data, entry) is None),
+    )
+    after = _insert(theirs, missing)
+    if not (remove_settings(after, wanted.mark) == theirs and _is_in(after, missing)):
+        tables = {".".join(setting.path[:-1]) for setting in missing.settings}
+        tables |= {".".join(entry.path) for entry in missing.entries}
+        hint = f"write {', '.join(sorted(tables))} as tables of their own in it, `[…]`, or ours in by hand"
+        raise TorchpickError(f"{file} cannot be added to without changing what it says", hint=hint, code="TOML")
+    return after
+
+
+def remove_settings(text: str, mark: str) -> str:
+    """The text without the lines of this mark; a header stays where somebody wrote a key of their own under it."""
+    if mark not in text:
+        return text
+    last = "" if text.endswith("\n") else "\n"
+    end = rf"[ \t]*# {re.escape(mark)}$"
+    text = re.sub(rf"(?m)^(?![ \t]*\[).*{end}\n?", "", text)
+    text = re.sub(rf"(?m)^# {re.escape(mark)}: .*\n?", "", text)
+    text = re.sub(rf"(?m)^\n?\[.*\]{end}\n?(?=(?:[ \t]*(?:#.*)?\n)*[ \t]*(?:\[|\Z))", "", text)
+    return re.sub(rf"(?m)^(\[.*\]){end}", r"\1", text).removesuffix(last)
+
+
+def _clashes(data: Mapping[str, Any], wanted: ProjectSettings) -> Iterator[str]:
+    """What the author set to something else, and what ours would be."""
+    for setting in wanted.settings:
+        theirs, ours = _value(data, setting.path), setting.value
+        if theirs is not None and not _covers(theirs, ours):
+            yield f"{'.'.join(setting.path)} is {toml.inline(theirs)} and would be {toml.inline(ours)}"
+    for entry in wanted.entries:
+        namesake = _namesake(data, entry)
+        if namesake is not None and namesake != entry.values:
+            yield f"{'.'.join(entry.path)} has {toml.inline(namesake)} and would have {toml.inline(entry.values)}"
+    # uv puts an override in the place of every requirement.
+    for override in toml.texts(_value(data, _OVERRIDES)):
+        if named(override) in wanted.binding:
+            yield f"{'.'.join(_OVERRIDES)} has {toml.inline(override)}"
+
+
+def _covers(theirs: object, ours: object) -> bool:
+    """Whether the author says the same; of a list, whether ours is in it."""
+    if isinstance(theirs, list) and isinstance(ours, list):
+        return all(item in theirs for item in ours)
+    return theirs == ours
+
+
+def _value(data: Mapping[str, Any], path: Path) -> object:
+    return toml.table_at(data, *path[:-1]).get(path[-1])
+
+
+def _namesake(data: Mapping[str, Any], entry: ArrayEntry) -> Mapping[str, Any] | None:
+    """The author's entry of this name; uv lets an index be without one."""
+    name, entries = normal(str(entry.values["name"])), _value(data, entry.path)
+    tables = (table for table in entries if isinstance(table, Mapping)) if isinstance(entries, list) else ()
+    return next((table for table in tables if normal(str(table.get("name", ""))) == name), None)
+
+
+def _is_in(text: str, wanted: ProjectSettings) -> bool:
+    """Whether the text is TOML that says all of this: what looks like a header may be part of a string."""
+    try:
+        data = toml.loads(text)
+    except ValueError:
+        return False
+    settings = all(_value(data, setting.path) == setting.value for setting in wanted.settings)
+    return settings and all(_namesake(data, entry) == entry.values for entry in wanted.entries)
+
+
+def _insert(text: str, wanted: ProjectSettings) -> str:
+    """The text with all of this in it: under the headers that are there, and in new tables at the end of the file."""
+    mark = f" # {wanted.mark}\n"
+    tables: dict[str, list[str]] = {}
+    for setting in wanted.settings:
+        comment = [f"# {wanted.mark}: {line}\n" for line in setting.comment]
+        line = f"{toml.key(setting.path[-1])} = {toml.inline(setting.value)}{mark}"
+        tables.setdefault(f"[{_dotted(setting.path[:-1])}]", []).extend((*comment, line))
+    after = text if not text or text.endswith("\n") else f"{text}\n"
+    for header, lines in tables.items():
+        match = re.search(rf"(?m)^[ \t]*{re.escape(header)}[ \t]*(?:#.*)?\r?\n", after)
+        end = match.end() if match else len(after)
+        above = [] if match else [*(["\n"] if after else []), header + mark]
+        after = after[:end] + "".join((*above, *lines)) + after[end:]
+    for entry in wanted.entries:
+        values = [f"{toml.key(name)} = {toml.inline(value)}{mark}" for name, value in entry.values.items()]
+        after += "".join((*(["\n"] if after else []), f"[[{_dotted(entry.path)}]]{mark}", *values))
+    return after if not text or text.endswith("\n") else after.removesuffix("\n")  # so that it can be taken out
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(map(toml.key, path))
+
+
+# Ours stand in the section that pip has for its variables, and reads from files too (22.2 to 26): it is stronger than
+# what the rest of the file says of the same options, so that all of that stays as it is. Pip's own editor drops the
+# comment and moves the section.
+_SECTION = f"[:env:] # {PIN}, taken out by `torchpick unpin`\n"
+_PINNED = re.compile(r"(?m)^\[:env:\](?=(?s:.*)/torchpick/).*\n(?:(?:find-links|constraint) ?=.*\n(?:[ \t]+\S.*\n)*)*")
+
+
+def pin_conf(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
+    """A pip.conf with these options."""
+    before = unpin_conf(text)
+    whole = not before or before.endswith("\n")
+    ours = "".join(f"{name} =\n" + "".join(f"    {word}\n" for word in words) for name, words in options.items())
+    after = f"{before}{'' if whole else chr(10)}{_SECTION}{ours}"
+    return after if whole else after.removesuffix("\n")  # so that it can be taken out
+
+
+def unpin_conf(text: str) -> str:
+    """The text as it was before it was pinned, with whatever has been added to it since."""
+    last = "" if text.endswith("\n") else "\n"
+    before = _PINNED.sub("", text + last)
+    return before.removesuffix(last)

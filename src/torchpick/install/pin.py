@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from torchpick.decide.answer import decided
-from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
+from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.rewrite import FileChange
@@ -104,7 +104,7 @@ def _variables(session: Session, pick: Pick, prefix: str, read: ListedFiles) -> 
 def _pip_change(prefix: str, found: Variables) -> FileChange:
     there = rewrite.read(toolsettings.own_pip_file(prefix))
     options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
-    return FileChange(there.file, there.text if there.exists else None, marks.pinned_conf(there.text, options))
+    return FileChange(there.file, there.text if there.exists else None, projectfile.pin_conf(there.text, options))
 
 
 def project_of(prefix: str, named: str | None) -> str | None:
@@ -132,9 +132,9 @@ def _is_our_checkout(file: str) -> bool:
 def _project_change(file: str, pick: Pick, found: Variables) -> FileChange:
     there = rewrite.read(file)
     page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
-    links = marks.ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
-    wanted = projectfile.pinned(pick.build.pins, uv_index(pick), links)
-    return FileChange(file, there.text, marks.merged(there.text, wanted, file))
+    links = projectfile.ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
+    wanted = projectfile.settings_of_pins(pick.build.pins, uv_index(pick), links)
+    return FileChange(file, there.text, projectfile.add_settings(there.text, wanted, file))
 
 
 def _hidden(environ: Mapping[str, str]) -> list[Note]:
@@ -187,7 +187,11 @@ def _recorded(prefix: str) -> str | None:
 def _unmark(file: str) -> bool:
     """Take ours out of a file; whether there was anything of ours."""
     there = rewrite.read(file)
-    text = marks.without(there.text, marks.PIN) if file.endswith(".toml") else marks.unpinned_conf(there.text)
+    text = (
+        projectfile.remove_settings(there.text, projectfile.PIN)
+        if file.endswith(".toml")
+        else projectfile.unpin_conf(there.text)
+    )
     if text == there.text:
         return False
     if text.strip() or file.endswith(".toml"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from torchpick.environment.marks import ArrayEntry, ProjectSetting, ProjectSettings
+from torchpick.environment.projectfile import ArrayEntry, ProjectSetting, ProjectSettings
 from torchpick.model.noun import Noun
 
 

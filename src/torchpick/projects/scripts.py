@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchpick.environment import marks, projectfile, rewrite, toml
+from torchpick.environment import projectfile, rewrite, toml
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.hashes import check_vendor_alone, project_page, uv_index
 from torchpick.model.build import TRIO
@@ -34,7 +34,7 @@ def pin(session: Session, file: str) -> PinnedScript:
     wanted = tuple(_requirements(_toml(before, file)))
     asked = session.asking(session.request._replace(requirements=(*session.request.requirements, *wanted)))
     pick = asked.pick()
-    after = _with(before, marks.merged(_toml(before, file), _settings(asked, pick), file))
+    after = _with(before, projectfile.add_settings(_toml(before, file), _settings(asked, pick), file))
     if _unpinned(after, file) != before:
         hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
@@ -82,7 +82,7 @@ def _with(text: str, inner: str) -> str:
 
 def _unpinned(text: str, file: str) -> str:
     inner = _toml(text, file)
-    left = marks.without(inner, marks.PIN)
+    left = projectfile.remove_settings(inner, projectfile.PIN)
     return text if left == inner else _with(text, left)
 
 
@@ -91,18 +91,18 @@ def _requirements(inner: str) -> Iterator[str]:
     for text in toml.texts(toml.read(inner).get("dependencies")):
         if named(text) not in TRIO:
             continue
-        requirement = projectfile.valid(text)
+        requirement = projectfile.parse_requirement(text)
         if requirement.url:
             raise TorchpickError(f"`{text}` names a file, so there is nothing to pick", hint="leave the URL out")
         if requirement.marker is None:
             yield f"{named(text)}{requirement.specifier}"
 
 
-def _settings(session: Session, pick: Pick) -> marks.ProjectSettings:
+def _settings(session: Session, pick: Pick) -> projectfile.ProjectSettings:
     check_vendor_alone(pick)
     pins = pick.build.pins
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
     linked = (name for name in pins if name == "torch" or name in session.wish.companions)
     pages = [*dict.fromkeys(project_page(pick, name) for name in linked if pick.index_url)]
-    links = marks.ProjectSetting(("tool", "uv", "find-links"), pages) if pages else None
-    return projectfile.pinned(pins, uv_index(pick), links)
+    links = projectfile.ProjectSetting(("tool", "uv", "find-links"), pages) if pages else None
+    return projectfile.settings_of_pins(pins, uv_index(pick), links)
