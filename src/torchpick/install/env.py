@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from urllib import parse
 
-from torchpick.environment.requirementfiles import not_below
-from torchpick.environment.requirementfiles import file_of, requirement
+from torchpick.environment.requirementfiles import file_of, not_below, requirement
 from torchpick.environment.toolsettings import UV_PLACES
 from torchpick.errors import UsageError
 from torchpick.install.command import Command, StoredFile, check_private_store, store_folder, stored_file

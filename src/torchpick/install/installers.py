@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from torchpick.decide.remarks import installs_from
-from torchpick.environment.requirementfiles import located, not_below
-from torchpick.environment.requirementfiles import file_of, requirement
+from torchpick.environment.requirementfiles import file_of, located, not_below, requirement
 from torchpick.environment.world import opened
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.command import Command, StoredFile, stored_file
