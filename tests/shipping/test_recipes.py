@@ -117,7 +117,7 @@ def test_a_release_is_what_the_workflow_does_every_hour() -> None:
 @pytest.mark.parametrize(
     ("heading", "file", "held"),
     [
-        ("A new check of doctor", "src/torchpick/doctor/gpucode.py", "tests/doctor"),
+        ("A new check of doctor", "src/torchpick/doctor/gpusupport.py", "tests/doctor"),
         ("An engine of fleet", "src/torchpick/cluster/slurm.py", "tests/cluster"),
     ],
 )

@@ -69,24 +69,26 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> tu
         for path, name in installedtorch.libraries(torch.folder)
         if (library := inplace.read_library(path, name, data=False)) is not None and library.code.total
     )
-    found = [
+    failing = [
         PartialLibrary(library.path, gpu.index, library.text)
         for gpu in gpus
         if gpu.arch
         for library in judging.judge_torch(libraries, judge._replace(gpu=gpu.arch))
         if library.fails
     ]
-    return tuple(sorted(found, key=lambda library: (library.name, library.gpu)))
+    return tuple(sorted(failing, key=lambda library: (library.name, library.gpu)))
 
 
-def packages(here: Environment, gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None) -> InspectedPackages:
+def packages(
+    environment: Environment, gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
+) -> InspectedPackages:
     """Every other package with GPU code of its own, judged for each GPU; and what could not be read."""
-    found: list[InspectedPackage] = []
+    inspected: list[InspectedPackage] = []
     faults: list[Fault] = []
-    for package in here.named(""):
+    for package in environment.named(""):
         if package.name == "torch" or package.name.startswith((NVIDIA, "triton", "pytorch-triton")):
             continue  # triton's own code is a profiler's; it compiles what it runs
-        held = []
+        with_code = []
         for path in distributions.libraries(package):
             if not judging.counts(path.rpartition("/")[2]):
                 continue
@@ -96,10 +98,10 @@ def packages(here: Environment, gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_
                 faults.append(Fault(package.label, error.message))
                 continue
             if library is not None and library.code.total:
-                held.append(library)
-        if held:
-            found.append(_inspected(package, tuple(held), gpus, judge, torch_cuda))
-    return InspectedPackages(tuple(found), tuple(faults))
+                with_code.append(library)
+        if with_code:
+            inspected.append(_inspected(package, tuple(with_code), gpus, judge, torch_cuda))
+    return InspectedPackages(tuple(inspected), tuple(faults))
 
 
 def _inspected(

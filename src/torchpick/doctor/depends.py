@@ -86,8 +86,8 @@ def together(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """What does not go with the torch that is installed."""
     findings = list(_unmet(subject))
     yield from findings
-    said = {finding.seen["package"] for finding in findings if finding.ailment is Ailment.COMPANION_MISMATCH}
-    yield from _companions(subject, {str(label).partition(" ")[0] for label in said})
+    mismatched = {finding.seen["package"] for finding in findings if finding.ailment is Ailment.COMPANION_MISMATCH}
+    yield from _companions(subject, {str(label).partition(" ")[0] for label in mismatched})
 
 
 def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
@@ -123,7 +123,7 @@ def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             )
 
 
-def _companions(subject: EnvironmentUnderTest, said: set[str]) -> Iterator[Finding]:
+def _companions(subject: EnvironmentUnderTest, mismatched: set[str]) -> Iterator[Finding]:
     """A companion of another release by the table, where its own requirement has not said so, or of another CUDA."""
     here, torch = subject.environment, subject.torch
     if torch is None:
@@ -137,7 +137,7 @@ def _companions(subject: EnvironmentUnderTest, said: set[str]) -> Iterator[Findi
             expected = row.companions[package.name]
         ours = package.name in COMPANIONS
         label = f"{package.name} {version}"
-        if package.name not in said and expected is not None and _series(version) != _series(expected):
+        if package.name not in mismatched and expected is not None and _series(version) != _series(expected):
             yield Finding(
                 Ailment.COMPANION_MISMATCH,
                 f"{label} does not belong to {torch.label}: {package.name} {expected} does",

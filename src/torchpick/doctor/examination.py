@@ -74,9 +74,9 @@ def examine(session: Session, *, torch_alone: bool = False) -> Examination:
 
     `torch_alone` looks at nothing but torch itself, for an answer in a moment.
     """
-    place = target(session.request.python, session.environ, os.getcwd())
+    choice = target(session.request.python, session.environ, os.getcwd())
     here = distributions.read(
-        place.python, session.environ, source=place.source, is_others=place.is_others, metadata=not torch_alone
+        choice.python, session.environ, source=choice.source, is_others=choice.is_others, metadata=not torch_alone
     )
     return _examined(EnvironmentUnderTest(session, here, _machine(session, here), torch_alone=torch_alone))
 
@@ -84,17 +84,19 @@ def examine(session: Session, *, torch_alone: bool = False) -> Examination:
 def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:
     """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
     machine = session.machine
-    known = session.catalog(machine).packages
-    found = tuple(_named(name, version, known) for name, version in packages.items())
-    here = Environment(None, "the machine of the text", machine.python.version, distributions=found, source="text")
+    catalog = session.catalog(machine).packages
+    named_packages = tuple(_named(name, version, catalog) for name, version in packages.items())
+    here = Environment(
+        None, "the machine of the text", machine.python.version, distributions=named_packages, source="text"
+    )
     return _examined(DescribedEnvironment(session, here, machine, cuda))
 
 
-def _named(name: str, version: str, known: Mapping[str, PackageFacts]) -> Distribution:
+def _named(name: str, version: str, catalog: Mapping[str, PackageFacts]) -> Distribution:
     """A package of which a text has the version; what it requires is the table's, where one wheel is all there is."""
-    one = Distribution(name, version, os.devnull, "")
-    row = gpusupport.row_of(one, known)
-    return one if row is None or row.place else one._replace(requires=row.requires)
+    package = Distribution(name, version, os.devnull, "")
+    row = gpusupport.row_of(package, catalog)
+    return package if row is None or row.place else package._replace(requires=row.requires)
 
 
 def _examined(subject: EnvironmentUnderTest) -> Examination:
@@ -145,8 +147,8 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> Envir
             raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
         return EnvironmentChoice(python)
     world = World("/", environ, folder, sys.platform)
-    if (found := interpreter.environment(world)) is not None:
-        return found
+    if (active := interpreter.environment(world)) is not None:
+        return active
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:
         return EnvironmentChoice(sys.executable, "the Python that runs torchpick")

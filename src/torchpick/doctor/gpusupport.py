@@ -197,8 +197,8 @@ def other_cuda(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 def mixed(subject: EnvironmentUnderTest) -> set[str]:
     """The packages that link another CUDA than torch's."""
-    found = _objections(subject)
-    return {package.label for package, objection in found if objection.reason is Reason.CUDA_MAJOR_MIXED}
+    objections = _objections(subject)
+    return {package.label for package, objection in objections if objection.reason is Reason.CUDA_MAJOR_MIXED}
 
 
 def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, Objection]]:
@@ -220,7 +220,7 @@ def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, O
             yield installed, objection
 
 
-def _package(installed: Distribution, known: Mapping[str, PackageFacts]) -> Package | None:
+def _package(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:
     """What its libraries ask for; what the table knows of that version where they open CUDA by name."""
     needed = {name for path in binaries.loaded_libraries(installed) for name in binaries.needs(path).needed}
     numbered = {name: match[1] for name in sorted(needed) if (match := _NUMBERED.fullmatch(name))}
@@ -231,16 +231,16 @@ def _package(installed: Distribution, known: Mapping[str, PackageFacts]) -> Pack
         return Package(name, version, cuda=majors.pop(), links_torch=links, needs=tuple(numbered))
     if majors:
         return None  # a library for each CUDA: it loads the one of torch's
-    row = row_of(installed, known)
+    row = row_of(installed, catalog)
     if row is not None:
         return row._replace(requires_python="", pythons=("any",), platforms=("any",), glibc=None, yanked=False)
     match = _NAMED.search(name)
     return Package(name, version, cuda=match[1]) if match is not None else None
 
 
-def row_of(installed: Distribution, known: Mapping[str, PackageFacts]) -> Package | None:
+def row_of(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:
     """What the table knows of the installed version."""
-    facts = known.get(installed.name)
+    facts = catalog.get(installed.name)
     rows = () if facts is None else facts.versions
     return next((row for row in rows if row.version == installed.version), None)
 

@@ -51,7 +51,7 @@ class InstalledTorch(Noun):
     def fit(self, gpu: Gpu) -> Fit:
         """How it supports a GPU; NONE where that is not known."""
         fits = self.verdict.fits if self.verdict else ()
-        return next((each.fit for each in fits if each.gpu == gpu.index), Fit.NONE)
+        return next((gpu_fit.fit for gpu_fit in fits if gpu_fit.gpu == gpu.index), Fit.NONE)
 
 
 def backend_of(torch: InstalledTorch | None, here: Environment) -> str | None:
@@ -71,7 +71,7 @@ def backend_of(torch: InstalledTorch | None, here: Environment) -> str | None:
 
 def row_of(table: Table, machine: Machine, release: str, backend: str) -> Build | None:
     """The table's row of the same release and backend."""
-    return next((each for each in table.of(machine.platform.name).builds(release) if each.backend == backend), None)
+    return next((build for build in table.of(machine.platform.name).builds(release) if build.backend == backend), None)
 
 
 _LIBRARY = re.compile(r"[\w.-]+\.(?:so|dll)")
@@ -169,10 +169,10 @@ def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
     """Torch's own list of what it was compiled for; where there is none, what its largest library registers."""
     recorded = here.find("torch")
     if recorded is not None and any(map(_KERNELS.match, recorded.requires)):
-        targets = (_KERNELS.match(each.name) for each in here.named("amd-torch-device-"))
+        targets = (_KERNELS.match(kernels.name) for kernels in here.named("amd-torch-device-"))
         return tuple(Arch.parse(match[1]) for match in targets if match and match[1])
     paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
-    flags = next((found for path in paths if (found := inplace.compiled_flags(path)) is not None), None)
+    flags = next((compiled for path in paths if (compiled := inplace.compiled_flags(path)) is not None), None)
     if flags is not None:
         return flags
     for path, name in libraries(folder):

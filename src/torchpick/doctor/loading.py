@@ -97,38 +97,38 @@ def lacking(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     demands = depends.missing(subject)
     yield from required(demands, cuda_is_found=_cuda_is_found(subject, absent))
     # These are said with the package that should have brought them, or with the CUDA that does not belong.
-    said = {demand.by.label for demand in demands if demand.name.startswith(_OF_CUDA)}
-    yield from nowhere(absent, said | (gpusupport.mixed(subject) if absent else set()))
+    named = {demand.by.label for demand in demands if demand.name.startswith(_OF_CUDA)}
+    yield from nowhere(absent, named | (gpusupport.mixed(subject) if absent else set()))
 
 
 def required(demands: Sequence[depends.Demand], *, cuda_is_found: bool) -> Iterator[Finding]:
     """What is required and not installed, by package; `cuda_is_found`: an image may bring CUDA by other means."""
     for package in dict.fromkeys(demand.by.label for demand in demands):
-        mine = [demand for demand in demands if demand.by.label == package]
+        of_package = [demand for demand in demands if demand.by.label == package]
         # What CUDA consists of first: without it nothing loads.
-        texts = [demand.text for demand in sorted(mine, key=lambda demand: not demand.name.startswith(_OF_CUDA))]
-        elsewhere = cuda_is_found and all(demand.name.startswith(_OF_CUDA) for demand in mine)
+        texts = [demand.text for demand in sorted(of_package, key=lambda demand: not demand.name.startswith(_OF_CUDA))]
+        elsewhere = cuda_is_found and all(demand.name.startswith(_OF_CUDA) for demand in of_package)
         shown = some_of(texts, _MOST_SHOWN)
         yield Finding(
             Ailment.REQUIREMENT_MISSING,
             f"{package} requires {shown}, and {'they are' if len(texts) > 1 else 'it is'} not installed",
-            {"package": package, "missing": [demand.text for demand in mine]},
+            {"package": package, "missing": [demand.text for demand in of_package]},
             advice="its CUDA libraries are found elsewhere on this machine" if elsewhere else None,
             by_torch=True,
-            weight=WARNING if elsewhere or all(demand.name in _SPARE for demand in mine) else None,
+            weight=WARNING if elsewhere or all(demand.name in _SPARE for demand in of_package) else None,
         )
 
 
-def nowhere(absent: Sequence[Absent], said: set[str]) -> Iterator[Finding]:
+def nowhere(absent: Sequence[Absent], explained: set[str]) -> Iterator[Finding]:
     """The libraries that are nowhere, by package; CUDA's are known already of those that `said` names."""
     # What torch itself misses, the others miss for the same reason.
-    of_torch = {each.library for each in absent if each.wanted_by.startswith("torch ")}
-    for package in dict.fromkeys(each.wanted_by for each in absent):
-        mine = package.startswith("torch ")
-        wanted = (each.library for each in absent if each.wanted_by == package)
-        libraries = [library for library in wanted if mine or library not in of_torch]
+    of_torch = {library.library for library in absent if library.wanted_by.startswith("torch ")}
+    for package in dict.fromkeys(library.wanted_by for library in absent):
+        is_torch = package.startswith("torch ")
+        wanted = (library.library for library in absent if library.wanted_by == package)
+        libraries = [library for library in wanted if is_torch or library not in of_torch]
         linking = [library for library in libraries if binaries.is_of_torch(library)]
-        libraries = linking if package in said else libraries
+        libraries = linking if package in explained else libraries
         if not libraries:
             continue
         name = package.partition(" ")[0]
@@ -139,8 +139,8 @@ def nowhere(absent: Sequence[Absent], said: set[str]) -> Iterator[Finding]:
             Ailment.MISSING_LIBRARY,
             f"{package} needs {some_of(libraries, 4)}, which is in no package here and in no folder of the loader",
             {"package": package, "libraries": libraries},
-            advice=None if mine else advice,
-            by_torch=mine,
+            advice=None if is_torch else advice,
+            by_torch=is_torch,
         )
 
 
@@ -149,9 +149,9 @@ def absent_libraries(subject: EnvironmentUnderTest) -> tuple[Absent, ...]:
     if not subject.is_here:
         return ()
     folders = LoaderFolders(subject.environment, subject.shell)
-    found = list(_linked(subject, folders)) if subject.torch is not None else []
-    found += _opened(subject, folders) if subject.machine.nvidia else []
-    return tuple(dict.fromkeys(found))
+    absent = list(_linked(subject, folders)) if subject.torch is not None else []
+    absent += _opened(subject, folders) if subject.machine.nvidia else []
+    return tuple(dict.fromkeys(absent))
 
 
 def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[Absent]:
@@ -169,8 +169,10 @@ def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator
         missed: set[str] = set()
         for path in binaries.loaded_libraries(package):
             linked = binaries.needs(path)
-            asked = {name for name in linked.needed if binaries.is_of_torch(name) or _is_of_cuda(name)} - held - missed
-            for name in sorted(asked):
+            unresolved = (
+                {name for name in linked.needed if binaries.is_of_torch(name) or _is_of_cuda(name)} - held - missed
+            )
+            for name in sorted(unresolved):
                 if not _is_along(path, (*linked.rpath, *linked.runpath), name) and not elsewhere.has(name):
                     missed.add(name)
                     yield Absent(name, package.label)
@@ -208,7 +210,7 @@ def _is_along(path: str, folders: tuple[str, ...], name: str) -> bool:
 def _cuda_is_found(subject: EnvironmentUnderTest, absent: Sequence[Absent]) -> bool:
     """Whether torch asks for CUDA's libraries and the loader finds every one, wherever they lie."""
     torch = subject.environment.find("torch")
-    if torch is None or not subject.is_here or any(each.wanted_by == torch.label for each in absent):
+    if torch is None or not subject.is_here or any(library.wanted_by == torch.label for library in absent):
         return False
     return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path).needed)
 
@@ -232,7 +234,7 @@ def library_path(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 def _wins(shell: Shell, folder: str, name: str, path: str) -> bool:
     """Whether the library of this folder is the first of its name in LD_LIBRARY_PATH, and another one."""
-    if next((place for place, names in shell.folders if name in names), None) != folder:
+    if next((first for first, names in shell.folders if name in names), None) != folder:
         return False
     try:
         return not os.path.samefile(os.path.join(folder, name), path)

@@ -146,21 +146,21 @@ def gone(package: distributions.Distribution) -> tuple[str, ...]:
         if _CODE.search(path) and not _SPARE.search(path) and not path.startswith(("/", "..")):
             folder, _, name = path.rpartition("/")
             wanted.setdefault(folder, set()).add(name)
-    found: dict[str, None] = {}
+    lost_paths: dict[str, None] = {}
     for folder in sorted(wanted, key=lambda folder: (folder.count("/"), folder)):
-        if any(folder.startswith(name) for name in found if name.endswith("/")):
+        if any(folder.startswith(name) for name in lost_paths if name.endswith("/")):
             continue
         try:
             names = {*os.listdir(os.path.join(package.folder, folder))}
         except (FileNotFoundError, NotADirectoryError):
-            found[_topmost(package.folder, folder) + "/"] = None
+            lost_paths[_topmost(package.folder, folder) + "/"] = None
             continue
         except OSError:
             continue
         # A source may have been compiled and left out (`compileall -b`).
         lost = (name for name in sorted(wanted[folder] - names) if not (name.endswith(".py") and f"{name}c" in names))
-        found |= dict.fromkeys(f"{folder}/{name}" if folder else name for name in lost)
-    return tuple(found)[:_MOST_SHOWN]
+        lost_paths |= dict.fromkeys(f"{folder}/{name}" if folder else name for name in lost)
+    return tuple(lost_paths)[:_MOST_SHOWN]
 
 
 def _topmost(site: str, folder: str) -> str:

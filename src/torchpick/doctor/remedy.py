@@ -120,7 +120,7 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding], weighed: Rank
     freed = nearest(release, companions, demands, map(_freed, verdicts), backend)
     if freed is not None and freed.version != remedy.version:
         own = next(verdict for verdict in verdicts if verdict.build == freed.verdict.build)
-        remedy = remedy._replace(bound_by=tuple(str(each.facts["limit"]) for each in own.objections))
+        remedy = remedy._replace(bound_by=tuple(str(objection.facts["limit"]) for objection in own.objections))
     flags = (
         *_there(subject.session.request).flags,
         *weighed.flags,
@@ -145,14 +145,16 @@ def _there(request: Request) -> Request:
 
 def _freed(verdict: Verdict) -> Verdict:
     """The verdict as if nothing but the question bound it."""
-    kept = tuple(objection for objection in verdict.objections if objection.reason is not Reason.CONSTRAINED)
-    return verdict if len(kept) == len(verdict.objections) else verdict._replace(objections=kept)
+    others = tuple(objection for objection in verdict.objections if objection.reason is not Reason.CONSTRAINED)
+    return verdict if len(others) == len(verdict.objections) else verdict._replace(objections=others)
 
 
 def _is_recorded(remedy: Remedy, here: Environment) -> bool:
     """Whether the metadata of torch or a companion already says the very build, so that an installer is content."""
     packages = filter(None, map(here.find, ("torch", *COMPANIONS)))
-    return any(each.version == remedy.version or each.version.endswith(f"+{remedy.backend}") for each in packages)
+    return any(
+        package.version == remedy.version or package.version.endswith(f"+{remedy.backend}") for package in packages
+    )
 
 
 def nearest(
@@ -197,7 +199,7 @@ def _steps(release: str, running: Iterable[Verdict]) -> dict[str, int]:
         here = release_key("0")
     releases = sorted({verdict.build.torch for verdict in running}, key=release_key)
     older = sum(1 for torch in releases if release_key(torch) < here)
-    return {torch: older - place if place < older else place - older + 1 for place, torch in enumerate(releases)}
+    return {torch: older - index if index < older else index - older + 1 for index, torch in enumerate(releases)}
 
 
 def _keeping(
@@ -215,12 +217,12 @@ def brings(remedy: Remedy, finding: Finding) -> str:
     lost = f"; it cannot keep {', '.join(remedy.lost)}" if remedy.lost else ""
     lost += f"; bound by {' and '.join(remedy.bound_by)}" if remedy.bound_by else ""
     if remedy.kept:
-        kept = ", which keeps the version"
+        how = ", which keeps the version"
     elif finding.ailment is Ailment.TORCH_MISSING:
-        kept = ", the best for this machine"
+        how = ", the best for this machine"
     else:
-        kept = f": torch {remedy.verdict.build.torch} is the nearest release that runs"
-    return f"that is {remedy.version}{kept}{lost}"
+        how = f": torch {remedy.verdict.build.torch} is the nearest release that runs"
+    return f"that is {remedy.version}{how}{lost}"
 
 
 def by_installer(here: Environment, verb: str, *words: str) -> str:
