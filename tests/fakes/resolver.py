@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from html import unescape
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 from zipfile import ZipFile
@@ -22,7 +23,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 from torchpick.environment import toml
-from torchpick.install.command import Command, CompletedInstaller, write_files
+from torchpick.install.command import Command, write_files
 
 HOST = "https://download.pytorch.org/whl"
 INDEX = "https://user.example/simple"
@@ -66,19 +67,19 @@ class Resolver:
         """`places` are where a project comes from instead of where it should."""
         self._packages, self._places = packages, places
 
-    def __call__(self, command: Command, environ: Mapping[str, str]) -> CompletedInstaller:
+    def __call__(self, command: Command, environ: Mapping[str, str]) -> CompletedProcess[str]:
         write_files(command.files)
         words = _words(command)
         bound = command.environ(environ).get("UV_CONSTRAINT" if "compile" in command.argv else "PIP_CONSTRAINT", "")
         words.limits.extend(line for file in bound.split() for line in _lines(file))
         found = self._resolved(words)
         if found is None:
-            return CompletedInstaller(1, "", self._trouble(words))
+            return CompletedProcess((), 1, "", self._trouble(words))
         report = words.options.get("--report")
         if report is not None:
             Path(report).write_text(json.dumps({"install": [self._item(each) for each in found]}), "utf-8")
-            return CompletedInstaller(0, "", "")
-        return CompletedInstaller(0, _lock(found) if words.options.get("--format") else self._pins(found), "")
+            return CompletedProcess((), 0, "", "")
+        return CompletedProcess((), 0, _lock(found) if words.options.get("--format") else self._pins(found), "")
 
     def _resolved(self, words: _Words) -> list[Candidate] | None:
         """The newest of everything that suits; None where nothing does."""

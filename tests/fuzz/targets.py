@@ -24,7 +24,7 @@ from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, sdists, wheelnames
 from torchpick.index.archive import Archive
-from torchpick.install.reporting import read_pip_report, read_uv_lock, versions_of_pins
+from torchpick.install.reporting import read_pip_report, read_uv_lock, read_pins
 from torchpick.install.user_settings import UserSettings, index_notes_of_settings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles, probe
@@ -207,7 +207,7 @@ def gpu(data: bytes) -> None:
 
 def resolved(data: bytes) -> None:
     there = text(data)
-    versions_of_pins(there)
+    read_pins(there)
     for read in (read_pip_report, read_uv_lock):
         try:
             read(there)

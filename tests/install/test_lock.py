@@ -17,7 +17,7 @@ from torchpick.index.host_pages import Host
 from torchpick.index.listing import Link
 from torchpick.install.asking import Order
 from torchpick.install.hashes import Hashes
-from torchpick.install.lock import LockedPackage, LockHashes, hashed, make_lock, public
+from torchpick.install.lock import hashed, make_lock, with_hashes, without_credentials
 from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
@@ -44,18 +44,18 @@ class BuildsByRelease:
         )
 
 
-def hashes(*hrefs: str, files: dict[str, str] | None = None) -> LockHashes:
-    known = Hashes(PICK, Knowledge({}))
-    return LockHashes(job(pick=PICK, files=files or {}), cast(Host, BuildsByRelease(*hrefs)), known)
+def locked(package: ReportedPackage, *hrefs: str, files: dict[str, str] | None = None) -> ReportedPackage:
+    host = cast(Host, BuildsByRelease(*hrefs))
+    return with_hashes(package, job(pick=PICK, files=files or {}), host, Hashes(PICK, Knowledge({})))
 
 
 def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -> None:
-    item = ReportedPackage("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), "of a download"),))
+    item = ReportedPackage("torch", "", TORCH, "archive", (ReportedFile(Address(TORCH), "of a download"),))
 
-    assert hashes(f"{TORCH}#sha256={SHA}").locked(item).files == (ReportedFile(Address(TORCH), SHA),)
-    for page in (hashes(), hashes(TORCH)):
+    assert locked(item, f"{TORCH}#sha256={SHA}").files == (ReportedFile(Address(TORCH), SHA),)
+    for hrefs in ((), (TORCH,)):
         with pytest.raises(WheelError, match=r"no index gives a sha256 for https://.*torch-2\.14\.1") as missing:
-            page.locked(item)
+            locked(item, *hrefs)
         assert missing.value.code == "NO_HASH"
 
 
@@ -71,12 +71,12 @@ def test_a_chosen_file_has_its_hash_or_there_is_no_lock(tmp_path: Path) -> None:
 
 
 def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() -> None:
-    item = ReportedPackage("torch", "", TORCH, (), "archive", (ReportedFile(Address(TORCH), None, 5),))
+    item = ReportedPackage("torch", "", TORCH, "archive", (ReportedFile(Address(TORCH), None, 5),))
 
-    made = hashes(files={"torch": f"{TORCH}#sha256={SHA}"}).locked(item)
+    made = locked(item, files={"torch": f"{TORCH}#sha256={SHA}"})
 
     file = ReportedFile(Address(TORCH), SHA, 5)
-    assert made == LockedPackage("torch", "2.14.1+cu126", "wheels", (file,), index_url=PICK.index_url)
+    assert made == ReportedPackage("torch", "2.14.1+cu126", TORCH, "wheels", (file,), index_url=PICK.index_url)
 
 
 def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(tmp_path: Path) -> None:
@@ -87,24 +87,25 @@ def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(t
         ReportedFile(Address("https://h.example/b-1.tar.gz")),
     )
 
-    assert hashes().locked(ReportedPackage("a", "1", told.url, files=(told,))).files == (told,)
+    assert locked(ReportedPackage("a", "1", told.url, files=(told,))).files == (told,)
     local = ReportedFile(Address((tmp_path / wheel.filename).as_uri()))
-    (file,) = hashes().locked(ReportedPackage("plain", "1.0", local.url, (), "archive", (local,))).files
+    (file,) = locked(ReportedPackage("plain", "1.0", local.url, "archive", (local,))).files
     assert len(str(file.sha256)) == 64
     with pytest.raises(WheelError, match=r"no index gives a sha256 for https://h\.example/b-1\.tar\.gz"):
-        hashes().locked(ReportedPackage("b", "1", bare.url, (), "sdist", (bare,)))
+        locked(ReportedPackage("b", "1", bare.url, "sdist", (bare,)))
 
 
 def test_a_folder_and_a_repository_are_told_apart() -> None:
     place = {"type": "git", "commit-id": "c" * 40}
-    made = hashes().locked(ReportedPackage("d", "", "https://h.example/d", (), "vcs", (), place))
+    made = locked(ReportedPackage("d", "", "https://h.example/d", "vcs", (), place))
 
-    assert made == LockedPackage("d", "", "vcs", (), {**place, "url": "https://h.example/d"})
+    url = "https://h.example/d"
+    assert made == ReportedPackage("d", "", url, "vcs", (), {**place, "url": url})
     # uv's lock names its address as that of a file, too.
     file = ReportedFile(Address("https://h.example/d"))
-    assert hashes().locked(ReportedPackage("d", "", "https://h.example/d", (), "vcs", (file,), place)) == made
+    assert locked(ReportedPackage("d", "", "https://h.example/d", "vcs", (file,), place)) == made
     with pytest.raises(UsageError, match="mine is a folder, which has no hash"):
-        hashes().locked(ReportedPackage("mine", "", "file:///srv/mine", (), "directory"))
+        locked(ReportedPackage("mine", "", "file:///srv/mine", "directory"))
 
 
 def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +113,7 @@ def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.
     file = ReportedFile(Address("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl"), SHA)
 
     with pytest.raises(IntegrityError, match="the wheel that was read had another"):
-        hashes().locked(ReportedPackage("torch", "2.14.1", file.url, files=(file,)))
+        locked(ReportedPackage("torch", "2.14.1", file.url, files=(file,)))
 
 
 def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> None:
@@ -147,17 +148,17 @@ def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
 def test_no_place_in_a_lock_holds_a_password() -> None:
     notes: list[Note] = []
     hidden, plain = "https://me:secret@h.example", "https://h.example"
-    package = LockedPackage(
-        "a", "1", "wheels", (ReportedFile(Address(f"{hidden}/a.whl")),),
+    package = ReportedPackage(
+        "a", "1", "", "wheels", (ReportedFile(Address(f"{hidden}/a.whl")),),
         {"type": "git", "url": f"{hidden}/a.git", "commit-id": "5"}, f"{hidden}/simple",
     )  # fmt: skip
 
-    made = public(package, notes)
+    made = without_credentials(package, notes)
 
     assert [file.url for file in made.files] == [f"{plain}/a.whl"]
     assert (made.vcs, made.index_url) == (
         {"type": "git", "url": f"{plain}/a.git", "commit-id": "5"}, f"{plain}/simple",
     )  # fmt: skip
     assert [note.code for note in notes] == ["CREDENTIALS_LEFT_OUT"]
-    assert public(LockedPackage("a", "1"), notes) == LockedPackage("a", "1")
+    assert without_credentials(ReportedPackage("a", "1"), notes) == ReportedPackage("a", "1")
     assert len(notes) == 1

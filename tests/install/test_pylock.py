@@ -11,8 +11,8 @@ from packaging.pylock import Pylock
 
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
-from torchpick.install.lock import LockedPackage, lock_marker, pylock_text
-from torchpick.install.reporting import ReportedFile
+from torchpick.install.lock import lock_marker, lock_text
+from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.model.address import Address
 from torchpick.model.machine import Machine, Platform, Python
 
@@ -24,18 +24,20 @@ HERE = Machine(Platform.parse("linux-x86_64"), Python("3.12"))
 
 
 def test_a_lock_is_what_the_packaging_library_reads() -> None:
-    torch = LockedPackage(
+    torch = ReportedPackage(
         "torch", "2.14.1+cu126", files=(ReportedFile(Address(URL), SHA, 5),), index_url="https://host.example/whl/cu126"
     )
-    source = LockedPackage(
-        "thing", "1.0", "sdist", (ReportedFile(Address("https://host.example/thing-1.0.tar.gz"), SHA),)
+    source = ReportedPackage(
+        "thing", "1.0", "", "sdist", (ReportedFile(Address("https://host.example/thing-1.0.tar.gz"), SHA),)
     )
-    direct = LockedPackage("other", "1.0", "archive", (ReportedFile(Address("https://host.example/other.zip"), SHA),))
-    vcs = LockedPackage(
-        "mine", "", "vcs", (), {"type": "git", "url": "https://host.example/mine", "commit-id": "c" * 40}
+    direct = ReportedPackage(
+        "other", "1.0", "", "archive", (ReportedFile(Address("https://host.example/other.zip"), SHA),)
+    )
+    vcs = ReportedPackage(
+        "mine", "", "", "vcs", (), {"type": "git", "url": "https://host.example/mine", "commit-id": "c" * 40}
     )
 
-    text = pylock_text(HERE, (torch, source, direct, vcs), {"torch": "2.14.1+cu126"})
+    text = lock_text(HERE, (torch, source, direct, vcs), {"torch": "2.14.1+cu126"})
 
     table = toml.loads(text)
     Pylock.from_dict(table)
@@ -56,23 +58,23 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        LockedPackage("torch", "2.14.1+cu126", files=(ReportedFile(Address(URL)),)),
-        LockedPackage("torch", "2.14.1", files=(ReportedFile(Address(URL), SHA),)),
-        LockedPackage("numpy", "2.14.1+cu126", files=(ReportedFile(Address(URL), SHA),)),
-        LockedPackage("torch", "2.14.1+cu126", "wheels"),
+        ReportedPackage("torch", "2.14.1+cu126", files=(ReportedFile(Address(URL)),)),
+        ReportedPackage("torch", "2.14.1", files=(ReportedFile(Address(URL), SHA),)),
+        ReportedPackage("numpy", "2.14.1+cu126", files=(ReportedFile(Address(URL), SHA),)),
+        ReportedPackage("torch", "2.14.1+cu126", "", "wheels"),
     ],
     ids=["no hash", "another version", "another name", "no file"],
 )
-def test_what_no_lock_can_hold_is_refused(package: LockedPackage) -> None:
+def test_what_no_lock_can_hold_is_refused(package: ReportedPackage) -> None:
     with pytest.raises(TorchpickError, match="the lock would not be one") as caught:
-        pylock_text(HERE, (package,), {})
+        lock_text(HERE, (package,), {})
     assert caught.value.code == "LOCK"
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text() | st.booleans() | st.lists(st.text(), max_size=3), max_size=4))
 def test_any_word_survives_the_file(told: dict[str, object]) -> None:
     try:
-        text = pylock_text(HERE, (), told)
+        text = lock_text(HERE, (), told)
         text.encode()
     except UnicodeEncodeError:  # half a character, which no file can hold
         return

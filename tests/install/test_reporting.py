@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 from torchpick.errors import InstallerError
-from torchpick.install.command import CompletedInstaller
-from torchpick.install.reporting import ReportedFile, ReportedPackage, read_pip_report, read_uv_lock, refusal
+from torchpick.install.reporting import ReportedFile, ReportedPackage, read_pip_report, read_uv_lock, resolver_error
 from torchpick.model.address import Address
 
 SHA = "5" * 64
@@ -35,37 +35,36 @@ def of_pip(info: dict[str, Any], **more: Any) -> ReportedPackage:
                 "my-lib",
                 "1.0",
                 WHEEL,
-                ("torch>=2", "numpy"),
                 "wheels",
                 (ReportedFile(Address(WHEEL), SHA.replace("5", "a")),),
             ),
         ),
-        ({"url": WHEEL}, {}, ReportedPackage("my-lib", "1.0", WHEEL, (), "wheels", (ReportedFile(Address(WHEEL)),))),
+        ({"url": WHEEL}, {}, ReportedPackage("my-lib", "1.0", WHEEL, "wheels", (ReportedFile(Address(WHEEL)),))),
         (
             {"url": f"{WHEEL}#x", "archive_info": None},
             {"metadata": {"requires_dist": None}},
-            ReportedPackage("my-lib", "1.0", f"{WHEEL}#x", (), "wheels", (ReportedFile(Address(f"{WHEEL}#x")),)),
+            ReportedPackage("my-lib", "1.0", f"{WHEEL}#x", "wheels", (ReportedFile(Address(f"{WHEEL}#x")),)),
         ),
         (
             {"url": SOURCE, "archive_info": {"hashes": {"md5": "0"}}},
             {"is_direct": False},
-            ReportedPackage("my-lib", "1.0", SOURCE, (), "sdist", (ReportedFile(Address(SOURCE)),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, "sdist", (ReportedFile(Address(SOURCE)),)),
         ),
         (
             {"url": SOURCE, "archive_info": {"hashes": {"sha256": SHA}}},
             {"is_direct": True},
-            ReportedPackage("my-lib", "1.0", SOURCE, (), "archive", (ReportedFile(Address(SOURCE), SHA),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, "archive", (ReportedFile(Address(SOURCE), SHA),)),
         ),
         (
             {"url": "file:///srv/lib", "dir_info": {}},
             {"is_direct": True},
-            ReportedPackage("my-lib", "1.0", "file:///srv/lib", (), "directory", (ReportedFile(Address("file:///srv/lib")),)),
+            ReportedPackage("my-lib", "1.0", "file:///srv/lib", "directory", (ReportedFile(Address("file:///srv/lib")),)),
         ),
         (
             {"url": "https://h.example/lib", "vcs_info": {"vcs": "git", "commit_id": COMMIT}, "subdirectory": "py"},
             {"is_direct": True},
             ReportedPackage(
-                "my-lib", "1.0", "https://h.example/lib", (), "vcs", (),
+                "my-lib", "1.0", "https://h.example/lib", "vcs", (),
                 {"type": "git", "commit-id": COMMIT, "subdirectory": "py"},
             ),
         ),
@@ -173,16 +172,18 @@ def test_a_lock_that_is_none_is_called_that(lock: str) -> None:
 @pytest.mark.parametrize(
     ("installer", "heard", "words"),
     [
-        ("uv", CompletedInstaller(2, "not this", "because of that"), "because of that"),
-        ("pip", CompletedInstaller(1, "a conflict", "ERROR: of this"), "a conflict\nERROR: of this"),
-        ("uv", CompletedInstaller(-9, "not this", " \n"), "it exited with status -9"),
-        ("uv", CompletedInstaller(2, "", "\n\n".join(map(str, range(20)))), "\n".join(map(str, range(4, 20)))),
-        ("uv", CompletedInstaller(2, "", "see https://me:secret@h.example/"), "see https://me:****@h.example/"),
+        ("uv", CompletedProcess((), 2, "not this", "because of that"), "because of that"),
+        ("pip", CompletedProcess((), 1, "a conflict", "ERROR: of this"), "a conflict\nERROR: of this"),
+        ("uv", CompletedProcess((), -9, "not this", " \n"), "it exited with status -9"),
+        ("uv", CompletedProcess((), 2, "", "\n\n".join(map(str, range(20)))), "\n".join(map(str, range(4, 20)))),
+        ("uv", CompletedProcess((), 2, "", "see https://me:secret@h.example/"), "see https://me:****@h.example/"),
     ],
 )
-def test_a_refusal_is_the_end_of_what_the_installer_said(installer: str, heard: CompletedInstaller, words: str) -> None:
-    error = refusal(installer, heard)
+def test_a_refusal_is_the_end_of_what_the_installer_said(
+    installer: str, heard: CompletedProcess[str], words: str
+) -> None:
+    error = resolver_error(installer, heard)
 
     assert error.message == f"{installer} could not resolve the requirements:\n{words}"
-    assert (error.installer, error.exit_status) == (installer, max(heard.status, 1))
+    assert (error.installer, error.exit_status) == (installer, max(heard.returncode, 1))
     assert str(error.hint).startswith(f"the words are {installer}'s own; ")

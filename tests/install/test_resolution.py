@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from subprocess import CompletedProcess
+
 import pytest
 
-from torchpick.install.command import CompletedInstaller
-from torchpick.install.reporting import refusal, versions_of_pins
+from torchpick.install.reporting import read_pins, resolver_error
 
 CHATTER = (
     "Looking in indexes: https://me:secret@h.example/simple", "Collecting a", "  Downloading a-1.whl (5 kB)",
@@ -16,7 +17,7 @@ CHATTER = (
 @pytest.mark.parametrize(("installer", "status"), [("uv", 2), ("pip", 1)])
 def test_a_refusal_is_the_installers_own_words_and_status(installer: str, status: int) -> None:
     words = [f"line {number} https://me:secret@h.example" for number in range(18)]
-    error = refusal(installer, CompletedInstaller(status, "", "\n".join([CHATTER[0], *words, *CHATTER])))
+    error = resolver_error(installer, CompletedProcess((), status, "", "\n".join([CHATTER[0], *words, *CHATTER])))
 
     assert error.message.splitlines()[0] == f"{installer} could not resolve the requirements:"
     assert error.message.splitlines()[1:] == [word.replace("me:secret", "me:****") for word in words[2:]]
@@ -30,4 +31,4 @@ b @ https://files.example/b-2.0-py3-none-any.whl
 A_c[extra]==3.0 ; python_version > '3'
 """
 
-    assert versions_of_pins(text) == {"a": "1.0", "b": "2.0", "a-c": "3.0"}
+    assert read_pins(text) == {"a": "1.0", "b": "2.0", "a-c": "3.0"}

@@ -14,7 +14,6 @@ from torchpick.errors import InstallerError
 from torchpick.install import command
 from torchpick.install.command import (
     Command,
-    CompletedInstaller,
     Ended,
     capture_command,
     die_of,
@@ -54,7 +53,7 @@ def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pyte
 
     found = capture_command(stand_in(tmp_path, script), ENVIRON)
 
-    assert found == CompletedInstaller(3, "torch==2.9.1\nby us gone\n", "\ufffd words")
+    assert (found.returncode, found.stdout, found.stderr) == (3, "torch==2.9.1\nby us gone\n", "\ufffd words")
     assert capfd.readouterr() == ("", "")
 
 
@@ -81,7 +80,7 @@ def test_one_that_does_not_start_is_named(tmp_path: Path) -> None:
 
 
 def test_one_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "ASK_S", 0.2)
+    monkeypatch.setattr(command, "RESOLVE_S", 0.2)
 
     with pytest.raises(InstallerError, match="uv did not resolve within 0 s"):
         capture_command(stand_in(tmp_path, "exec sleep 60"), ENVIRON)
@@ -231,7 +230,7 @@ def test_where_it_fails_its_last_words_are_the_error(installer: str, tmp_path: P
 def test_a_long_answer_is_heard_whole(tmp_path: Path) -> None:
     script = "head -c 3000000 /dev/zero | tr '\\0' x"
 
-    assert capture_command(stand_in(tmp_path, script), ENVIRON).out == "x" * 3_000_000
+    assert capture_command(stand_in(tmp_path, script), ENVIRON).stdout == "x" * 3_000_000
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to all processes of the console")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import ResolverError
 from torchpick.install import reporting
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.install.command import Command, CompletedInstaller
+from torchpick.install.command import Command
 from torchpick.install.handover import find_answer
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -43,7 +44,7 @@ def test_an_installation_takes_the_torch_that_the_resolver_finds(
     asked: list[Command] = []
     resolver = Resolver(BUILT)
 
-    def capture(command: Command, *more: Any) -> CompletedInstaller:
+    def capture(command: Command, *more: Any) -> CompletedProcess[str]:
         asked.append(command)
         return resolver(command, *more)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -20,7 +20,7 @@ from torchpick.model.redaction import holds_secret, redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from subprocess import Popen
+    from subprocess import CompletedProcess, Popen
 
 
 # What a terminal sends by itself to every process of its foreground group, the child included.
@@ -47,11 +47,11 @@ class Command(Noun):
         return {**{name: value for name, value in base.items() if name not in self.unset}, **self.set}
 
     def shown(self) -> Command:
-        """The same without the passwords that URLs in it may hold; what is run keeps them."""
+        """Without the passwords that URLs in it may hold; what is run keeps them."""
         return self._replace(
             argv=tuple(map(redacted, self.argv)),
             set={name: redacted(value) for name, value in self.set.items()},
-            files=tuple(each._replace(content=redacted(each.content)) for each in self.files),
+            files=tuple(file._replace(content=redacted(file.content)) for file in self.files),
             before=self.before and self.before.shown(),
         )
 
@@ -59,7 +59,7 @@ class Command(Noun):
         return {
             **written(self, "installer", "argv", "before", optional=("before",)),
             "environ": written(self, "set", "unset"),
-            "files": {each.path: each.content for each in self.files},
+            "files": {file.path: file.content for file in self.files},
             "notes": plain(self.notes),
         }
 
@@ -83,92 +83,75 @@ def run_command(command: Command, environ: Mapping[str, str], *, talk_only: bool
         if ended.status or ended.interrupted:
             return ended
     write_files(command.files)
-    waiting: list[Popen[bytes]] = []
-    early: list[int] = []
-    with _signals(waiting, early) as interrupts:
+    stdout = sys.stderr.fileno() if talk_only else None
+    children: list[Popen[bytes]] = []
+    with _forward_signals(children) as signals:
         try:
-            process = subprocess.Popen(
-                command.argv, env=command.environ(environ), stdout=sys.stderr.fileno() if talk_only else None
-            )
+            process = subprocess.Popen(command.argv, env=command.environ(environ), stdout=stdout)
         except OSError as error:
-            raise _unstartable(command, error) from error
-        waiting.append(process)
-        for number in early:  # what came while it was being started
+            raise _cannot_start(command, error) from error
+        early = tuple(signals)  # what came while it was being started
+        children.append(process)
+        for number in early:
             process.send_signal(number)
         status = process.wait()
     # pip ends an interrupted run with status 1 as any failed one, so the signal itself is what tells.
-    return Ended(status, bool(interrupts) or status in (-signal.SIGINT, 128 + signal.SIGINT))
+    interrupted = any(signal.Signals(number).name in _FROM_TERMINAL for number in signals)
+    return Ended(status, interrupted or status in (-signal.SIGINT, 128 + signal.SIGINT))
 
 
 # A resolution of hundreds of packages over a slow line; what takes longer hangs.
-ASK_S = 900.0
+RESOLVE_S = 900.0
 # Of a report, which names every file with its hashes.
 MOST_BYTES = 64 << 20
 
 
-class CompletedInstaller(Noun):
-    """What a captured child said and how it ended."""
+def capture_command(command: Command, environ: Mapping[str, str]) -> CompletedProcess[str]:
+    """Write its files, start it without a terminal, and return what it wrote; InstallerError where it hangs."""
+    from subprocess import CompletedProcess
 
-    status: int
-    out: str
-    words: str
-
-
-def capture_command(command: Command, environ: Mapping[str, str]) -> CompletedInstaller:
-    """Write its files, start it without a terminal, and return what it said; InstallerError where it hangs."""
     write_files(command.files)
     try:
-        ended = child.run(command.argv, command.environ(environ), ASK_S, most=MOST_BYTES)
+        result = child.run(command.argv, command.environ(environ), RESOLVE_S, most=MOST_BYTES)
     except OSError as error:
-        raise _unstartable(command, error) from error
-    if ended.status is None:
+        raise _cannot_start(command, error) from error
+    if result.status is None:
         hint = "`--no-deps` skips the dependencies"
-        raise InstallerError(f"{command.installer} did not resolve within {ASK_S:.0f} s", hint=hint)
-    out, words = (text.decode("utf-8", "replace") for text in (ended.answer, ended.talk))
-    return CompletedInstaller(ended.status, out, words.strip())
+        raise InstallerError(f"{command.installer} did not resolve within {RESOLVE_S:.0f} s", hint=hint)
+    stdout, stderr = (text.decode("utf-8", "replace") for text in (result.answer, result.talk))
+    return CompletedProcess(command.argv, result.status, stdout, stderr.strip())
 
 
-def _unstartable(command: Command, error: OSError) -> InstallerError:
-    return InstallerError(
-        f"{command.argv[0]} does not start: {error.strerror}", hint="use the other one with `--installer`"
-    )
+def _cannot_start(command: Command, error: OSError) -> InstallerError:
+    message = f"{command.argv[0]} does not start: {error.strerror}"
+    return InstallerError(message, hint="use the other one with `--installer`")
 
 
 @contextmanager
-def _signals(waiting: list[Popen[bytes]], early: list[int]) -> Iterator[list[int]]:
+def _forward_signals(children: Sequence[Popen[bytes]]) -> Iterator[Sequence[int]]:
     """While the installer works: what reaches torchpick goes on to it, and torchpick waits for what it makes of it.
 
-    `early` collects what comes before there is a child. Yields the interrupts (Ctrl-C) that came.
+    Yields the signals that came.
     """
-    interrupts: list[int] = []
+    signals: list[int] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:
-        _send(number, waiting, early)
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        interrupts.append(number)
-        if not _from_terminal():
-            forward(number, frame)
+        signals.append(number)
+        if signal.Signals(number).name not in _FROM_TERMINAL or not _from_terminal():
+            for process in children:
+                process.send_signal(number)
 
     before = {}
     try:
-        for names, handler in ((_FROM_TERMINAL, leave), (_FORWARDED, forward)):
-            for name in names:
-                number = getattr(signal, name, None)
-                # What is ignored stays so (nohup), for the child too.
-                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                    before[number] = signal.signal(number, handler)
-        yield interrupts
+        for name in (*_FROM_TERMINAL, *_FORWARDED):
+            number = getattr(signal, name, None)
+            # What is ignored stays so (nohup), for the child too.
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, forward)
+        yield signals
     finally:
-        for number, handler_before in before.items():
-            signal.signal(number, handler_before)
-
-
-def _send(number: int, waiting: list[Popen[bytes]], early: list[int]) -> None:
-    if not waiting:
-        early.append(number)
-    for process in waiting:
-        process.send_signal(number)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _from_terminal() -> bool:
@@ -176,10 +159,8 @@ def _from_terminal() -> bool:
     if not hasattr(os, "tcgetpgrp"):
         return True  # Windows sends Ctrl-C to all processes of the console
     for stream in (0, 1, 2):
-        try:
+        with suppress(OSError):
             return os.tcgetpgrp(stream) == os.getpgrp()
-        except OSError:
-            continue
     return False
 
 
@@ -206,23 +187,20 @@ class StoredFile(Noun):
 
 def store_folder(cache: str) -> str:
     """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
-    place = store_in(cache)
-    try:
-        os.makedirs(place, exist_ok=True)
-        if os.access(place, os.W_OK) and is_private_store(cache):
-            return place
-    except OSError:
-        pass
+    store = store_in(cache)
+    with suppress(OSError):
+        os.makedirs(store, exist_ok=True)
+        if os.access(store, os.W_OK) and is_private_store(cache):
+            return store
     import tempfile
 
-    place = os.path.join(tempfile.gettempdir(), f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    store = os.path.join(tempfile.gettempdir(), f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
     with suppress(OSError):
-        os.makedirs(place, mode=0o700, exist_ok=True)
+        os.makedirs(store, mode=0o700, exist_ok=True)
     # In a folder that everybody can write to, somebody else may have been there first.
-    if os.path.islink(place) or not os.path.isdir(place) or not is_yours(place):
-        hint = "set a folder with TORCHPICK_CACHE_DIR"
-        raise InstallerError(f"neither {cache} nor {place} is yours alone to write", hint=hint, code="NO_CACHE")
-    return place
+    if os.path.islink(store) or not os.path.isdir(store) or not is_yours(store):
+        raise _no_cache(f"neither {cache} nor {store} is yours alone to write")
+    return store
 
 
 def is_private_store(cache: str) -> bool:
@@ -230,48 +208,46 @@ def is_private_store(cache: str) -> bool:
     return all(is_yours(path) for path in (cache, store_in(cache)) if os.path.exists(path))
 
 
-def store_notes(cache: str, place: str) -> tuple[Note, ...]:
-    """That another place is used, where it is."""
+def store_notes(cache: str, store: str) -> tuple[Note, ...]:
+    """That another folder is used, where it is."""
     if is_private_store(cache):
         return ()
-    return (Note("CACHE_IGNORED", f"others may write to {cache}, so {place} is used in its place"),)
+    return (Note("CACHE_IGNORED", f"others may write to {cache}, so {store} is used in its place"),)
 
 
 def check_private_store(cache: str) -> None:
     """Refuse a cache in which files must last that others may change."""
     if not is_private_store(cache):
-        hint = "set a folder of your own with TORCHPICK_CACHE_DIR"
-        raise InstallerError(
-            f"others may write to {cache}, and pip and uv read files there", hint=hint, code="NO_CACHE"
-        )
+        raise _no_cache(f"others may write to {cache}, and pip and uv read files there")
 
 
-def stored_file(place: str, kind: str, suffix: str, content: str, *, private: bool = False) -> StoredFile:
+def _no_cache(message: str) -> InstallerError:
+    return InstallerError(message, hint="set a folder of your own with TORCHPICK_CACHE_DIR", code="NO_CACHE")
+
+
+def stored_file(store: str, kind: str, suffix: str, content: str, *, private: bool = False) -> StoredFile:
     """A file named by its content, so that two runs share it and none can change another's.
 
     One in which the redactor finds a secret is private; `private` says so of what may hold one otherwise.
     """
-    from hashlib import sha256
-
-    digest = sha256(content.encode()).hexdigest()[:16]
-    return StoredFile(f"{place}/{kind}-{digest}{suffix}", content, private or holds_secret(content))
+    return StoredFile(f"{store}/{kind}-{_digest(content)}{suffix}", content, private or holds_secret(content))
 
 
-def record_path(place: str, *key: str) -> str:
+def record_path(store: str, *key: str) -> str:
     """The path of a file that is found again by what it is about."""
+    return os.path.join(store, f"record-{_digest(chr(0).join(key))}.json")
+
+
+def _digest(text: str) -> str:
     from hashlib import sha256
 
-    return os.path.join(place, f"record-{sha256(chr(0).join(key).encode()).hexdigest()[:16]}.json")
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def write_files(files: Iterable[StoredFile]) -> None:
     """Write what is not there yet; a reader sees the whole file or none."""
-    for each in files:
-        if not _holds(each):
-            mode = 0o600 if each.private else 0o644
-            rewrite.put(each.path, each.content, mode, follow=False, hint="set another folder with TORCHPICK_CACHE_DIR")
-
-
-def _holds(each: StoredFile) -> bool:
-    data = each.content.encode()
-    return start_of(each.path, len(data) + 1) == data
+    for file in files:
+        content = file.content.encode()
+        if start_of(file.path, len(content) + 1) != content:
+            mode = 0o600 if file.private else 0o644
+            rewrite.put(file.path, file.content, mode, follow=False, hint="set another folder with TORCHPICK_CACHE_DIR")

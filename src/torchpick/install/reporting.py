@@ -1,4 +1,8 @@
-"""What an installer would take from where, in its own report: pip's JSON, uv's pylock.toml."""
+"""What an installer would take from where, in its own report: pip's JSON, uv's pylock.toml.
+
+And what its own resolver makes of requirements whose METADATA nobody else can have: it is offered the builds of torch
+that run here as stand-ins, with what torch itself requires, and nothing is bound.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import ZipFile
 
 from torchpick.environment import toml
 from torchpick.environment.requirementfiles import file_of, is_version, is_word, requirement
 from torchpick.environment.requirements import wheel_of
 from torchpick.environment.world import text_of
 from torchpick.errors import InstallerError, ResolverError
-from torchpick.install.command import MOST_BYTES, Command, CompletedInstaller, capture_command, stored_file
+from torchpick.install.command import MOST_BYTES, Command, capture_command, stored_file
 from torchpick.install.job import Job
 from torchpick.model.address import Address, is_sha256
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import grouped, normal, release_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
 
 # Where PEP 751 lets a package come from, and what it has of a version control system beside the URL.
 _SOURCES = ("wheels", "archive", "sdist", "vcs", "directory")
@@ -40,18 +49,18 @@ class ReportedFile(Noun):
 
 
 class ReportedPackage(Noun):
-    """One package that would be installed: its file's URL, and what it says that it requires.
+    """A package that would be installed, with the URL of its file.
 
-    `source` is what PEP 751 calls the place: `wheels` or `sdist` of an index, else `archive`, `vcs` or `directory`.
+    `source` is as PEP 751 has it: `wheels` or `sdist` of an index, else `archive`, `vcs` or `directory`.
     """
 
     name: str
     version: str
-    url: str
-    requires: tuple[str, ...] = ()
+    url: str = ""
     source: str = "wheels"
     files: tuple[ReportedFile, ...] = ()
     vcs: Mapping[str, str] = {}
+    index_url: str = ""
 
     def to_json(self) -> dict[str, object]:
         return {"name": self.name, "version": self.version, "url": self.url}
@@ -67,71 +76,68 @@ def run_and_read_report(command: Command, environ: Mapping[str, str]) -> str:
     """The report of a command: uv's stdout, or what pip, whose stdout has other words too, writes to a file."""
     with TemporaryDirectory(prefix="torchpick-") as folder:
         report = os.path.join(folder, "report.json")
-        more = () if command.installer == "uv" else ("--report", report)
-        heard = capture_command(command._replace(argv=(*command.argv, *more)), environ)
-        if heard.status:
-            raise refusal(command.installer, heard)
-        if not more:
-            return heard.out
-        return text_of(report, MOST_BYTES)
+        options = () if command.installer == "uv" else ("--report", report)
+        completed = capture_command(command._replace(argv=(*command.argv, *options)), environ)
+        if completed.returncode:
+            raise resolver_error(command.installer, completed)
+        return text_of(report, MOST_BYTES) if options else completed.stdout
 
 
-def refusal(installer: str, heard: CompletedInstaller) -> ResolverError:
+def resolver_error(installer: str, completed: CompletedProcess[str]) -> ResolverError:
     """The resolver's refusal in its own words; pip explains a conflict on stdout."""
-    said = heard.words if installer == "uv" else f"{heard.out}\n{heard.words}"
-    lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
-    words = redacted("\n".join(lines[-16:])) or f"it exited with status {heard.status}"
+    output = completed.stderr if installer == "uv" else f"{completed.stdout}\n{completed.stderr}"
+    lines = [line for line in output.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
+    words = redacted("\n".join(lines[-16:])) or f"it exited with status {completed.returncode}"
     hint = f"the words are {installer}'s own; `torchpick list` shows the torch builds that run here"
     message = f"{installer} could not resolve the requirements:\n{words}"
-    return ResolverError(message, hint=hint, installer=installer, status=heard.status)
+    return ResolverError(message, hint=hint, installer=installer, status=completed.returncode)
 
 
 def read_pip_report(report: str) -> tuple[ReportedPackage, ...]:
     """The packages of pip's installation report."""
     try:
-        return tuple(map(_of_pip_report, json.loads(report)["install"]))
+        return tuple(map(_package_of_pip, json.loads(report)["install"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InstallerError("pip's report is not valid", hint="`--installer uv`") from error
 
 
-def _of_pip_report(item: Mapping[str, Mapping[str, Any]]) -> ReportedPackage:
-    about, info = item["metadata"], item["download_info"]
+def _package_of_pip(entry: Mapping[str, Mapping[str, Any]]) -> ReportedPackage:
+    metadata, info = entry["metadata"], entry["download_info"]
     url, archive = Address(str(info["url"])), info.get("archive_info") or {}
-    files: tuple[ReportedFile, ...] = (ReportedFile(url, _sha256(archive)),)
-    source, vcs = "wheels" if url.partition("#")[0].endswith(".whl") else "sdist", {}
+    package = ReportedPackage(_name(metadata["name"]), _version(metadata["version"]), url)
     if "vcs_info" in info:
-        source, files = "vcs", ()
         vcs = {"type": info["vcs_info"]["vcs"], **info["vcs_info"], "subdirectory": info.get("subdirectory")}
-    elif item.get("is_direct"):
+        return package._replace(source="vcs", vcs=_vcs(vcs))
+    source = "wheels" if url.partition("#")[0].endswith(".whl") else "sdist"
+    if entry.get("is_direct"):
         source = "directory" if "dir_info" in info else "archive"
-    requires = tuple(map(str, about.get("requires_dist") or ()))
-    return ReportedPackage(_name(about["name"]), _version(about["version"]), url, requires, source, files, _vcs(vcs))
+    return package._replace(source=source, files=(ReportedFile(url, _sha256(archive)),))
 
 
 def read_uv_lock(lock: str) -> tuple[ReportedPackage, ...]:
     """The packages of a pylock.toml."""
     try:
-        return tuple(map(_of_uv_lock, toml.loads(lock).get("packages", ())))
+        return tuple(map(_package_of_lock, toml.loads(lock).get("packages", ())))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InstallerError("uv's lock is not valid", hint="`--installer pip`") from error
 
 
-def _of_uv_lock(package: Mapping[str, Any]) -> ReportedPackage:
+def _package_of_lock(table: Mapping[str, Any]) -> ReportedPackage:
     """A package with the files that would be taken: the wheels, else the archive or the folder."""
-    name, version = _name(package["name"]), _version(package.get("version", ""))
-    source = next((each for each in _SOURCES if package.get(each)), "")
-    places = package.get(source) or ()
-    places = [places] if isinstance(places, Mapping) else places
+    source = next((source for source in _SOURCES if table.get(source)), "")
+    entries = table.get(source) or ()
+    entries = [entries] if isinstance(entries, Mapping) else entries
     files = tuple(
         ReportedFile(
-            Address(str(each.get("url") or Path(os.path.abspath(each.get("path", ""))).as_uri())),
-            _sha256(each),
-            each.get("size"),
+            Address(str(entry.get("url") or Path(os.path.abspath(entry.get("path", ""))).as_uri())),
+            _sha256(entry),
+            entry.get("size"),
         )
-        for each in places
+        for entry in entries
     )
-    vcs = _vcs(package[source]) if source == "vcs" else {}
-    return ReportedPackage(name, version, files[0].url if files else "", source=source, files=files, vcs=vcs)
+    vcs = _vcs(table[source]) if source == "vcs" else {}
+    url = files[0].url if files else ""
+    return ReportedPackage(_name(table["name"]), _version(table.get("version", "")), url, source, files, vcs)
 
 
 def _name(text: str) -> str:
@@ -146,103 +152,77 @@ def _version(text: object) -> str:
     return str(text)
 
 
-def _vcs(place: Mapping[str, object]) -> dict[str, str]:
+def _vcs(table: Mapping[str, object]) -> dict[str, str]:
     """What PEP 751 has of a version control system; pip's report writes the same names with underscores."""
-    found = {name.replace("_", "-"): value for name, value in place.items()}
-    return {name: str(found[name]) for name in _VCS if found.get(name) is not None}
+    values = {name.replace("_", "-"): value for name, value in table.items()}
+    return {name: str(values[name]) for name in _VCS if values.get(name) is not None}
 
 
-def _sha256(place: Mapping[str, Any]) -> str | None:
+def _sha256(table: Mapping[str, Any]) -> str | None:
     """The digest where it is one."""
-    hashes = place.get("hashes")
+    hashes = table.get("hashes")
     value = hashes.get("sha256") if isinstance(hashes, Mapping) else None
     return value.lower() if isinstance(value, str) and is_sha256(value) else None
 
 
+# The resolver's own choice.
+
 # `name @ URL` and `name==version`, as uv writes its pins.
-_PLACED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)")
-_PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
+_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?: @ (\S+)|==([^\s;\\]+))")
 
 
 def resolve_freely(
     resolver: Command,
     job: Job,
-    offered: Sequence[Build],
+    builds: Sequence[Build],
     torch_requirements: Callable[[str], Sequence[str]],
     environ: Mapping[str, str],
 ) -> Mapping[str, str]:
     """The version of each package; ResolverError, in the resolver's own words, where it refuses."""
-    limits = stored_file(job.place, "limits", ".txt", file_of([_release_range(offered)]))
-    with folder_of_stubs(stubs_of_builds(offered, torch_requirements)) as folder:
+    releases = _release_range(builds) if builds else "==0+nothing.runs.here"
+    # The user's index may hold other releases.
+    limits = stored_file(job.place, "limits", ".txt", file_of([requirement("torch", releases)]))
+    with _stand_ins(builds, torch_requirements) as folder:
         argv = (*resolver.argv, "--find-links", folder, "-c", limits.path)
         report = run_and_read_report(resolver._replace(argv=argv, files=(*resolver.files, limits)), environ)
     if resolver.installer == "uv":
-        return versions_of_pins(report)
-    return {item.name: item.version for item in read_pip_report(report)}
+        return read_pins(report)
+    return {package.name: package.version for package in read_pip_report(report)}
 
 
-def _release_range(offered: Sequence[Build]) -> str:
-    """A constraint that keeps the resolver to these builds: the user's index may hold other releases."""
-    releases = sorted({build.torch for build in offered}, key=release_key)
-    return requirement("torch", f">={releases[0]},<={releases[-1]}" if releases else "==0+nothing.runs.here")
+def _release_range(builds: Iterable[Build]) -> str:
+    releases = sorted({build.torch for build in builds}, key=release_key)
+    return f">={releases[0]},<={releases[-1]}"
 
 
-def versions_of_pins(text: str) -> Mapping[str, str]:
-    """Uv's `name==version` and `name @ URL` lines."""
-    versions: dict[str, str] = {}
-    for line in map(str.strip, text.splitlines()):
-        if match := _PINNED.match(line):
-            versions[normal(match[1])] = match[2]
-        elif placed := _PLACED.match(line):
-            versions[normal(placed[1])] = wheel_of(placed[2])[1]
+def read_pins(text: str) -> Mapping[str, str]:
+    """The versions of uv's `name==version` and `name @ URL` lines."""
+    pins = (match for line in text.splitlines() if (match := _PIN.match(line.strip())))
+    versions = {normal(pin[1]): pin[3] or wheel_of(pin[2])[1] for pin in pins}
     return {name: version for name, version in versions.items() if version}
 
 
-class Stub(Noun):
-    name: str
-    version: str
-    requires: tuple[str, ...] = ()
-
-
-def stubs_of_builds(builds: Iterable[Build], torch_requirements: Callable[[str], Sequence[str]]) -> tuple[Stub, ...]:
-    """Torch, with what a release of it requires, and its companions, each of which needs its very torch.
-
-    One that belongs to several torches needs one of their releases: which of them it is, the pick decides.
-    """
-    builds = [*builds]
-    needs = grouped((pin, build) for build in builds for pin in build.companion_pins.items())
-    found = [Stub(name, version, (_one_of(mine),)) for (name, version), mine in needs.items()]
-    torches = (Stub("torch", build.version, tuple(torch_requirements(build.torch))) for build in builds)
-    return tuple(sorted({*torches, *found}))
-
-
-def _one_of(builds: list[Build]) -> str:
-    if len(builds) == 1:
-        return f"torch=={builds[0].version}"
-    releases = sorted({build.torch for build in builds}, key=release_key)
-    return f"torch>={releases[0]},<={releases[-1]}"
-
-
 @contextmanager
-def folder_of_stubs(stubs: Iterable[Stub]) -> Iterator[str]:
-    """A folder for `--find-links` that holds exactly these."""
-    from tempfile import TemporaryDirectory
+def _stand_ins(builds: Sequence[Build], torch_requirements: Callable[[str], Sequence[str]]) -> Iterator[str]:
+    """A folder for `--find-links` with a wheel of each build and companion that holds nothing but METADATA.
 
+    Torch requires what its release requires, a companion its very torch; one that belongs to several torches needs one
+    of their releases: which of them it is, the pick decides.
+    """
+    companions = grouped((pin, build) for build in builds for pin in build.companion_pins.items())
     with TemporaryDirectory(prefix="torchpick-stubs-") as folder:
-        for stub in stubs:
-            _write(folder, stub)
+        for build in builds:
+            _write_wheel(folder, "torch", build.version, torch_requirements(build.torch))
+        for (name, version), torches in companions.items():
+            needs = f"=={torches[0].version}" if len(torches) == 1 else _release_range(torches)
+            _write_wheel(folder, name, version, [f"torch{needs}"])
         yield folder
 
 
-def _write(folder: str, stub: Stub) -> None:
-    from zipfile import ZipFile
-
-    stem = f"{stub.name}-{stub.version}"
-    requires = "".join(f"Requires-Dist: {line}\n" for line in stub.requires)
-    with ZipFile(os.path.join(folder, f"{stem}-py3-none-any.whl"), "w") as archive:
-        info = f"{stem}.dist-info"
-        archive.writestr(
-            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {stub.name}\nVersion: {stub.version}\n{requires}"
-        )
+def _write_wheel(folder: str, name: str, version: str, requires: Iterable[str]) -> None:
+    info = f"{name}-{version}.dist-info"
+    lines = "".join(f"Requires-Dist: {line}\n" for line in requires)
+    with ZipFile(os.path.join(folder, f"{name}-{version}-py3-none-any.whl"), "w") as archive:
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{lines}")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
