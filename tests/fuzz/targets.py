@@ -24,8 +24,8 @@ from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, sdists, wheelnames
 from torchpick.index.archive import Archive
-from torchpick.install.reporting import read_pip_report, read_uv_lock, read_pins
-from torchpick.install.user_settings import UserSettings, index_notes_of_settings
+from torchpick.install.reporting import read_pins, read_pip_report, read_uv_lock
+from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles, probe
 from torchpick.model.build import is_wheel_host
@@ -133,7 +133,7 @@ def requirements_file(data: bytes) -> None:
     requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"})
     nested = iter([data] * 3)  # a file may name itself, and two hundred files are read
     asked = requirements.read(RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b""))
-    index_notes_of_settings(UserSettings(), ("pip",), {path: lines for (path, _), lines in asked.sources.items()})
+    note_indexes(UserSettings(), ("pip",), {path: lines for (path, _), lines in asked.sources.items()})
 
 
 def url(data: bytes) -> None:
@@ -163,7 +163,7 @@ def _written(data: bytes) -> str:
 
 def pip_conf(data: bytes) -> None:
     found = toolsettings.strongest(toolsettings.pip_file(_written(data)))
-    index_notes_of_settings(UserSettings({}, found), ("pip",))
+    note_indexes(UserSettings({}, found), ("pip",))
 
 
 def pip_conf_pinned(data: bytes) -> None:
@@ -176,7 +176,7 @@ def pip_conf_pinned(data: bytes) -> None:
 def uv_toml(data: bytes) -> None:
     table = toolsettings.toml_of(_written(data))  # the reader behind uv's several files
     if table is not None:
-        index_notes_of_settings(UserSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",))
+        note_indexes(UserSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",))
 
 
 def project(data: bytes) -> None:

@@ -9,7 +9,7 @@ import pytest
 from torchpick.environment import requirementfiles, toolsettings
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import UsageError
-from torchpick.install.user_settings import UserSettings, check_passed_on, index_notes_of_settings, unasked_constraints
+from torchpick.install.user_settings import UserSettings, check_passed_on, note_indexes, unasked_constraints
 from torchpick.model.machine import Note
 
 PT = "https://download.pytorch.org/whl/cu130"
@@ -33,7 +33,7 @@ def test_what_names_no_wheel_index_is_no_news(tmp_path: Path) -> None:
     own = of_pip({"PIP_EXTRA_INDEX_URL": CORP}, tmp_path / "pip.conf", f"[global]\nindex-url = {OWN}\n")
     lines = {"r.txt": requirementfiles.parse(f"--extra-index-url {OWN}\ntorch\n", {})}
 
-    assert index_notes_of_settings(own, ("pip", "uv"), lines, ("--index-url", OWN)) == ()
+    assert note_indexes(own, ("pip", "uv"), lines, ("--index-url", OWN)) == ()
 
 
 def test_every_place_that_names_a_wheel_index_is_in_one_note_with_its_line(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_every_place_that_names_a_wheel_index_is_in_one_note_with_its_line(tmp_p
     lines = {"/a/r.txt": requirementfiles.parse(f"torch\n\n--extra-index-url {PT}\n", {})}
     passed_on = (f"-i{PT}", "--extra-index-url", PT, f"--index={PT}", "-v")
 
-    said = wheel_index(index_notes_of_settings(own, ("pip",), lines, passed_on))
+    said = wheel_index(note_indexes(own, ("pip",), lines, passed_on))
 
     for place in (f"{PT}/numpy/ (PIP_FIND_LINKS)", f"{PT} ({conf}:3)", f"{PT} (/a/r.txt:3)", f"{PT} (after `--`)"):
         assert place in said
@@ -56,19 +56,19 @@ def test_the_settings_of_the_installer_that_runs_count_and_its_rule_is_said(tmp_
     uv = UvFile(str(file), toolsettings.toml_of(str(file)) or {})
     own = UserSettings({"UV_INDEX": f"t={PT}"}, uv_files=(uv,))
 
-    said = wheel_index(index_notes_of_settings(own, ("uv",)))
+    said = wheel_index(note_indexes(own, ("uv",)))
 
     assert f"{file}:3" in said
     assert "UV_INDEX" in said
     assert "uv takes the first index that has a name" in said
     assert "pip" not in said
-    assert index_notes_of_settings(own, ("pip",)) == ()
+    assert note_indexes(own, ("pip",)) == ()
 
 
 def test_the_packages_that_lie_there_too_are_named() -> None:
     own = UserSettings({"UV_INDEX": PT})
 
-    assert " has numpy, pillow too: " in wheel_index(index_notes_of_settings(own, ("uv",), there=("numpy", "pillow")))
+    assert " has numpy, pillow too: " in wheel_index(note_indexes(own, ("uv",), projects=("numpy", "pillow")))
 
 
 def test_notes_hide_passwords(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_notes_hide_passwords(tmp_path: Path) -> None:
         {}, tmp_path / "pip.conf", "[install]\nextra-index-url = https://me:secret@download.pytorch.org/whl/cu126\n"
     )
 
-    said = wheel_index(index_notes_of_settings(own, ("pip",)))
+    said = wheel_index(note_indexes(own, ("pip",)))
 
     assert "secret" not in said
     assert "****@download.pytorch.org" in said
@@ -85,13 +85,13 @@ def test_notes_hide_passwords(tmp_path: Path) -> None:
 def test_an_explicit_index_of_uv_supplies_nothing_unasked() -> None:
     table = {"index": [{"url": PT, "explicit": True, "name": "e"}]}
 
-    assert index_notes_of_settings(UserSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",)) == ()
+    assert note_indexes(UserSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",)) == ()
 
 
 def test_an_index_that_a_folder_names_is_said() -> None:
     files = (UvFile("0.toml", {"index": [{"url": OWN, "default": True}]}),)
 
-    (note,) = index_notes_of_settings(UserSettings(uv_files=files, of_folder=("0.toml",)), ("uv",))
+    (note,) = note_indexes(UserSettings(uv_files=files, of_folder=("0.toml",)), ("uv",))
 
     assert (note.code, note.text) == ("INDEX_OF_FOLDER", f"0.toml names {OWN}")
 

@@ -13,7 +13,7 @@ from torchpick.install.command import Command, StoredFile, check_private_store, 
 from torchpick.install.files import list_files
 from torchpick.install.hashes import Wheel, check_vendor_alone, fits_pick, hashed_address, links_page, project_page
 from torchpick.install.job import exact_specifier
-from torchpick.install.user_settings import UserSettings, index_notes_of_settings
+from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
@@ -48,7 +48,7 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, Variables, tuple[
     place = store_folder(os.path.join(runner, "torchpick")) if runner else session.store
     own = session.own_settings(session.settings_prefix)
     found = variables_of(pick, place, own, read.files)
-    return pick, found, (*index_notes_of_settings(own, ("pip", "uv")), *found.notes, *read.notes)
+    return pick, found, (*note_indexes(own, ("pip", "uv")), *found.notes, *read.notes)
 
 
 def command_of(session: Session, argv: Sequence[str]) -> tuple[Pick, Command]:

@@ -19,7 +19,7 @@ from torchpick.install.asking import TargetQuestion
 from torchpick.install.command import Command, store_notes
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
-from torchpick.install.user_settings import index_notes_of_settings
+from torchpick.install.user_settings import note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address
 from torchpick.model.build import COMPANIONS, TRIO, Build, is_on_host_of
@@ -115,7 +115,7 @@ def index_notes(asking: TargetQuestion, learnt: Learnt) -> tuple[Note, ...]:
     """What a person should know of the indexes that the settings and files name."""
     installers = ("pip", "uv") if asking.binding is None else (asking.binding,)
     lines = {path: mine for (path, _), mine in asking.asked.sources.items()}
-    return index_notes_of_settings(asking.own, installers, lines, asking.order.passed_on, learnt.on_wheel_indexes)
+    return note_indexes(asking.own, installers, lines, asking.order.passed_on, learnt.on_wheel_indexes)
 
 
 def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[str, ...]:

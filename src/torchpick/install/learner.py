@@ -44,6 +44,8 @@ T = TypeVar("T")
 MOST_ROUNDS = 24
 # CUDA wheels are read for these alone.
 _READABLE = ("linux-x86_64", "windows-x86_64")
+# Why a version is left out that only the user's own rules keep away.
+_BY_POLICY = (LeftOutReason.TOO_NEW, LeftOutReason.ONLY_SOURCE)
 
 
 class Learner:
@@ -77,7 +79,7 @@ class Learner:
         self._code_lacking: dict[str, str] = {}
         self._as_of: float | None = None  # when the oldest page that could not be asked for again was read
         packages = ChainMap(self._learnt, cast("MutableMapping[str, PackageFacts]", self.table))
-        pre, no_deps = self._policies.pre is not None, self._policies.no_deps is not None
+        pre, no_deps = bool(self._policies.pre), bool(self._policies.no_deps)
         self.catalog = table._replace(packages=packages, may_learn=True, pre=pre, no_deps=no_deps)
 
     def take_placed(self, projects: Iterable[PlacedProject]) -> None:
@@ -156,7 +158,7 @@ class Learner:
             return facts._replace(versions=tuple(rows), listed=True, unlisted="it is not on your index")
         rules = self._policies.rules(name)
         found = candidates(files, self.target, rules)
-        self._left_out[name] = self._policies.left_out(name, found)
+        self._left_out[name] = tuple(left for left in found.left_out if left.reason in _BY_POLICY)
         self.sizes |= {(name, file.version): file.size for file in found.files}
         listed = {file.version for file in files} - {left.version for left in self._left_out[name]}
         rows = [row for row in facts.versions if row.place or normal_version(row.version) in listed]

@@ -20,7 +20,7 @@ from torchpick.install.command import write_files
 from torchpick.install.env import Variables, variables_of
 from torchpick.install.files import ListedFiles, list_files
 from torchpick.install.hashes import check_vendor_alone, uv_index
-from torchpick.install.user_settings import index_notes_of_settings, read_user_settings
+from torchpick.install.user_settings import note_indexes, read_user_settings
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -98,7 +98,7 @@ def _variables(session: Session, pick: Pick, prefix: str, read: ListedFiles) -> 
     files = toolsettings.pip(session.environ, prefix, os.path.expanduser("~"))
     own = read_user_settings(session.environ, prefix, base=session.base)._replace(environ={}, pip=files)
     found = variables_of(pick, toolsettings.store_of(prefix), own, read.files)
-    return found, [*index_notes_of_settings(own, ("pip",)), *read.notes, *found.notes]
+    return found, [*note_indexes(own, ("pip",)), *read.notes, *found.notes]
 
 
 def _pip_change(prefix: str, found: Variables) -> FileChange:

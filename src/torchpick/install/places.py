@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from pathlib import Path
 from typing import NamedTuple
 
 from torchpick.environment import requirementfiles, toml
@@ -20,6 +20,7 @@ from torchpick.index import wheelnames
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import ProjectFile, file_at
 from torchpick.index.user_index import IndexTarget
+from torchpick.install.user_settings import options_of
 from torchpick.model.build import TRIO, is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata, of_pyproject
@@ -30,7 +31,7 @@ from torchpick.model.versions import normal
 
 _REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+", re.IGNORECASE)
 # The version of a folder whose build decides it.
-UNKNOWN_VERSION = "0"
+_UNKNOWN_VERSION = "0"
 
 
 class PlacedProject(NamedTuple):
@@ -44,52 +45,49 @@ class PlacedProject(NamedTuple):
 
 
 def with_names(asked: Requirements) -> Requirements:
-    """The same, in which what lies in a folder or a file has the name that it says of itself."""
-    return asked._replace(wanted=tuple(_named(each) for each in asked.wanted))
-
-
-def _named(each: Requested) -> Requested:
-    if each.name or not each.place:
-        return each
-    name = project_at(each).name
-    return each._replace(name=name) if name else each
+    """What lies in a folder or a file gets the name that it says of itself."""
+    wanted = (
+        requested if requested.name or not requested.place else requested._replace(name=project_at(requested).name)
+        for requested in asked.wanted
+    )
+    return asked._replace(wanted=tuple(wanted))
 
 
 def placed_projects(wanted: Iterable[Requested]) -> tuple[PlacedProject, ...]:
     """Whatever is asked for by its place, torch's family aside."""
-    return tuple(project_at(each) for each in wanted if each.place and each.name not in TRIO)
+    return tuple(project_at(requested) for requested in wanted if requested.place and requested.name not in TRIO)
 
 
-def project_at(each: Requested) -> PlacedProject:
+def project_at(requested: Requested) -> PlacedProject:
     """What lies there."""
-    if _REPOSITORY.match(each.place):
-        egg = re.search(r"[#&]egg=([A-Za-z0-9._-]+)", each.place)
-        name = each.name or (normal(egg[1]) if egg else "")
-        return PlacedProject(name, each, why="it is built from a repository")
-    path = located(each.place)
+    place, name = requested.place, requested.name
+    if _REPOSITORY.match(place):
+        egg = re.search(r"[#&]egg=([A-Za-z0-9._-]+)", place)
+        return PlacedProject(name or (normal(egg[1]) if egg else ""), requested, why="it is built from a repository")
+    path = located(place)
     if "://" not in path and os.path.isdir(path):
-        return _in_folder(path, each)
+        return _project_in(path, requested)
     try:
-        file = file_at(each.place if "://" in path else path)
+        file = file_at(place if "://" in place else path)
     except WheelError:
         if "://" not in path and not os.path.exists(path):
-            hint = "check the path"
-            raise UsageError(f"{each.source}: there is no such file or folder", hint=hint) from None
-        return PlacedProject(each.name, each, why="it is an archive whose name does not say what it is")
-    if each.name not in ("", file.project):
+            message = f"{requested.source}: there is no such file or folder"
+            raise UsageError(message, hint="check the path") from None
+        return PlacedProject(name, requested, why="it is an archive whose name does not say what it is")
+    if name not in ("", file.project):
         hint = f"write `{file.project} @ …`, or name another file"
-        raise RequirementError(f"{each.source} is a file of {file.project}", hint=hint)
-    return PlacedProject(file.project, each, file)
+        raise RequirementError(f"{requested.source} is a file of {file.project}", hint=hint)
+    return PlacedProject(file.project, requested, file)
 
 
-def _in_folder(path: str, each: Requested) -> PlacedProject:
+def _project_in(folder: str, requested: Requested) -> PlacedProject:
     """A project by its pyproject.toml."""
-    file = os.path.join(path, "pyproject.toml")
+    file = os.path.join(folder, "pyproject.toml")
     if not os.path.isfile(file):
-        return PlacedProject(each.name, each, why="it has no pyproject.toml")
+        return PlacedProject(requested.name, requested, why="it has no pyproject.toml")
     name, metadata = read_pyproject(file)
     why = "" if metadata else "its pyproject.toml leaves to the build what it requires"
-    return PlacedProject(each.name or name, each, metadata=metadata, why=why)
+    return PlacedProject(requested.name or name, requested, metadata=metadata, why=why)
 
 
 def read_pyproject(file: str) -> tuple[str, Metadata | None]:
@@ -97,28 +95,28 @@ def read_pyproject(file: str) -> tuple[str, Metadata | None]:
     try:
         table = toml.loads(text_of(file, file))
         project = table.get("project")
-        project = project if isinstance(project, dict) else {}
-        name, version = project.get("name"), project.get("version")
-        name = name if isinstance(name, str) else ""
-        version = version if isinstance(version, str) else UNKNOWN_VERSION
-        return normal(name), of_pyproject(table, name, version) if name else None
+        values = project if isinstance(project, dict) else {}
+        name, version = (value if isinstance(value := values.get(key), str) else "" for key in ("name", "version"))
+        return normal(name), of_pyproject(table, name, version or _UNKNOWN_VERSION) if name else None
     except ValueError as error:
         raise UsageError(f"{file}: {error}", hint="correct that line; installers read it too") from error
 
 
 def facts_of(project: PlacedProject, table: PackageFacts | None) -> PackageFacts | None:
-    """A project with this one candidate; None where its name is not known, so that nobody can ask for it."""
-    if not project.name or project.why:
-        return None
-    facts = table or PackageFacts(project.name, (), in_table=False)
-    file, metadata = project.file, project.metadata
+    """A project with this one candidate; None where that is known only once it is built, or has no name to ask for."""
+    name, file, metadata = project.name, project.file, project.metadata
+    place = public_place(project.source.place)
     if file is not None:
-        row = Package(project.name, file.version, file=file.file, sha256=file.sha256, stage=Stage.LISTED)
+        row = Package(name, file.version, file=file.file, sha256=file.sha256, stage=Stage.LISTED, place=place)
+    elif metadata is not None:
+        requires, python = metadata.requires, metadata.requires_python
+        row = Package(
+            name, metadata.version, requires=requires, requires_python=python, file="pyproject.toml", place=place
+        )
     else:
-        requires, python = ((), "") if metadata is None else (metadata.requires, metadata.requires_python)
-        version = UNKNOWN_VERSION if metadata is None else metadata.version
-        row = Package(project.name, version, requires=requires, requires_python=python, file="pyproject.toml")
-    return facts._replace(versions=(row._replace(place=public_place(project.source.place)),), listed=True)
+        return None
+    facts = table or PackageFacts(name, (), in_table=False)
+    return facts._replace(versions=(row,), listed=True)
 
 
 def public_place(place: str) -> str:
@@ -145,31 +143,27 @@ def with_more_indexes(places: IndexPlaces, asked: Requirements, passed_on: Seque
     PyTorch's own index in a file is left out: so many files name one.
     """
     main, extra, links = list[str](), list[str](), list[str]()
-    for option, value, file in (*_options(passed_on), *_in_files(asked)):
+    options = [(option, value, "") for option, value in options_of(passed_on)]
+    options += [
+        (line.option, line.value, path)
+        for (path, _), lines in asked.sources.items()
+        for line in lines
+        if line.place and not is_wheel_host(line.place)
+    ]
+    for option, value, file in options:
         if option in _LINKS:
             links.append(_page(value, file))
         elif option in _MAIN:
-            main.append(value)
+            main = [value]
         elif option in _EXTRA:
             extra.append(value)
     if not (main or extra or links):
         return places
-    indexes = (*(main[-1:] or places.indexes[:1]), *places.indexes[1:], *extra)
     if places.source == "uv":  # the default one comes last there
-        indexes = (*extra, *places.indexes[:-1], *(main[-1:] or places.indexes[-1:]))
+        indexes = (*extra, *places.indexes[:-1], *(main or places.indexes[-1:]))
+    else:
+        indexes = (*(main or places.indexes[:1]), *places.indexes[1:], *extra)
     return places._replace(indexes=tuple(dict.fromkeys(indexes)), links=(*places.links, *links))
-
-
-def _options(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Each word as an option with its value, whether that follows `=` or is the next word."""
-    for word, after in zip_longest(words, words[1:], fillvalue=""):
-        name, mark, value = word.partition("=")
-        yield name, value if mark else after, ""
-
-
-def _in_files(asked: Requirements) -> Iterator[tuple[str, str, str]]:
-    for (path, _), entries in asked.sources.items():
-        yield from ((each.option, each.value, path) for each in entries if each.place and not is_wheel_host(each.place))
 
 
 def _page(value: str, file: str) -> str:
@@ -177,8 +171,6 @@ def _page(value: str, file: str) -> str:
     if "://" in value or value.startswith("file:"):
         return value
     beside = os.path.join(os.path.dirname(file), value)
-    from pathlib import Path
-
     return Path(beside if os.path.exists(beside) else value).absolute().as_uri()
 
 
@@ -190,14 +182,13 @@ def index_order_notes(indexes: Mapping[str, tuple[str, ...]], installer: str | N
             yield Note("INDEX_ORDER", f"{name} is on {' and '.join(map(redacted, urls))}, and {rule}")
 
 
-def unread_notes(asked: Requirements, placed: Iterable[PlacedProject]) -> Iterator[Note]:
+def unread_notes(asked: Requirements, projects: Iterable[PlacedProject]) -> Iterator[Note]:
     """What of all that is asked for is known only once it is built; none of it is approved in silence."""
-    for project in placed:
-        if project.why:
-            text = f"what {redacted(project.source.source)} requires is not known: {project.why}"
-            yield Note("PACKAGE_UNREAD", text)
+    reasons = [(redacted(project.source.source), project.why) for project in projects if project.why]
     for path in asked.opaque:
         if not path.endswith("pyproject.toml"):
-            yield Note("PACKAGE_UNREAD", f"what {path} requires is not known: only its build says it")
+            reasons.append((path, "only its build says it"))
         elif not requirementfiles.is_static(path):
-            yield Note("PACKAGE_UNREAD", f"what {path} requires is not known: it leaves that to the build")
+            reasons.append((path, "it leaves that to the build"))
+    for source, why in reasons:
+        yield Note("PACKAGE_UNREAD", f"what {source} requires is not known: {why}")

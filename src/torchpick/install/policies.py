@@ -18,11 +18,11 @@ from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersion, ProjectCandidates
+from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersion
 from torchpick.index.wheelnames import parsed_version
-from torchpick.install.user_settings import UserSettings, requirements_under
+from torchpick.install.user_settings import UserSettings, options_of, requirements_under
 from torchpick.model.machine import Note
-from torchpick.model.package import PackageFacts
+from torchpick.model.package import Package, PackageFacts
 from torchpick.model.versions import normal, some_of
 
 ALL = ":all:"
@@ -38,78 +38,63 @@ _UV = (
     "prerelease", "no-build", "no-build-package", "only-binary", "no-binary", "no-binary-package", "exclude-newer",
     "exclude-newer-package", "no-deps",
 )  # fmt: skip
-_UV_VARIABLES = {
-    "UV_PRERELEASE": "prerelease",
-    "UV_EXCLUDE_NEWER": "exclude-newer",
-}
-
-
-class Rule(NamedTuple):
-    """What holds, and the place that says so, as a note names it."""
-
-    value: str
-    place: str
+_UV_VARIABLES = {"UV_PRERELEASE": "prerelease", "UV_EXCLUDE_NEWER": "exclude-newer"}
+_WHEELS_ALONE = ("no-build", "no-build-package", "only-binary")
+_SOURCES_ALONE = ("no-binary", "no-binary-package")
 
 
 class Policies(NamedTuple):
-    """The keys of mappings are projects, or `:all:` for all that are not among them."""
+    """What holds, by the place that says so, as a note names it; empty where nothing does.
 
-    pre: Rule | None = None
-    only_binary: Mapping[str, Rule] = {}
-    no_binary: Mapping[str, Rule] = {}
-    uploaded_before: Mapping[str, Rule] = {}  # the value is a moment in UTC
-    no_deps: Rule | None = None
+    The keys of mappings are projects, or `:all:` for all that are not among them.
+    """
+
+    pre: str = ""
+    only_binary: Mapping[str, str] = {}
+    no_binary: Mapping[str, str] = {}
+    cooldowns: Mapping[str, tuple[str, str]] = {}  # the moment in UTC, and the place
+    no_deps: str = ""
     overrides: tuple[Requested, ...] = ()
 
-    def of_binary(self, project: str) -> Rule | None:
+    def wheels_alone(self, project: str) -> str:
         """Who takes wheels alone."""
-        return _of(self.only_binary, project, self.no_binary)
+        return _stronger(self.only_binary, self.no_binary, project)
 
-    def of_source(self, project: str) -> Rule | None:
+    def sources_alone(self, project: str) -> str:
         """Who takes sources alone."""
-        return _of(self.no_binary, project, self.only_binary)
+        return _stronger(self.no_binary, self.only_binary, project)
 
-    def cooldown(self, project: str) -> Rule | None:
-        """Who leaves out what is too new."""
-        return self.uploaded_before.get(project) or self.uploaded_before.get(ALL)
+    def cooldown(self, project: str) -> tuple[str, str]:
+        """What is too new, and who leaves it out."""
+        return self.cooldowns.get(project) or self.cooldowns.get(ALL) or ("", "")
 
     def rules(self, project: str) -> FileRules:
         """What holds for the files of a project."""
-        cooldown = self.cooldown(project)
         return FileRules(
-            only_binary=self.of_binary(project) is not None,
-            no_binary=self.of_source(project) is not None,
-            uploaded_before=cooldown and cooldown.value,
+            only_binary=bool(self.wheels_alone(project)),
+            no_binary=bool(self.sources_alone(project)),
+            uploaded_before=self.cooldown(project)[0] or None,
         )
-
-    def left_out(self, project: str, found: ProjectCandidates) -> tuple[LeftOutVersion, ...]:
-        """The versions that these rules leave out."""
-        return tuple(each for each in found.left_out if self._says(project, each.reason) is not None)
-
-    def _says(self, project: str, reason: LeftOutReason) -> Rule | None:
-        if reason is LeftOutReason.TOO_NEW:
-            return self.cooldown(project)
-        return self.of_binary(project) if reason is LeftOutReason.ONLY_SOURCE else None
 
     def specifiers(self, holds: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
         """What the overrides whose marker holds say of each project; nothing where it is left out."""
-        found: dict[str, tuple[str, ...]] = {}
-        for each in self.overrides:
-            more = (each.specifier,) if holds(each.marker) else ()
-            found[each.name] = (*found.get(each.name, ()), *more)
-        return found
+        specifiers: dict[str, tuple[str, ...]] = {}
+        for override in self.overrides:
+            more = (override.specifier,) if holds(override.marker) else ()
+            specifiers[override.name] = (*specifiers.get(override.name, ()), *more)
+        return specifiers
 
     def notes(
         self,
         answer: Answer,
         packages: Mapping[str, PackageFacts],
-        left_out: Mapping[str, tuple[LeftOutVersion, ...]],
+        left_out: Mapping[str, Sequence[LeftOutVersion]],
     ) -> Iterator[Note]:
         """What these rules changed of an answer, each with its place."""
-        for each in (each for each in answer.environment.packages if each.name in left_out):
-            wanted = [demand for demand in answer.question.wanted if demand.name == each.name]
-            yield from self._of_project(each.name, each.version, left_out[each.name], wanted)
-        taken = {**answer.taken, **(answer.pick.build.pins if answer.pick.ok else {})}
+        for package in answer.environment.packages:
+            if package.name in left_out:
+                demands = [demand for demand in answer.question.wanted if demand.name == package.name]
+                yield from self._project_notes(package.name, package.version, left_out[package.name], demands)
         rows = [
             row
             for name, version in answer.judged.items()
@@ -117,161 +102,139 @@ class Policies(NamedTuple):
             for row in packages[name].versions
             if row.version == version
         ]
-        asked = [(f"`{demand.text}`", demand) for demand in answer.question.wanted]
-        asked += [
-            (f"{demand.text} of {row.who}", demand)
-            for row in (rows if self.overrides else ())
-            for demand in required(row.requires, answer.pick.machine, (), row.who)
-        ]
-        yield from self._of_overrides(asked, taken)
-        if self.no_deps is not None and any(row.requires for row in rows):
+        yield from self._override_notes(answer, rows)
+        if self.no_deps and any(row.requires for row in rows):
             names = some_of([row.who for row in rows])
-            yield Note("CONSTRAINED", f"{self.no_deps.place}: what {names} requires was left out")
+            yield Note("CONSTRAINED", f"{self.no_deps}: what {names} requires was left out")
 
-    def _of_project(
-        self, project: str, version: str, left_out: Iterable[LeftOutVersion], wanted: Sequence[PackageDemand]
+    def _project_notes(
+        self, project: str, version: str, left_out: Iterable[LeftOutVersion], demands: Sequence[PackageDemand]
     ) -> Iterator[Note]:
         """What these rules changed of a project of which this version is taken."""
         taken = parsed_version(version)
+        places = {
+            LeftOutReason.TOO_NEW: (self.cooldown(project)[1], "was"),
+            LeftOutReason.ONLY_SOURCE: (self.wheels_alone(project), "has"),
+        }
         for left in left_out:
-            rule = self._says(project, left.reason)
+            place, verb = places.get(left.reason, ("", ""))
             newer = parsed_version(left.version)
-            usual = self.pre is not None or not newer.is_prerelease
-            if rule is not None and newer > taken and usual and all(each.admits(left.version) for each in wanted):
-                verb = "was" if left.reason is LeftOutReason.TOO_NEW else "has"
-                text = f"bound by {rule.place}: {project} {left.version} {verb} {left.text}"
-                yield Note("CONSTRAINED", text)
+            usual = self.pre or not newer.is_prerelease
+            if place and newer > taken and usual and all(demand.admits(left.version) for demand in demands):
+                yield Note("CONSTRAINED", f"bound by {place}: {project} {left.version} {verb} {left.text}")
                 break
-        if self.pre is not None and taken.is_prerelease and all(each.admits("0") for each in wanted):
-            yield Note("CONSTRAINED", f"{project} {version} is a pre-release, as {self.pre.place} takes them")
-        if (source := self.of_source(project)) is not None:
-            yield Note("CONSTRAINED", f"{project} {version} is built from source, as {source.place} says")
+        if self.pre and taken.is_prerelease and all(demand.admits("0") for demand in demands):
+            yield Note("CONSTRAINED", f"{project} {version} is a pre-release, as {self.pre} takes them")
+        if source := self.sources_alone(project):
+            yield Note("CONSTRAINED", f"{project} {version} is built from source, as {source} says")
 
-    def _of_overrides(self, asked: Iterable[tuple[str, PackageDemand]], taken: Mapping[str, str]) -> Iterator[Note]:
+    def _override_notes(self, answer: Answer, rows: Iterable[Package]) -> Iterator[Note]:
         """Which overrides took the place of what the versions that are taken do not meet."""
-        for each in self.overrides:
-            mine = [(who, demand) for who, demand in asked if demand.name == each.name]
-            version = taken.get(each.name)
-            instead = PackageDemand(each.name, each.specifier)
-            for who, demand in mine:
-                if not (demand.admits(version) if version else are_compatible([demand, instead])):
-                    yield Note("CONSTRAINED", f"`{each.text}` in {each.where} takes the place of {who}")
+        if not self.overrides:
+            return
+        versions = {**answer.taken, **(answer.pick.build.pins if answer.pick.ok else {})}
+        demands = [(f"`{demand.text}`", demand) for demand in answer.question.wanted]
+        demands += [
+            (f"{demand.text} of {row.who}", demand)
+            for row in rows
+            for demand in required(row.requires, answer.pick.machine, (), row.who)
+        ]
+        for override in self.overrides:
+            version = versions.get(override.name)
+            replacing = PackageDemand(override.name, override.specifier)
+            for who, demand in demands:
+                if demand.name == override.name and not (
+                    demand.admits(version) if version else are_compatible([demand, replacing])
+                ):
+                    yield Note("CONSTRAINED", f"`{override.text}` in {override.where} takes the place of {who}")
                     break
 
 
-def _of(mine: Mapping[str, Rule], project: str, others: Mapping[str, Rule]) -> Rule | None:
+def _stronger(places: Mapping[str, str], others: Mapping[str, str], project: str) -> str:
     """What is said of a project by name is stronger than what is said of all."""
-    return mine.get(project) or (None if project in others else mine.get(ALL))
+    return places.get(project) or ("" if project in others else places.get(ALL, ""))
 
 
-def read_policies(
-    own: UserSettings,
-    installer: str | None,
-    asked: Requirements,
-    passed_on: Sequence[str],
-) -> Policies:
+def read_policies(own: UserSettings, installer: str | None, asked: Requirements, passed_on: Sequence[str]) -> Policies:
     """All that holds; without an installer the variables of both count."""
-    said: list[Setting] = []
+    settings: list[Setting] = []
     if installer in ("pip", None):
-        said += [own.pip[name] for name in _PIP if name in own.pip]
+        settings += [own.pip[name] for name in _PIP if name in own.pip]
     if installer in ("uv", None):
-        said += [each for name in _UV if (each := _of_uv(own.uv_files, name)) is not None]
-        said += [
+        settings += [setting for name in _UV if (setting := _uv_setting(own.uv_files, name)) is not None]
+        settings += [
             Setting(name, (own.environ[variable],), variable)
             for variable, name in _UV_VARIABLES.items()
             if own.environ.get(variable)
         ]
-    said += _of_files(asked)
-    said += _of_words(passed_on)
-    return _folded(said)._replace(overrides=tuple(_overrides(own, installer)))
+    settings += [
+        Setting(line.option[2:], (line.value or "true",), f"{path} line {line.first}")
+        for (path, _), lines in asked.sources.items()
+        for line in lines
+        if line.option in ("--pre", "--only-binary", "--no-binary", "--all-releases")
+    ]
+    for name, value in options_of(passed_on):
+        if name in _VALUED:
+            settings.append(Setting(name[2:], (value,), f"`{name} {value}`"))
+        elif name in _SWITCHES:
+            settings.append(Setting(name[2:], ("true",), f"`{name}`"))
+    return _in_force(settings)._replace(overrides=tuple(_overrides(own, installer)))
 
 
-def _of_uv(files: Iterable[UvFile], name: str) -> Setting | None:
+def _uv_setting(files: Iterable[UvFile], name: str) -> Setting | None:
     """A key of uv's: the first file that sets it wins."""
     for file in files:
         for scope in file.scopes:
             value = scope.get(name)
             if isinstance(value, dict):
-                return Setting(name, tuple(f"{key}={one}" for key, one in value.items()), file.path)
+                return Setting(name, tuple(f"{key}={text}" for key, text in value.items()), file.path)
             if value is not None:
                 words = value if isinstance(value, list) else [value]
                 return Setting(name, tuple(map(str, words)), file.path)
     return None
 
 
-def _of_files(asked: Requirements) -> Iterator[Setting]:
-    for (path, _), entries in asked.sources.items():
-        for entry in entries:
-            if entry.option in ("--pre", "--only-binary", "--no-binary", "--all-releases"):
-                yield Setting(entry.option[2:], (entry.value or "true",), f"{path} line {entry.first}")
-
-
-def _of_words(words: Sequence[str]) -> Iterator[Setting]:
-    """Those of an installer's own command line; `--pre` and the like have no value."""
-    rest = iter(words)
-    for word in rest:
-        name, mark, value = word.partition("=")
-        if name in _VALUED:
-            value = value if mark else next(rest, "")
-            yield Setting(name[2:], (value,), f"`{name} {value}`")
-        elif word in _SWITCHES:
-            yield Setting(word[2:], ("true",), f"`{word}`")
-
-
-class _Formats:
-    """Which projects come as wheels alone and which as sources alone, as pip's FormatControl keeps them."""
-
-    def __init__(self) -> None:
-        self.only: dict[str, Rule] = {}
-        self.no: dict[str, Rule] = {}
-
-    def say(self, mine: dict[str, Rule], other: dict[str, Rule], words: Iterable[str], place: str) -> None:
-        for name in [part.strip() for word in words for part in word.split(",")]:
-            if name == ALL:
-                mine.clear()
-                other.clear()
-                mine[ALL] = Rule(ALL, place)
-            elif name == _NONE:
-                mine.clear()
-            elif name:
-                other.pop(normal(name), None)
-                mine[normal(name)] = Rule(name, place)
-
-
-def _folded(said: Iterable[Setting]) -> Policies:
-    """What holds in the end."""
-    formats = _Formats()
-    cooldowns: dict[str, Rule] = {}
-    pre = no_deps = None
-    for each in said:
-        place = each.source if each.source.startswith("`") else f"{each.name} in {each.source}"
-        if each.name == "pre":
-            pre = Rule("", place) if each.is_on else None
-        elif each.name in ("prerelease", "all-releases"):
-            pre = Rule("", place) if {"allow", ALL} & {*each.words} else pre if each.name != "prerelease" else None
-        elif each.name == "no-deps":
-            no_deps = Rule("", place) if each.is_on else None
-        elif each.name in ("no-build", "no-binary", "no-build-package", "no-binary-package", "only-binary"):
-            words = _names(each)
-            if each.name in ("no-build", "no-build-package", "only-binary"):
-                formats.say(formats.only, formats.no, words, place)
-            else:
-                formats.say(formats.no, formats.only, words, place)
-        elif each.name == "exclude-newer-package":
-            for word in each.words:
+def _in_force(settings: Iterable[Setting]) -> Policies:
+    """What holds in the end: a later setting is stronger."""
+    pre = no_deps = ""
+    only_binary, no_binary = dict[str, str](), dict[str, str]()
+    cooldowns: dict[str, tuple[str, str]] = {}
+    for setting in settings:
+        place = setting.source if setting.source.startswith("`") else f"{setting.name} in {setting.source}"
+        if setting.name == "pre":
+            pre = place if setting.is_on else ""
+        elif setting.name in ("prerelease", "all-releases"):
+            pre = place if {"allow", ALL} & {*setting.words} else pre if setting.name == "all-releases" else ""
+        elif setting.name == "no-deps":
+            no_deps = place if setting.is_on else ""
+        elif setting.name in _WHEELS_ALONE:
+            _set_format(only_binary, no_binary, setting, place)
+        elif setting.name in _SOURCES_ALONE:
+            _set_format(no_binary, only_binary, setting, place)
+        elif setting.name == "exclude-newer-package":
+            for word in setting.words:
                 project, _, text = word.partition("=")
-                cooldowns[normal(project)] = Rule(_moment(text, place, whole_day=True), place)
+                cooldowns[normal(project)] = (_moment(text, place, whole_day=True), place)
         else:
-            text = " ".join(each.words)
-            cooldowns[ALL] = Rule(_moment(text, place, whole_day=each.name == "exclude-newer"), place)
-    return Policies(pre, formats.only, formats.no, cooldowns, no_deps)
+            whole_day = setting.name == "exclude-newer"
+            cooldowns[ALL] = (_moment(" ".join(setting.words), place, whole_day=whole_day), place)
+    return Policies(pre, only_binary, no_binary, cooldowns, no_deps)
 
 
-def _names(setting: Setting) -> tuple[str, ...]:
-    """Of a switch that is on, all; of one that is off, none."""
-    if len(setting.words) == 1 and setting.words[0].lower() in ("true", "false"):
-        return (ALL,) if setting.is_on else ()
-    return setting.words
+def _set_format(places: dict[str, str], others: dict[str, str], setting: Setting, place: str) -> None:
+    """Which projects come as wheels alone, or as sources alone, as pip's FormatControl keeps them."""
+    words = setting.words
+    if len(words) == 1 and words[0].lower() in ("true", "false"):  # a switch
+        words = (ALL,) if setting.is_on else ()
+    for name in [part.strip() for word in words for part in word.split(",")]:
+        if name in (ALL, _NONE):
+            places.clear()
+        if name == ALL:
+            others.clear()
+        if name and name != _NONE:
+            project = name if name == ALL else normal(name)
+            others.pop(project, None)
+            places[project] = place
 
 
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
@@ -285,25 +248,19 @@ def _moment(text: str, place: str, *, whole_day: bool) -> str:
     text = text.strip()
     try:
         if _DAY.fullmatch(text):
-            day = datetime.fromisoformat(text) + timedelta(days=1 if whole_day else 0)
-            return _utc(day.astimezone())
-        if (match := _ISO_SPAN.fullmatch(text)) is not None and any(match.groups()):
-            weeks, days, hours, minutes = (int(part or 0) for part in match.groups())
-            return _before(timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes))
-        if (match := _SPAN.fullmatch(text)) is not None:
-            return _before(timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])}))
-        return _utc(datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text)).astimezone())
+            moment = datetime.fromisoformat(text) + timedelta(days=1 if whole_day else 0)
+        elif (match := _ISO_SPAN.fullmatch(text)) is not None and any(match.groups()):
+            numbers = (int(part or 0) for part in match.groups())
+            moment = datetime.now(timezone.utc) - timedelta(**dict(zip(_UNITS.values(), numbers, strict=True)))
+        elif (match := _SPAN.fullmatch(text)) is not None:
+            moment = datetime.now(timezone.utc) - timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
+        else:
+            moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
+        utc = moment.astimezone(timezone.utc)
     except (ValueError, OverflowError) as error:
         hint = "such as 2026-01-31, 2026-01-31T12:00:00Z or P7D"
         raise UsageError(f"{place} has `{text[:60]}`, which is neither a date nor a span of time", hint=hint) from error
-
-
-def _before(span: timedelta) -> str:
-    return _utc(datetime.now(timezone.utc) - span)
-
-
-def _utc(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
+    return utc.isoformat(timespec="seconds").removesuffix("+00:00") + "Z"
 
 
 def _overrides(own: UserSettings, installer: str | None) -> Iterator[Requested]:

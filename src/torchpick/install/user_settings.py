@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import zip_longest
 
 from torchpick.environment import requirements, settingsfiles, toolsettings
 from torchpick.environment.requirementfiles import not_below
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from torchpick.environment.requirementfiles import RequirementLine
     from torchpick.environment.requirements import Fetch
     from torchpick.environment.toolsettings import Setting, UvFile
-
 
 # Options that put packages elsewhere than into the target, or nowhere.
 _AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
@@ -54,7 +54,7 @@ class UserSettings(Noun):
     @property
     def uv_places(self) -> list[Setting]:
         """What names indexes and pages to uv: its variables, then its files."""
-        in_files = (said for file in self.uv_files for said in toolsettings.uv_of_file(file))
+        in_files = (setting for file in self.uv_files for setting in toolsettings.uv_of_file(file))
         return [*toolsettings.uv_of_environ(self.environ), *in_files]
 
     @property
@@ -64,6 +64,10 @@ class UserSettings(Noun):
     def pip_words(self, name: str) -> tuple[str, ...]:
         """What an option of pip's is set to; nothing where it is not."""
         return self.pip[name].words if name in self.pip else ()
+
+    def uv_words(self, variable: str) -> list[str]:
+        """What a variable of uv's holds; nothing where it is not set."""
+        return self.environ.get(variable, "").split()
 
 
 def read_user_settings(
@@ -75,63 +79,70 @@ def read_user_settings(
         return UserSettings(environ, variables, fetch=fetch, base=base)
     home = os.path.expanduser("~")
     files = toolsettings.pip(environ, prefix, home)
-    for_uv = tuple(toolsettings.uv(environ, home, os.getcwd()))
+    uv_files = tuple(toolsettings.uv(environ, home, os.getcwd()))
     elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
-    of_folder = tuple(file.path for file in for_uv if file.path not in elsewhere)
-    return UserSettings(environ, {**files, **variables}, for_uv, of_folder, fetch, base)
+    of_folder = tuple(file.path for file in uv_files if file.path not in elsewhere)
+    return UserSettings(environ, {**files, **variables}, uv_files, of_folder, fetch, base)
 
 
 def unasked_constraints(
-    own: UserSettings, installer: str | None, python: str, ours: tuple[str, ...]
+    settings: UserSettings, installer: str | None, python: str, our_folders: tuple[str, ...]
 ) -> tuple[Requested, ...]:
     """The constraints that bind unasked, each with its place: the variables of both, the files of this installer.
 
-    `ours` are folders of files that torchpick wrote, which bind nobody.
+    Files in folders that torchpick writes bind nobody.
     """
-    found: list[Requested] = []
-    said = own.pip.get("constraint")
-    if said is not None and (installer == "pip" or said.source.startswith("PIP_")):
-        found += _limits(said.words, said.source, own, ours)
-    for name in ("UV_CONSTRAINT", "UV_OVERRIDE"):
-        found += _limits(own.environ.get(name, "").split(), name, own, ours)
-    if installer == "uv":
-        for file in own.uv_files:
-            for key in _BINDING:
-                found += requirements_under(file, key)
-    facts = marker_facts(python) if any(each.marker for each in found) else {}
-    return tuple(each for each in found if marker_applies(each.marker, facts))
-
-
-def _limits(words: Iterable[str], source: str, own: UserSettings, ours: tuple[str, ...]) -> tuple[Requested, ...]:
-    """What the files say; a file that cannot be read the installer itself will miss."""
-    try:
-        return requirements.limits(not_below(words, *ours), source, own.environ, own.fetch)
-    except TorchpickError:
-        return ()
+    constraints: list[Requested] = []
+    sources = [(settings.uv_words(name), name) for name in ("UV_CONSTRAINT", "UV_OVERRIDE")]
+    pip = settings.pip.get("constraint")
+    if pip is not None and (installer == "pip" or pip.source.startswith("PIP_")):
+        sources.insert(0, (list(pip.words), pip.source))
+    for words, source in sources:
+        try:
+            paths = not_below(words, *our_folders)
+            constraints += requirements.limits(paths, source, settings.environ, settings.fetch)
+        except TorchpickError:  # a file that cannot be read the installer itself will miss
+            continue
+    for file in settings.uv_files if installer == "uv" else ():
+        for key in _BINDING:
+            constraints += requirements_under(file, key)
+    facts = marker_facts(python) if any(constraint.marker for constraint in constraints) else {}
+    return tuple(constraint for constraint in constraints if marker_applies(constraint.marker, facts))
 
 
 def requirements_under(file: UvFile, key: str) -> Iterator[Requested]:
     """The requirements under a key of uv's; what uv cannot read either is left to it."""
-    listed = file.table.get(key)
-    for text in listed if isinstance(listed, list) else ():
+    texts = file.table.get(key)
+    for text in texts if isinstance(texts, list) else ():
         try:
-            found = requirements.parse(str(text), f"{file.path} {key}")
+            requested = requirements.parse(str(text), f"{file.path} {key}")
         except RequirementError:
             continue
-        yield found
+        yield requested
 
 
-def as_limits(requested: Iterable[Requested], base: str) -> tuple[Limit, ...]:
+def as_limits(constraints: Iterable[Requested], base: str) -> tuple[Limit, ...]:
     """These constraints as the answer takes them; one that names a file of torch's elsewhere is refused."""
-    found = []
-    for each in requested:
-        if each.place and each.name in TRIO and not (is_wheel_host(each.place) or is_on_host_of(each.place, base)):
+    limits = []
+    for constraint in constraints:
+        name, url = constraint.name, constraint.place
+        if url and name in TRIO and not (is_wheel_host(url) or is_on_host_of(url, base)):
             hint = "leave that line out: torchpick names the very file; `--index-base URL` specifies a mirror"
-            message = f"{each.where} leads {each.name} to {redacted(each.place)}"
+            message = f"{constraint.where} leads {name} to {redacted(url)}"
             raise UsageError(f"{message}, and only {redacted(base)} may supply it", hint=hint)
-        if each.name and each.specifier:
-            found.append(Limit(each.name, each.specifier, each.where))
-    return tuple(dict.fromkeys(found))
+        if name and constraint.specifier:
+            limits.append(Limit(name, constraint.specifier, constraint.where))
+    return tuple(dict.fromkeys(limits))
+
+
+# What stands after `--`.
+
+
+def options_of(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each word as an option with its value, whether that follows `=` or is the next word."""
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        option, mark, value = word.partition("=")
+        yield option, value if mark else following
 
 
 def leads_away(passed_on: Iterable[str]) -> bool:
@@ -144,7 +155,7 @@ def check_passed_on(words: Sequence[str]) -> None:
     behind_option = False
     for word in words:
         option, _, value = word.partition("=")
-        refusal = _refused(option, word)
+        refusal = _refusal(option, word)
         if refusal or not (word.startswith("-") or behind_option):
             hint = refusal or "name it before `--`, where torchpick judges it"
             raise UsageError(f"`{redacted(word)}` after `--` leads around the answer", hint=hint)
@@ -169,15 +180,13 @@ _SHORT = {"r": "--requirement", "c": "--constraint", "e": "--editable", "p": "--
 _ALIKE = frozenset({"--python-version", "--python-platform", "--pre", "--prefer-binary", "--prefix", "--no-config"})
 
 
-def _refused(option: str, word: str) -> str:
+def _refusal(option: str, word: str) -> str:
     """What to do instead of this option; empty where it may stand."""
     if option.startswith("--"):
         if option in _ALIKE or len(option) < len("--xx"):
             return ""
         return next((hint for name, hint in _REFUSED.items() if name.startswith(option)), "")
-    if not option.startswith("-"):
-        return ""
-    for letter in word[1:]:
+    for letter in word[1:] if option.startswith("-") else "":
         if letter in _SHORT:
             return _REFUSED[_SHORT[letter]]
         if letter not in "UqvIn":  # a letter that may take the rest for its value
@@ -185,40 +194,40 @@ def _refused(option: str, word: str) -> str:
     return ""
 
 
-def index_notes_of_settings(
-    own: UserSettings,
-    installers: Sequence[str],
-    lines: Mapping[str, Sequence[RequirementLine]] = {},
-    passed_on: Sequence[str] = (),
-    there: Sequence[str] = (),
-) -> tuple[Note, ...]:
-    """The wheel indexes among the user's own, and the indexes that a file of this folder names to uv.
-
-    `lines` are those of requirements files; `there` are the projects of the question that lie on such an index too.
-    """
-    settings = [*(own.pip_places if "pip" in installers else ()), *(own.uv_places if "uv" in installers else ())]
-    named = [(said.source, word) for said in settings for word in said.words if own.is_wheel_index(word)]
-    places = [(word, f"{source}{_line(source, word)}") for source, word in named]
-    places += [(line.place, f"{redacted(path)}:{line.first}") for path, mine in lines.items() for line in mine]
-    # Behind its option, or in one word with it.
-    places += [(word[max(word.lower().find("http"), 0) :], "after `--`") for word in passed_on]
-    wheel_indexes = [f"{redacted(url)} ({where})" for url, where in places if own.is_wheel_index(url)]
-    folder = [said for said in settings if said.source in own.of_folder]
-    return (
-        *([_wheel_index_note(wheel_indexes, installers, there)] if wheel_indexes else []),
-        *(Note("INDEX_OF_FOLDER", f"{said.source} names {', '.join(map(redacted, said.words))}") for said in folder),
-    )
-
+# The indexes that are named.
 
 _RULES = {"pip": "pip takes the highest version of all indexes", "uv": "uv takes the first index that has a name"}
 
 
-def _wheel_index_note(places: Sequence[str], installers: Sequence[str], there: Sequence[str]) -> Note:
-    supplies = f"has {', '.join(there)} too" if there else "may have other packages too"
-    rules = " and ".join(_RULES[name] for name in installers)
-    named = ", ".join(dict.fromkeys(places))
-    text = f"a PyTorch wheel index among your own {supplies}: {rules}; torch's build stays as it is: {named}"
-    return Note("WHEEL_INDEX", text)
+def note_indexes(
+    settings: UserSettings,
+    installers: Sequence[str],
+    lines: Mapping[str, Sequence[RequirementLine]] = {},
+    passed_on: Sequence[str] = (),
+    projects: Sequence[str] = (),
+) -> tuple[Note, ...]:
+    """Notes of the wheel indexes among the user's own, and of the indexes that a file of this folder names to uv.
+
+    `lines` are those of requirements files; `projects` are those of the question that lie on such an index too.
+    """
+    named = [*(settings.pip_places if "pip" in installers else ()), *(settings.uv_places if "uv" in installers else ())]
+    words = [(word, setting.source) for setting in named for word in setting.words if settings.is_wheel_index(word)]
+    places = [(word, f"{source}{_line(source, word)}") for word, source in words]
+    places += [(line.place, f"{redacted(path)}:{line.first}") for path, entries in lines.items() for line in entries]
+    # Behind its option, or in one word with it.
+    places += [(word[max(word.lower().find("http"), 0) :], "after `--`") for word in passed_on]
+    urls = dict.fromkeys(f"{redacted(url)} ({where})" for url, where in places if settings.is_wheel_index(url))
+    notes = [
+        Note("INDEX_OF_FOLDER", f"{setting.source} names {', '.join(map(redacted, setting.words))}")
+        for setting in named
+        if setting.source in settings.of_folder
+    ]
+    if urls:
+        supplies = f"has {', '.join(projects)} too" if projects else "may have other packages too"
+        rules = " and ".join(_RULES[name] for name in installers)
+        text = f"a PyTorch wheel index among your own {supplies}: {rules}; torch's build stays as it is"
+        notes.insert(0, Note("WHEEL_INDEX", f"{text}: {', '.join(urls)}"))
+    return tuple(notes)
 
 
 def _line(path: str, word: str) -> str:
