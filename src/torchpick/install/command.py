@@ -85,12 +85,12 @@ def run_command(command: Command, environ: Mapping[str, str], *, talk_only: bool
     write_files(command.files)
     stdout = sys.stderr.fileno() if talk_only else None
     children: list[Popen[bytes]] = []
-    with _forward_signals(children) as signals:
+    early: list[int] = []  # what came while it was being started
+    with _forward_signals(children, early) as signals:
         try:
             process = subprocess.Popen(command.argv, env=command.environ(environ), stdout=stdout)
         except OSError as error:
             raise _cannot_start(command, error) from error
-        early = tuple(signals)  # what came while it was being started
         children.append(process)
         for number in early:
             process.send_signal(number)
@@ -128,7 +128,7 @@ def _cannot_start(command: Command, error: OSError) -> InstallerError:
 
 
 @contextmanager
-def _forward_signals(children: Sequence[Popen[bytes]]) -> Iterator[Sequence[int]]:
+def _forward_signals(children: Sequence[Popen[bytes]], early: list[int]) -> Iterator[Sequence[int]]:
     """While the installer works: what reaches torchpick goes on to it, and torchpick waits for what it makes of it.
 
     Yields the signals that came.
@@ -140,6 +140,8 @@ def _forward_signals(children: Sequence[Popen[bytes]]) -> Iterator[Sequence[int]
         if signal.Signals(number).name not in _FROM_TERMINAL or not _from_terminal():
             for process in children:
                 process.send_signal(number)
+            if not children:
+                early.append(number)
 
     before = {}
     try:
