@@ -26,8 +26,8 @@ from benchmarks import interleaved
 from torchpick.index import user_index
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import RemoteSource
+from torchpick.index.user_index import WheelTarget
 
 _MEMBER = "torch/lib/libtorch_cuda.so"
 _OTHERS = {

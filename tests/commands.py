@@ -41,8 +41,8 @@ from torchpick.cli import installed as cli_installed
 from torchpick.cli import main
 from torchpick.cli import run as cli_run
 from torchpick.environment import child, interpreter
-from torchpick.index import listing, pages
-from torchpick.index.listing import Link
+from torchpick.index import pages
+from torchpick.index.pages import Link
 from torchpick.install import learner, reporting
 from torchpick.install.command import Command, Ended
 from torchpick.knowledge.compat import Knowledge
@@ -296,7 +296,7 @@ def wheels_of(url: str, tag: str) -> tuple[Link, ...]:
     if "/cpu/" in url:
         names += [name.replace("+cpu", "") for name in _names_of(url, "cp39-none-macosx_14_0_arm64")]
     body = "".join(f'<a href="{name.replace("+", "%2B")}#sha256={"0" * 64}">{name}</a>' for name in names)
-    return listing.parse(body.encode(), f"{url}/")
+    return pages.parse(body.encode(), f"{url}/")
 
 
 def _names_of(url: str, *tags: str) -> Iterator[str]:

@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, wheelnames
+from torchpick.index import pages, wheelnames
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.fields import plain
 from torchpick.model.versions import release_key
@@ -118,7 +118,7 @@ def main(argv: list[str]) -> int:
     failed = 0
     with Client() as client, args.out.open("a", encoding="utf-8") as out:
         page = client.get(f"{index_url()}/torch/", headers={"accept": "text/html"})
-        links = listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
+        links = pages.parse(page.body, str(page.url), page.headers.get("content-type", ""))
         todo = in_turn(wanted(links, args.first, args.last, args.only))
         todo = [(link, deep) for link, deep in todo if link.file not in known][: args.limit]
         for place, (link, deep) in enumerate(todo, 1):

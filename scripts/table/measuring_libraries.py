@@ -18,10 +18,10 @@ from pathlib import Path
 from scripts.table import layout
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, wheelnames
+from torchpick.index import wheelnames
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link, parse
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
@@ -75,7 +75,7 @@ def main(argv: list[str]) -> int:
                 continue
             if project not in pages:
                 page = client.get(f"{index_url()}/{project}/", headers={"accept": "text/html"}, absent=True)
-                pages[project] = listing.parse(page.body, str(page.url)) if page.status == 200 else ()
+                pages[project] = parse(page.body, str(page.url)) if page.status == 200 else ()
             link = _link(pages[project], version)
             if link is None:
                 print(f"{project}=={version}: not on the index", file=sys.stderr)

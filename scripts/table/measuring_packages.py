@@ -19,10 +19,10 @@ from pathlib import Path
 from scripts.table.measuring import index_url
 from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, wheelnames
+from torchpick.index import pages, wheelnames
 from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import librarycode, packaged, sections
 from torchpick.wheels.librarycode import Library
@@ -129,7 +129,7 @@ def _page(url: str) -> tuple[Link, ...]:
         page = client.get(url, headers={"accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.1"})
     if page.status != 200:
         return ()
-    return listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
+    return pages.parse(page.body, str(page.url), page.headers.get("content-type", ""))
 
 
 def _tried(most: int, wheel: SurveyWheel) -> dict[str, object] | TorchpickError:

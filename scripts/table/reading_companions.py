@@ -19,9 +19,10 @@ from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
 from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
+from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.ranges import RemoteSource
-from torchpick.index.user_index import IndexTarget, UserIndex, fitting
+from torchpick.index.user_index import UserIndex, fitting
 from torchpick.model.build import COMPANIONS
 from torchpick.model.fields import Fields
 from torchpick.model.machine import Platform

@@ -18,10 +18,10 @@ from pathlib import Path
 from scripts.table import forms
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, wheelnames
+from torchpick.index import pages, wheelnames
 from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.versions import release_key
 
@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
     known = {file for files in groups.values() for file in files}
     with Client() as client:
         page = client.get(f"{index_url()}/torch/", headers={"accept": "application/vnd.pypi.simple.v1+json, text/html"})
-    links = listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
+    links = pages.parse(page.body, str(page.url), page.headers.get("content-type", ""))
     new = [link for link in links if link.file not in known and _counts(link)]
     failed = 0
     with ThreadPoolExecutor(4) as pool:

@@ -18,10 +18,10 @@ from scripts.table import layout
 from scripts.table.forms import SHA256, only
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, wheelnames
+from torchpick.index import pages, wheelnames
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.knowledge import sharedfiles
 from torchpick.model.fields import Fields
@@ -94,7 +94,7 @@ def _row(read: Mapping[Link, Mapping[str, int]]) -> dict[str, object]:
 def _wheel(name: str, version: str, client: Client) -> Link | None:
     """The wheel of this version, or of the newest."""
     page = client.get(f"{index_url()}/{name}/", headers={"accept": "text/html"}, absent=True)
-    links = listing.parse(page.body, str(page.url), page.headers.get("content-type", "")) if page.status == 200 else ()
+    links = pages.parse(page.body, str(page.url), page.headers.get("content-type", "")) if page.status == 200 else ()
     here = [link for link in links if wheelnames.platform_of(link.wheel.platform) == "linux-x86_64"]
     stable = [link for link in here if link.yanked is None and not Version(link.wheel.version).is_prerelease]
     wanted = [link for link in stable if version in ("", link.wheel.version)]

@@ -152,7 +152,7 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
     """
     session = Session(_request(locals()), environ)
-    from torchpick.index.listing import WheelTarget
+    from torchpick.index.user_index import WheelTarget
     from torchpick.wheels import inplace
     from torchpick.wheels.inspect_target import ReadOptions, read_target
 

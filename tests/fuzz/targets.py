@@ -22,7 +22,7 @@ from torchpick.environment import projectfile, requirementfiles, requirements, t
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, sdists, wheelnames
+from torchpick.index import filemetadata, pages, wheelnames
 from torchpick.index.archive import Archive
 from torchpick.install.reporting import read_pins, read_pip_report, read_uv_lock
 from torchpick.install.user_settings import UserSettings, note_indexes
@@ -88,7 +88,7 @@ def library_(data: bytes) -> None:
 def page(data: bytes) -> None:
     for kind in ("text/html", "application/json"):
         try:
-            listing.parse(data, "https://wheels.example/torch/", kind)
+            pages.parse(data, "https://wheels.example/torch/", kind)
         except TorchpickError:
             continue
 
@@ -230,7 +230,7 @@ def metadata_(data: bytes) -> None:
 
 def sdist(data: bytes) -> None:
     with suppress(ValueError):
-        sdists.read_tar([gzip.compress(data, mtime=0)], "pkg", "1.0")
+        filemetadata.read_tar([gzip.compress(data, mtime=0)], "pkg", "1.0")
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

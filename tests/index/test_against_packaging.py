@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion
 
 from torchpick.environment import interpreter
 from torchpick.errors import WheelLayoutError
-from torchpick.index import listing, wheelnames
+from torchpick.index import pages, wheelnames
 from torchpick.model.machine import Platform
 
 WORDS = st.text("aAzZ09._-+!", min_size=1, max_size=8)
@@ -121,16 +121,16 @@ FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
     (f"<a href={FILE} data-requires-python='>={'9' * 5000}'>", 1, None),
 ])  # fmt: skip
 def test_what_a_page_links_to(page: str, links: int, yanked: str | None) -> None:
-    found = listing.parse(page.encode(), BASE)
+    found = pages.parse(page.encode(), BASE)
 
     assert len(found) == links
     assert not found or found[0].yanked == yanked
 
 
 def test_a_page_of_this_computer_may_link_to_its_files() -> None:
-    assert listing.parse(f"<a href={FILE}>".encode(), "file:///srv/whl/")[0].url == f"file:///srv/whl/{FILE}"
+    assert pages.parse(f"<a href={FILE}>".encode(), "file:///srv/whl/")[0].url == f"file:///srv/whl/{FILE}"
 
 
 def test_a_number_of_any_length_is_refused() -> None:
     with pytest.raises(WheelLayoutError):
-        listing.parse(b'{"files": [{"url": "x", "size": ' + b"9" * 5000 + b"}]}", BASE, "application/json")
+        pages.parse(b'{"files": [{"url": "x", "size": ' + b"9" * 5000 + b"}]}", BASE, "application/json")

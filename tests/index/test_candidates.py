@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.index import projectfiles
-from torchpick.index.listing import PageEntry
-from torchpick.index.projectfiles import FileRules, LeftOutReason, ProjectFile, candidates, of_use
-from torchpick.index.user_index import IndexTarget
+from torchpick.index.pages import PageEntry
+from torchpick.index.projectfiles import FileRules, IndexTarget, LeftOutReason, ProjectFile, candidates, of_use
 from torchpick.model.machine import Platform
 
 TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))

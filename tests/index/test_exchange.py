@@ -327,8 +327,8 @@ def test_until_when_each_step_may_take(use: Use, monkeypatch: pytest.MonkeyPatch
                 client.get(URL)
             else:
                 assert b"".join(client.open(URL).chunks) == b"page"
-        assert len(moments) == 4  # none at first, the headers, the chunk and the end
-        return {round((moment - began) / 1000) for moment in moments[1:]}
+        assert len(moments) == 3  # the headers, the chunk and the end
+        return {round((moment - began) / 1000) for moment in moments}
 
     assert ends(2000, 5000, whole=True) == {2}
     assert ends(9000, 5000, whole=True) == {5}
@@ -385,11 +385,11 @@ def test_which_proxies_can_be_used(
 ) -> None:
     made: list[object] = []
     for name in ("HTTPProxy", "SOCKSProxy"):
-        monkeypatch.setattr(httpcore, name, lambda url, _name=name, **words: made.append((_name, url, words)))
+        monkeypatch.setattr(httpcore, name, lambda *given, _name=name, **words: made.append((_name, *given, words)))
     backend, context = httpcore.SyncBackend(), transport.certificates({})
     transport.pool(proxy, context, backend)
 
-    assert made == [(kind, plain, {"proxy_auth": login, "ssl_context": context, "network_backend": backend})]
+    assert made == [(kind, plain, login, {"ssl_context": context, "max_connections": None, "network_backend": backend})]
 
 
 @pytest.mark.parametrize("proxy", ["gopher://me:secret@p.example", "socks4://p.example", "http://p.example:x", "p\x00"])
@@ -408,10 +408,10 @@ def test_a_proxy_whose_library_is_missing_cannot_be_used(monkeypatch: pytest.Mon
         transport.pool("socks5://p.example", transport.certificates({}), httpcore.SyncBackend())
 
 
-def test_without_a_proxy_there_are_a_few_connections_to_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_proxy_there_are_connections_to_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     monkeypatch.setattr(httpcore, "ConnectionPool", lambda **words: made.append(words))
     backend, context = httpcore.SyncBackend(), transport.certificates({})
     transport.pool(None, context, backend)
 
-    assert made == [{"ssl_context": context, "max_connections": 4, "network_backend": backend}]
+    assert made == [{"ssl_context": context, "max_connections": None, "network_backend": backend}]

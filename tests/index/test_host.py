@@ -14,7 +14,7 @@ from tests.fakes.tinywheel import TinyWheel
 from torchpick.errors import NetworkError, UsageError
 from torchpick.index import client
 from torchpick.index.client import Client, Limits
-from torchpick.index.host_pages import Host, sha256_of, shown
+from torchpick.index.user_index import Host, sha256_of, shown
 
 TORCH = TinyWheel("torch", "2.14.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
 VISION = TinyWheel("torchvision", "0.29.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from torchpick.errors import WheelLayoutError
-from torchpick.index import listing
+from torchpick.index import pages
 
 DIGEST = "86107f52ff49e63a75c9d345374cac30140e053a12ffa728d676fee836e69022"
 BASE = "https://wheels.example/whl/cu128/torch/"
@@ -34,7 +34,7 @@ PAGE = f"""<!DOCTYPE html>
 
 
 def test_the_wheel_hosts_page() -> None:
-    aarch64, windows, moved, mac, old = listing.parse(PAGE.encode(), BASE)
+    aarch64, windows, moved, mac, old = pages.parse(PAGE.encode(), BASE)
 
     assert aarch64.file == "torch-2.7.0+cu128-cp310-cp310-manylinux_2_28_aarch64.whl"
     assert aarch64.url == "https://wheels.example/whl/cu128/torch-2.7.0%2Bcu128-cp310-cp310-manylinux_2_28_aarch64.whl"
@@ -58,7 +58,7 @@ def test_a_page_in_json() -> None:
         {"url": 5}, "nonsense",
     ]  # fmt: skip
     page = json.dumps({"meta": {"api-version": "1.1"}, "name": "torch", "files": files}).encode()
-    first, second = listing.parse(page, BASE, "application/vnd.pypi.simple.v1+json")
+    first, second = pages.parse(page, BASE, "application/vnd.pypi.simple.v1+json")
 
     assert first.url == "https://wheels.example/whl/torch-2.9.0-cp312-cp312-win_amd64.whl"
     assert (first.sha256, first.yanked, first.metadata) == (DIGEST, "", DIGEST)
@@ -68,16 +68,14 @@ def test_a_page_in_json() -> None:
 def test_base_is_obeyed() -> None:
     page = b'<base href="https://other.example/x/"><a href="torch-2.9.0-cp312-cp312-win_amd64.whl">t</a>'
 
-    assert listing.parse(page, BASE)[0].url == "https://other.example/x/torch-2.9.0-cp312-cp312-win_amd64.whl"
+    assert pages.parse(page, BASE)[0].url == "https://other.example/x/torch-2.9.0-cp312-cp312-win_amd64.whl"
 
 
 def refused(page: str | list[dict[str, object]], base: str = BASE) -> tuple[list[str], list[str]]:
     """The addresses of the wheels of a page, and what is said of those that are passed over."""
     text = page if isinstance(page, str) else json.dumps({"files": page})
     said: list[str] = []
-    links = listing.parse(
-        text.encode(), base, "text/html" if isinstance(page, str) else "application/json", said.append
-    )
+    links = pages.parse(text.encode(), base, "text/html" if isinstance(page, str) else "application/json", said.append)
     return [link.with_hash for link in links], said
 
 
@@ -166,20 +164,20 @@ def test_a_password_in_a_refused_address_is_not_shown() -> None:
     "page", [b"", b"\xff\xfe\x00", b"<html>", b"{}", b"<a href=", b"<a href='x", b"<!--", b'<base href="http://[">']
 )
 def test_a_page_without_wheels_has_none(page: bytes) -> None:
-    assert listing.parse(page, BASE, "text/html") == ()
+    assert pages.parse(page, BASE, "text/html") == ()
 
 
 @pytest.mark.parametrize("page", [b"{", b"[]", b'{"files": 5}', b"[" * 100_000, b"null"])
 def test_json_that_is_no_page_is_refused(page: bytes) -> None:
     with pytest.raises(WheelLayoutError):
-        listing.parse(page, BASE, "application/json")
+        pages.parse(page, BASE, "application/json")
 
 
 def test_a_thousand_links_are_quick() -> None:
     line = PAGE.splitlines()[4].encode()
     began = time.process_time()
 
-    assert len(listing.parse(line * 10_000, BASE)) == 10_000
+    assert len(pages.parse(line * 10_000, BASE)) == 10_000
     assert time.process_time() - began < 5
 
 
@@ -188,6 +186,6 @@ def test_a_thousand_links_are_quick() -> None:
 def test_any_page_will_do(page: bytes) -> None:
     for kind in ("text/html", "application/json"):
         try:
-            listing.parse(page, BASE, kind)
+            pages.parse(page, BASE, kind)
         except WheelLayoutError:
             assert kind == "application/json"

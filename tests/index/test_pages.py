@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.rude import once, rude
 from tests.index.server import Host
 from torchpick.errors import NetworkError, UsageError, WheelError, WheelLayoutError
-from torchpick.index import listing, pages
+from torchpick.index import pages
 from torchpick.index.client import Client
 
 DIGEST = "86107f52ff49e63a75c9d345374cac30140e053a12ffa728d676fee836e69022"
@@ -40,7 +40,7 @@ BASE = "https://wheels.example/whl/torch/"
 def test_what_a_page_in_json_says_of_a_wheels_metadata(said: dict[str, object], metadata: str | None) -> None:
     page = json.dumps({"files": [{"filename": FILE, "url": FILE, **said}]}).encode()
 
-    assert [link.metadata for link in listing.parse(page, BASE, "application/json")] == [metadata]
+    assert [link.metadata for link in pages.parse(page, BASE, "application/json")] == [metadata]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_a_page_in_json_says_of_a_wheels_metadata(said: dict[str, object], 
 def test_what_a_page_in_html_says_of_a_wheels_metadata(attributes: str, metadata: str | None) -> None:
     page = f"<a href={FILE} {attributes}>x</a>".encode()
 
-    assert [link.metadata for link in listing.parse(page, BASE)] == [metadata]
+    assert [link.metadata for link in pages.parse(page, BASE)] == [metadata]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_a_page_in_html_says_of_a_wheels_metadata(attributes: str, metadata
 def test_a_page_is_json_where_it_is_called_so_or_looks_so(content_type: str, is_json: bool) -> None:
     page = json.dumps({"files": [{"filename": FILE, "url": "x"}]}).encode()
 
-    assert len(listing.parse(page, BASE, content_type)) == is_json
+    assert len(pages.parse(page, BASE, content_type)) == is_json
 
 
 def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
@@ -76,14 +76,14 @@ def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
     entry = {"filename": FILE, "url": url}
     own = {**entry, "hashes": {"sha256": "a" * 64}}
     page = json.dumps({"files": [entry, own, {**entry, "yanked": "bad"}, {**entry, "yanked": False}]}).encode()
-    links = listing.parse(page, BASE, "application/json")
+    links = pages.parse(page, BASE, "application/json")
 
     assert [link.with_hash for link in links[:2]] == [
         f"{BASE}{FILE}#sha256={DIGEST}",
         f"{BASE}{FILE}#sha256={'a' * 64}",
     ]
     assert [link.yanked for link in links] == [None, None, "bad", None]
-    assert listing.parse(f"<a href={FILE}>".encode(), BASE)[0].with_hash == BASE + FILE
+    assert pages.parse(f"<a href={FILE}>".encode(), BASE)[0].with_hash == BASE + FILE
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_is_no_page_is_said_with_its_address(page: bytes, message: str) -> 
 def test_the_first_base_and_the_first_of_two_attributes_count() -> None:
     page = b"<base href=/a/><base href=/b/><a href=torch-1.0-py3-none-any.whl href=torch-2.0-py3-none-any.whl>"
 
-    assert [link.url for link in listing.parse(page, BASE)] == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
+    assert [link.url for link in pages.parse(page, BASE)] == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
 
 
 def test_what_is_asked_of_a_server(client: Client) -> None:
@@ -156,7 +156,7 @@ def test_a_page_in_a_folder(client: Client, tmp_path: Path, name: str) -> None:
     (folder / "index.html").write_text("<a href=sub/torch-3.0-py3-none-any.whl>x</a>", "utf-8")
 
     assert [link.url for link in pages.fetch(url, client) or ()] == [f"{place}sub/torch-3.0-py3-none-any.whl"]
-    assert pages.content(f"{place}index.html", client).startswith(b"<a href=sub")
+    assert pages.content(f"{place}index.html", None).startswith(b"<a href=sub")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders on Windows")

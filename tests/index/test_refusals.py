@@ -31,12 +31,11 @@ from torchpick.errors import (
 )
 from torchpick.index import transport, user_index
 from torchpick.index.client import Client, Limits
-from torchpick.index.host_pages import sha256_of
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.listing import WheelTarget
-from torchpick.index.listing import parse as links_of
+from torchpick.index.pages import parse as links_of
+from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.ranges import CHUNK, FileSource, RemoteSource
-from torchpick.index.user_index import IndexTarget, UserIndex
+from torchpick.index.user_index import UserIndex, WheelTarget, sha256_of
 from torchpick.model.machine import Platform
 
 AGAIN = "check the connection and try again"

@@ -16,11 +16,10 @@ from tests.fakes.rude import rude
 from tests.index.server import Host
 from tests.wheels import making
 from torchpick.errors import TorchpickError, WheelError
-from torchpick.index import sdists
+from torchpick.index import filemetadata
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import file_at
-from torchpick.index.projects import ProjectReader
-from torchpick.index.web import ReadingLimits
+from torchpick.index.projects import ProjectReader, ReadingLimits
 from torchpick.model.metadata import Metadata, MetadataSource
 
 ROOT = "pkg-1.0"
@@ -147,7 +146,7 @@ def test_no_more_is_downloaded_than_it_takes(host: Host, tmp_path: Path) -> None
 def test_behind_the_bound_nothing_is_read(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(sdists, bound, 1 << 20)
+    monkeypatch.setattr(filemetadata, bound, 1 << 20)
     files: dict[str, str | bytes] = {f"{ROOT}/PKG-INFO": DYNAMIC, f"{ROOT}/pad.bin": making.noise(1, 3 << 20)}
     host.files[f"/{ROOT}.tar.gz"] = tar({**files, f"{ROOT}/pyproject.toml": PROJECT})
     found = read(f"{host.url}/{ROOT}.tar.gz", tmp_path)
@@ -159,7 +158,7 @@ def test_behind_the_bound_nothing_is_read(
 def test_a_bomb_is_unpacked_piece_by_piece_and_given_up(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sdists, "MOST_UNPACKED", 8 << 20)
+    monkeypatch.setattr(filemetadata, "MOST_UNPACKED", 8 << 20)
     header = tarfile.TarInfo("x")
     header.type, header.size = tarfile.XHDTYPE, 1 << 40
     host.files[f"/{ROOT}.tar.gz"] = gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(64 << 20))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sysconfig
-import threading
 import time
 import zipfile
 from pathlib import Path
@@ -16,22 +15,23 @@ import pytest
 from tests.index.server import Host
 from torchpick.environment import interpreter
 from torchpick.errors import InstallerError, NetworkError, WheelError
-from torchpick.index import host_pages, index_places, listing, pages, user_index
+from torchpick.index import index_places, pages, user_index
 from torchpick.index.client import Client, Limits
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.listing import Link, WheelTarget
-from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
+from torchpick.index.pages import Link
+from torchpick.index.projectfiles import IndexTarget
+from torchpick.index.user_index import UserIndex, WheelTarget
 from torchpick.model.machine import TIMEOUT_S, Platform
 
 LINUX = Platform.parse("linux-x86_64", "2.35")
 WINDOWS = Platform.parse("windows-x86_64")
 TARGET = IndexTarget("cp312", LINUX)
 A, B, C = "https://a.example/simple", "https://b.example/simple/", "https://c.example/wheels"
-NOBODY = cast("Client", None)
+NOBODY = cast("Client", object())
 
 
 def links(*files: str, base: str = f"{A}/pkg/") -> tuple[Link, ...]:
-    return listing.parse("".join(f"<a href={file}>x</a>" for file in files).encode(), base)
+    return pages.parse("".join(f"<a href={file}>x</a>" for file in files).encode(), base)
 
 
 def wheel(version: str, name: str = "pkg", tag: str = "py3-none-any") -> str:
@@ -39,7 +39,7 @@ def wheel(version: str, name: str = "pkg", tag: str = "py3-none-any") -> str:
 
 
 def test_a_page_in_a_folder_is_bounded_as_one_of_the_web() -> None:
-    assert Limits().page == listing.MOST_BYTES
+    assert Limits().page == pages.MOST_BYTES
 
 
 ONE, TWO, OTHER = links(wheel("1.0")), links(wheel("2.0")), links(wheel("1.0", "other"))
@@ -76,52 +76,23 @@ def test_the_wheels_of_a_name_on_two_indexes_and_a_page_of_links(
     assert index.links("Pkg") == found
 
 
-def test_each_page_is_read_once_by_one_thread_and_also_one_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_page_is_read_once_and_also_one_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def fetch(url: str, *_: object) -> tuple[Link, ...]:
         asked.append(url)
-        time.sleep(0.01)  # the others come meanwhile
-        if url == B:
+        if url.startswith(B):
             raise NetworkError("refused", hint="x")
         return ONE
 
     monkeypatch.setattr(pages, "fetch", fetch)
-    seen, found, refused = SeenPages(), list[object](), list[object]()
+    good, bad = UserIndex(IndexPlaces((A,)), NOBODY), UserIndex(IndexPlaces((B,)), NOBODY)
+    for _ in range(2):
+        assert good.links("pkg") == ONE
+        with pytest.raises(NetworkError, match="refused"):
+            bad.links("pkg")
 
-    def read() -> None:
-        found.append(seen.page(A, NOBODY))
-        try:
-            seen.page(B, NOBODY)
-        except NetworkError as error:
-            refused.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-
-    assert asked == [A, B]
-    assert found == [ONE] * 4
-    assert len(refused) == 4
-    assert len({id(error) for error in refused}) == 1
-
-
-def test_what_several_indexes_read_of_one_page_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def fetch(url: str, *_: object) -> tuple[Link, ...]:
-        asked.append(url)
-        return ONE
-
-    monkeypatch.setattr(pages, "fetch", fetch)
-    seen, places = SeenPages(), IndexPlaces((A,))
-    for index in (UserIndex(places, NOBODY, seen), UserIndex(places, NOBODY, seen)):
-        assert index.links("pkg") == ONE
-    UserIndex(places, NOBODY).links("pkg")
-
-    assert asked == [f"{A}/pkg/"] * 2
+    assert asked == [f"{A}/pkg/", f"{B}pkg/"]
 
 
 def test_of_wheels_that_suit_equally_well_the_first_of_the_page_is_taken() -> None:
@@ -228,7 +199,7 @@ def test_what_the_wheel_hosts_page_has_in_place_of_what_was_asked(
     specifier: str, mine: tuple[Link, ...], message: str
 ) -> None:
     with pytest.raises(InstallerError) as caught:
-        host_pages.best("pkg", specifier, mine, "https://me:secret@m.example/pkg/", TARGET)
+        user_index.best("pkg", specifier, mine, "https://me:secret@m.example/pkg/", TARGET)
     assert caught.value.message == f"https://me:****@m.example/pkg/ {message}"
     assert (caught.value.code, caught.value.hint) == (
         "NOT_ON_PAGE",
@@ -241,7 +212,7 @@ def test_the_metadata_of_torch_names_its_tritons(tmp_path: Path) -> None:
         b"Author: J\xf6rg\nrequires-dist: Triton==3.5.1 ; sys_platform == 'linux'\n"
         b"Requires-Dist: triton-xpu (>=3.4)\nRequires-Dist:pytorch-triton-rocm\nRequires-Dist: my-triton (==1)\n"
     )
-    made = host_pages.Host(tmp_path.as_uri())
+    made = user_index.Host(tmp_path.as_uri())
 
     assert made.tritons(f"{tmp_path.as_uri()}/torch.whl#sha256=00") == {
         "triton": "==3.5.1", "triton-xpu": ">=3.4", "pytorch-triton-rocm": "",
@@ -274,7 +245,7 @@ def test_bundled_pips_are_read_in_order_and_those_that_are_none_are_passed_over(
 
 def test_a_file_that_has_no_hash_because_it_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(WheelError) as caught:
-        host_pages.sha256_of((tmp_path / "none").as_uri())
+        user_index.sha256_of((tmp_path / "none").as_uri())
     assert (caught.value.message, caught.value.hint) == (
         f"{tmp_path / 'none'}: cannot be read: No such file or directory", "check the path",
     )  # fmt: skip

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from torchpick.errors import InstallerError, NetworkError
-from torchpick.index import host_pages, listing
-from torchpick.index.host_pages import Host
-from torchpick.index.user_index import IndexTarget
+from torchpick.index import pages, user_index
+from torchpick.index.projectfiles import IndexTarget
+from torchpick.index.user_index import Host
 from torchpick.model.machine import Platform
 
 LINUX = IndexTarget("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
@@ -16,7 +16,7 @@ PAGE = "https://host/whl/cu126/torchcodec/"
 
 def find(files: list[str], specifier: str = "", place: IndexTarget = LINUX) -> str:
     body = "".join(f'<a href="../{each.replace("+", "%2B")}">x</a>\n' for each in files)
-    found = host_pages.best("torchcodec", specifier, listing.parse(body.encode(), PAGE), PAGE, place)
+    found = user_index.best("torchcodec", specifier, pages.parse(body.encode(), PAGE), PAGE, place)
     return f"{found.url}#sha256={found.sha256}"
 
 

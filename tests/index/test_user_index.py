@@ -24,8 +24,8 @@ from torchpick.errors import InstallerError, RequirementError, TorchpickError
 from torchpick.index import index_places, user_index
 from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.listing import WheelTarget
-from torchpick.index.user_index import IndexTarget, UserIndex
+from torchpick.index.projectfiles import IndexTarget
+from torchpick.index.user_index import UserIndex, WheelTarget
 from torchpick.model.machine import Platform
 
 NAME = "gpupkg-1.5-py3-none-any.whl"

@@ -10,8 +10,8 @@ import pytest
 from tests.install.jobs import PICK, TARGET, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, NetworkError
-from torchpick.index import listing, pages
-from torchpick.index.listing import Link
+from torchpick.index import pages
+from torchpick.index.pages import Link
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
 from torchpick.knowledge.compat import Knowledge
@@ -44,7 +44,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise NetworkError("no answer", hint="try again")
         version = THERE.get(name, "").replace("+", "%2B")
         file = f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
-        return listing.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url) if version else ()
+        return pages.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url) if version else ()
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
@@ -99,7 +99,7 @@ def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypa
         name = url.rstrip("/").rpartition("/")[2]
         file = f"{name}-{THERE[name].replace('+', '%2B')}-cp312-cp312-manylinux_2_28_x86_64.whl"
         good = f'<a href="{file}#sha256={SHA}">x</a>' if name != "torchvision" else ""
-        return listing.parse(f'<a href="{file} #x">x</a>{good}'.encode(), url, refused=refused)
+        return pages.parse(f'<a href="{file} #x">x</a>{good}'.encode(), url, refused=refused)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
@@ -194,7 +194,7 @@ def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
         asked.append(name)
         version = pick.version.replace("+", "%2B") if name == "torch" else "3.8.0"
         file = f"{name.replace('-', '_')}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl"
-        return listing.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url)
+        return pages.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(pages, "content", lambda *_: f"Requires-Dist: {triton}==3.8.0; x\n".encode())

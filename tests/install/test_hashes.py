@@ -13,8 +13,8 @@ from tests.install.jobs import PICK
 from torchpick.environment import toolsettings
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import IntegrityError, NetworkError, UsageError
-from torchpick.index import listing, pages
-from torchpick.index.listing import Link
+from torchpick.index import pages
+from torchpick.index.pages import Link
 from torchpick.install.files import list_files
 from torchpick.install.hashes import Hashes, Wheel, check_mirror
 from torchpick.install.user_settings import UserSettings
@@ -170,7 +170,7 @@ def page_of_one(session: Session, url: str, folder: str = "") -> tuple[Link, ...
     name = url.rstrip("/").rpartition("/")[2]
     version = family(session)[name].replace("+", "%2B")
     href = f"{folder}{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
-    return listing.parse(f'<a href="{href}">x</a>'.encode(), url)
+    return pages.parse(f'<a href="{href}">x</a>'.encode(), url)
 
 
 def test_what_was_read_on_a_page_needs_no_network_the_next_time(

@@ -17,9 +17,8 @@ from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import asked
 from torchpick.decide.search import Needs
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.index.projects import ProjectReader
-from torchpick.index.user_index import IndexTarget
-from torchpick.index.web import ReadingLimits
+from torchpick.index.projectfiles import IndexTarget
+from torchpick.index.projects import ProjectReader, ReadingLimits
 from torchpick.install import learner
 from torchpick.install.learner import MOST_ROUNDS, Learner
 from torchpick.model.package import Catalog

@@ -12,9 +12,9 @@ from tests.fakes.tinywheel import TinyWheel
 from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, IntegrityError, UsageError, WheelError
-from torchpick.index import listing
-from torchpick.index.host_pages import Host
-from torchpick.index.listing import Link
+from torchpick.index import pages
+from torchpick.index.pages import Link
+from torchpick.index.user_index import Host
 from torchpick.install.asking import Order
 from torchpick.install.hashes import Hashes
 from torchpick.install.lock import hashed, make_lock, with_hashes, without_credentials
@@ -40,7 +40,7 @@ class BuildsByRelease:
 
     def links(self, name: str) -> tuple[Link, ...]:
         return tuple(
-            link for link in listing.parse(self.page.encode(), f"{PICK.index_url}/") if link.wheel.project == name
+            link for link in pages.parse(self.page.encode(), f"{PICK.index_url}/") if link.wheel.project == name
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.wheelnames import WheelName
 from torchpick.install.unread import as_one_library, package_of_reading
 from torchpick.model.address import Address

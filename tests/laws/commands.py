@@ -24,8 +24,8 @@ from tests.fakes.resolver import Resolver
 from tests.fakes.wheelindex import Release, Source, WheelIndex
 from torchpick.cli import main
 from torchpick.errors import NoBuildError, TorchpickError
-from torchpick.index import listing
-from torchpick.index.listing import Link
+from torchpick.index import pages
+from torchpick.index.pages import Link
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
@@ -348,4 +348,4 @@ def _page(url: str, folder: str) -> tuple[Link, ...] | None:
         if build.backend == backend and version is not None:
             files |= {f"{project}-{version}-{tag}-{tag}-{last}.whl" for tag in build.pythons for last in build.tags[:1]}
     body = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"0" * 64}">{file}</a>' for file in sorted(files))
-    return listing.parse(body.encode(), f"{url}/")
+    return pages.parse(body.encode(), f"{url}/")

@@ -10,9 +10,8 @@ import pytest
 from tests.index.test_archive import Bytes
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.index import listing
 from torchpick.index.archive import Archive
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link, parse
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import Build
 from torchpick.wheels import listed
@@ -24,7 +23,7 @@ PINNED, BOUND = "Requires-Dist: torch (==2.16.0)\n", "Requires-Dist: numpy\nRequ
 
 
 def links(*paths: str) -> tuple[Link, ...]:
-    return listing.parse("".join(f'<a href="{HOST}/{path}">x</a>' for path in paths).encode(), f"{HOST}/torch/")
+    return parse("".join(f'<a href="{HOST}/{path}">x</a>' for path in paths).encode(), f"{HOST}/torch/")
 
 
 def build(torch: str = "2.16.0", backend: str = "cu126", channel: str = "stable") -> Build:

@@ -19,7 +19,8 @@ from torchpick.errors import (
     WheelLayoutError,
 )
 from torchpick.index import ranges, user_index
-from torchpick.index.listing import Link, WheelTarget
+from torchpick.index.pages import Link
+from torchpick.index.user_index import WheelTarget
 from torchpick.index.wheelnames import WheelName
 from torchpick.model.address import Address
 from torchpick.wheels import inspect_target

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.index import listing
+from torchpick.index import pages
 from torchpick.knowledge import refreshed
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
@@ -18,7 +18,7 @@ HOST = "https://wheels.example/whl"
 
 def found(*paths: str, channel: str = "stable") -> tuple[ListedBuild, ...]:
     page = "".join(f'<a href="{HOST}/{path}">x</a>' for path in paths)
-    return listed.builds(listing.parse(page.encode(), HOST + "/torch/"), channel)
+    return listed.builds(pages.parse(page.encode(), HOST + "/torch/"), channel)
 
 
 def test_wheels_of_one_build_are_one_row() -> None:

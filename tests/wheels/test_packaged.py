@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.index import listing
+from torchpick.index import pages
 from torchpick.wheels import packaged
 from torchpick.wheels.readings import WHOLE, Reading
 
 HOST = "https://files.example"
 
 
-def links(*files: str, more: str = "") -> tuple[listing.Link, ...]:
+def links(*files: str, more: str = "") -> tuple[pages.Link, ...]:
     page = "".join(f'<a href="{HOST}/{file}#sha256={"ab" * 32}"{more}>x</a>' for file in files)
-    return listing.parse(page.encode(), f"{HOST}/simple/")
+    return pages.parse(page.encode(), f"{HOST}/simple/")
 
 
 LINUX = "manylinux_2_28_x86_64"

@@ -11,8 +11,8 @@ from typing import Any
 from tests import recorded
 from tests.wheels import making
 from torchpick.errors import TorchpickError
-from torchpick.index import listing
-from torchpick.index.listing import Link
+from torchpick.index import pages
+from torchpick.index.pages import Link
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import plain
@@ -75,7 +75,7 @@ LINES: dict[str, tuple[dict[str, Any], WheelRule]] = {
 
 def links(*files: str, more: str = "", folder: str = "cu126") -> tuple[Link, ...]:
     page = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"ab" * 32}"{more}>x</a>' for file in files)
-    return listing.parse(page.encode(), f"https://host.example/whl/{folder}/")
+    return pages.parse(page.encode(), f"https://host.example/whl/{folder}/")
 
 
 def torch(version: str, tag: str = f"cp312-cp312-{LINUX}") -> str:

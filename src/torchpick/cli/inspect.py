@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from torchpick.cli import arguments, console, inspected
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.index.listing import WheelTarget
+from torchpick.index.user_index import WheelTarget
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine

@@ -73,7 +73,10 @@ class Document(Noun):
 
 
 class Client:
-    """For one command and one thread; close it. `sleep` is an argument so that tests need not wait."""
+    """For one command and its threads; close it. `sleep` is an argument so that tests need not wait.
+
+    `check` is called before each request and with each chunk that comes; an error of it ends the reading.
+    """
 
     def __init__(
         self,
@@ -81,10 +84,11 @@ class Client:
         environ: Mapping[str, str] = os.environ,
         *,
         sleep: Callable[[float], None] = time.sleep,
+        check: Callable[[], object] = lambda: None,
     ) -> None:
         self.limits = limits or Limits()
         self.sleep = sleep
-        self._transport = Transport(environ)
+        self._transport = Transport(environ, check)
         self._netrc = _netrc(environ)
         self._logins: dict[str, tuple[str, str]] = {}
         self._http = httpx.Client(

@@ -1,17 +1,26 @@
-"""Pages and files of an index, on the web or in a folder, and requirements files elsewhere; each bounded in size."""
+"""Pages of an index, on the web or in a folder → its files, in the forms met in the wild (PEP 503 HTML, PEP 691 JSON).
+
+Each page is bounded in size, and parsed in time linear in it. No kept library does this light enough: pypi-simple needs
+beautifulsoup4 and pydantic, mousebender a class for each version of the API, and what the wheel host really sends (`+`
+as %2B, no hash, a bare sidecar mark) needs care anyhow.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from torchpick.environment import world
-from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError
-from torchpick.index import listing
-from torchpick.index.listing import Link
+from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError
+from torchpick.index import wheelnames
+from torchpick.model.address import Address, check_characters
+from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
@@ -19,8 +28,229 @@ if TYPE_CHECKING:
     from torchpick.index.client import Client
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
-
 _SUFFIXES = (".whl", ".tar.gz", ".zip")
+# The page of torch over all variants has some 10,000 links in 5 MB.
+MOST_BYTES = 16 << 20
+_HASH = re.compile(r"sha256[=:]([0-9a-f]{64})")
+_HEX = re.compile(r"[0-9a-f]*")
+_UNCHECKED_BY_UV = ("sha224", "sha1")  # uv 0.13.9 takes a file by its address without a look at these
+_HASHES = re.compile(r"(sha512|sha384|sha256|sha224|sha1|md5)[=:]([^&#]*)")
+# The hashes that pip checks behind an address, the best first, and how many digits each has.
+_DIGITS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
+# HTML takes blanks around an address away (its standard, "valid URL potentially surrounded by spaces").
+_BLANKS = " \t\n\f\r"
+_MOST_SHOWN = 120
+_SIDECARS = ("data-core-metadata", "data-dist-info-metadata")
+MOST_ENTRIES = 200_000
+# HTML is parsed in pieces of so many characters; what has no end yet is looked through again with each of them.
+_PIECE, _MOST_TAG = 1 << 16, 1 << 18
+_WEB = ("https://", "http://")
+_HINT = "check that the address is an index of Python packages"
+
+
+class Link(Noun):
+    """One wheel on a page; what the page does not say is None."""
+
+    file: str
+    url: Address
+    wheel: wheelnames.WheelName
+    sha256: str | None = None
+    requires_python: str | None = None
+    yanked: str | None = None  # the reason, which may be empty
+    metadata: str | None = None  # sha256 of the sidecar file, or empty where only its presence is told
+    uploaded: str | None = None
+    other_hash: str | None = None  # where there is no sha256, such as `sha512=…`, which pip and uv check too
+
+    @property
+    def with_hash(self) -> Address:
+        return self.url.with_hash(f"sha256={self.sha256}" if self.sha256 else self.other_hash)
+
+
+class PageEntry(NamedTuple):
+    """A file as a page lists it, wheel or not; nothing of it is judged yet, and what the page does not say is None."""
+
+    href: str
+    base: str  # what the href is relative to
+    file: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    requires_python: str | None = None
+    yanked: str | None = None
+    metadata: str | None = None
+    uploaded: str | None = None
+    other_hash: str | None = None  # where there is no sha256, such as `sha512=…`
+    wrong_hash: str = ""  # what is wrong with one
+
+
+def entries(page: bytes, url: str, content_type: str = "text/html") -> Iterator[PageEntry]:
+    """The files of a page that came from this URL, in the page's order."""
+    text = page.decode("utf-8", "replace")
+    wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
+    return _of_json(text, url) if wants_json else _of_html(text, url)
+
+
+def parse(
+    page: bytes, url: str, content_type: str = "text/html", refused: Callable[[str], None] = lambda _: None
+) -> tuple[Link, ...]:
+    """The wheels of a page that came from this URL, in the page's order; what is not a wheel is skipped.
+
+    So is a wheel whose address or hash is not valid, and `refused` is called with what is wrong with it.
+    """
+    links = (_link(entry, refused) for entry in entries(page, url, content_type))
+    return tuple(link for link in links if link is not None)
+
+
+def file_of(url: str) -> str:
+    """The name of the file at an address."""
+    return unquote(urlsplit(url).path.rpartition("/")[2])
+
+
+def joined(base: str, reference: str) -> Address:
+    """Where a page at `base` leads by this reference; a ValueError says why no address comes of it."""
+    # urljoin would drop line breaks and tabs in silence.
+    check_characters(base)
+    check_characters(reference)
+    return Address(urljoin(base, reference))
+
+
+def located(entry: PageEntry) -> tuple[Address, str, str | None, str | None] | None:
+    """Where an entry lies, its file's name, its sha256, and another hash; None where a page must not lead there.
+
+    A ValueError says that this is not a valid address or hash.
+    """
+    whole = Address(entry.href) if entry.href.startswith(_WEB) else joined(entry.base, entry.href)
+    plain, _, fragment = whole.partition("#")
+    url = Address(plain) if fragment else whole
+    if "[" in url or "]" in url:
+        urlsplit(url)  # a ValueError for `http://[` and its like
+    file = file_of(url) if entry.file is None else entry.file
+    digest, other = _hashes_of(_HASHES.findall(fragment.lower().replace("%23", "#"))) if fragment else (None, None)
+    if not url.startswith(_WEB) and not (url.startswith("file:") and entry.base.startswith("file:")):
+        return None  # a page on the web must not lead to files of this computer
+    digest = entry.sha256 or digest
+    return url, file, digest, None if digest else entry.other_hash or other
+
+
+def _link(entry: PageEntry, refused: Callable[[str], None]) -> Link | None:
+    """A Link where the entry is a wheel; one that is refused would have another address to pip or uv."""
+    try:
+        place = located(entry)
+    except ValueError as error:
+        if ".whl" in entry.href.lower():
+            # The end of an address has the file's name; a redactor might overlook what is before it.
+            name = redacted(entry.href.rpartition("/")[2].rpartition("@")[2][:_MOST_SHOWN].strip())
+            refused(f"the address of `{name}` is not valid: {error}")
+        return None
+    if place is None or (wheel := wheelnames.parse(place[1])) is None:
+        return None
+    url, file, sha256, other_hash = place
+    if entry.wrong_hash:
+        refused(f"`{file}` is not listed right: {entry.wrong_hash}")
+        return None
+    facts = entry.requires_python, entry.yanked, entry.metadata, entry.uploaded
+    return Link(file, url, wheel, sha256, *facts, other_hash)
+
+
+def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
+    """The sha256 among digests by their algorithm, and another hash, such as `sha512=…`, where there is none.
+
+    A ValueError for one that no file can have: it binds pip, and would bind nobody if it were left out.
+    """
+    found: dict[str, str] = {}
+    for kind, digest in pairs:
+        if kind not in _DIGITS:
+            continue
+        if len(digest) != _DIGITS[kind] or not _HEX.fullmatch(digest):
+            raise ValueError(f"its {kind} is not one")
+        found.setdefault(kind, digest)
+    if "sha256" in found:
+        return found["sha256"], None
+    other = next((f"{kind}={found[kind]}" for kind in _DIGITS if kind in found and kind not in _UNCHECKED_BY_UV), None)
+    if found and other is None:
+        raise ValueError(f"its only hash is a {next(iter(found))}, which uv does not check")
+    return None, other
+
+
+def _of_json(text: str, base: str) -> Iterator[PageEntry]:
+    def entry(table: dict[str, object]) -> object:
+        """As the page is parsed: no more of a file is kept in memory than is asked for."""
+        href, yanked, size = table.get("url"), table.get("yanked"), table.get("size")
+        if not isinstance(href, str) or "files" in table:
+            return table
+        digest, other, wrong = None, None, ""
+        try:
+            digest, other = _hashes_of((kind, str(value).lower()) for kind, value in _items(table.get("hashes")))
+        except ValueError as error:
+            wrong = str(error)
+        return PageEntry(
+            href,
+            base,
+            _text(table.get("filename")),
+            digest,
+            size if type(size) is int and size >= 0 else None,
+            _text(table.get("requires-python")),
+            yanked if isinstance(yanked, str) else "" if yanked is True else None,
+            _sidecar(table.get("core-metadata", table.get("dist-info-metadata"))),
+            _text(table.get("upload-time")),
+            other,
+            wrong,
+        )
+
+    try:
+        page = json.loads(text, object_hook=entry)
+    except (ValueError, RecursionError) as error:
+        raise WheelLayoutError(f"the page is not JSON: {error}", hint=_HINT) from error
+    files = page.get("files") if isinstance(page, dict) else None
+    if not isinstance(files, list):
+        raise WheelLayoutError("the page lists no files", hint=_HINT)
+    if len(files) > MOST_ENTRIES:
+        raise WheelLayoutError(f"the page has more than {MOST_ENTRIES} files", hint=_HINT)
+    return (file for file in files if isinstance(file, PageEntry))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _items(value: object) -> Iterable[tuple[str, object]]:
+    return value.items() if isinstance(value, dict) else ()
+
+
+def _sidecar(value: object) -> str | None:
+    """What a page says about the metadata file beside a wheel: true, a hash, or nothing."""
+    if value in (None, False, "", "false"):
+        return None
+    text = f"sha256={value.get('sha256')}" if isinstance(value, dict) else str(value)
+    found = _HASH.fullmatch(text.lower())
+    return found[1] if found else ""
+
+
+def _of_html(text: str, base: str) -> Iterator[PageEntry]:
+    from torchpick.index.anchors import Anchors
+
+    anchors = Anchors()
+    for start in range(0, len(text), _PIECE):
+        anchors.feed(text[start : start + _PIECE])
+        if len(anchors.rawdata) > _MOST_TAG:
+            raise WheelLayoutError(f"the page has a tag of more than {_MOST_TAG} characters", hint=_HINT)
+        if len(anchors.found) > MOST_ENTRIES:
+            raise WheelLayoutError(f"the page has more than {MOST_ENTRIES} links", hint=_HINT)
+    if anchors.base is not None:
+        try:
+            base = joined(base, anchors.base.strip(_BLANKS))
+        except ValueError:
+            base = anchors.base  # what is relative to it has no address
+    for tag in anchors.found:
+        # One without a value counts as yes.
+        sidecar = next((tag[name] or "true" for name in _SIDECARS if name in tag), None)
+        yield PageEntry(
+            (tag["href"] or "").strip(_BLANKS),
+            base,
+            requires_python=tag.get("data-requires-python"),
+            yanked=(tag["data-yanked"] or "") if "data-yanked" in tag else None,
+            metadata=_sidecar(sidecar),
+            uploaded=tag.get("data-upload-time"),
+        )
 
 
 def sidecar(body: bytes, sha256: str, url: str) -> str:
@@ -39,14 +269,14 @@ def fetch(url: str, client: Client, refused: Callable[[str], None] = lambda _: N
         return None
     try:
         # Links are relative to where a redirect led.
-        return listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""), refused)
+        return parse(answer.body, answer.url, answer.headers.get("content-type", ""), refused)
     except WheelError as error:
         raise type(error)(f"{redacted(url)}: {error.message}", hint=error.hint) from error
 
 
-def content(url: str, client: Client) -> bytes:
-    """A small file of an index or of a folder."""
-    return _bytes(local(url)) if url.startswith("file:") else client.get(url).body
+def content(url: str, client: Client | None) -> bytes:
+    """A small file of an index, or without a client of a folder."""
+    return _bytes(local(url)) if client is None else client.get(url).body
 
 
 def local(url: str) -> Path:
@@ -62,7 +292,7 @@ def local(url: str) -> Path:
 def folder(url: str, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
     """A page in a folder: its index.html, else the wheels that lie there."""
     found = page_in_folder(url)
-    return None if found is None else listing.parse(*found, refused=refused)
+    return None if found is None else parse(*found, refused=refused)
 
 
 def page_in_folder(url: str) -> tuple[bytes, str] | None:
@@ -86,7 +316,7 @@ def page_in_folder(url: str) -> tuple[bytes, str] | None:
 def _bytes(path: Path) -> bytes:
     """A file's content; a pipe or a device, which may have no end, is none."""
     try:
-        return world.content(str(path), listing.MOST_BYTES)
+        return world.content(str(path), MOST_BYTES)
     except OSError as error:
         raise NetworkError(f"{path}: cannot be read: {error.strerror}", hint="check `--index-base`") from error
 

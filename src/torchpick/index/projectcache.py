@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 from torchpick.index import projectfiles
-from torchpick.index.listing import PageEntry
-from torchpick.index.projectfiles import ProjectFile
-from torchpick.index.user_index import IndexTarget
+from torchpick.index.pages import PageEntry
+from torchpick.index.projectfiles import IndexTarget, ProjectFile
 from torchpick.model.metadata import Metadata, MetadataSource, parse_metadata
 
 # Raised where a record holds more or other things than before: older ones are then read anew.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
@@ -12,13 +12,15 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from torchpick.errors import WheelError
-from torchpick.index import listing, wheelnames
-from torchpick.index.listing import PageEntry
-from torchpick.index.user_index import IndexTarget
+from torchpick.index import pages, wheelnames
+from torchpick.index.pages import PageEntry
 from torchpick.index.wheelnames import WheelName, parsed_version
 from torchpick.model.address import Address
+from torchpick.model.machine import Platform
+from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import check_bounds, grouped, normal
@@ -29,6 +31,20 @@ _UPLOADED = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+0
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_TEXT = 512
+
+
+class IndexTarget(Noun):
+    """What wheels are for: the Python's tag, its version as far as it is known, and the platform."""
+
+    tag: str
+    platform: Platform
+    version: str | None = None
+
+    @property
+    def full_version(self) -> str:
+        """For Requires-Python; a Python of unknown patch level is taken for a late one."""
+        major, minor = wheelnames.version_of(self.tag)
+        return self.version or f"{major}.{minor}.99"
 
 
 class ProjectFile(NamedTuple):
@@ -57,7 +73,7 @@ def of_entry(entry: PageEntry, index_url: str = "") -> ProjectFile | None:
     Every text of a page and of a record is checked here, and only here. What is of another type may raise any error.
     """
     try:
-        place = listing.located(entry)
+        place = pages.located(entry)
     except ValueError:
         return None
     if place is None or entry.wrong_hash:
@@ -161,79 +177,79 @@ class FileRules(NamedTuple):
     uploaded_before: str | None = None
 
 
-def candidates(files: Iterable[ProjectFile], target: IndexTarget, rules: FileRules | None = None) -> ProjectCandidates:
+_NO_RULES = FileRules()
+
+
+def candidates(files: Iterable[ProjectFile], target: IndexTarget, rules: FileRules = _NO_RULES) -> ProjectCandidates:
     """Which file of each version this Python would take: its best wheel, else its sdist."""
     by_version = grouped((parsed_version(file.version), file) for file in files)
-    newest_first = sorted(by_version, reverse=True)
-    chosen = [_choice(by_version[version], target, rules or _NO_RULES) for version in newest_first]
-    taken = tuple(file for file in chosen if isinstance(file, ProjectFile))
-    return ProjectCandidates(taken, tuple(version for version in chosen if isinstance(version, LeftOutVersion)))
+    choices = [_choice(by_version[version], target, rules) for version in sorted(by_version, reverse=True)]
+    return ProjectCandidates(
+        tuple(choice for choice in choices if isinstance(choice, ProjectFile)),
+        tuple(choice for choice in choices if isinstance(choice, LeftOutVersion)),
+    )
 
 
-def of_use(files: Iterable[ProjectFile], target: IndexTarget) -> tuple[ProjectFile, ...]:
+def of_use(files: Sequence[ProjectFile], target: IndexTarget) -> tuple[ProjectFile, ...]:
     """The few files of a project that decide, in their order: whatever the rules, their candidates are those of all.
 
-    Of each version that is the best wheel and the best sdist; of those after them the ones that were uploaded earlier,
-    for a cooldown; and where nothing suits, one that shows why.
+    That is what this Python could take; and of a version's wheels or sdists that it could not, one that shows why.
     """
-    kinds = grouped(
-        ((parsed_version(file.version), file.wheel is None), (place, file)) for place, file in enumerate(files)
-    )
-    kept: dict[int, ProjectFile] = {}
-    for kind in kinds.values():
-        ranked: list[tuple[_Preference, int, ProjectFile]] = []
-        lacking: dict[LeftOutReason, tuple[int, ProjectFile]] = {}
-        for place, file in kind:
-            preference = _preference(file, target, _NO_RULES)
-            if isinstance(preference, LeftOutReason):
-                lacking.setdefault(preference, (place, file))
-            elif not suits_python(file.requires_python, target):
-                lacking.setdefault(LeftOutReason.PYTHON, (place, file))
-            else:
-                ranked.append((preference, -place, file))
-        if not ranked:
-            place, file = next(lacking[reason] for reason in LeftOutReason if reason in lacking)
-            kept[place] = file
-        earliest: str | None = None
-        for number, (_, place, file) in enumerate(sorted(ranked, reverse=True)):
-            if number == 0 or (file.uploaded and (earliest is None or _is_before(file.uploaded, earliest))):
-                kept[-place], earliest = file, file.uploaded
-    return tuple(kept[place] for place in sorted(kept))
+    unfit: dict[tuple[Version, bool], dict[LeftOutReason, int]] = {}
+    fit: set[tuple[Version, bool]] = set()
+    decisive: set[int] = set()
+    for place, file in enumerate(files):
+        kind = parsed_version(file.version), file.wheel is None
+        preference = _preference(file, target, _NO_RULES)
+        if isinstance(preference, LeftOutReason):
+            unfit.setdefault(kind, {}).setdefault(preference, place)
+        else:
+            fit.add(kind)
+            decisive.add(place)
+    for kind in unfit.keys() - fit:
+        decisive.add(next(unfit[kind][reason] for reason in LeftOutReason if reason in unfit[kind]))
+    return tuple(file for place, file in enumerate(files) if place in decisive)
 
 
-_NO_RULES = FileRules()
 _Preference = tuple[bool, int, tuple[int, str]]
 
 
 def _choice(files: list[ProjectFile], target: IndexTarget, rules: FileRules) -> ProjectFile | LeftOutVersion:
-    version, reasons = files[0].version, dict[LeftOutReason, str]()
+    reasons = dict[LeftOutReason, str]()
     best: tuple[_Preference, ProjectFile] | None = None
     for file in files:
         preference = _preference(file, target, rules)
         if isinstance(preference, LeftOutReason):
-            reasons.setdefault(preference, "")
-        elif not suits_python(file.requires_python, target):
-            reasons.setdefault(LeftOutReason.PYTHON, file.requires_python or "")
+            reasons.setdefault(preference, file.requires_python or "")
         elif rules.uploaded_before is not None and not _is_before(file.uploaded, rules.uploaded_before):
             when = f"on {file.uploaded[:10]}" if file.uploaded else "at an unknown time"
             reasons[LeftOutReason.TOO_NEW] = min(when, reasons.get(LeftOutReason.TOO_NEW, when), key=_day)
         elif best is None or preference > best[0]:  # of equals the first: the user's order of indexes
             best = preference, file
-    if best is not None and best[1].yanked is None:
-        return best[1]
-    if best is not None:
-        reasons = {LeftOutReason.YANKED: best[1].yanked or "no reason is given"}
-    reason = next(one for one in LeftOutReason if one in reasons)
+    file_ = best and best[1]
+    if file_ is not None:
+        if file_.yanked is None:
+            return file_
+        reasons = {LeftOutReason.YANKED: file_.yanked or "no reason is given"}
+    reason = next(reason for reason in LeftOutReason if reason in reasons)
     name = f"{python_name(target.tag)} on {target.platform.name}"
-    return LeftOutVersion(version, reason, reason.value.format(target=name, detail=reasons[reason]), best and best[1])
+    return LeftOutVersion(files[0].version, reason, reason.value.format(target=name, detail=reasons[reason]), file_)
 
 
 def _preference(file: ProjectFile, target: IndexTarget, rules: FileRules) -> _Preference | LeftOutReason:
     """The higher the better: what is not yanked, wheels by their tags, then by their build numbers, then sdists."""
     if file.wheel is None:
-        return LeftOutReason.ONLY_SOURCE if rules.only_binary else (file.yanked is None, -_LAST, (0, ""))
-    rank = None if rules.no_binary else wheelnames.rank(file.wheel, target.tag, target.platform)
-    return LeftOutReason.NO_FILE if rank is None else (file.yanked is None, -rank, _build_of(file.file))
+        if rules.only_binary:
+            return LeftOutReason.ONLY_SOURCE
+        rank, build = _LAST, (0, "")
+    else:
+        rank_ = None if rules.no_binary else wheelnames.rank(file.wheel, target.tag, target.platform)
+        if rank_ is None:
+            return LeftOutReason.NO_FILE
+        rank, build = rank_, _build_of(file.file)
+    if not suits_python(file.requires_python, target):
+        return LeftOutReason.PYTHON
+    return file.yanked is None, -rank, build
 
 
 _LAST = 1 << 20

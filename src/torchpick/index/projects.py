@@ -7,43 +7,138 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from torchpick.errors import (
-    BrokenOffError,
     NetworkError,
-    RangesUnsupportedError,
     TorchpickError,
     UsageError,
     WheelError,
     silent,
 )
-from torchpick.index import listing, pages, projectfiles
+from torchpick.index import pages, projectfiles
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectcache import KeptPage, ProjectCache
-from torchpick.index.projectfiles import ProjectFile
-from torchpick.index.ranges import WHOLE, FileSource, Source
-from torchpick.index.user_index import IndexTarget
-from torchpick.index.web import ReadingLimits, Web, limit_error, result
-from torchpick.index.wheelnames import parsed_version
+from torchpick.index.projectfiles import IndexTarget, ProjectFile
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.metadata import Metadata, MetadataSource, parse_metadata
+from torchpick.model.metadata import Metadata
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import grouped, normal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from torchpick.errors import Report
+    from torchpick.index.client import Client
 
-# From a server without ranges: sixteen wheels of this size may be in memory at once, and one that is larger.
-_SMALL_WHEEL = 4 << 20
+T = TypeVar("T")
+U = TypeVar("U")
+
+LIMIT_CODE = "READING_LIMIT"
+_AT_ONCE = 16
 
 
-class PageJob(NamedTuple):
+class ReadingLimits(NamedTuple):
+    """What one question may cost in all, and how old a page may be that is not asked for again.
+
+    The bytes are those that come over the wire; times are in seconds.
+    """
+
+    projects: int = 600
+    bytes: int = 200_000_000
+    seconds: float = 120.0
+    age: float = 3600.0
+
+
+class Web:
+    """Work side by side over one client, both made when they are first needed, and one bound on what all of it costs.
+
+    Time counts while somebody waits in `running`.
+    """
+
+    def __init__(self, environ: Mapping[str, str], limits: ReadingLimits, report: Report) -> None:
+        self.limits = limits
+        self._environ, self._report = environ, report
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._news = ""
+        self._until, self._seconds = time.monotonic() + limits.seconds, limits.seconds
+        self._is_over = False
+
+    def close(self) -> None:
+        self._is_over = True
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+        if self._client is not None:
+            self._client.close()
+
+    @contextmanager
+    def running(self, news: str) -> Iterator[None]:
+        """Work on what somebody waits for, who hears what it is where it takes the network."""
+        self._until, self._news = time.monotonic() + self._seconds, news
+        try:
+            yield
+        finally:
+            self._seconds = self._until - time.monotonic()
+
+    def side_by_side(self, work: Callable[[T], U], items: Iterable[T]) -> dict[T, U | TorchpickError]:
+        """What comes of each."""
+        todo = list(dict.fromkeys(items))
+        if not todo:
+            return {}
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # what is kept is read without it
+
+            self._pool = ThreadPoolExecutor(_AT_ONCE)
+        return dict(zip(todo, self._pool.map(lambda item: _result(work, item), todo), strict=True))
+
+    @property
+    def client(self) -> Client:
+        """Which waits no longer than there is time."""
+        from torchpick.index.client import Client, Limits
+
+        left, most = self._check(), Limits()
+        with self._lock:
+            if self._news:
+                self._report(self._news)
+            self._news = ""
+            client = self._client = self._client or Client(environ=self._environ, check=self._check)
+        client.limits = most._replace(
+            connect=min(most.connect, left), silence=min(most.silence, left), total=min(most.total, left)
+        )
+        return client
+
+    def _check(self) -> float:
+        """The seconds that are left; raises where there are none, or no bytes."""
+        if self._is_over:
+            raise _limit_error("the run is over")
+        if self._client is not None and self._client.bytes_read > self.limits.bytes:
+            raise _limit_error(f"no more than {self.limits.bytes / 1_000_000:g} MB are read for one question")
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise _limit_error(f"no more than {self.limits.seconds:g} seconds are spent on one question")
+        return left
+
+
+def _limit_error(text: str) -> TorchpickError:
+    return TorchpickError(text, hint="name fewer packages, or their versions", code=LIMIT_CODE)
+
+
+def _result(work: Callable[[T], U], item: T) -> U | TorchpickError:
+    """What comes of it; an error is a value."""
+    try:
+        return work(item)
+    except TorchpickError as error:
+        return error
+
+
+class IndexPage(NamedTuple):
     """A page to be read: of one project on an index, or a link page of the user's, which has files of many."""
 
     url: str
@@ -71,11 +166,11 @@ class ProjectReader:
         self._places, self._target, self._offline = places, target, offline
         self._cache = ProjectCache(cache_dir(environ), limits.age)
         self._web = Web(environ, limits, report)
-        self._pages: dict[PageJob, tuple[ProjectFile, ...] | TorchpickError | None] = {}
+        self._links = [IndexPage(url, url, None) for url in places.links]
+        self._pages: dict[IndexPage, tuple[ProjectFile, ...] | TorchpickError | None] = {}
         self._metadata: dict[ProjectFile, Metadata | TorchpickError] = {}
         self._projects: set[str] = set()
         self._parsing = threading.Lock()  # one page at a time is in memory as objects
-        self._large = threading.Lock()
         self._as_of: list[float] = []
 
     def __enter__(self) -> ProjectReader:  # noqa: PYI034 # typing.Self came with Python 3.11
@@ -92,43 +187,40 @@ class ProjectReader:
 
     def pages(self, names: Iterable[str]) -> Mapping[str, tuple[ProjectFile, ...] | TorchpickError | None]:
         """The files of each project; None where no index knows it."""
-        wanted = list(dict.fromkeys(map(normal, names)))
-        open_names = [name for name in wanted if self._is_within_bounds(name)]
+        projects = list(dict.fromkeys(map(normal, names)))
+        todo = [name for name in projects if self._is_within_bounds(name)]
         indexes = self._places.indexes
-        with self._web.running(f"reading the index pages of {len(wanted)} projects"):
+        with self._web.running(f"reading the index pages of {len(projects)} projects"):
             self._read_pages(self._links)
             if not self._places.first_only:
-                self._read_pages([_job(index, name) for name in open_names for index in indexes])
+                self._read_pages([_page(index, name) for name in todo for index in indexes])
             for index in indexes if self._places.first_only else ():
-                self._read_pages([_job(index, name) for name in open_names])
-                open_names = [name for name in open_names if self._pages.get(_job(index, name)) is None]
-        return {name: self._files(name) for name in wanted}
+                self._read_pages([_page(index, name) for name in todo])
+                todo = [name for name in todo if self._pages.get(_page(index, name)) is None]
+        return {name: self._files(name) for name in projects}
 
     def indexes_with(self, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Which of the indexes have files of each project, also those that are not asked because an earlier one has."""
-        wanted, indexes = list(dict.fromkeys(map(normal, names))), self._places.indexes
-        self._read_pages([_job(index, name) for name in wanted for index in indexes])
-        has = {job for job, page in self._pages.items() if isinstance(page, tuple) and page}
-        return {name: tuple(index for index in indexes if _job(index, name) in has) for name in wanted}
+        projects, indexes = list(dict.fromkeys(map(normal, names))), self._places.indexes
+        self._read_pages([_page(index, name) for name in projects for index in indexes])
+        return {name: tuple(url for url in indexes if self._answer(_page(url, name))) for name in projects}
 
     def metadata(self, files: Iterable[ProjectFile]) -> Mapping[ProjectFile, Metadata | TorchpickError]:
         """What each file requires."""
-        wanted = list(dict.fromkeys(files))
+        files = list(dict.fromkeys(files))
         unread: list[ProjectFile] = []
-        for file in wanted:
-            if file in self._metadata:
-                continue
+        for file in (file for file in files if file not in self._metadata):
             is_local = file.url.startswith("file:")
-            kept = None if is_local else self._cache.metadata(file)
-            if kept is not None:
-                self._metadata[file] = _known(file, kept)
+            record = None if is_local else self._cache.metadata(file)
+            if record is not None:
+                self._metadata[file] = _or_error(file, record)
             elif self._offline and not is_local:
                 self._metadata[file] = _offline_error(file.url)
             else:
                 unread.append(file)
         with self._web.running(f"reading what {len(unread)} packages require"):
             self._metadata |= self._web.side_by_side(self._read_metadata, unread)
-        return {file: self._metadata[file] for file in wanted}
+        return {file: self._metadata[file] for file in files}
 
     def _is_within_bounds(self, name: str) -> bool:
         if len(self._projects) < self._web.limits.projects:
@@ -136,163 +228,99 @@ class ProjectReader:
         return name in self._projects
 
     @cached_property
-    def _links(self) -> list[PageJob]:
-        return [PageJob(url, url, None) for url in self._places.links]
-
-    @cached_property
     def _linked(self) -> Mapping[str, list[ProjectFile]]:
         """The files of the link pages by their projects."""
-        pages_ = [page for job in self._links if isinstance(page := self._pages[job], tuple)]
-        return grouped((file.project, file) for page in pages_ for file in page)
+        return grouped((file.project, file) for page in self._links for file in self._answer(page))
+
+    def _answer(self, page: IndexPage) -> tuple[ProjectFile, ...]:
+        files = self._pages[page]
+        return files if isinstance(files, tuple) else ()
 
     def _files(self, name: str) -> tuple[ProjectFile, ...] | TorchpickError | None:
         """What the pages that were read have of it."""
         if name not in self._projects:
-            return limit_error(f"no more than {self._web.limits.projects} projects are looked at for one question")
-        answers = [self._pages[job] for job in self._links]
-        for index in self._places.indexes:
-            answers.append(self._pages[_job(index, name)])
-            if self._places.first_only and answers[-1] is not None:
-                break
+            return _limit_error(f"no more than {self._web.limits.projects} projects are looked at for one question")
+        pages_ = [_page(index, name) for index in self._places.indexes]
+        if self._places.first_only:
+            first = next((page for page in pages_ if self._pages[page] is not None), None)
+            pages_ = [] if first is None else pages_[: pages_.index(first) + 1]
         linked = self._linked.get(name, [])
-        for answer in answers:
+        for page in (*self._links, *pages_):
             # Where nothing is asked for over the network, the files that lie here are all there is.
-            if isinstance(answer, TorchpickError) and not (self._offline and linked):
-                return answer
-        own = [answer for answer in answers[len(self._links) :] if isinstance(answer, tuple)]
-        return (*linked, *(file for answer in own for file in answer)) if own or linked else None
+            if isinstance(error := self._pages[page], TorchpickError) and not (self._offline and linked):
+                return error
+        is_known = linked or any(isinstance(self._pages[page], tuple) for page in pages_)
+        return (*linked, *(file for page in pages_ for file in self._answer(page))) if is_known else None
 
-    def _read_pages(self, jobs: Iterable[PageJob]) -> None:
-        stale: dict[PageJob, KeptPage | None] = {}
-        for job in dict.fromkeys(jobs):
-            if job in self._pages:
+    def _read_pages(self, pages_: Iterable[IndexPage]) -> None:
+        stale: dict[IndexPage, KeptPage | None] = {}
+        for page in (page for page in dict.fromkeys(pages_) if page not in self._pages):
+            if page.url.startswith("file:"):
+                self._pages[page] = _result(_read_local, page)
                 continue
-            if job.url.startswith("file:"):
-                self._pages[job] = result(self._local_page, job)
-                continue
-            kept = self._cache.page(job.url, job.index_url, self._target_of(job))
-            if kept is not None and (self._offline or self._cache.is_fresh(kept.time)):
-                self._as_of += [kept.time] if self._offline else []
-                self._pages[job] = kept.files
+            record = self._cache.page(page.url, page.index_url, self._target_of(page))
+            if record is not None and (self._offline or self._cache.is_fresh(record.time)):
+                self._as_of += [record.time] if self._offline else []
+                self._pages[page] = record.files
             elif self._offline:
-                self._pages[job] = _offline_error(job.url)
+                self._pages[page] = _offline_error(page.url)
             else:
-                stale[job] = kept
-        self._pages |= self._web.side_by_side(lambda job: self._page(job, stale[job]), stale)
+                stale[page] = record
+        self._pages |= self._web.side_by_side(lambda page: self._read_page(page, stale[page]), stale)
 
-    def _target_of(self, job: PageJob) -> IndexTarget | None:
+    def _target_of(self, page: IndexPage) -> IndexTarget | None:
         """A link page is kept whole: it has files of many projects."""
-        return None if job.project is None else self._target
+        return None if page.project is None else self._target
 
-    def _local_page(self, job: PageJob) -> tuple[ProjectFile, ...] | None:
-        page = pages.page_in_folder(job.url)
-        return None if page is None else self._rows(job, *page)
-
-    def _page(self, job: PageJob, kept: KeptPage | None) -> tuple[ProjectFile, ...] | None:
+    def _read_page(self, page: IndexPage, record: KeptPage | None) -> tuple[ProjectFile, ...] | None:
         """As it is now, or as it was where the index is out of reach."""
+        target, headers = self._target_of(page), {"accept": pages.ACCEPT}
+        if record is not None and record.etag and record.files is not None:
+            headers["if-none-match"] = record.etag
         try:
-            return self._fetched(job, kept)
+            document = self._web.client.get(page.url, headers, absent=True)
         except NetworkError:
-            if kept is None:
+            if record is None:
                 raise
-            self._as_of.append(kept.time)
-            return kept.files
-
-    def _fetched(self, job: PageJob, kept: KeptPage | None) -> tuple[ProjectFile, ...] | None:
-        headers = {"accept": pages.ACCEPT}
-        if kept is not None and kept.etag and kept.files is not None:
-            headers["if-none-match"] = kept.etag
-        document, target = self._web.get(job.url, headers), self._target_of(job)
-        if document.status == 304 and kept is not None:
-            return self._cache.renew_page(job.url, kept._replace(time=time.time()), target).files
+            self._as_of.append(record.time)
+            return record.files
+        if document.status == 304 and record is not None:
+            return self._cache.renew_page(page.url, record._replace(time=time.time()), target).files
         if document.status == 403:  # it may be there, and forbidden until a password is set
             return None
         with self._parsing:
             kind = document.headers.get("content-type", "")
-            rows = self._rows(job, document.body, document.url, kind) if document.status == 200 else None
-            page = KeptPage(time.time(), document.headers.get("etag", ""), rows)
-            return self._cache.keep_page(job.url, page, target).files
-
-    def _rows(self, job: PageJob, body: bytes, base: str, kind: str = "text/html") -> tuple[ProjectFile, ...]:
-        with _named(job.url):
-            entries = listing.entries(body, base, kind)
-            rows = [projectfiles.of_entry(entry, job.index_url) for entry in entries]
-            return tuple(row for row in rows if row is not None and job.project in (None, row.project))
+            files = _parse(page, document.body, document.url, kind) if document.status == 200 else None
+            read = KeptPage(time.time(), document.headers.get("etag", ""), files)
+            return self._cache.keep_page(page.url, read, target).files
 
     def _read_metadata(self, file: ProjectFile) -> Metadata | TorchpickError:
-        metadata = self._read_anew(file)
+        from torchpick.index.filemetadata import read_metadata  # what is kept is read without it
+
+        with _named(file.url):
+            metadata = read_metadata(file, lambda: self._web.client)
         if not file.url.startswith("file:"):
             self._cache.keep_metadata(file, metadata)
-        return _known(file, metadata)
-
-    def _read_anew(self, file: ProjectFile) -> Metadata | str:
-        """What it requires; a text says why that cannot be read."""
-        with _named(file.url):
-            try:
-                found = self._of_sdist(file) if file.wheel is None else self._of_wheel(file)
-            except ValueError as error:
-                raise WheelError(f"its metadata is not valid: {error}", hint="request another version of it") from error
-            if found is None:
-                return "its source does not say what it requires"
-            if found.name != file.project or parsed_version(found.version) != parsed_version(file.version):
-                text = f"its metadata is that of {found.name} {found.version}"
-                raise WheelError(text, hint="request another version of it")
-        return found._replace(version=file.version)  # which may be spelled with a zero less
-
-    def _of_wheel(self, file: ProjectFile) -> Metadata:
-        if file.metadata is not None and not file.url.startswith("file:"):
-            document = self._web.get(f"{file.url}.metadata", {})
-            if document.status == 200:
-                said = pages.sidecar(document.body, file.metadata, file.url)
-                return parse_metadata(said, MetadataSource.SIDECAR)
-        from torchpick.index.archive import Archive, metadata_of  # few files have none beside them
-
-        with self._opened(file) as source:
-            text = metadata_of(Archive(source))
-        if text is None:
-            raise WheelError("it has no METADATA", hint="request another version of it")
-        return parse_metadata(text, MetadataSource.WHEEL)
-
-    @contextmanager
-    def _opened(self, file: ProjectFile) -> Iterator[Source]:
-        with ExitStack() as stack:
-            if file.url.startswith("file:"):
-                yield stack.enter_context(closing(FileSource(pages.local(file.url))))
-                return
-            try:
-                source = self._web.source(file.url, _SMALL_WHEEL)
-            except RangesUnsupportedError:
-                stack.enter_context(self._large)
-                source = self._web.source(file.url, WHOLE)
-            yield stack.enter_context(closing(source))
-
-    def _of_sdist(self, file: ProjectFile) -> Metadata | None:
-        from torchpick.index import sdists
-        from torchpick.index.archive import Archive
-
-        if file.file.endswith(".zip"):
-            with self._opened(file) as source:
-                return sdists.read_zip(Archive(source), file.project, file.version)
-        if file.url.startswith("file:"):
-            with self._opened(file) as source:
-                return sdists.read_tar(source.stream(0, source.size), file.project, file.version)
-        try:
-            return self._of_tar(file)
-        except BrokenOffError:
-            return self._of_tar(file)
-
-    def _of_tar(self, file: ProjectFile) -> Metadata | None:
-        from torchpick.index import sdists
-
-        with self._web.stream(file.url) as chunks:
-            return sdists.read_tar(chunks, file.project, file.version)
+        return _or_error(file, metadata)
 
 
-def _job(index: str, name: str) -> PageJob:
-    return PageJob(f"{index.rstrip('/')}/{quote(name, safe='')}/", index, name)
+def _read_local(page: IndexPage) -> tuple[ProjectFile, ...] | None:
+    content = pages.page_in_folder(page.url)
+    return None if content is None else _parse(page, *content)
 
 
-def _known(file: ProjectFile, metadata: Metadata | str) -> Metadata | TorchpickError:
+def _parse(page: IndexPage, body: bytes, base: str, kind: str = "text/html") -> tuple[ProjectFile, ...]:
+    with _named(page.url):
+        entries = pages.entries(body, base, kind)
+        files = [projectfiles.of_entry(entry, page.index_url) for entry in entries]
+        return tuple(file for file in files if file is not None and page.project in (None, file.project))
+
+
+def _page(index: str, name: str) -> IndexPage:
+    return IndexPage(f"{index.rstrip('/')}/{quote(name, safe='')}/", index, name)
+
+
+def _or_error(file: ProjectFile, metadata: Metadata | str) -> Metadata | TorchpickError:
     """What it requires; a text is the reason why that cannot be read."""
     if isinstance(metadata, str):
         hint = "what it requires is known only once it is built"

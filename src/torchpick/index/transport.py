@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import ssl
 import sys
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from torchpick.errors import BrokenOffError, NetworkError, TorchpickError
 from torchpick.model.redaction import redacted
 
 HINT = "check the connection and try again"
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # What httpcore raises, and what a broken answer makes of the sockets below it.
 _FAILURES = (
     httpcore.TimeoutException,
@@ -44,12 +46,12 @@ class Transport(httpx.BaseTransport):
     """Connections to servers and proxies under deadlines.
 
     A request's extensions say which URL was asked for first, the limits, until when it is done, and whether with its
-    body. A server that was too slow is not asked again.
+    body. A server that was too slow is not asked again. `check` is called before each request and with each chunk.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], check: Callable[[], object]) -> None:
         self.requests = self.bytes_read = 0
-        self._environ = environ
+        self._environ, self._check, self._lock = environ, check, threading.Lock()
         self._deadline = Deadline()
         self._pools: dict[str | None, httpcore.ConnectionPool] = {}
         self._slow: dict[str, str] = {}
@@ -69,7 +71,7 @@ class Transport(httpx.BaseTransport):
             raise NetworkError(f"{name}: the server redirects from https to http", hint=hint)
         if (why := self._slow.get(origin_of(url))) is not None:
             raise TooSlowError(why, hint=HINT)
-        self.requests += 1
+        self._count(0, requests=1)
         self._deadline.until = min(until, time.monotonic() + limits.silence)
         timeouts = {"connect": limits.connect, "read": None, "write": None, "pool": limits.connect}
         raw = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
@@ -79,17 +81,21 @@ class Transport(httpx.BaseTransport):
         except _FAILURES as error:
             raise self._failure(request, error) from error
         headers = [(key, value) for key, value in answer.headers if key.lower() != b"set-cookie"]  # none is kept
-        response = httpx.Response(answer.status, headers=headers, stream=_Body(answer, self._chunks(request, answer)))
-        if response.has_redirect_location:  # httpx would read its body, however long
-            response.close()
-            return httpx.Response(answer.status, headers=headers)
-        return response
+        chunks = iter(()) if answer.status in _REDIRECTS else self._chunks(request, answer)
+        return httpx.Response(answer.status, headers=headers, stream=_Body(answer, chunks))
+
+    def _count(self, size: int, requests: int = 0) -> None:
+        with self._lock:
+            self.bytes_read += size
+            self.requests += requests
+        self._check()
 
     def _pool(self, url: httpx.URL) -> httpcore.ConnectionPool:
         proxy = proxy_of(url.scheme, url.netloc.decode("ascii"))
-        if proxy not in self._pools:
-            self._pools[proxy] = pool(proxy, certificates(self._environ), DeadlineBackend(self._deadline))
-        return self._pools[proxy]
+        with self._lock:
+            if proxy not in self._pools:
+                self._pools[proxy] = pool(proxy, certificates(self._environ), DeadlineBackend(self._deadline))
+            return self._pools[proxy]
 
     def _chunks(self, request: httpx.Request, answer: httpcore.Response) -> Iterator[bytes]:
         """The body as it comes; the time between two chunks counts only while they are waited for."""
@@ -108,7 +114,7 @@ class Transport(httpx.BaseTransport):
                 return
             waited += time.monotonic() - began
             size += len(chunk)
-            self.bytes_read += len(chunk)
+            self._count(len(chunk))
             if waited > limits.grace and size < waited * limits.slowest:
                 raise self._too_slow(request, "the server is too slow")
             yield chunk
@@ -143,11 +149,10 @@ class _Body(httpx.SyncByteStream):
             self._answer.close()
 
 
-class Deadline:
-    """Of the request that is under way; every read and write is cut to what is left of it."""
+class Deadline(threading.local):
+    """Of the request that this thread waits for; every read and write is cut to what is left of it."""
 
-    def __init__(self) -> None:
-        self.until = float("inf")
+    until = float("inf")
 
     def left(self, timeout: float | None) -> float:
         """The seconds that this step may take; raises where there are none."""
@@ -203,7 +208,7 @@ class DeadlineBackend(httpcore.SyncBackend):
 def pool(proxy: str | None, context: ssl.SSLContext, backend: httpcore.NetworkBackend) -> httpcore.ConnectionPool:
     """Connections to servers, or to a proxy; httpx's own transport takes no backend."""
     if proxy is None:
-        return httpcore.ConnectionPool(ssl_context=context, max_connections=4, network_backend=backend)
+        return httpcore.ConnectionPool(ssl_context=context, max_connections=None, network_backend=backend)
     try:
         url = httpx.URL(proxy)
         if url.scheme not in ("http", "https", "socks5", "socks5h"):
@@ -211,7 +216,7 @@ def pool(proxy: str | None, context: ssl.SSLContext, backend: httpcore.NetworkBa
         kind = httpcore.SOCKSProxy if url.scheme.startswith("socks5") else httpcore.HTTPProxy
         login = (url.username, url.password) if url.userinfo else None
         plain = str(url.copy_with(userinfo=b""))
-        return kind(plain, proxy_auth=login, ssl_context=context, network_backend=backend)
+        return kind(plain, login, ssl_context=context, max_connections=None, network_backend=backend)
     except (httpx.InvalidURL, ValueError, RuntimeError) as error:
         hint = "check http_proxy, https_proxy and all_proxy; a SOCKS proxy needs `pip install socksio`"
         raise NetworkError(f"the proxy {redacted(proxy)} cannot be used", hint=hint) from error

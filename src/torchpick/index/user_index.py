@@ -1,27 +1,29 @@
-"""The user's own index, read by ourselves: versions, the wheels that a Python can take, and what lies beside them."""
+"""The user's own index and the wheel host, read by ourselves: versions, wheels that a Python can take, hashes."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
-from threading import Lock
+from urllib.parse import urlsplit
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from torchpick.environment import interpreter
-from torchpick.environment.world import World
-from torchpick.errors import RequirementError, TorchpickError, WheelError
+from torchpick.environment.world import World, opened
+from torchpick.errors import InstallerError, RequirementError, TorchpickError, UsageError, WheelError
 from torchpick.index import index_places, pages, wheelnames
-from torchpick.index.listing import Link, WheelTarget
-from torchpick.model.machine import TIMEOUT_S, Platform
+from torchpick.index.pages import Link
+from torchpick.index.projectfiles import IndexTarget, suits_python
+from torchpick.model.machine import TIMEOUT_S, Note, Platform
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import python_name
+from torchpick.model.pythons import python_name, version_of
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import normal, parsed
+from torchpick.model.versions import normal, parsed, some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,19 +31,21 @@ if TYPE_CHECKING:
 
     from torchpick.index.client import Client
 
+_CHUNK = 1 << 20
+_TRITON = re.compile(r"Requires-Dist:\s*((?:pytorch-)?triton(?:-rocm|-xpu)?) *\(?([^;)\n]*)", re.IGNORECASE)
 
-class IndexTarget(Noun):
-    """What wheels are for: the Python's tag, its version as far as it is known, and the platform."""
 
-    tag: str
-    platform: Platform
-    version: str | None = None
+class WheelTarget(Noun):
+    """What the wheel is for; None is what the interpreter itself is."""
+
+    python: str | None = None  # what `--python` takes: a version, or an interpreter
+    platform: str | None = None  # one of the contract's names
+    glibc: str | None = None
 
     @property
-    def full_version(self) -> str:
-        """For Requires-Python; a Python of unknown patch level is taken for a late one."""
-        major, minor = wheelnames.version_of(self.tag)
-        return self.version or f"{major}.{minor}.99"
+    def program(self) -> str | None:
+        """The interpreter; None where only a version is given."""
+        return None if version_of(self.python) is not None else self.python
 
 
 def fitting(links: Iterable[Link], specifier: str, target: IndexTarget) -> list[Link]:
@@ -51,7 +55,7 @@ def fitting(links: Iterable[Link], specifier: str, target: IndexTarget) -> list[
     found: list[tuple[Version, int, Link]] = []
     for link in links:
         rank = wheelnames.rank(link.wheel, target.tag, target.platform)
-        if rank is not None and (link.yanked is None or exact) and _suits(link, target):
+        if rank is not None and (link.yanked is None or exact) and suits_python(link.requires_python, target):
             found.append((Version(link.wheel.version), -rank, link))
     # Pre-releases count where the specifier names one or there is nothing else (PEP 440).
     versions = set(admitted.filter({version for version, _, _ in found}))
@@ -59,33 +63,47 @@ def fitting(links: Iterable[Link], specifier: str, target: IndexTarget) -> list[
     return [link for _, _, link in best]
 
 
-class SeenPages:
-    """What was read of the user's indexes in a run, for all threads: each page by one of them, and only once."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[Link, ...] | TorchpickError | None] = {}
-        self.refused: dict[str, list[str]] = {}  # by the page, what is wrong with the links that were passed over
-        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
-
-    def page(self, url: str, client: Client) -> tuple[Link, ...] | None:
-        """One that cannot be read is not tried again."""
-        with self._locks[url]:  # the other threads wait for it, and do not read it too
-            if url not in self._found:
-                try:
-                    self._found[url] = pages.fetch(url, client, self.refused.setdefault(url, []).append)
-                except TorchpickError as error:
-                    self._found[url] = error
-            found = self._found[url]
-        if isinstance(found, TorchpickError):
-            raise found
-        return found
+def best(name: str, specifier: str, mine: Collection[Link], page: str, target: IndexTarget) -> Link:
+    """The newest wheel of a project that suits; the page is only named."""
+    found = fitting(mine, specifier, target)
+    if not found:
+        versions = sorted({link.wheel.version for link in fitting(mine, "", target)})[-5:]
+        there = f"it has {', '.join(versions) or 'none'} for this Python" if mine else "no file of it is listed there"
+        hint = f"`--index-base URL` names a mirror, `torchpick refresh` reads what the index has; or leave {name} out"
+        raise InstallerError(
+            f"{redacted(page)} has no {name}{specifier} that fits: {there}", hint=hint, code="NOT_ON_PAGE"
+        )
+    return found[0]
 
 
 class UserIndex:
-    """The indexes and link pages of the user as one; each page is read once. It knows no constraints."""
+    """The indexes and link pages of a user as one; each page is read once. It knows no constraints.
 
-    def __init__(self, places: index_places.IndexPlaces, client: Client, seen: SeenPages | None = None) -> None:
-        self.places, self._client, self._seen = places, client, seen or SeenPages()
+    Without a client it opens one where it has to; close it then.
+    """
+
+    def __init__(
+        self, places: index_places.IndexPlaces, client: Client | None = None, *, offline: bool = False
+    ) -> None:
+        self.places, self._client, self._offline, self._stack = places, client, offline, ExitStack()
+        self._pages: dict[str, tuple[Link, ...] | TorchpickError | None] = {}
+        self._refused: dict[str, list[str]] = {}  # by the page, what is wrong with the links that were passed over
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def client(self, url: str) -> Client:
+        """What reads a page of the web."""
+        if self._offline:
+            raise UsageError(
+                f"a lock needs {redacted(url)}, and `--offline` forbids it",
+                hint="remove `--offline`, or use a folder with the wheels: `--index-base file:///…`",
+            )
+        if self._client is None:
+            from torchpick.index.client import Client
+
+            self._client = self._stack.enter_context(Client())
+        return self._client
 
     def candidates(self, name: str, specifier: str, target: IndexTarget) -> list[Link]:
         """The wheels that fit, the best first."""
@@ -95,42 +113,73 @@ class UserIndex:
         """The METADATA that lies beside a wheel (PEP 658); None where the index has none."""
         if link.metadata is None or link.url.startswith("file:"):
             return None
-        answer = self._client.get(f"{link.url}.metadata", absent=True)
-        if answer.status != 200:
-            return None
-        return pages.sidecar(answer.body, link.metadata, link.url)
+        document = self.client(link.url).get(f"{link.url}.metadata", absent=True)
+        return pages.sidecar(document.body, link.metadata, link.url) if document.status == 200 else None
 
     def links(self, name: str) -> tuple[Link, ...] | None:
         """Every wheel of the name; None where no index knows it."""
         name = normal(name)
-        found = [link for place in self.places.links for link in self._on(place, name) or ()]
-        known = bool(found)
+        wheels = [link for page in self.places.links for link in self._on(page, name) or ()]
+        is_known = bool(wheels)
         for index in self.places.indexes:
-            listed = self._on(f"{index.rstrip('/')}/{name}/", name)
-            found += listed or ()
-            known = known or listed is not None
+            listed = self._on(_page(index, name), name)
+            wheels += listed or ()
+            is_known = is_known or listed is not None
             if self.places.first_only and listed is not None:
                 break
-        return tuple(found) if known else None
+        return tuple(wheels) if is_known else None
 
     def refused(self, name: str) -> list[str]:
         """What is wrong with links of the name that were passed over."""
-        found = self._seen.refused
-        pages_ = (*self.places.links, *(f"{index.rstrip('/')}/{normal(name)}/" for index in self.places.indexes))
-        return [text for page in pages_ for text in found.get(page, ())]
+        urls = (*self.places.links, *(_page(index, normal(name)) for index in self.places.indexes))
+        return [text for url in urls for text in self._refused.get(url, ())]
+
+    def notes(self) -> list[Note]:
+        """What was passed over on the pages that were read."""
+        return [
+            Note("LINK_REFUSED", f"{redacted(url)}: {some_of(texts, 1, '; ')}, so that file is passed over")
+            for url, texts in self._refused.items()
+            if texts
+        ]
 
     def _on(self, url: str, name: str) -> list[Link] | None:
-        links = self._seen.page(url, self._client)
-        return None if links is None else [link for link in links if link.wheel.project == name]
+        if url not in self._pages:
+            refused = self._refused.setdefault(url, []).append
+            try:
+                is_local = url.startswith("file:")
+                links = pages.folder(url, refused) if is_local else pages.fetch(url, self.client(url), refused)
+                self._pages[url] = links
+            except TorchpickError as error:  # one that cannot be read is not tried again
+                self._pages[url] = error
+        page = self._pages[url]
+        if isinstance(page, TorchpickError):
+            raise page
+        return None if page is None else [link for link in page if link.wheel.project == name]
 
 
-def _suits(link: Link, target: IndexTarget) -> bool:
-    if not link.requires_python:
-        return True
-    try:
-        return SpecifierSet(link.requires_python).contains(target.full_version, prereleases=True)
-    except ValueError:
-        return True  # what cannot be read does not bind, as with pip
+def _page(index: str, name: str) -> str:
+    return f"{index.rstrip('/')}/{name}/"
+
+
+class Host(UserIndex):
+    """The wheel host, or its mirror; close it. A flat one is a single page for every project.
+
+    Of a folder the wheels that lie in it count as well as those of the projects' own.
+    """
+
+    def __init__(self, index: str, *, flat: bool = False, offline: bool = False) -> None:
+        links = (index,) if flat or index.startswith("file:") else ()
+        super().__init__(index_places.IndexPlaces(() if flat else (index,), links), offline=offline)
+
+    def links(self, name: str) -> tuple[Link, ...]:
+        """The wheels of a project there."""
+        return super().links(name) or ()
+
+    def tritons(self, wheel: str) -> Mapping[str, str]:
+        """The triton that a torch wheel requires and its specifier, from the metadata file beside the wheel."""
+        url = f"{wheel.partition('#')[0]}.metadata"
+        body = pages.content(url, None if url.startswith("file:") else self.client(url))
+        return {match[1].lower(): match[2].strip() for match in _TRITON.finditer(body.decode("utf-8", "replace"))}
 
 
 def check(requirement: str) -> Requirement:
@@ -189,3 +238,28 @@ def _failure(asked: Requirement, target: IndexTarget, index: UserIndex) -> Wheel
     hint = f"request another version, `{asked.name}==VERSION`; `--python`, `--platform` and `--glibc` another machine"
     text = "; ".join([f"`{asked}`: {where} has no wheel of it for {aim}, but {some}", *index.refused(asked.name)[:1]])
     return WheelError(text, hint=hint, code="NOT_FOUND")
+
+
+def sha256_of(url: str) -> str:
+    """The hash of a file on this computer."""
+    path, digest = pages.local(url), hashlib.sha256()
+    try:
+        with opened(str(path)) as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise WheelError(f"{path}: cannot be read: {error.strerror}", hint="check the path") from error
+    return digest.hexdigest()
+
+
+class Shown(Noun):
+    """A URL as a lock may hold it: without fragment and credentials, and whether there were any."""
+
+    url: str
+    had_credentials: bool
+
+
+def shown(url: str) -> Shown:
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return Shown(parts._replace(netloc=host, fragment="").geturl(), host != parts.netloc)

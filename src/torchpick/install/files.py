@@ -24,8 +24,8 @@ from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.index.host_pages import Host
-    from torchpick.index.listing import Link
+    from torchpick.index.pages import Link
+    from torchpick.index.user_index import Host
 
 
 # The wheel host and the other names its files are on.
@@ -78,7 +78,7 @@ def _of_pages(pick: Pick, names: Sequence[str]) -> list[Note]:
 
 
 def _host(pick: Pick) -> closing[Host]:
-    from torchpick.index.host_pages import Host
+    from torchpick.index.user_index import Host
 
     return closing(Host(pick.index_url, flat=pick.is_flat))
 
@@ -88,10 +88,10 @@ class _Pages:
 
     def __init__(self, job: Job, platform: Platform, host: Host, hashes: Hashes) -> None:
         self.job, self.host, self.hashes = job, host, hashes
-        from torchpick.index import host_pages
-        from torchpick.index.user_index import IndexTarget
+        from torchpick.index import user_index
+        from torchpick.index.projectfiles import IndexTarget
 
-        self.reading = host_pages
+        self.reading = user_index
         self.place = IndexTarget(job.target.tag, platform)
 
     def files(self, wanted: Sequence[str], family: Collection[str]) -> list[Wheel]:

@@ -14,7 +14,7 @@ from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import InstallerError
-from torchpick.index.user_index import IndexTarget
+from torchpick.index.projectfiles import IndexTarget
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.command import Command, store_notes
 from torchpick.install.files import with_addresses

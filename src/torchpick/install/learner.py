@@ -18,6 +18,7 @@ from torchpick.environment.requirements import RequirementArgs, Requirements
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index import index_places
 from torchpick.index.projectfiles import (
+    IndexTarget,
     LeftOutReason,
     LeftOutVersion,
     ProjectFile,
@@ -25,9 +26,7 @@ from torchpick.index.projectfiles import (
     normal_version,
     suits_python,
 )
-from torchpick.index.projects import ProjectReader
-from torchpick.index.user_index import IndexTarget
-from torchpick.index.web import LIMIT_CODE
+from torchpick.index.projects import LIMIT_CODE, ProjectReader
 from torchpick.index.wheelnames import parsed_version
 from torchpick.install.places import PlacedProject, check_fit, facts_of, index_order_notes, with_more_indexes
 from torchpick.install.policies import Policies

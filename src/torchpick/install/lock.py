@@ -10,8 +10,8 @@ from packaging.pylock import Pylock, PylockValidationError
 
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
-from torchpick.index.host_pages import Host, sha256_of, shown
-from torchpick.index.listing import file_of
+from torchpick.index.pages import file_of
+from torchpick.index.user_index import Host, sha256_of, shown
 from torchpick.install.asking import LockQuestion, Order, folder_refused, name_environment, read_lock_question
 from torchpick.install.handover import find_answer, hand_over, prove
 from torchpick.install.hashes import Hashes, Wheel, check_vendor_alone

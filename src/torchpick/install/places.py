@@ -18,8 +18,7 @@ from torchpick.environment.requirements import Requested, Requirements
 from torchpick.errors import RequirementError, UsageError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.projectfiles import ProjectFile, file_at
-from torchpick.index.user_index import IndexTarget
+from torchpick.index.projectfiles import IndexTarget, ProjectFile, file_at
 from torchpick.install.user_settings import options_of
 from torchpick.model.build import TRIO, is_wheel_host
 from torchpick.model.machine import Note

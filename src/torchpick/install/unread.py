@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from torchpick.errors import TorchpickError
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.projectfiles import ProjectFile
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of

@@ -18,8 +18,8 @@ from torchpick.environment.world import opened
 from torchpick.errors import NetworkError, TorchpickError, UsageError, WheelError, silent
 from torchpick.index import pages
 from torchpick.index.archive import Archive
-from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import FileSource, RemoteSource
+from torchpick.index.user_index import WheelTarget
 from torchpick.model.address import is_sha256
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.noun import Noun

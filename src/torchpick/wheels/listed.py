@@ -11,7 +11,7 @@ from torchpick.decide.wishes import is_backend
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.archive import Archive, metadata_of
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
 from torchpick.model.noun import Noun

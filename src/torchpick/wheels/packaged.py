@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from torchpick.index import wheelnames
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.model.fields import written
 from torchpick.model.metadata import MOST_REQUIRES
 from torchpick.model.noun import Noun

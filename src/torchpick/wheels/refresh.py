@@ -15,7 +15,7 @@ from torchpick.index import pages
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.index.user_index import UserIndex
 from torchpick.knowledge import locations, refreshed

@@ -9,7 +9,7 @@ from zipfile import ZipInfo
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.archive import Archive, metadata_of
-from torchpick.index.listing import Link
+from torchpick.index.pages import Link
 from torchpick.model.noun import Noun
 from torchpick.wheels import librarycode, sections
 from torchpick.wheels.librarycode import Library

@@ -1,25 +1,100 @@
-"""What an sdist says of its requirements, read from its beginning until it was said: no more is downloaded or kept.
+"""What a wheel or an sdist says of its requirements: beside it, at a wheel's end, or from an sdist's beginning.
 
-tarfile is not used: it reads headers of any size into memory. Of an archive of members three kinds are looked at.
+An sdist is read until it has said that; no more is downloaded or kept. tarfile is not used: it reads headers of any
+size into memory. Of an archive of members three kinds are looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from torchpick.environment import toml
-from torchpick.errors import BrokenOffError, WheelLayoutError
-from torchpick.index.archive import MOST_METADATA, Archive
+from torchpick.errors import BrokenOffError, RangesUnsupportedError, WheelError, WheelLayoutError
+from torchpick.index import pages
+from torchpick.index.archive import MOST_METADATA, Archive, metadata_of
+from torchpick.index.projectfiles import ProjectFile
+from torchpick.index.ranges import FileSource, RemoteSource, Source
+from torchpick.index.wheelnames import parsed_version
 from torchpick.model import metadata
 from torchpick.model.metadata import Metadata, MetadataSource
+from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 
-# Packed and unpacked: where it has said nothing until then, what is left is not read.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.index.client import Client
+
+# From a server without ranges: sixteen wheels of this size may be in memory at once, and one that is larger.
+_SMALL_WHEEL = 4 << 20
+_large_wheel = threading.Lock()
+# Packed and unpacked: where an sdist has said nothing until then, what is left is not read.
 MOST_PACKED = 32 << 20
 MOST_UNPACKED = 256 << 20
 _BLOCK = 512
 _DAMAGED = "the archive is damaged or no sdist: download it again"
+
+
+def read_metadata(file: ProjectFile, client: Callable[[], Client]) -> Metadata | str:
+    """What a file requires; a text says why nobody can read that. `client` is called before each request."""
+    try:
+        metadata_ = _of_sdist(file, client) if file.wheel is None else _of_wheel(file, client)
+    except ValueError as error:
+        raise WheelError(f"its metadata is not valid: {error}", hint="request another version of it") from error
+    if metadata_ is None:
+        return "its source does not say what it requires"
+    if metadata_.name != file.project or parsed_version(metadata_.version) != parsed_version(file.version):
+        text = f"its metadata is that of {metadata_.name} {metadata_.version}"
+        raise WheelError(text, hint="request another version of it")
+    return metadata_._replace(version=file.version)  # which may be spelled with a zero less
+
+
+def _of_wheel(file: ProjectFile, client: Callable[[], Client]) -> Metadata:
+    if file.metadata is not None and not file.url.startswith("file:"):
+        document = client().get(f"{file.url}.metadata", absent=True)
+        if document.status == 200:
+            text = pages.sidecar(document.body, file.metadata, file.url)
+            return metadata.parse_metadata(text, MetadataSource.SIDECAR)
+    with _opened(file, client) as source:
+        headers = metadata_of(Archive(source))
+    if headers is None:
+        raise WheelError("it has no METADATA", hint="request another version of it")
+    return metadata.parse_metadata(headers, MetadataSource.WHEEL)
+
+
+@contextmanager
+def _opened(file: ProjectFile, client: Callable[[], Client]) -> Iterator[Source]:
+    with ExitStack() as stack:
+        if file.url.startswith("file:"):
+            yield stack.enter_context(closing(FileSource(pages.local(file.url))))
+            return
+        try:
+            source = RemoteSource(file.url, client(), whole=_SMALL_WHEEL)
+        except RangesUnsupportedError:
+            stack.enter_context(_large_wheel)
+            source = RemoteSource(file.url, client())
+        yield stack.enter_context(closing(source))
+
+
+def _of_sdist(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
+    if file.file.endswith(".zip"):
+        with _opened(file, client) as source:
+            return read_zip(Archive(source), file.project, file.version)
+    if file.url.startswith("file:"):
+        with _opened(file, client) as source:
+            return read_tar(source.stream(0, source.size), file.project, file.version)
+    try:
+        return _of_tar(file, client)
+    except BrokenOffError:
+        return _of_tar(file, client)
+
+
+def _of_tar(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
+    with closing(client().open(file.url)) as reply:
+        if reply.status != 200:
+            raise reply.refusal(redacted(file.url))
+        return read_tar(reply.chunks, file.project, file.version)
 
 
 def read_tar(packed: Iterable[bytes], project: str, version: str) -> Metadata | None:
