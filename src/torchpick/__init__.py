@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.api import check, detect, fleet, inspect, pick, plan
-    from torchpick.decide.frontier import Groups
+    from torchpick.decide.several import Groups
     from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
     from torchpick.model import VERSION as __version__  # noqa: N811
     from torchpick.model.finding import Finding
@@ -24,7 +24,7 @@ _HOMES = {
     "TorchpickError": "torchpick.errors",
     "UsageError": "torchpick.errors",
     "Finding": "torchpick.model.finding",
-    "Groups": "torchpick.decide.frontier",
+    "Groups": "torchpick.decide.several",
     "Machine": "torchpick.model.machine",
     "Pick": "torchpick.model.pick",
     "Stack": "torchpick.model.stack",

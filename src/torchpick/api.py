@@ -17,7 +17,7 @@ from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.decide.frontier import Groups
+    from torchpick.decide.several import Groups
     from torchpick.wheels.judging import ReadingVerdict
     from torchpick.wheels.readings import Reading
 
@@ -66,8 +66,8 @@ def fleet(
 ) -> Groups:
     """The fewest environments that support these machines, each of which has its `name`."""
     session = Session(_request(locals(), _requirements(torch)), environ)
-    from torchpick.decide import frontier
-    from torchpick.decide.frontier import Groups, HostGroup
+    from torchpick.decide import several
+    from torchpick.decide.several import Groups, HostGroup
     from torchpick.machine import machinefiles
     from torchpick.model.fleet import LeftOut
 
@@ -76,7 +76,7 @@ def fleet(
     for place, machine in enumerate(machines):
         crowds.add(machine, f"machine {place}", machine.name)
     listed = machinefiles.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
-    found = frontier.outlook(listed, session.table_of(listed.machines), wish)
+    found = several.outlook(listed, session.table_of(listed.machines), wish)
     groups = []
     for group in found.groups:
         places = machines_of(group.members)

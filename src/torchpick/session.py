@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from torchpick.decide import answer as answers
-from torchpick.decide import driver_numbers, wishes
+from torchpick.decide import demands, resolve
 from torchpick.decide.answer import Answer, Question
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, TorchpickError, UsageError, silent
@@ -84,11 +84,9 @@ class Session:
     @property
     def wish(self) -> Wish:
         """What the request and everything that binds it want of torch and its companions."""
-        wish = wishes.of(self.request, self.environ)._replace(limits=self.limits)
+        wish = demands.wish_of(self.request, self.environ)._replace(limits=self.limits)
         if not self.request.requirements:
             return wish
-        from torchpick.decide import demands
-
         return demands.narrowed(wish, self.request.requirements, lambda: self.machines[0])
 
     @property
@@ -96,8 +94,6 @@ class Session:
         """What the request asks, with everything that binds it."""
         if not self.request.requirements:
             return Question(self.wish)
-        from torchpick.decide import demands
-
         return Question(self.wish, demands.package_demands(self.request.requirements, lambda: self.machines[0]))
 
     @property
@@ -108,7 +104,7 @@ class Session:
     @property
     def base(self) -> str:
         """The wheel host, or the mirror that stands for it."""
-        return wishes.of(self.request, self.environ).index_base
+        return demands.wish_of(self.request, self.environ).index_base
 
     def fetch(self, url: str) -> bytes:
         """A requirements file on another computer."""
@@ -186,7 +182,7 @@ class Session:
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None and facts.driver is None:
             return machine
-        return driver_numbers.completed(given.checked(machine, facts), self.knowledge.rules.drivers)
+        return resolve.complete_driver(given.checked(machine, facts), self.knowledge.rules.drivers)
 
     @looked_up_once
     def listed(self) -> Fleet:
@@ -222,7 +218,7 @@ class Session:
 
     def table_of(self, machines: tuple[Machine, ...], channel: str | None = None, wish: Wish | None = None) -> Table:
         """The table with the builds for these machines' platforms, the default index's where the wish is for these."""
-        wish = wish or wishes.of(self.request, self.environ)
+        wish = wish or demands.wish_of(self.request, self.environ)
         own = DEFAULT_INDEX in wish.backends
         return self.knowledge.table(
             (machine.platform.name for machine in machines),

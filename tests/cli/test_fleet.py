@@ -14,7 +14,7 @@ import pytest
 import torchpick
 from torchpick.cli import main
 from torchpick.cluster.emit import FORMS
-from torchpick.decide import frontier
+from torchpick.decide import several
 from torchpick.model.arch import Arch, parsed
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 
@@ -109,7 +109,7 @@ def test_where_not_every_combination_was_tried_it_says_so(
         return exact, sentence in capsys.readouterr().out
 
     assert shown() == (True, False)
-    monkeypatch.setattr(frontier, "MOST_TRIED", 1)
+    monkeypatch.setattr(several, "MOST_TRIED", 1)
     assert shown() == (False, True)
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 
-from torchpick.decide.cover import CoverSet, fewest, undominated
+from torchpick.decide.matrix import CoverSet, smallest_cover, undominated
 
 RELEASES = 6
 
@@ -36,7 +36,7 @@ def test_as_few_and_as_new_as_a_brute_force_finds(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     candidates = drawn(chance, chance.randint(1, 30))
 
-    chosen = [candidates[place] for place in fewest(dict(enumerate(candidates)))]
+    chosen = [candidates[place] for place in smallest_cover(dict(enumerate(candidates)))]
 
     covers = [
         (sorted(each.worth for each in cover), sorted(each.detail for each in cover))
@@ -54,7 +54,7 @@ def test_one_more_kind_that_is_served_changes_nothing(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     kinds = chance.randint(1, 30)
     candidates = drawn(chance, kinds)
-    before = fewest(dict(enumerate(candidates)))
+    before = smallest_cover(dict(enumerate(candidates)))
     if not before:
         return
     served = chance.choice(before)
@@ -63,7 +63,7 @@ def test_one_more_kind_that_is_served_changes_nothing(seed: int) -> None:
         for place, each in enumerate(candidates)
     ]
 
-    assert set(fewest(dict(enumerate(more)))) == set(before)
+    assert set(smallest_cover(dict(enumerate(more)))) == set(before)
 
 
 def test_many_kinds_and_builds_that_hardly_overlap() -> None:
@@ -72,7 +72,7 @@ def test_many_kinds_and_builds_that_hardly_overlap() -> None:
         CoverSet(chance.getrandbits(40) & chance.getrandbits(40), (True, place % 9), (place,)) for place in range(60)
     ]
 
-    chosen = [candidates[place] for place in fewest(dict(enumerate(candidates)))]
+    chosen = [candidates[place] for place in smallest_cover(dict(enumerate(candidates)))]
 
     assert union(chosen) == (1 << 40) - 1
     assert len(chosen) <= 6
@@ -84,4 +84,4 @@ def test_a_column_that_another_covers_and_equals_is_left_out_whichever_came_firs
 
     assert [*undominated({"small": small, "large": large, "none": none})] == ["large"]
     assert {*undominated({"large": large, "newer": newer, "none": none})} == {"large", "newer"}
-    assert fewest({"none": none}) == ()
+    assert smallest_cover({"none": none}) == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.decide import driver_numbers, resolve
+from torchpick.decide import resolve
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -41,7 +41,7 @@ def machine(version: str | None, os: str = "linux", source: str = "given", arch:
     ],
 )
 def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str | None, counts_for: str | None) -> None:
-    found = driver_numbers.completed(machine(version, os), RULES.drivers)
+    found = resolve.complete_driver(machine(version, os), RULES.drivers)
 
     assert [note.code for note in found.notes] == ([] if code is None else [code])
     assert found.driver is not None
@@ -51,11 +51,11 @@ def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str 
 def test_what_the_driver_itself_said_is_not_read_again() -> None:
     seen = machine("582.66", "linux", source="nvml")
 
-    assert driver_numbers.completed(seen, RULES.drivers) == seen
+    assert resolve.complete_driver(seen, RULES.drivers) == seen
 
 
 def test_no_driver_is_the_newest_that_supports_the_gpu() -> None:
-    found = driver_numbers.completed(machine(None, arch="sm_61"), RULES.drivers)
+    found = resolve.complete_driver(machine(None, arch="sm_61"), RULES.drivers)
 
     assert found.driver == Driver("580", "13.0", "assumed", "assumed")
     assert [note.code for note in found.notes] == ["DRIVER_ASSUMED"]
@@ -74,5 +74,5 @@ def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source
 def test_another_driver_is_for_the_system_of_the_one_that_is_there() -> None:
     wsl = machine("580.95.05")._replace(driver=Driver("581.15", os="windows"))
 
-    assert driver_numbers.another(wsl, "610.47", RULES.drivers).driver == RULES.drivers.assumed("610.47", "windows")
-    assert driver_numbers.another(machine(None), "610.43", RULES.drivers).driver == RULES.drivers.assumed("610.43")
+    assert resolve.with_driver(wsl, "610.47", RULES.drivers).driver == RULES.drivers.assumed("610.47", "windows")
+    assert resolve.with_driver(machine(None), "610.43", RULES.drivers).driver == RULES.drivers.assumed("610.43")

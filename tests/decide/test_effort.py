@@ -9,7 +9,7 @@ import pytest
 
 from tests.decide.test_stack import known, package
 from tests.laws.strategies import gpu
-from torchpick.decide import attempt, demands, environments, frontier, resolve, solving
+from torchpick.decide import demands, environments, resolve, several, solving
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.search import Needs
 from torchpick.knowledge import compat
@@ -41,7 +41,7 @@ def test_upgrades_judge_no_machine_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     machines = [machine(arch, driver) for arch in ("sm_60", "sm_70", "sm_80", "sm_86") for driver in drivers]
     crowds = tuple(Crowd(each, Hosts((f"n{place}",))) for place, each in enumerate(machines))
 
-    outlook = frontier.outlook(Fleet(crowds), TABLE, Wish(), upgrades=True)
+    outlook = several.outlook(Fleet(crowds), TABLE, Wish(), upgrades=True)
 
     assert outlook.upgrades
     assert max(judged.values()) == 1
@@ -56,7 +56,7 @@ def test_a_search_that_finds_nothing_asks_the_builds_of_each_demand_once(monkeyp
         asked += 1
         return really(build, demand)
 
-    monkeypatch.setattr(attempt, "meets", counting)
+    monkeypatch.setattr(solving, "meets", counting)
     versions = [str(number) for number in range(30, 0, -1)]
     facts = known(
         *(package("one", version, "torch==2.10.0", links_torch=True) for version in versions),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.decide.test_stack import PLATFORM, code, machine, package, table
-from torchpick.decide import packagefit, provided
+from torchpick.decide import packagefit
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
 from torchpick.model.arch import Arch
@@ -228,23 +228,23 @@ def test_torch_provides_the_libraries_of_its_cuda_and_a_wheel_of_nvidia_its_own(
         backend=f"cu{major}0", cuda=f"{major}.0", libraries={"cudnn": "9.1.0"}
     )
 
-    assert provided.by_torch(torch) == {*names, "libcudnn.so.9"}
-    assert provided.by_torch(torch._replace(libraries={})) == {*names}
-    assert provided.by_requirements((PackageDemand("cuda-toolkit"),), major) == {*names}
+    assert packagefit.by_torch(torch) == {*names, "libcudnn.so.9"}
+    assert packagefit.by_torch(torch._replace(libraries={})) == {*names}
+    assert packagefit.by_requirements((PackageDemand("cuda-toolkit"),), major) == {*names}
     for library, wheel in {**names, "libcudnn.so.9": "cudnn"}.items():
         suffix = f"-cu{major}" if major < 13 or wheel in ("nccl", "cudnn") else ""
         brings = f"nvidia-{wheel}{suffix}"
-        assert provided.wheel_for(library, major) == brings
-        assert library in provided.by_requirements((PackageDemand(brings), PackageDemand("numpy")), None)
+        assert packagefit.wheel_for(library, major) == brings
+        assert library in packagefit.by_requirements((PackageDemand(brings), PackageDemand("numpy")), None)
 
 
 def test_what_is_no_library_of_cuda_has_no_wheel(table: Table) -> None:
-    assert provided.wheel_for("libfoo.so.12", 12) is None
-    assert provided.by_torch(build(table, "2.10.0+cpu")) == frozenset()
-    assert provided.by_requirements((PackageDemand("cuda-toolkit"),), None) == frozenset()
-    assert provided.by_requirements((PackageDemand("cuda-toolkit"),), 10) == frozenset()  # nobody knows its names
-    assert provided.by_requirements((PackageDemand("nvidia-cublas-cu10"),), None) == frozenset()
-    assert provided.by_requirements((PackageDemand("nvidia-cublas-cu12"),), 12) == {
+    assert packagefit.wheel_for("libfoo.so.12", 12) is None
+    assert packagefit.by_torch(build(table, "2.10.0+cpu")) == frozenset()
+    assert packagefit.by_requirements((PackageDemand("cuda-toolkit"),), None) == frozenset()
+    assert packagefit.by_requirements((PackageDemand("cuda-toolkit"),), 10) == frozenset()  # nobody knows its names
+    assert packagefit.by_requirements((PackageDemand("nvidia-cublas-cu10"),), None) == frozenset()
+    assert packagefit.by_requirements((PackageDemand("nvidia-cublas-cu12"),), 12) == {
         "libcublas.so.12",
         "libcublasLt.so.12",
     }

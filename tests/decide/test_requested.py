@@ -41,7 +41,7 @@ def test_a_requirement_counts_where_its_marker_holds() -> None:
 )
 def test_what_is_no_name_with_a_specifier_is_refused(text: str, words: str) -> None:
     with pytest.raises(RequirementError, match=words) as caught:
-        demands.asked([text])
+        demands.parse_demands([text])
 
     assert caught.value.hint
 
@@ -73,7 +73,7 @@ def test_the_name_of_a_requirement(text: str, name: str) -> None:
     ],
 )  # fmt: skip
 def test_a_build_meets_what_concerns_it(version: str, asked: str, met: bool) -> None:
-    (demand,) = demands.asked([asked])
+    (demand,) = demands.parse_demands([asked])
 
     assert demands.meets(build(version), demand) is met
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.strategies import gpu, table
-from torchpick.decide import refusal, remarks, resolve, several
+from torchpick.decide import matrix, refusal, remarks, resolve, several
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
@@ -298,7 +298,7 @@ def test_what_is_never_picked_says_why_and_comes_newest_first() -> None:
         build("2.10.0", "cu130")._replace(platform="linux-aarch64"),
     ]
 
-    found = resolve.never_picked(there, ["windows-x86_64", "linux-x86_64"])
+    found = matrix.never_picked(there, ["windows-x86_64", "linux-x86_64"])
 
     assert [(each.build.torch, each.build.backend, each.build.platform) for each in found] == [
         ("2.10.0", "cu130", "linux-aarch64"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.decide import attempt, demands, environments, refusal, solving, stacknotes
+from torchpick.decide import demands, environments, packagefit, refusal, solving
 from torchpick.decide.search import Needs
 from torchpick.errors import RequirementError
 from torchpick.knowledge import packages
@@ -58,7 +58,7 @@ def known(*packages: Package) -> dict[str, PackageFacts]:
 
 def plan(table: Table, facts: Mapping[str, PackageFacts], *asked: str, where: Machine | None = None) -> Stack:
     search = solving.StackSearch(where or machine(), table, Wish(), Catalog(facts))
-    found = environments.best(search, demands.asked(asked))
+    found = environments.best(search, demands.parse_demands(asked))
     assert not isinstance(found, Needs)
     return found[0]
 
@@ -460,7 +460,7 @@ def test_a_version_of_several_wheels_is_listed_once(table: Table) -> None:
 
 def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve packages of twelve versions, and a last one that none of them lets in."""
-    monkeypatch.setattr(attempt, "MOST_STEPS", 300)
+    monkeypatch.setattr(solving, "MOST_STEPS", 300)
     many = [package(f"p{n}", str(version), f"p{n + 1}") for n in range(12) for version in range(12, 0, -1)]
     facts = known(*many, package("p12", "1", "torch==1.0"))
 
@@ -473,7 +473,7 @@ def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("text", ["no no", "torch @ https://example.com/torch.whl", "==1"])
 def test_what_is_no_requirement_is_refused_with_a_hint(text: str) -> None:
     with pytest.raises(RequirementError) as caught:
-        demands.asked([text])
+        demands.parse_demands([text])
 
     assert caught.value.hint
 
@@ -482,7 +482,7 @@ def test_the_index_of_an_environment_is_that_of_the_channel(table: Table) -> Non
     facts = known(package("lib", "1.0", "torch"))
     search = solving.StackSearch(machine(), table, Wish(channel="test"), Catalog(facts))
 
-    found = environments.best(search, demands.asked(["lib"]))
+    found = environments.best(search, demands.parse_demands(["lib"]))
     assert not isinstance(found, Needs)
     stack, _ = found
 
@@ -561,7 +561,7 @@ def test_a_place_is_filled_in_as_far_as_torch_says(version: str | None, expected
     torch = next((build for build in whole.of(PLATFORM) if build.version == version), None)
     text = "{version}-{python} {torch} {release} {cu} {major} {abi}"
 
-    assert stacknotes.filled(text, package("lib", "1.0"), torch, "cp312") == f"1.0-cp312 {expected}"
+    assert packagefit.filled(text, package("lib", "1.0"), torch, "cp312") == f"1.0-cp312 {expected}"
 
 
 @pytest.mark.parametrize(
@@ -575,18 +575,18 @@ def test_a_place_has_the_versions_between_its_bounds(since: str, until: str, ver
     place = OtherIndex("https://other.example", "wheels", since=since, until=until)
 
     all_ = ("0.9", "1.0", "1.5", "2.0", "2.1")
-    assert [each for each in all_ if stacknotes.has(place, package("lib", each))] == versions.split()
+    assert [each for each in all_ if refusal.has(place, package("lib", each))] == versions.split()
 
 
 def test_what_is_part_of_torch_is_not_unknown(table: Table) -> None:
     names = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "nvidia-cudnn-cu12", "nvidia-ml-py")
     search = solving.StackSearch(machine(), table, Wish(), Catalog(known(package("lib", "1.0"))))
 
-    asked = demands.asked((*names, "nobodys>=2", "nobodys<3", "lib>=2"))
+    asked = demands.parse_demands((*names, "nobodys>=2", "nobodys<3", "lib>=2"))
 
-    assert stacknotes.unknown(search, asked) == {"nobodys": ">=2,<3", "lib": ">=2"}
+    assert search.unknown(asked) == {"nobodys": ">=2,<3", "lib": ">=2"}
     brought = (asked[-1]._replace(by="other 1.0"), asked[-2]._replace(name="gone", by="other 1.0"))
-    assert [note.text for note in stacknotes.unread(search, (*asked, *brought))] == [
+    assert [note.text for note in search.unread((*asked, *brought))] == [
         "nobodys is not in the table: its requirements are only known on installation",
         "other 1.0 asks for lib>=2, which is not in the table",
     ]
@@ -596,7 +596,7 @@ def test_two_cuda_majors_that_are_allowed_are_said_and_nothing_of_a_loader_is(ta
     facts = known(package("ext", "1", links_torch=True, cuda="12"), package("new", "1", links_torch=True, cuda="13"))
     search = solving.StackSearch(machine(), table, Wish(), Catalog(facts))
 
-    found = environments.best(search, demands.asked(["ext", "new"]), allow_mixed=True)
+    found = environments.best(search, demands.parse_demands(["ext", "new"]), allow_mixed=True)
     assert not isinstance(found, Needs)
     stack, _ = found
 

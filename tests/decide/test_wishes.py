@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.decide import wishes
+from torchpick.decide import demands
 from torchpick.errors import UsageError
 from torchpick.model.build import WHEEL_HOST
 from torchpick.model.request import Request, Wish
@@ -33,7 +33,7 @@ PATH = "remove what follows the path; credentials go before the host or into net
     ],
 )  # fmt: skip
 def test_a_flag_beats_its_variable(request_: Request, environ: dict[str, str], wish: Wish) -> None:
-    assert wishes.of(request_, environ) == wish
+    assert demands.wish_of(request_, environ) == wish
 
 
 @pytest.mark.parametrize(
@@ -45,20 +45,20 @@ def test_a_flag_beats_its_variable(request_: Request, environ: dict[str, str], w
     ],
 )  # fmt: skip
 def test_a_backend_is_named_as_the_index_names_it(typed: str, backend: str) -> None:
-    assert wishes.of(Request(backends=(typed,)), {}).backends == (backend,)
+    assert demands.wish_of(Request(backends=(typed,)), {}).backends == (backend,)
 
 
 @pytest.mark.parametrize("typed", ["gpu", "cu", "cpu1", "cuda12x", "cux126", "xrocm7.2", "rocmx", "7.2-rocm", "mps"])
 def test_a_backend_that_no_index_has_is_refused(typed: str) -> None:
     with pytest.raises(UsageError) as caught:
-        wishes.of(Request(backends=("cu126", typed)), {})
+        demands.wish_of(Request(backends=("cu126", typed)), {})
 
     assert (str(caught.value), caught.value.hint) == (f"unknown backend `{typed}`", SUCH)
 
 
 def test_the_cpu_and_another_backend_contradict_each_other() -> None:
     with pytest.raises(UsageError) as caught:
-        wishes.of(Request(cpu=True, backends=("cu126", "cpu")), {})
+        demands.wish_of(Request(cpu=True, backends=("cu126", "cpu")), {})
 
     assert (str(caught.value), caught.value.hint) == ("`--cpu` contradicts `--backend cu126`", CPU)
 
@@ -76,13 +76,15 @@ def test_the_cpu_and_another_backend_contradict_each_other() -> None:
     ],
 )
 def test_a_mirror_is_taken_as_it_is_spelled(typed: str, base: str) -> None:
-    assert wishes.of(Request(index_base=typed), {}).index_base == base
+    assert demands.wish_of(Request(index_base=typed), {}).index_base == base
 
 
 def test_what_pip_or_uv_would_expand_in_a_mirror_is_encoded() -> None:
     typed = "https://me:a$b@m.example/${NAME}/[x]"
 
-    assert wishes.of(Request(index_base=typed), {}).index_base == "https://me:a%24b@m.example/%24%7BNAME%7D/%5Bx%5D"
+    assert (
+        demands.wish_of(Request(index_base=typed), {}).index_base == "https://me:a%24b@m.example/%24%7BNAME%7D/%5Bx%5D"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_what_pip_or_uv_would_expand_in_a_mirror_is_encoded() -> None:
 )  # fmt: skip
 def test_what_is_no_mirror_is_refused(typed: str) -> None:
     with pytest.raises(UsageError) as caught:
-        wishes.of(Request(index_base=typed), {})
+        demands.wish_of(Request(index_base=typed), {})
 
     shown = " ".join(typed.split())
     assert (str(caught.value), caught.value.hint) == (f"`{shown}` is not a valid mirror URL", MIRROR)
@@ -112,7 +114,7 @@ def test_what_is_no_mirror_is_refused(typed: str) -> None:
 )
 def test_a_mirror_to_which_no_backend_can_be_added_is_refused_without_its_password(typed: str, shown: str) -> None:
     with pytest.raises(UsageError) as caught:
-        wishes.of(Request(index_base=typed), {})
+        demands.wish_of(Request(index_base=typed), {})
 
     why = "has a query or a fragment, so no backend can be added to it"
     assert (str(caught.value), caught.value.hint) == (f"`{shown}` {why}", PATH)

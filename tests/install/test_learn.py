@@ -12,9 +12,9 @@ import pytest
 
 from tests.fakes.loopback import Loopback
 from tests.fakes.wheelindex import Release, Source, WheelIndex
-from torchpick.decide import attempt
+from torchpick.decide import solving
 from torchpick.decide.answer import Answer, Question
-from torchpick.decide.demands import asked
+from torchpick.decide.demands import parse_demands
 from torchpick.decide.search import Needs
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index.projectfiles import IndexTarget
@@ -34,7 +34,7 @@ class Learning:
     def __init__(self, index: str, cache: Path, *names: str) -> None:
         session = Session(REQUEST, {"PIP_INDEX_URL": index, "TORCHPICK_CACHE_DIR": str(cache)})
         self.machine = session.machines[0]
-        self.question = Question(Wish(), asked(names))
+        self.question = Question(Wish(), parse_demands(names))
         self.session, self.rounds = session, 0
         self.learner = Learner(session, self.machine, IndexTarget("cp312", self.machine.platform))
 
@@ -197,7 +197,7 @@ def test_a_search_without_end_says_after_how_many_steps_it_stopped(
     learning: Callable[..., Learning], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five that all want to be another of four: nothing fits, and no conflict of fewer shows it."""
-    monkeypatch.setattr(attempt, "MOST_STEPS", 60)
+    monkeypatch.setattr(solving, "MOST_STEPS", 60)
     names, versions = "abcde", ("1.0", "2.0", "3.0", "4.0")
     index = WheelIndex(
         {

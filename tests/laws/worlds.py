@@ -15,11 +15,9 @@ from packaging.version import Version
 
 from tests.laws import strategies
 from torchpick.decide import demands
-from torchpick.decide.cone import find_cone
 from torchpick.decide.demands import PackageDemand
-from torchpick.decide.search import Needs
-from torchpick.decide.solution import Solution
-from torchpick.decide.solving import StackSearch
+from torchpick.decide.search import Needs, find_cone
+from torchpick.decide.solving import Solution, StackSearch
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -71,11 +69,11 @@ class World(NamedTuple):
 
     @property
     def wanted(self) -> tuple[PackageDemand, ...]:
-        return demands.asked(self.asked)
+        return demands.parse_demands(self.asked)
 
     @property
     def bounds(self) -> tuple[PackageDemand, ...]:
-        return demands.asked(self.limits)
+        return demands.parse_demands(self.limits)
 
     @property
     def catalog(self) -> Catalog:
@@ -354,8 +352,7 @@ class PlainSearch:
 
 def tried(world: World, found: Found) -> Tried:
     """In the order that the cone states."""
-    machine_ = world.machine
-    cone = find_cone(world.wanted, world.bounds, found.catalog, machine_, found.search.newest)
+    cone = find_cone(found.search, world.wanted)
     search = PlainSearch(world, sorted(cone.order, key=cone.order.__getitem__), found.search.builds)
     return Tried(search.first(world.asked))
 

@@ -59,7 +59,7 @@ def plan(  # a machine has so many facts
     session = Session(request._replace(requirements=()), {})
     session.answer()  # what the flags say of machine and backend is checked as for a pick
     (machine,) = session.machines
-    table, asked = capped(session.table), demands.asked(requirements, lambda: machine)
+    table, asked = capped(session.table), demands.parse_demands(requirements, lambda: machine)
     search = StackSearch(machine, table, session.wish, Catalog(facts(machine.platform.name)))
     found = environments.best(search, asked, allow_mixed=mixed)
     assert not isinstance(found, Needs)

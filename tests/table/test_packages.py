@@ -11,7 +11,7 @@ import pytest
 from scripts.table import packages
 from scripts.table.checking import check_file
 from torchpick.cli import main
-from torchpick.decide import stacknotes
+from torchpick.decide import packagefit
 from torchpick.errors import CompatError
 from torchpick.knowledge import packages as known
 from torchpick.knowledge.compat import Knowledge
@@ -49,7 +49,7 @@ def test_of_a_wheel_elsewhere_nothing_is_left_to_guess() -> None:
         versions = [version for version in facts.versions if version.place]
         for text in (each for version in versions for place in facts.elsewhere for each in (version.place, place.text)):
             assert text is not None
-            shown = stacknotes.filled(text, versions[0], torch, "cp312")
+            shown = packagefit.filled(text, versions[0], torch, "cp312")
             assert not re.search(r"[{}]|XY|NNN|cpNN", shown), (file.name, text)
             assert re.fullmatch(r"[^#]*(#sha256=[0-9a-f]{64})?", text), (file.name, text)
 

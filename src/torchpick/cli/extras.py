@@ -7,7 +7,7 @@ import os
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import demands
-from torchpick.decide.wishes import is_backend
+from torchpick.decide.demands import is_backend
 from torchpick.environment import projectfile, rewrite
 from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError

@@ -10,8 +10,8 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
 from torchpick.cluster import emit, sources
 from torchpick.cluster.engine import ClusterError, Engine
-from torchpick.decide import frontier, refusal
-from torchpick.decide.frontier import Outlook
+from torchpick.decide import refusal, several
+from torchpick.decide.several import Outlook
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
 from torchpick.machine import machinefiles
@@ -43,7 +43,7 @@ def run(args: Arguments) -> int:
     asked = _asked(args, places, session)
     fleet = machinefiles.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
     table = session.table_of(fleet.machines)
-    found = frontier.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
+    found = several.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
     refused = _refusal(found, session, most) if found.unserved else None
     _say(args, found, wish, refused, table.date)
     return 0 if refused is None else 3

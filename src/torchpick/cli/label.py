@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import remarks
-from torchpick.decide.wishes import is_backend
+from torchpick.decide.demands import is_backend
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.model.pick import Pick
 from torchpick.session import Session

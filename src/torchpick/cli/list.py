@@ -9,8 +9,8 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer, text
 from torchpick.decide import environments
 from torchpick.decide.answer import decided
+from torchpick.decide.matrix import never_picked
 from torchpick.decide.remarks import MISCOMPILED
-from torchpick.decide.resolve import never_picked
 from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge import pairings
 from torchpick.knowledge.pairings import BuildCompanions

@@ -7,7 +7,7 @@ from itertools import pairwise
 from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
-from torchpick.decide import driver_numbers
+from torchpick.decide import resolve
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter
 from torchpick.errors import UsageError
@@ -56,7 +56,7 @@ def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine],
     newest = table.branch_number(machine.driver)
     spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
     for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
-        older = driver_numbers.another(machine, str(number), table)
+        older = resolve.with_driver(machine, str(number), table)
         given = ask(older)
         if not given.ok:
             break

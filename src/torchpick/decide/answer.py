@@ -7,7 +7,8 @@ package makes it one of a whole environment, which is searched package by packag
 from __future__ import annotations
 
 from torchpick.decide import resolve
-from torchpick.decide.remarks import made
+from torchpick.decide.demands import PackageDemand
+from torchpick.decide.remarks import excluding, family_pins, limits_note, made
 from torchpick.errors import NoBuildError
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.machine import Machine, Note
@@ -16,18 +17,13 @@ from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason
-from torchpick.model.versions import admits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torchpick.decide.demands import PackageDemand
     from torchpick.decide.search import Needs
-    from torchpick.decide.solution import Solution
-    from torchpick.decide.solving import StackSearch
-    from torchpick.model.build import Build
-    from torchpick.model.package import Catalog
+    from torchpick.model.package import Catalog, Package, PackageFacts
     from torchpick.model.stack import Stack
 
     Catalogs = Callable[[], Catalog]
@@ -90,8 +86,8 @@ class Answer(Noun):
     @property
     def judged(self) -> dict[str, str]:
         """The packages beside torch that stand on it, which are what was judged: name → version."""
-        found = self.environment.packages
-        return {each.name: each.version for each in found if each.name not in TRIO and each.pinned}
+        packages = self.environment.packages
+        return {package.name: package.version for package in packages if package.name not in TRIO and package.pinned}
 
     @property
     def taken(self) -> dict[str, str]:
@@ -115,49 +111,49 @@ def answer(
     """
     if (stays := question.stays) is not None:
         for wish in stays.wishes:
-            kept = _answered(_beside(question, wish, stays), machines, tables, catalogs, everything=everything)
-            if not isinstance(kept, Answer):
-                return kept
-            pick = kept.pick
-            if kept.ok and pick.version == stays.version and ("+" in pick.version or pick.build.cuda == stays.cuda):
-                return kept._replace(question=question)
-    given = _answered(question, machines, tables, catalogs, everything=everything)
-    if not isinstance(given, Answer) or not question.wish.limits:
-        return given
-    return _bound(given, machines, tables, catalogs)
+            keeping = _answered(_beside(question, wish, stays), machines, tables, catalogs, everything=everything)
+            if not isinstance(keeping, Answer):
+                return keeping
+            pick = keeping.pick
+            if keeping.ok and pick.version == stays.version and ("+" in pick.version or pick.build.cuda == stays.cuda):
+                return keeping._replace(question=question)
+    bound = _answered(question, machines, tables, catalogs, everything=everything)
+    if not isinstance(bound, Answer) or not question.wish.limits:
+        return bound
+    freed = _answered(
+        question._replace(wish=question.wish._replace(limits=())), machines, tables, catalogs, everything=False
+    )
+    return _naming_limits(bound, freed) if isinstance(freed, Answer) else freed
 
 
-def with_family(given: Answer, stack: Stack, family: Sequence[str]) -> Answer:
+def with_family(answer: Answer, stack: Stack, family: Sequence[str]) -> Answer:
     """The answer whose pick also names what was asked for that lies on torch's index; the rest is the user's own's.
 
     Each is named by its version where it was judged.
     """
-    found: dict[str, None] = {}
-    for demand in given.question.wanted:
+    others: dict[str, None] = {}
+    for demand in answer.question.wanted:
         if demand.name in family and demand.name not in TRIO:
             version = stack.version(demand.name)
-            found[demand.text if version is None else f"{demand.name}=={version}"] = None
-    pick = given.pick
-    return given._replace(pick=pick._replace(wish=pick.wish._replace(others=(*found,))))
+            others[demand.text if version is None else f"{demand.name}=={version}"] = None
+    pick = answer.pick
+    return answer._replace(pick=pick._replace(wish=pick.wish._replace(others=(*others,))))
 
 
-def saying_unjudged(given: Answer, command: str) -> Answer:
+def saying_unjudged(answer: Answer, command: str) -> Answer:
     """The answer with a note on what of it nothing is known of, and the command that learns it."""
-    note = Note("NOT_JUDGED", f"not judged: {', '.join(given.unknown)}; `{command}` does")
+    note = Note("NOT_JUDGED", f"not judged: {', '.join(answer.unknown)}; `{command}` does")
     hint = f"`{command}` also looks for versions that the table does not know"
-    pick = given.pick._replace(notes=(*given.pick.notes, note))
-    return given._replace(pick=pick, stack=given.environment._replace(hints=(hint, *given.environment.hints)))
+    pick = answer.pick._replace(notes=(*answer.pick.notes, note))
+    return answer._replace(pick=pick, stack=answer.environment._replace(hints=(hint, *answer.environment.hints)))
 
 
 def _beside(question: Question, wish: Wish, stays: TorchToKeep) -> Question:
     """The question with the installed torch as part of it."""
     torch = f"{question.wish.torch},=={stays.version}".lstrip(",")
-    own = question.wish._replace(torch=torch, backends=wish.backends)
-    if not question.wanted:
-        return question._replace(wish=own)
-    from torchpick.decide.demands import PackageDemand
-
-    return question._replace(wish=own, wanted=(*question.wanted, PackageDemand("torch", f"=={stays.version}")))
+    pinned = question.wish._replace(torch=torch, backends=wish.backends)
+    wanted = question.wanted and (*question.wanted, PackageDemand("torch", f"=={stays.version}"))
+    return question._replace(wish=pinned, wanted=wanted)
 
 
 def _answered(
@@ -165,13 +161,14 @@ def _answered(
 ) -> Answer | Needs:
     wish, table = question.wish, tables(question.wish)
     if question.wanted:
-        return _environment(question, machines[0], table, catalogs())
-    found = _picked(machines, table, wish, everything=everything)
-    if found.ok and len(machines) == 1 and any(limit.name in REQUIRED_BY_TORCH for limit in wish.limits):
+        return _searched(question, machines[0], table, catalogs())
+    pick = _picked(machines, table, wish, everything=everything)
+    if pick.ok and len(machines) == 1 and any(limit.name in REQUIRED_BY_TORCH for limit in wish.limits):
         # What torch itself requires may contradict a constraint.
-        bound = _environment(question._replace(wanted=_family_of(wish)), machines[0], table, catalogs())
+        family = (PackageDemand("torch", wish.torch), *map(PackageDemand, wish.companions, wish.companions.values()))
+        bound = _searched(question._replace(wanted=family), machines[0], table, catalogs())
         return bound._replace(question=question, stack=None) if isinstance(bound, Answer) and bound.ok else bound
-    return Answer(question, found)
+    return Answer(question, pick)
 
 
 def _picked(machines: tuple[Machine, ...], table: Table, wish: Wish, *, everything: bool) -> Pick:
@@ -184,85 +181,50 @@ def _picked(machines: tuple[Machine, ...], table: Table, wish: Wish, *, everythi
     return several.pick(machines, table, wish)
 
 
-def _family_of(wish: Wish) -> tuple[PackageDemand, ...]:
-    """What a wish asks of torch and its companions, as demands."""
-    from torchpick.decide.demands import PackageDemand
-
-    return (PackageDemand("torch", wish.torch), *map(PackageDemand, wish.companions, wish.companions.values()))
-
-
-def _environment(question: Question, machine: Machine, table: Table, catalog: Catalog) -> Answer | Needs:
+def _searched(question: Question, machine: Machine, table: Table, catalog: Catalog) -> Answer | Needs:
+    """The answer to a question of a whole environment."""
     from torchpick.decide import environments
-    from torchpick.decide.demands import PackageDemand
     from torchpick.decide.search import Needs
     from torchpick.decide.solving import StackSearch
 
-    limits = tuple(
-        PackageDemand(limit.name, limit.specifier, (), limit.where)
-        for limit in question.wish.limits
-        if limit.name != "torch"
-    )
+    of_packages = (limit for limit in question.wish.limits if limit.name != "torch")
+    limits = tuple(PackageDemand(limit.name, limit.specifier, (), limit.where) for limit in of_packages)
     search = StackSearch(machine, table, question.wish, catalog, limits)
-    found = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
-    if isinstance(found, Needs):
-        return found
-    stack, solution = found
-    return Answer(question, _pick(search, question, stack, solution), stack)
-
-
-def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solution | None) -> Pick:
-    """The build of an environment as a pick, with every build it was weighed against."""
+    outcome = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
+    if isinstance(outcome, Needs):
+        return outcome
+    stack, solution = outcome
     verdicts = search.verdicts
     family = {demand.name: "" for demand in question.wanted if demand.name in COMPANIONS}
     wish = question.wish._replace(companions=family)
     chosen = None if solution is None else solution.torch or next(iter(search.builds), None)
     if chosen is not None:
-        why = next((each.why for each in stack.packages if each.name == "torch"), "")
-        better = Objection(Reason.OTHER_TORCH, {"why": why.partition("; ")[0]})
+        why = next((package.why for package in stack.packages if package.name == "torch"), "")
+        better = (Objection(Reason.OTHER_TORCH, {"why": why.partition("; ")[0]}),)
         verdicts = tuple(
-            each._replace(objections=(better,)) if each.ok and each.rank > chosen.rank else each for each in verdicts
+            verdict._replace(objections=better) if verdict.ok and verdict.rank > chosen.rank else verdict
+            for verdict in verdicts
         )
-    return made(search.machine, search.table, wish, chosen, verdicts)
+    return Answer(question, made(machine, table, wish, chosen, verdicts), stack)
 
 
-def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, catalogs: Catalogs) -> Answer | Needs:
-    """The answer with the limits that changed it, each with its place."""
-    free = given.question._replace(wish=given.question.wish._replace(limits=()))
-    freed = _answered(free, machines, tables, catalogs, everything=False)
-    if not isinstance(freed, Answer):
-        return freed
-    if not freed.ok:
-        return given
-    there = _versions(freed)
-    bound_by = excluding(given.question.wish.limits, there)
-    if not bound_by:
-        return given
-    note = constrained(bound_by, [f"{name} {version}" for name, version in _other(there, _versions(given)).items()])
-    return _noted(given, note)._replace(bound_by=bound_by)
+def _naming_limits(bound: Answer, freed: Answer) -> Answer:
+    """The answer with the limits that changed it, each with its place; `freed` is that without any."""
+    versions = _versions(freed)
+    limits = excluding(bound.question.wish.limits, versions) if freed.ok else ()
+    if not limits:
+        return bound
+    others = _other(versions, _versions(bound))
+    note = limits_note(limits, [f"{name} {version}" for name, version in others.items()])
+    pick = bound.pick._replace(notes=(*bound.pick.notes, note))
+    stack = bound.stack and bound.stack._replace(notes=(*bound.stack.notes, note))
+    return bound._replace(pick=pick, stack=stack, bound_by=limits)
 
 
-def _noted(given: Answer, *more: Note) -> Answer:
-    pick = given.pick._replace(notes=(*given.pick.notes, *more))
-    stack = given.stack and given.stack._replace(notes=(*given.stack.notes, *more))
-    return given._replace(pick=pick, stack=stack)
-
-
-def constrained(limits: tuple[Limit, ...], instead: list[str]) -> Note:
-    """What these limits changed: the versions that the answer would have without them."""
-    text = " and ".join(dict.fromkeys(limit.text for limit in limits[:3]))
-    return Note("CONSTRAINED", f"bound by {text}; without that it would be {' and '.join(instead[:3])}")
-
-
-def _versions(given: Answer) -> dict[str, str]:
+def _versions(answer: Answer) -> dict[str, str]:
     """The versions of torch, of the companions that are asked for, and of every package of the environment."""
-    asked = of_family(given.pick.build, given.question.wish) if given.pick.ok else {}
-    packages = () if given.stack is None else given.stack.packages
-    return {**asked, **{each.name: each.version for each in packages}}
-
-
-def of_family(build: Build, wish: Wish) -> dict[str, str]:
-    """Torch and the companions that are asked for, by their versions of this build."""
-    return {name: version for name, version in build.pins.items() if name == "torch" or name in wish.companions}
+    family = family_pins(answer.pick.build, answer.question.wish) if answer.pick.ok else {}
+    return {**family, **{package.name: package.version for package in answer.environment.packages}}
 
 
 def _other(free: Mapping[str, str], bound: Mapping[str, str]) -> dict[str, str]:
@@ -271,11 +233,36 @@ def _other(free: Mapping[str, str], bound: Mapping[str, str]) -> dict[str, str]:
     return {"torch": changed["torch"]} if "torch" in changed else changed
 
 
-def excluding(limits: tuple[Limit, ...], versions: Mapping[str, str]) -> tuple[Limit, ...]:
-    """The limits that one of these versions does not meet."""
-    return tuple(
-        limit for limit in limits if limit.name in versions and not admits(limit.specifier)(versions[limit.name])
-    )
+def cuda_extras(answer: Answer, packages: Mapping[str, PackageFacts]) -> dict[str, str]:
+    """The extras by which packages of the table that are named are for torch's CUDA; who asks for one has chosen."""
+    from torchpick.model.package import cuda_of_extra
+
+    major, extras = answer.pick.build.cuda_major, dict[str, str]()
+    if major is None or answer.environment.version("torch") is None:
+        return {}
+    for demand in answer.question.wanted:
+        facts, version = packages.get(demand.name), answer.judged.get(demand.name)
+        row = next((row for row in facts.versions if row.version == version), None) if facts else None
+        if facts is None or row is None or not facts.in_table:
+            continue
+        extra = _extra_for(row, major, facts)
+        if extra is not None and all(cuda_of_extra(own, facts) is None for own in demand.extras):
+            extras[demand.name] = extra
+    return extras
+
+
+def _extra_for(package: Package, major: int, facts: PackageFacts) -> str | None:
+    """The extra for this CUDA major, where without one the package is for another or for none."""
+    if package.major == major or package.per_cuda:
+        return None
+    own = [extra for extra, value in facts.rule.cuda_extras.items() if int(value) == major]
+    return next((extra for extra in (f"cuda{major}", f"cu{major}", *own) if package.has_extra(extra)), None)
+
+
+def cuda_extra_notes(extras: Mapping[str, str]) -> Iterator[Note]:
+    """What was taken unasked."""
+    for name, extra in extras.items():
+        yield Note("CUDA_EXTRA", f"{name}[{extra}] is taken: without an extra it is not for torch's CUDA")
 
 
 def decided(answer: Answer, table: Table | None = None) -> Answer:

@@ -1,13 +1,12 @@
-"""Requirements as a stack needs them: name, extras, specifier, and whether their marker holds on a machine. Pure."""
+"""What is asked: the wish that flags and variables state, requirements, and whether a build or a version meets them."""
 
 from __future__ import annotations
 
-from torchpick.errors import RequirementError
-from torchpick.model.build import TRIO, Build
-from torchpick.model.machine import Machine
+from torchpick.errors import RequirementError, UsageError
+from torchpick.model.build import FAMILIES, TRIO, TRITONS, WHEEL_HOST, Build
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.request import Wish
+from torchpick.model.request import Request, Wish
 from torchpick.model.versions import (
     admits,
     everyday,
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement
 
-    from torchpick.model.machine import Platform, Python
-    from torchpick.model.package import Catalog, Package
+    from torchpick.model.machine import Machine, Platform, Python
+    from torchpick.model.package import Package
 
 
 class PackageDemand(Noun):
@@ -62,6 +61,11 @@ def brings_cuda(name: str) -> bool:
     return pattern(_CUDA).fullmatch(name) is not None
 
 
+def is_leaf(name: str) -> bool:
+    """Whether a project is judged by its name alone, as a part of torch or of CUDA."""
+    return name in TRIO or name in TRITONS or brings_cuda(name)
+
+
 def joined(demands: Iterable[PackageDemand]) -> str:
     """One specifier for all of them."""
     return ",".join(dict.fromkeys(demand.specifier for demand in demands if demand.specifier))
@@ -77,11 +81,11 @@ def fitting(versions: Sequence[Package], demands: Iterable[PackageDemand], *, pr
     specifier = joined(demands)
     withdrawn: list[Package] = []
     for admitted in dict.fromkeys((admits(specifier, prereleases=pre), admits(specifier, prereleases=True))):
-        found = [package for package in versions if admitted(package.version)]
-        sound = [package for package in found if not is_withdrawn(package, demands)]
+        fits = [package for package in versions if admitted(package.version)]
+        sound = [package for package in fits if not is_withdrawn(package, demands)]
         if sound:
             return sound
-        withdrawn = withdrawn or found
+        withdrawn = withdrawn or fits
     return withdrawn
 
 
@@ -94,36 +98,38 @@ def is_withdrawn(package: Package, demands: Iterable[PackageDemand]) -> bool:
 def are_compatible(demands: Iterable[PackageDemand]) -> bool:
     """Whether some version could meet them all: one at, or right above, a version that they name, or below them all."""
     specifier = joined(demands)
-    named = {part.strip().lstrip("<>=!~").strip().removesuffix(".*") for part in specifier.split(",")}
+    bounds = {part.strip().lstrip("<>=!~").strip().removesuffix(".*") for part in specifier.split(",")}
     admitted = admits(specifier, prereleases=True)
-    return any(admitted(text) for version in sorted(named) for text in (version, f"{version}.0.0.1", "0"))
+    return any(admitted(text) for version in sorted(bounds) for text in (version, f"{version}.0.0.1", "0"))
 
 
 def no_known_version_meets(versions: Iterable[str], demands: Sequence[PackageDemand]) -> bool:
     """Whether only another version than these could meet the demands; one asked for by its number is among these."""
-    known = [*versions]
-    if any(demand.specifier.removeprefix("==") in known for demand in demands):
+    versions = [*versions]
+    if any(demand.specifier.removeprefix("==") in versions for demand in demands):
         return False
-    return not any(all(demand.admits(version) for demand in demands) for version in known)
+    return not any(all(demand.admits(version) for demand in demands) for version in versions)
 
 
-def asked(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:
+def parse_demands(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:
     """The user's requirements, without those whose marker does not hold on the machine; it is asked for where needed.
 
     A URL or a path is refused: it is judged where it is installed. The packaging library is loaded only for what is
     more than a name with an everyday specifier.
     """
-    found = []
-    for text in texts:
-        stripped = text.strip()
-        name = leading(stripped)
-        if name and (specifier := everyday(stripped[len(name) :])) is not None:
-            found.append(PackageDemand(normal(name), specifier))
+    demands = []
+    for text in map(str.strip, texts):
+        name = leading(text)
+        if name and (specifier := everyday(text[len(name) :])) is not None:
+            demands.append(PackageDemand(normal(name), specifier))
             continue
-        requirement = _requirement(stripped)
-        if machine is None or not requirement.marker or _holds(requirement, _environment(machine()), ()):
-            found.append(_demand(requirement, ""))
-    return tuple(found)
+        requirement = _requirement(text)
+        if machine is not None and requirement.marker:
+            of = machine()
+            if not _holds(requirement, _facts(of.python, of.platform), ()):
+                continue
+        demands.append(_demand(requirement, ""))
+    return tuple(demands)
 
 
 def _requirement(text: str) -> Requirement:
@@ -146,13 +152,12 @@ def required(texts: Iterable[str], machine: Machine, extras: tuple[str, ...], by
 @remembered  # a search asks the same of the same version again and again
 def _required(of: tuple[tuple[str, ...], Python, Platform, tuple[str, ...], str]) -> tuple[PackageDemand, ...]:
     texts, python, platform, extras, by = of
-    environment = marker_facts(python.version, platform=platform, implementation=python.implementation)
-    return tuple(_demand(each, by) for each in map(_parsed, texts) if _holds(each, environment, extras))
+    facts = _facts(python, platform)
+    return tuple(_demand(requirement, by) for requirement in map(_parsed, texts) if _holds(requirement, facts, extras))
 
 
-def _environment(machine: Machine) -> Mapping[str, str]:
-    python = machine.python
-    return marker_facts(python.version, platform=machine.platform, implementation=python.implementation)
+def _facts(python: Python, platform: Platform) -> Mapping[str, str]:
+    return marker_facts(python.version, platform=platform, implementation=python.implementation)
 
 
 def overridden(demands: Iterable[PackageDemand], overrides: Mapping[str, tuple[str, ...]]) -> tuple[PackageDemand, ...]:
@@ -164,14 +169,6 @@ def overridden(demands: Iterable[PackageDemand], overrides: Mapping[str, tuple[s
         for demand in demands
         for specifier in overrides.get(demand.name, (demand.specifier,))
     )
-
-
-def of_version(
-    package: Package, catalog: Catalog, machine: Machine, extras: tuple[str, ...]
-) -> tuple[PackageDemand, ...]:
-    """What a version requires, as far as that counts."""
-    lines = () if catalog.no_deps else package.requires
-    return overridden(required(lines, machine, extras, package.who), catalog.overrides)
 
 
 _parsed = remembered(parsed)
@@ -220,18 +217,106 @@ def meets(build: Build, demand: PackageDemand) -> bool:
 
 def narrowed(wish: Wish, texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> Wish:
     """The wish with what these requirements ask of torch and its companions in it."""
-    return of_family(wish, asked((text for text in texts if named(text) in TRIO), machine))
+    return of_family(wish, parse_demands((text for text in texts if named(text) in TRIO), machine))
 
 
 def of_family(wish: Wish, demands: Iterable[PackageDemand]) -> Wish:
     """The wish with these demands, all of them on torch and its companions."""
-    specifiers = grouped((demand.name, demand.specifier) for demand in demands)
-    joined = {name: ",".join(filter(None, mine)) for name, mine in specifiers.items()}
-    return wish._replace(torch=joined.pop("torch", ""), companions=joined)
+    by_name = grouped((demand.name, demand) for demand in demands)
+    companions = {name: joined(of_name) for name, of_name in by_name.items()}
+    return wish._replace(torch=companions.pop("torch", ""), companions=companions)
 
 
 def package_demands(texts: Iterable[str], machine: Callable[[], Machine]) -> tuple[PackageDemand, ...]:
     """All that is asked, where anything but torch and its companions is; empty where nothing is."""
-    if all(named(text) in TRIO for text in texts):
-        return ()
-    return asked(texts, machine)
+    return () if all(named(text) in TRIO for text in texts) else parse_demands(texts, machine)
+
+
+def wish_of(request: Request, environ: Mapping[str, str]) -> Wish:
+    """The wish of flags and variables; what the requirements add is `narrowed`."""
+    named = map(str.strip, environ.get("TORCHPICK_BACKEND", "").split(","))
+    backends = request.backends or tuple(filter(None, named))
+    if request.cpu:
+        if request.backends and set(request.backends) != {"cpu"}:
+            hint = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
+            raise UsageError(f"`--cpu` contradicts `--backend {request.backends[0]}`", hint=hint)
+        backends = ("cpu",)
+    backends = tuple(map(_as_named, backends))
+    if unknown := [backend for backend in backends if not is_backend(backend) and backend not in FAMILIES]:
+        hint = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"
+        raise UsageError(f"unknown backend `{unknown[0]}`", hint=hint)
+    base = request.index_base if request.index_base is not None else environ.get("TORCHPICK_INDEX_BASE") or WHEEL_HOST
+    return Wish(
+        backends=backends,
+        channel=request.channel,
+        index_base=_base(base),
+        allow_cpu=request.allow_cpu,
+        allow_unconfirmed=request.allow_unconfirmed,
+        whole=request.whole,
+    )
+
+
+def _as_named(backend: str) -> str:
+    """`cuda12.6`, `12.6` and `CU126` as the index names it."""
+    digits = backend.lower().removeprefix("cuda").removeprefix("cu").strip("- ").replace(".", "")
+    return f"cu{digits}" if digits.isdigit() else backend.lower()
+
+
+def takes(wish: Wish, build: Build) -> bool:
+    """Whether a build is of a backend that was asked for, or none was."""
+    named = {build.backend, build.family} & {*wish.backends}
+    return bool(named or not wish.backends or (wish.allow_cpu and build.backend == "cpu"))
+
+
+def is_backend(text: str) -> bool:
+    """Whether the text has the form of a backend's name."""
+    kind, digits = text.rstrip("0123456789."), text.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return text in ("cpu", "xpu", "default") or (kind == "cu" and digits.isdigit()) or (kind == "rocm" and bool(digits))
+
+
+def _base(url: str) -> str:
+    if url == WHEEL_HOST:
+        return url  # without a look, which a start would pay for
+    hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
+    try:
+        url = _address(url)
+    except ValueError as error:
+        raise _refused(url, "is not a valid mirror URL", hint) from error
+    scheme, mark, rest = url.removeprefix("flat+").partition("://")
+    known = bool(mark and rest) and scheme in ("https", "http", "file")
+    if not known or not _has_host(rest):
+        raise _refused(url, "is not a valid mirror URL", hint)
+    if url.startswith("flat+"):
+        return url  # one page, whose links are relative to it as it is spelled
+    if "?" in rest or "#" in rest:
+        hint = "remove what follows the path; credentials go before the host or into netrc"
+        raise _refused(url, "has a query or a fragment, so no backend can be added to it", hint)
+    return url.rstrip("/")
+
+
+def _address(url: str) -> str:
+    from torchpick.model.address import Address
+
+    return str(Address(url))
+
+
+def _refused(url: str, why: str, hint: str) -> UsageError:
+    from torchpick.model.redaction import redacted  # one file more for each `url`
+
+    # On one line, as in free text a line's end is the end of a password, too.
+    return UsageError(f"`{redacted(' '.join(url.split()))}` {why}", hint=hint)
+
+
+def _has_host(rest: str) -> bool:
+    """Whether a URL with this behind its scheme can be read: brackets in its host hold an IPv6 address."""
+    host = rest.partition("/")[0].rpartition("@")[2]
+    if "[" not in host and "]" not in host:
+        return True
+    from ipaddress import IPv6Address
+
+    inside, closed, port = host.removeprefix("[").partition("]")
+    try:
+        IPv6Address(inside)
+    except ValueError:
+        return False
+    return host.startswith("[") and bool(closed) and port.removeprefix(":").isdigit() == bool(port)

@@ -1,32 +1,29 @@
-"""Packages × torch builds × machine × wishes → one environment, or what prevents it. Pure.
-
-What is tried first: projects of the cone that the user named, newest first, one that requires another of them before
-it; then what they need, newest first; then torch in its usual order, except that among builds of one release that all
-fit, the CUDA of the default index's own torch of that release comes first, since it is what packages link.
-"""
+"""Packages × torch builds × machine × wishes → one environment, or what prevents it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpick.decide.demands import PackageDemand, meets
-from torchpick.decide.packagefit import ADDED_WHEEL
-from torchpick.decide.provided import wheel_for
-from torchpick.decide.remarks import counts_for_xpu
+from torchpick.decide import remarks
+from torchpick.decide.demands import PackageDemand, are_compatible, meets
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS, filled, wheel_for
+from torchpick.decide.refusal import hints
 from torchpick.decide.search import Needs
-from torchpick.decide.solution import Refused, Solution
-from torchpick.decide.solving import StackSearch
-from torchpick.decide.stacknotes import filled, hints, notes, plain_conflicts, unknown, unread
+from torchpick.decide.searchfacts import Refused
+from torchpick.decide.solving import Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.build import DEFAULT_INDEX as DEFAULT_BACKEND
 from torchpick.model.machine import Machine, Note
-from torchpick.model.package import Catalog, Package
+from torchpick.model.package import Catalog, Package, PackageFacts, same_module_conflicts
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Wish
-from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
+from torchpick.model.stack import NOT_READ, PackageObjection, PinnedPackage, Stack
 from torchpick.model.table import Table, below, floor_of
-from torchpick.model.verdict import JIT, NO_CODE, RUNS, UNJUDGED, Reason, Verdict
+from torchpick.model.verdict import JIT, NO_CODE, RUNS, UNJUDGED, Reason
 from torchpick.model.versions import grouped, named
+
+DEFAULT_INDEX = "the default index"
 
 
 def best(
@@ -36,9 +33,19 @@ def best(
     solution = search.best(asked, allow_mixed=allow_mixed)
     if isinstance(solution, Needs):
         return solution
+    texts = tuple(demand.text for demand in asked if not demand.by)
     if solution is not None:
-        return _solved(search, asked, solution), solution
-    return _refused(search, asked, _objections(search, asked)), None
+        return _Environment(search, asked, solution).stack(texts), solution
+    objections = _objections(search, asked)
+    stack = Stack(
+        search.machine,
+        texts,
+        objections=objections,
+        notes=tuple(search.unread(asked)),
+        hints=tuple(dict.fromkeys(hints(search, asked, objections))),
+        unknown=search.unknown(asked),
+    )
+    return stack, None
 
 
 def versions(
@@ -48,9 +55,9 @@ def versions(
     search = StackSearch(machine, table, wish, catalog)
     rows = catalog.packages[name].versions
     for version, (first, *_) in grouped((package.version, package) for package in rows).items():
-        found = best(search, (PackageDemand(name, f"=={version}"),))
-        if not isinstance(found, Needs):
-            yield first, found[0]
+        outcome = best(search, (PackageDemand(name, f"=={version}"),))
+        if not isinstance(outcome, Needs):
+            yield first, outcome[0]
 
 
 def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
@@ -59,20 +66,20 @@ def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[
     A version of several wheels is refused for what the one for this Python lacks.
     """
     python = Reason.NO_WHEEL_FOR_PYTHON
-    judged = {(each.name, each.version) for each in search.refused if each.objection.reason is not python}
+    judged = {(item.name, item.version) for item in search.refused if item.objection.reason is not python}
     refused = (
-        each
-        for each in search.refused
-        if each.objection.reason is not python or (each.name, each.version) not in judged
+        item
+        for item in search.refused
+        if item.objection.reason is not python or (item.name, item.version) not in judged
     )
-    found = []
-    for (name, *_), group in grouped((_kind(each), each) for each in refused).items():
+    objections = []
+    for (name, *_), group in grouped((_kind(item), item) for item in refused).items():
         order = [package.version for package in search.facts[name].versions] if name in search.facts else []
-        versions = dict.fromkeys(each.version for each in group if each.version)
+        versions = dict.fromkeys(item.version for item in group if item.version)
         newest_first = sorted(versions, key=lambda version: order.index(version) if version in order else -1)
-        found.append(PackageObjection(name, tuple(newest_first), group[0].objection))
-    named = {demand.name: place for place, demand in enumerate(asked)}
-    return tuple(sorted(found, key=lambda each: named.get(each.name, len(named))))
+        objections.append(PackageObjection(name, tuple(newest_first), group[0].objection))
+    names = {demand.name: place for place, demand in enumerate(asked)}
+    return tuple(sorted(objections, key=lambda objection: names.get(objection.name, len(names))))
 
 
 def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
@@ -82,169 +89,241 @@ def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
     return refused.name, objection.reason, objection.gpu, text
 
 
-DEFAULT_INDEX = "the default index"
+class _Environment:
+    """What a search found, as pins with their reasons and notes."""
 
-
-def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution) -> Stack:
-    """The stack of an answer: packages first, torch and its companions last."""
-    packages = tuple(_pinned(search, asked, chosen, package) for package in chosen.packages.values())
-    family = () if chosen.torch is None else _family(search, chosen, chosen.torch)
-    return Stack(
-        machine=search.machine,
-        asked=tuple(demand.text for demand in asked if not demand.by),
-        packages=(*packages, *_plain(search, asked, chosen), *family, *_added(search, chosen)),
-        notes=tuple(dict.fromkeys((*notes(search, chosen), *_moved(search, chosen), *plain_conflicts(chosen)))),
-        index_url=chosen.build and _index_url(search, chosen.build),
-        unknown=unknown(search, chosen.demands),
-    )
-
-
-def _refused(search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]) -> Stack:
-    """The stack that cannot be had: why, and what would have to change."""
-    return Stack(
-        machine=search.machine,
-        asked=tuple(demand.text for demand in asked if not demand.by),
-        objections=objections,
-        notes=tuple(unread(search, asked)),
-        hints=tuple(dict.fromkeys(hints(search, asked, objections))),
-        unknown=unknown(search, asked),
-    )
-
-
-def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> PinnedPackage:
-    torch = chosen.build
-    cuda = None if package.major is None else str(package.major)
-    if package.per_cuda and torch is not None:
-        cuda = _major(torch)
-    return PinnedPackage(
-        name=package.name,
-        version=package.version,
-        cuda=cuda,
-        links_torch=package.links_torch,
-        index=filled(package.place, package, torch, search.machine.python.tag) or DEFAULT_INDEX,
-        verdict=search.situation.coverage(package, torch and torch.cuda).word,
-        why=_why(search, asked, chosen, package),
-        evidence=package.evidence.kind,
-        extras=_extras(chosen, package.name),
-    )
-
-
-def _extras(chosen: Solution, name: str) -> tuple[str, ...] | None:
-    """What the user asks for of a package, which no other one brings."""
-    asked = {extra for demand in chosen.demands if demand.name == name and not demand.by for extra in demand.extras}
-    return tuple(sorted(asked)) or None
-
-
-def _moved(search: StackSearch, chosen: Solution) -> Iterator[Note]:
-    """What is older than its newest version, and what stood against that."""
-    for package in chosen.packages.values():
-        if (passed := _passed_over(search, package)) is not None:
-            yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, not {passed[0]}: {passed[1]}")
-
-
-def _plain(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution) -> Iterator[PinnedPackage]:
-    """The plain projects that were asked for: named with the version that fits, and left to the installer."""
-    for name in dict.fromkeys(demand.name for demand in asked if demand.name in chosen.cone.plain):
-        demands = [demand for demand in chosen.demands if demand.name == name]
-        fits = search.fitting(search.facts[name], demands) or [chosen.cone.plain[name].package]
-        place = fits[0].place or DEFAULT_INDEX
-        yield PinnedPackage(
-            name, fits[0].version, None, False, place, NO_CODE, "you asked for it", "resolved", pinned=False
+    def __init__(self, search: StackSearch, asked: tuple[PackageDemand, ...], solution: Solution) -> None:
+        self.search, self.asked, self.solution = search, asked, solution
+        self.packages, self.build = tuple(solution.packages.values()), solution.build
+        self.index_url = self.build and (
+            redacted(self.build.index_url(search.wish.index_base, search.wish.channel)) or None
         )
 
+    def stack(self, texts: tuple[str, ...]) -> Stack:
+        """Packages first, torch and its companions last."""
+        pins = map(self._pinned, self.packages)
+        return Stack(
+            machine=self.search.machine,
+            asked=texts,
+            packages=(*pins, *self._plain_pins(), *self._family(), *self._added()),
+            notes=tuple(dict.fromkeys((*self._notes(), *self._moved(), *self._plain_conflicts()))),
+            index_url=self.index_url,
+            unknown=self.search.unknown(self.solution.demands),
+        )
 
-def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> str:
-    """Who asks for it, and why its newest version was passed over."""
-    by = [demand for demand in chosen.demands if demand.name == package.name and demand.by]
-    named = any(demand.name == package.name and not demand.by for demand in asked)
-    start = "you asked for it" if named else _asks(search, chosen, by[0]) if by else "it is needed"
-    passed = _passed_over(search, package)
-    return start if passed is None else f"{start}; not {passed[0]}: {passed[1]}"
+    # What is pinned, and why.
+
+    def _pinned(self, package: Package) -> PinnedPackage:
+        torch = self.build
+        # What the user asks for of a package, which no other one brings.
+        own = (demand for demand in self.solution.demands if demand.name == package.name and not demand.by)
+        return PinnedPackage(
+            name=package.name,
+            version=package.version,
+            cuda=_text(torch.cuda_major if package.per_cuda and torch is not None else package.major),
+            links_torch=package.links_torch,
+            index=filled(package.place, package, torch, self.search.machine.python.tag) or DEFAULT_INDEX,
+            verdict=self.search.fit.coverage(package, torch and torch.cuda).word,
+            why=self._why(package),
+            evidence=package.evidence.kind,
+            extras=tuple(sorted({extra for demand in own for extra in demand.extras})) or None,
+        )
+
+    def _plain_pins(self) -> Iterator[PinnedPackage]:
+        """The plain projects that were asked for: named with the version that fits, and left to the installer."""
+        plain = self.solution.cone.plain
+        for name in dict.fromkeys(demand.name for demand in self.asked if demand.name in plain):
+            demands = [demand for demand in self.solution.demands if demand.name == name]
+            package = next(iter(self.search.fitting(self.search.facts[name], demands)), plain[name][0])
+            index, why = package.place or DEFAULT_INDEX, "you asked for it"
+            yield PinnedPackage(name, package.version, None, False, index, NO_CODE, why, "resolved", pinned=False)
+
+    def _family(self) -> Iterator[PinnedPackage]:
+        """Torch and the companions that were asked for."""
+        torch, machine = self.solution.torch, self.search.machine
+        if torch is None:
+            return
+        build = torch.build
+        worst = min((fit.fit for fit in torch.fits), default=None)
+        word = JIT if worst is Fit.JIT else RUNS
+        is_xpu = build.family == "xpu" and remarks.counts_for_xpu(machine)
+        if worst is None and "apple" not in machine.vendors and not is_xpu:
+            word = NO_CODE if build.family == "cpu" else UNJUDGED
+        whys = {"torch": (build.version, self._why_torch(build))}
+        names = {demand.name for demand in self.solution.demands}
+        for name in COMPANIONS:
+            version = build.companions.get(name) if name in names else None
+            if version is not None:
+                inferred = ", inferred" if build.is_inferred(name) else ""
+                whys[name] = version, f"belongs to torch {build.torch}{inferred}"
+        index, cuda = self.index_url or DEFAULT_INDEX, _text(build.cuda_major)
+        for name, (version, why) in whys.items():
+            yield PinnedPackage(name, version, cuda, True, index, word, why, build.evidence.kind)
+
+    def _added(self) -> Iterator[PinnedPackage]:
+        """The nvidia wheels that nothing asks for yet, each with the package that needs it."""
+        needed: dict[str, tuple[Package, str]] = {}
+        for package, library in self.search.lacking(self.solution) if self.solution.level >= ADDED_WHEEL else ():
+            if package.major is not None and (wheel := wheel_for(library, package.major)) is not None:
+                needed.setdefault(wheel, (package, library))
+        for wheel, (package, library) in needed.items():
+            version, why = self._wheel_version(library), f"{package.name} needs {library}"
+            yield PinnedPackage(wheel, version, _text(package.major), False, DEFAULT_INDEX, NO_CODE, why, "declared")
+
+    def _wheel_version(self, library: str) -> str:
+        """The versions of an nvidia wheel that bring a library: its own number leads them, `libcufft.so.11` is 11.*."""
+        floor = floor_of(self.search.table.floors.cudnn, "9.11") if library == "libcudnn.so.9" else None
+        if floor is not None and any(gpu.arch and below(gpu.arch, floor) for gpu in self.search.fit.gpus):
+            return "9.10.*"  # cuDNN 9.11 dropped what is older than Turing
+        return f"{library.partition('.so.')[2].partition('.')[0]}.*"
+
+    def _why(self, package: Package) -> str:
+        """Who asks for it, and why its newest version was passed over."""
+        by = [demand for demand in self.solution.demands if demand.name == package.name and demand.by]
+        is_named = any(demand.name == package.name and not demand.by for demand in self.asked)
+        start = "you asked for it" if is_named else self._asks(by[0]) if by else "it is needed"
+        passed = self._passed_over(package)
+        return start if passed is None else f"{start}; not {passed[0]}: {passed[1]}"
+
+    def _passed_over(self, package: Package) -> tuple[str, str] | None:
+        """The newer version that was passed over for this one, and why."""
+        facts = self.search.facts[package.name]
+        rows = [row.version for row in facts.versions]
+        newer = rows[: rows.index(package.version)]
+        refused = (item for item in (*self.search.refused, *self.search.moved) if item.name == package.name)
+        return next(((item.version, item.objection.text) for item in refused if item.version in newer), facts.newer)
+
+    def _asks(self, demand: PackageDemand) -> str:
+        """Who requires something; what METADATA does not say is not said of it."""
+        package = next((package for package in self.packages if package.who == demand.by), None)
+        beyond = () if package is None else self.search.facts[package.name].rule.beyond_for(package.version)
+        verb = "goes with" if any(named(line) == demand.name for line in beyond) else "asks for"
+        return f"{demand.by} {verb} {demand.text}"
+
+    def _why_torch(self, build: Build) -> str:
+        search, demands = self.search, self.solution.demands
+        pins = [demand for demand in demands if demand.name == "torch" and demand.specifier]
+        if search.builds[0].build is build:  # a resolver that was bound to it says nothing new
+            pins = [demand for demand in pins if not demand.by or demand.text != f"torch=={build.version}"]
+        # What excludes the next better build decided.
+        order = search.ordered(search.builds, packages=any(package.cuda for package in self.packages))
+        better = [verdict.build for verdict in order]
+        better = better[: better.index(build)] if build in better else []
+        pins.sort(key=lambda demand: not (better and not meets(better[-1], demand)))
+        reasons = [self._asks(demand) if demand.by else f"you ask for {demand.text}" for demand in pins]
+        links = [package for package in self.packages if package.major is not None and package.links_torch]
+        reasons += [f"{package.name} links CUDA {package.major}" for package in links[:2]]
+        needy = [package for package in self.packages if package.needs and not package.links_torch]
+        reasons += [f"{p.name} needs {p.needs[0]}" for p in needy[:2] if p.major == build.cuda_major]
+        if links and search.own_cuda.get(build.torch) == build.cuda:
+            reasons.append(f"CUDA {build.cuda} is that of the default index's torch {build.torch}")
+        if better and (conflict := search.torch_conflict(better[-1].torch, demands)) is not None:
+            reasons.insert(0, conflict)
+        return "; ".join(dict.fromkeys(reasons)) or "the newest that runs here"
+
+    # What a user should know.
+
+    def _notes(self) -> Iterator[Note]:
+        search, solution, torch = self.search, self.solution, self.solution.torch
+        names = dict.fromkeys(demand.name for demand in solution.demands)
+        if torch is not None:
+            of_torch = remarks.notes(torch, search.machine, search.table, Wish(), search.verdicts)
+            yield from (note for note in of_torch if note is not remarks.MISCOMPILED)
+        for package in self.packages:
+            yield from self._of_package(package)
+        for name, stays in same_module_conflicts(solution.packages, names, search.facts).items():
+            yield same_module(name, stays)
+        if torch is not None:
+            yield from remarks.inferred(torch.build, names)
+        yield from self._mixed()
+
+    def _moved(self) -> Iterator[Note]:
+        """What is older than its newest version, and what stood against that."""
+        for package in self.packages:
+            if (passed := self._passed_over(package)) is not None:
+                yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, not {passed[0]}: {passed[1]}")
+
+    def _plain_conflicts(self) -> Iterator[Note]:
+        """What plain projects ask of others, at the version that was read, that this environment does not meet."""
+        demands = self.solution.demands
+        versions = {package.name: package.version for package in self.packages}
+        if self.build is not None:
+            versions |= self.build.pins
+        own = grouped((demand.name, demand) for demand in demands if not demand.by and demand.specifier)
+        for package, required in self.solution.cone.plain.values():
+            users = ", ".join(dict.fromkeys(demand.by for demand in demands if demand.name == package.name))
+            who = f"{package.who}{f', which {users} requires,' if users.strip(', ') else ''}"
+            for demand in required:
+                version = versions.get(demand.name)
+                if version is not None and not demand.admits(version):
+                    yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and {demand.name} {version} is taken")
+                elif demand.name in own and not are_compatible([demand, *own[demand.name]]):
+                    asked = ",".join(other.specifier for other in own[demand.name])
+                    yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and `{demand.name}{asked}` is asked for")
+
+    def _of_package(self, package: Package) -> Iterator[Note]:
+        search, torch, who = self.search, self.build, package.who
+        coverage = search.fit.coverage(package, torch and torch.cuda)
+        facts, platform = search.facts[package.name], search.machine.platform
+        if package.file is None and (package.place or facts.source_only is not None):
+            yield Note("PACKAGE_UNREAD", _beside(facts, package, torch, search.machine.python.tag))
+        elif coverage.word == NOT_READ:
+            text = f"which GPUs {who} was built for is not known for {platform.name}"
+            if package.code is not None:
+                text = f"what was read of {who} names none of these GPUs"
+            yield Note("PACKAGE_UNREAD", text)
+        elif package.code and package.cuda is None and not package.per_cuda and platform.os == "windows":
+            yield Note("PACKAGE_UNREAD", f"which CUDA {who} links is not read on Windows")
+        if coverage.partial:
+            yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(coverage.partial)}")
+        elif package.optional and package.major is not None and torch and package.major != torch.cuda_major:
+            text = f"its libraries are for CUDA {package.major}, and torch is not, so it falls back to Python"
+            yield Note("PARTIAL_LIBRARY", f"{who}: {text}")
+        if package.jit == "":
+            yield Note("PACKAGE_UNREAD", f"{who} is compiled at run time: for which GPUs is not known")
+        if coverage.word == JIT:
+            yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
+        if facts.wheel_host and not package.place and torch and torch.cuda and torch.backend != DEFAULT_BACKEND:
+            text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
+            yield Note("DEFAULT_INDEX_WHEEL", text)
+
+    def _mixed(self) -> Iterator[Note]:
+        level, torch = self.solution.level, self.build
+        libraries = dict.fromkeys(library for _, library in self.search.lacking(self.solution))
+        if level >= ADDED_WHEEL and libraries:
+            path = "import torch first, or set LD_LIBRARY_PATH (on Windows PATH)"
+            yield Note("LOADER_PATH", f"{', '.join(libraries)} must be on the loader's path: {path}")
+        if level < OWN_WHEELS or torch is None or torch.cuda is None:
+            return
+        majors = {str(package.major) for package in self.packages if package.major not in (None, torch.cuda_major)}
+        if majors:
+            allowed = ", as `--allow-mixed` allows" if level >= MIXED else ""
+            text = f"libraries of CUDA {', '.join(sorted(majors))} are installed next to torch's CUDA {torch.cuda}"
+            yield Note("CUDA_MAJOR_MIXED", f"{text}{allowed}")
 
 
-def _passed_over(search: StackSearch, package: Package) -> tuple[str, str] | None:
-    """The newer version that was passed over for this one, and why."""
-    versions = [row.version for row in search.facts[package.name].versions]
-    newer = versions[: versions.index(package.version)]
-    refused = (each for each in (*search.refused, *search.moved) if each.name == package.name)
-    over = ((each.version, each.objection.text) for each in refused if each.version in newer)
-    return next(over, search.facts[package.name].newer)
+def _text(major: int | None) -> str | None:
+    return None if major is None else str(major)
 
 
-def _asks(search: StackSearch, chosen: Solution, demand: PackageDemand) -> str:
-    """Who requires something; what METADATA does not say is not said of it."""
-    package = next((package for package in chosen.packages.values() if package.who == demand.by), None)
-    beyond = () if package is None else search.facts[package.name].rule.beyond_for(package.version)
-    verb = "goes with" if any(named(line) == demand.name for line in beyond) else "asks for"
-    return f"{demand.by} {verb} {demand.text}"
+def _beside(facts: PackageFacts, package: Package, torch: Build | None, python: str) -> str:
+    """Where its wheel lies, which was named there and not read; or that none is known for this torch."""
+    index = next((index for index in facts.elsewhere if package.place and package.place.startswith(index.url)), None)
+    if index is not None:
+        where = filled(f"{package.place.partition('#')[0]}: {index.text}", package, torch, python)
+        more = f"; {package.name} {facts.refused}" if facts.refused is not None else ""
+        return f"{package.who} for {package.platforms[0]} was seen, and not read, at {where}{more}"
+    # Where the wheels of an index are known, none of them is for this torch: naming a file would be a guess.
+    pages = "; ".join(index.url if index.wheels else f"{index.url}: {index.text}" for index in facts.elsewhere)
+    pages = filled(pages, package, torch, python)
+    built = f" for torch {torch.version} on {torch.platform}" if torch is not None else ""
+    none = f"; no wheel of it is known{built}" if any(index.wheels for index in facts.elsewhere) else ""
+    return f"{package.who}: {facts.source_only}{none}{f'. {pages}' if pages else ''}"
 
 
-def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[PinnedPackage]:
-    """Torch and the companions that were asked for."""
-    build, kind = torch.build, torch.build.evidence.kind
-    index, cuda = _index_url(search, build) or DEFAULT_INDEX, _major(build)
-    worst = min((fit.fit for fit in torch.fits), default=None)
-    word = JIT if worst is Fit.JIT else RUNS
-    machine = search.machine
-    if worst is None and "apple" not in machine.vendors and not (build.family == "xpu" and counts_for_xpu(machine)):
-        word = NO_CODE if build.family == "cpu" else UNJUDGED
-    pins = [PinnedPackage("torch", build.version, cuda, True, index, word, _why_torch(search, chosen, build), kind)]
-    wanted = {demand.name for demand in chosen.demands}
-    for name in COMPANIONS:
-        version = build.companions.get(name) if name in wanted else None
-        if version is not None:
-            why = f"belongs to torch {build.torch}" + (", inferred" if build.is_inferred(name) else "")
-            pins.append(PinnedPackage(name, version, cuda, True, index, word, why, kind))
-    return pins
-
-
-def _why_torch(search: StackSearch, chosen: Solution, build: Build) -> str:
-    pins = [demand for demand in chosen.demands if demand.name == "torch" and demand.specifier]
-    if search.builds[0].build is build:  # a resolver that was bound to it says nothing new
-        pins = [demand for demand in pins if not demand.by or demand.text != f"torch=={build.version}"]
-    # What excludes the next better build decided.
-    order = search.ordered(search.builds, packages=any(package.cuda for package in chosen.packages.values()))
-    better = [verdict.build for verdict in order]
-    better = better[: better.index(build)] if build in better else []
-    pins.sort(key=lambda demand: not (better and not meets(better[-1], demand)))
-    reasons = [_asks(search, chosen, demand) if demand.by else f"you ask for {demand.text}" for demand in pins]
-    links = [package for package in chosen.packages.values() if package.major is not None and package.links_torch]
-    reasons += [f"{package.name} links CUDA {package.major}" for package in links[:2]]
-    needy = [package for package in chosen.packages.values() if package.needs and not package.links_torch]
-    reasons += [f"{p.name} needs {p.needs[0]}" for p in needy[:2] if p.major == build.cuda_major]
-    if links and search.own_cuda.get(build.torch) == build.cuda:
-        reasons.append(f"CUDA {build.cuda} is that of the default index's torch {build.torch}")
-    if better and (conflict := search.torch_conflict(better[-1], chosen.demands)) is not None:
-        reasons.insert(0, conflict)
-    return "; ".join(dict.fromkeys(reasons)) or "the newest that runs here"
-
-
-def _index_url(search: StackSearch, build: Build) -> str | None:
-    return redacted(build.index_url(search.wish.index_base, search.wish.channel)) or None
-
-
-def _major(build: Build) -> str | None:
-    return None if build.cuda_major is None else str(build.cuda_major)
-
-
-def _added(search: StackSearch, chosen: Solution) -> list[PinnedPackage]:
-    """The nvidia wheels that nothing asks for yet, each with the package that needs it."""
-    if chosen.level < ADDED_WHEEL:
-        return []
-    added: dict[str, PinnedPackage] = {}
-    for package, library in search.lacking(chosen):
-        wheel = None if package.major is None else wheel_for(library, package.major)
-        if wheel is not None and wheel not in added:
-            why, cuda = f"{package.name} needs {library}", str(package.major)
-            version = _wheel_version(search, library)
-            pin = PinnedPackage(wheel, version, cuda, False, DEFAULT_INDEX, NO_CODE, why, "declared")
-            added[wheel] = pin
-    return list(added.values())
-
-
-def _wheel_version(search: StackSearch, library: str) -> str:
-    """The versions of an nvidia wheel that bring a library: its own number leads them, `libcufft.so.11` is 11.*."""
-    floor = floor_of(search.table.floors.cudnn, "9.11") if library == "libcudnn.so.9" else None
-    if floor is not None and any(gpu.arch and below(gpu.arch, floor) for gpu in search.situation.gpus):
-        return "9.10.*"  # cuDNN 9.11 dropped what is older than Turing
-    return f"{library.partition('.so.')[2].partition('.')[0]}.*"
+def same_module(name: str, stays: str, *, left_out: bool = False) -> Note:
+    """Two packages that install the same module, of which one is left out or has to go."""
+    end = f"and the one installed last wins: uninstall both, then install {stays} alone"
+    if left_out:
+        end = f"so {name} is left out"
+    return Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")

@@ -1,20 +1,34 @@
-"""Which releases and backends run on which kind of GPU. Pure; the judgement is resolve's.
+"""Which builds run on which kinds of GPU, in a table and in a fleet, and the fewest that support every kind. Pure.
 
-An objection names the GPU it concerns, so all the kinds are put into one machine and judged at once, and what one of
-them alone would run is read off the same verdicts.
+The judgement is resolve's. An objection names the GPU it concerns, so all the GPUs of a machine are judged at once, and
+what one of them alone would run is read off the same verdicts: nothing is judged twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import TypeVar
 
 from torchpick.decide import resolve
+from torchpick.decide.remarks import self_contained
+from torchpick.model.arch import Arch
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, toolkit_order
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.noun import Noun
+from torchpick.model.pick import GpuPlace
 from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Table
-from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import grouped, release_key
+from torchpick.model.verdict import Objection, Rank, Reason, Verdict
+from torchpick.model.versions import grouped, numbers, release_key
+
+K = TypeVar("K")
+# So many different sentences of one reason are kept for a build that several machines object to.
+_MOST_TEXTS = 3
+
+Pin = tuple[str, str]  # version and backend: what one environment has
+ByPin = Mapping[Pin, Verdict]
 
 
 class Cell(Noun):
@@ -42,35 +56,41 @@ class Row(Noun):
 
 
 def gpus_of(kinds: Iterable[Kind]) -> tuple[Gpu, ...]:
-    return tuple(Gpu(place, kind.vendor, None, kind.arch) for place, kind in enumerate(kinds))
+    return tuple(Gpu(index, kind.vendor, None, kind.arch) for index, kind in enumerate(kinds))
 
 
 def rows(machine: Machine, table: Table, wish: Wish) -> tuple[Row, ...]:
     """A row for each GPU of the machine; without a driver, the newest that supports the GPU is assumed."""
+    groups: dict[tuple[str, Driver | None], list[Gpu]] = {}
+    for gpu in machine.used:  # GPUs of one vendor that one driver supports; AMD's need none
+        driver = machine.driver if gpu.vendor == "nvidia" else None
+        if gpu.vendor == "nvidia" and driver is None and gpu.arch:
+            driver = table.drivers.assumed(table.drivers.assumed_for((gpu.arch,)))
+        groups.setdefault((gpu.vendor, driver), []).append(gpu)
     by_gpu: dict[int, Row] = {}
-    for driver, gpus in _by_driver(machine, table):
-        judged = verdicts(machine._replace(driver=driver, gpus=gpus), table, wish)
+    for (_, driver), gpus in groups.items():
+        judged = verdicts(machine._replace(driver=driver, gpus=tuple(gpus)), table, wish)
         for gpu in gpus:
-            by_gpu[gpu.index] = Row(gpu, driver, cells(judged[gpu.index]))
+            by_gpu[gpu.index] = Row(gpu, driver, _cells(judged[gpu.index]))
     return tuple(by_gpu[gpu.index] for gpu in machine.used)
 
 
 def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verdict, ...]]:
     """GPU's index → every build of its own family in the order of preference that this GPU alone would give."""
-    judged = [
-        verdict for verdict in resolve.judge(machine, table, wish) if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons
-    ]
+    judged = resolve.judge(machine, table, wish)
+    own = [verdict for verdict in judged if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons]
     return {
         gpu.index: tuple(
-            sorted((verdict.alone(gpu.index) for verdict in judged), key=lambda verdict: verdict.rank, reverse=True)
+            sorted((verdict.alone(gpu.index) for verdict in own), key=lambda verdict: verdict.rank, reverse=True)
         )
         for gpu in machine.used
     }
 
 
-def cells(ordered: Sequence[Verdict]) -> tuple[Cell, ...]:
+def _cells(ordered: Sequence[Verdict]) -> tuple[Cell, ...]:
     """The verdicts by release, newest first; releases that were not asked for are left out."""
-    by_release = grouped((each.build.torch, each) for each in ordered if Reason.NOT_REQUESTED not in each.reasons)
+    asked = ((verdict.build.torch, verdict) for verdict in ordered if Reason.NOT_REQUESTED not in verdict.reasons)
+    by_release = grouped(asked)
     newest_first = sorted(by_release, key=release_key, reverse=True)
     return tuple(Cell(torch, tuple(by_release[torch])) for torch in newest_first)
 
@@ -86,12 +106,213 @@ def newest_patches(releases: Iterable[str]) -> tuple[str, ...]:
     return tuple(patches[0] for patches in newest.values())
 
 
-def _by_driver(machine: Machine, table: Table) -> list[tuple[Driver | None, tuple[Gpu, ...]]]:
-    """The GPUs in groups of one vendor that one driver supports; AMD's need none."""
-    groups: dict[tuple[str, Driver | None], list[Gpu]] = {}
-    for gpu in machine.used:
-        driver = machine.driver if gpu.vendor == "nvidia" else None
-        if gpu.vendor == "nvidia" and driver is None and gpu.arch:
-            driver = table.drivers.assumed(table.drivers.assumed_for((gpu.arch,)))
-        groups.setdefault((gpu.vendor, driver), []).append(gpu)
-    return [(driver, tuple(gpus)) for (_, driver), gpus in groups.items()]
+def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[Verdict, ...]:
+    """The builds that are not candidates, each with the objection: another platform, the default index."""
+    verdicts = []
+    for build in builds:
+        if build.platform not in platforms:
+            objection = Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": "/".join(sorted(platforms))})
+        elif build.backend == DEFAULT_INDEX:
+            why = "the default index's own wheel; `--backend default` selects it"
+            objection = Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why})
+        else:
+            continue
+        rank = Rank(0, release_key(build.torch), 0, False, toolkit_order(build.backend), build.backend)
+        verdicts.append(Verdict(build, (objection,), (), rank))
+    return tuple(sorted(verdicts, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
+
+
+class GpuKind(Noun):
+    """GPUs that no build can tell apart: same machine facts, same architecture.
+
+    `served` are the builds they run, each with the verdict as if a GPU of this kind were the only one.
+    """
+
+    members: tuple[GpuPlace, ...]
+    served: ByPin
+
+
+# What a build depends on in a machine apart from its GPUs; the builds that it runs; those that each architecture in it
+# would run alone. Of what does not run little is kept.
+_Judged = tuple[object, ByPin, Mapping[Arch | str | None, ByPin]]
+
+
+class FleetFit:
+    """Judges each machine that differs once, in however many fleets it is."""
+
+    def __init__(self, table: Table, wish: Wish) -> None:
+        self.table, self.wish = table, wish
+        # A build of a platform as it is where it is worst, with everybody's objections.
+        self._considered: dict[BuildKey, tuple[Verdict, dict[Reason, dict[str, Objection]]]] = {}
+        self._judged: dict[object, _Judged] = {}
+        self._hardware: dict[object, dict[BuildKey, resolve.Hardware]] = {}
+        self._glibcs: dict[str, tuple[int, ...]] = {}
+
+    def running(self, machines: Iterable[Machine]) -> list[ByPin]:
+        """Each machine's own builds, best first; equal machines share them."""
+        return [self._judge(place, machine)[1] for place, machine in enumerate(machines)]
+
+    def kinds(self, machines: Iterable[Machine]) -> tuple[GpuKind, ...]:
+        """The kinds of GPU in these machines."""
+        kinds: dict[object, tuple[list[GpuPlace], ByPin]] = {}
+        for place, machine in enumerate(machines):
+            facts, _, alone = self._judge(place, machine)
+            for gpu in machine.counted or (None,):
+                kind = _kind_of(gpu)
+                members, _ = kinds.setdefault((facts, kind), ([], alone[kind]))
+                members.append(GpuPlace(place, gpu and gpu.index))
+        return tuple(GpuKind(tuple(members), served) for members, served in kinds.values())
+
+    def considered(self) -> tuple[Verdict, ...]:
+        """One list for all the machines that were judged."""
+        listed = (
+            worst._replace(objections=tuple(objection for texts in by_reason.values() for objection in texts.values()))
+            for worst, by_reason in self._considered.values()
+        )
+        return tuple(sorted(listed, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
+
+    def _judge(self, place: int, machine: Machine) -> _Judged:
+        gpus = tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
+        facts = self._facts(machine)
+        key = facts, gpus
+        if key not in self._judged:
+            hardware = self._hardware.setdefault((machine.platform.name, machine.driver, gpus), {})
+            fresh = tuple(resolve.judge(machine, self.table, self.wish, hardware))
+            for verdict in fresh:
+                self._consider(place, verdict)
+            running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
+            self._judged[key] = facts, running, _alone(machine, fresh, running)
+        return self._judged[key]
+
+    def _consider(self, place: int, verdict: Verdict) -> None:
+        key = verdict.build.key
+        worst, by_reason = self._considered.get(key) or (None, {})
+        if worst is None or verdict.rank < worst.rank:
+            worst = verdict._replace(fits=tuple(fit._replace(machine=place) for fit in verdict.fits))
+            self._considered[key] = worst, by_reason
+        for objection in verdict.objections:
+            texts = by_reason.setdefault(objection.reason, {})
+            if len(texts) < _MOST_TEXTS:
+                texts.setdefault(objection.text, objection._replace(machine=place))
+
+    def _facts(self, machine: Machine) -> object:
+        """What a build depends on in a machine, apart from its GPUs; any glibc that is new enough for all is one."""
+        platform, driver = machine.platform, machine.driver
+        name = platform.name
+        if name not in self._glibcs:
+            self._glibcs[name] = max((numbers(build.glibc) for build in self.table.of(name) if build.glibc), default=())
+        if platform.glibc and numbers(platform.glibc) >= self._glibcs[name]:
+            platform = platform._replace(glibc=None)
+        return platform, machine.python.tag, driver and (driver.version, driver.cuda, driver.os)
+
+
+def pin_of(verdict: Verdict) -> Pin:
+    return verdict.build.version, verdict.build.backend
+
+
+def _alone(machine: Machine, verdicts: Sequence[Verdict], running: ByPin) -> Mapping[Arch | str | None, ByPin]:
+    if len(machine.counted) < 2:
+        return {_kind_of(gpu): running for gpu in machine.counted or (None,)}
+    alone: dict[Arch | str | None, ByPin] = {}
+    for gpu in machine.counted:
+        if gpu.arch not in alone:
+            able = (verdict for verdict in verdicts if verdict.supports(gpu.index))
+            alone[gpu.arch] = {pin_of(verdict): verdict.alone(gpu.index) for verdict in able}
+    return alone
+
+
+def _kind_of(gpu: Gpu | None) -> Arch | str | None:
+    return "none" if gpu is None else gpu.arch
+
+
+# The fewest builds that support every kind.
+
+
+class CoverSet(Noun):
+    """A candidate set: the elements it covers, as bits, and its worth in two orders; larger is better.
+
+    The first order is compared over all chosen sets, the worst first; the second only where the first leaves a tie.
+    """
+
+    bits: int
+    worth: tuple[object, ...]
+    detail: tuple[object, ...]
+
+
+def smallest_cover(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
+    """The columns that cover all that can be covered: the fewest, and of those whose worst member is best. Exact.
+
+    Little really differs: elements with the same columns are merged, and a column that another covers and betters is
+    dropped. What is left is searched, with what was solved remembered.
+    """
+    columns = undominated(columns)
+    elements = {element for column in columns.values() for element in _bits(column.bits)}
+    # Elements with the same columns count once.
+    merged = {tuple(name for name, column in columns.items() if column.bits >> bit & 1): bit for bit in elements}
+    able = {element: names for names, element in merged.items()}
+
+    @cache
+    def best(left: int, count: int) -> tuple[K, ...] | None:
+        """The best cover of what is left with so many columns; the element that has the fewest is covered first."""
+        if not count:
+            return None if left else ()
+        element = min(_bits(left), key=lambda bit: len(able[bit]))
+        rests = ((name, best(left & ~columns[name].bits, count - 1)) for name in able[element])
+        return max(((*rest, name) for name, rest in rests if rest is not None), key=order, default=None)
+
+    def order(cover: tuple[K, ...]) -> tuple[object, ...]:
+        """The better, the worst member of each compared first."""
+        chosen = [columns[name] for name in cover]
+        return sorted(column.worth for column in chosen), sorted(column.detail for column in chosen)
+
+    everything = sum(1 << element for element in able)
+    covers = (best(everything, count) for count in range(len(columns) + 1))
+    return next(cover for cover in covers if cover is not None)
+
+
+def undominated(columns: Mapping[K, CoverSet]) -> dict[K, CoverSet]:
+    """Without the columns that another one covers and equals or betters."""
+
+    def order(name: K) -> tuple[object, ...]:
+        return columns[name].worth, columns[name].detail
+
+    by_bits = grouped((column.bits, name) for name, column in columns.items() if column.bits)
+    best = {bits: max(names, key=order) for bits, names in by_bits.items()}
+    kept: list[K] = []
+    for bits, name in sorted(best.items(), key=lambda item: item[0].bit_count(), reverse=True):
+        if not any(bits & ~columns[other].bits == 0 and order(name) <= order(other) for other in kept):
+            kept.append(name)
+    return {name: columns[name] for name in kept}
+
+
+def _bits(mask: int) -> Iterable[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
+    """Each build as the set of kinds that it supports. Its worth is its own, so no other kind can change an order."""
+    bits: Counter[Pin] = Counter()
+    builds: dict[Pin, Build] = {}
+    for place, kind in enumerate(kinds):
+        for pin, verdict in kind.served.items():
+            bits[pin] |= 1 << place
+            builds.setdefault(pin, verdict.build)
+    # The newest torch counts; a cpu build never for the sake of a newer one.
+    worth = {pin: (build.family != "cpu", release_key(build.torch)) for pin, build in builds.items()}
+    return {pin: CoverSet(mask, worth[pin], _detail(builds[pin])) for pin, mask in bits.items()}
+
+
+def _detail(build: Build) -> tuple[object, ...]:
+    """The newest CUDA major, and of that the lowest minor, which the most drivers speak; a ROCm inside its wheel."""
+    toolkit = toolkit_order(build.backend)
+    if build.family != "cuda":
+        return (self_contained(build),), toolkit, build.backend, build.version
+    return toolkit[:1], tuple(-part for part in toolkit[1:]), build.backend, build.version
+
+
+def fewest(kinds: Sequence[GpuKind]) -> tuple[Pin, ...]:
+    """The fewest builds that support every kind that any build supports."""
+    return smallest_cover(columns(kinds))

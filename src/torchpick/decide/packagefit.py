@@ -6,7 +6,6 @@ brings CUDA without linking torch may differ where the driver carries it; its ma
 
 from __future__ import annotations
 
-from torchpick.decide import provided
 from torchpick.decide.demands import PackageDemand, brings_cuda
 from torchpick.model.arch import Arch, Fit, best, listed
 from torchpick.model.build import FAMILIES, Build
@@ -17,15 +16,38 @@ from torchpick.model.pythons import python_name, span
 from torchpick.model.stack import NOT_READ
 from torchpick.model.table import Table
 from torchpick.model.verdict import COMPILES, JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Objection, Reason
-from torchpick.model.versions import numbers, pattern
+from torchpick.model.versions import major_minor, numbers, pattern, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 # How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads
 # by itself; another one by a wheel that is added with a loader path; whatever the user accepts.
 ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, MIXED = range(4)
+# The names that the toolkits' libraries have per CUDA major (file lists of the nvidia-* wheels; libcufft 11 belongs to
+# CUDA 12 and 12 to CUDA 13, libcurand is 10 throughout).
+_TOOLKIT = {
+    11: ("libcudart.so.11.0", "libcublas.so.11", "libcublasLt.so.11", "libcufft.so.10", "libcurand.so.10",
+         "libcusolver.so.11", "libcusparse.so.11", "libnvrtc.so.11.2", "libnccl.so.2", "libcupti.so.11.8"),
+    12: ("libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11", "libcurand.so.10",
+         "libcusolver.so.11", "libcusparse.so.12", "libnvrtc.so.12", "libnccl.so.2", "libcupti.so.12",
+         "libnvJitLink.so.12"),
+    13: ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12", "libcurand.so.10",
+         "libcusolver.so.12", "libcusparse.so.12", "libnvrtc.so.13", "libnccl.so.2", "libcupti.so.13",
+         "libnvJitLink.so.13"),
+}  # fmt: skip
+# The driver's own, and what a wheel does without where it is not there (onnxruntime's TensorRT provider).
+BY_DRIVER = frozenset({"libcuda.so.1", "libnvidia-ml.so.1"})
+# The wheel that brings a library, without its major: `nvidia-cublas-cu12`, and `nvidia-cublas` from CUDA 13 on.
+_WHEELS = {
+    "libcudart": "cuda-runtime", "libcublas": "cublas", "libcublasLt": "cublas", "libcufft": "cufft",
+    "libcurand": "curand", "libcusolver": "cusolver", "libcusparse": "cusparse", "libnvrtc": "cuda-nvrtc",
+    "libnccl": "nccl", "libcudnn": "cudnn", "libnvJitLink": "nvjitlink", "libcupti": "cuda-cupti",
+}  # fmt: skip
+# These keep the suffix for CUDA 13 too.
+_SUFFIXED = ("nccl", "cudnn")
+_NVIDIA_WHEEL = r"nvidia-([a-z-]+?)(?:-cu(\d\d))?"
 # The last minor of each major that toolkits are known for: PTX of an unknown minor may be as new as that.
 _LAST_MINOR = {11: "11.8", 12: "12.9", 13: "13.5"}
 
@@ -42,11 +64,9 @@ class PackageFit:
     """One machine and the CUDA its driver supports, prepared once for many packages."""
 
     def __init__(self, machine: Machine, table: Table, shared_files: Callable[[str, str], int] | None = None) -> None:
-        self.machine, self.shared_files = machine, shared_files
-        self.drivers = table.drivers
-        self.gpus = machine.nvidia
-        self.os = machine.driver_os
-        self.spoken = machine.driver and table.drivers.speaks(machine.driver)
+        self.machine, self.shared_files, self.drivers = machine, shared_files, table.drivers
+        self.gpus, self.os = machine.nvidia, machine.driver_os
+        self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
         self._coverage: dict[tuple[int, str | None], Coverage] = {}
 
     def refusal(self, package: Package) -> Objection | None:
@@ -80,10 +100,10 @@ class PackageFit:
         """The libraries it needs that nothing provides, of what this level counts."""
         if not self.gpus:
             return ()  # without a GPU nothing is loaded that would need them
-        here = provided.BY_DRIVER if build is None else provided.BY_DRIVER | provided.by_torch(build)
+        provided = BY_DRIVER if build is None else BY_DRIVER | by_torch(build)
         if build is None or (level >= OWN_WHEELS and package.preloads):
-            here |= provided.by_requirements(own, package.major)
-        return tuple(library for library in package.needs if library not in here)
+            provided |= by_requirements(own, package.major)
+        return tuple(library for library in package.needs if library not in provided)
 
     def coverage(self, package: Package, torch_cuda: str | None) -> Coverage:
         """How its code supports the GPUs, with a torch of this CUDA."""
@@ -112,8 +132,9 @@ class PackageFit:
         lacked = self.drivers.too_old(driver, f"{package.major}.0", self.os)
         if not lacked:
             return None
-        named = [each for each in package.needs if each.endswith(f".{package.major}")]
-        library = next((each for each in named if "cudart" in each), next(iter(named), f"CUDA {package.major}"))
+        of_major = [library for library in package.needs if library.endswith(f".{package.major}")]
+        cudart = (library for library in of_major if "cudart" in library)
+        library = next(cudart, next(iter(of_major), f"CUDA {package.major}"))
         return Objection(Reason.PACKAGE_DRIVER_TOO_OLD, {"library": library, "cuda": str(package.major), **lacked})
 
     def kernels(self, package: Package) -> Objection | None:
@@ -173,15 +194,13 @@ class PackageFit:
         # Only code for NVIDIA's GPUs is read out of a wheel.
         if package.code is None or (package.code and self.machine.used and not self.gpus):
             return Coverage(NOT_READ)
-        code = [each for each in package.code if each.cuda is None or each.cuda == torch_cuda]
+        code = [library for library in package.code if library.cuda in (None, torch_cuda)]
         if not code and package.jit is not None:
             return Coverage(COMPILES)
         if not code or not self.gpus:
             return Coverage(UNJUDGED if package.code else NO_CODE)
-        main = [each for each in code if each.main and not package.optional]
-        failing = []
-        fits = []
-        unread = False
+        main = [library for library in code if library.main and not package.optional]
+        fits, failing, unread = [Fit.EXACT], [], False
         for gpu in self.gpus:
             for library in main:
                 fit = self._fit(library, gpu, package)
@@ -192,19 +211,18 @@ class PackageFit:
                 if fit is Fit.NONE:
                     facts = {"gpu": gpu.label, "library": _name(library), "arches": listed(library.arches)}
                     failing.append(Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index))
-        partial = tuple(self._partial(code, main, package)) if main else tuple(self._bare(code, package))
-        worst = min(fits, default=Fit.EXACT)
+        lacking = self._partial(code, main, package) if main else self._bare(code, package)
+        partial, worst = tuple(dict.fromkeys(lacking)), min(fits)
         # What is only named, or is to be built, nobody saw run: it is never said to.
         word = NOT_READ if unread or package.file is None else JIT if worst is Fit.JIT else PARTLY if partial else RUNS
         return Coverage(word, tuple(failing), partial)
 
-    def _partial(self, code: list[LibraryCode], main: list[LibraryCode], package: Package) -> list[str]:
+    def _partial(self, code: list[LibraryCode], main: list[LibraryCode], package: Package) -> Iterator[str]:
         """The libraries beside the main ones that lack a GPU, though they support all generations but one.
 
         A library for some generations on purpose (FlashAttention 3, for sm_90a) is no loss to the others.
         """
         generations = {arch.major for library in main for arch in library.arches if arch.kind == "sm"}
-        found = []
         for gpu in self.gpus:
             for library in code:
                 supported = {
@@ -215,16 +233,13 @@ class PackageFit:
                 }
                 general = library in main or 1 < len(generations) <= len(supported) + 1
                 if general and library.whole and self._fit(library, gpu, package) is Fit.NONE:
-                    found.append(f"{_name(library)} holds no code for {gpu.label}")
-        return list(dict.fromkeys(found))
+                    yield f"{_name(library)} holds no code for {gpu.label}"
 
-    def _bare(self, code: list[LibraryCode], package: Package) -> list[str]:
+    def _bare(self, code: list[LibraryCode], package: Package) -> Iterator[str]:
         """The GPUs that none of its libraries supports, where it goes on in Python without them."""
-        return [
-            f"none of its libraries holds code for {gpu.label}, so it falls back to Python"
-            for gpu in self.gpus
-            if all(library.whole and self._fit(library, gpu, package) is Fit.NONE for library in code)
-        ]
+        for gpu in self.gpus:
+            if all(library.whole and self._fit(library, gpu, package) is Fit.NONE for library in code):
+                yield f"none of its libraries holds code for {gpu.label}, so it falls back to Python"
 
     def _fit(self, library: LibraryCode, gpu: Gpu, package: Package) -> Fit:
         if gpu.arch is None:
@@ -236,10 +251,10 @@ class PackageFit:
 
     def _speaks_ptx(self, package: Package) -> bool:
         """PTX needs a driver of the toolkit's CUDA or newer; where only the major is known, of its last minor."""
-        if self.spoken is None or package.cuda is None or package.major is None:
+        if self.driver_cuda is None or package.cuda is None or package.major is None:
             return True
         cuda = package.cuda if "." in package.cuda else _LAST_MINOR.get(package.major, f"{package.major}.9")
-        return numbers(self.spoken) >= numbers(cuda)
+        return numbers(self.driver_cuda) >= numbers(cuda)
 
 
 def _loaded(package: Package, torch_cuda: str | None) -> str | None:
@@ -281,3 +296,54 @@ def _mixed(what: str, cuda: str, build: Build | None) -> Objection:
     if build is not None:
         other = f"torch {build.version} {f'is for CUDA {build.cuda}' if build.cuda else 'has no CUDA'}"
     return Objection(Reason.CUDA_MAJOR_MIXED, {"what": what, "cuda": cuda, "other": other})
+
+
+def filled(text: str, package: Package, torch: Build | None, python: str) -> str:
+    """A place's URL, or what lies there, filled in as far as the package, torch and the Python say."""
+    values = {"version": package.version, "python": python}
+    if torch is not None:
+        release = release_key(torch.torch)
+        # Which C++ ABI a wheel for Linux has, as prebuilt wheels name it: the new one from 2.6.0+cu126 on.
+        new = release >= release_key("2.7") or (release >= release_key("2.6") and torch.backend == "cu126")
+        values |= {
+            "torch": major_minor(torch.torch),
+            "release": torch.torch,
+            "cu": torch.backend,
+            "major": str(torch.cuda_major or ""),
+            "abi": str(new).upper(),
+        }
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", value)
+    return text
+
+
+def by_torch(build: Build) -> frozenset[str]:
+    """What a torch build provides, itself or through the nvidia wheels that it pins."""
+    if build.cuda_major is None:
+        return frozenset()
+    cudnn = build.libraries.get("cudnn", "").partition(".")[0]
+    return frozenset(_TOOLKIT.get(build.cuda_major, ())) | ({f"libcudnn.so.{cudnn}"} if cudnn else set())
+
+
+def by_requirements(demands: Iterable[PackageDemand], major: int | None) -> frozenset[str]:
+    """What the nvidia wheels among a package's own requirements provide; `major` is that of the package itself."""
+    libraries = set()
+    for demand in demands:
+        match = pattern(_NVIDIA_WHEEL).fullmatch(demand.name)
+        if match is None:
+            continue
+        if match[1] == "cudnn":
+            libraries.add("libcudnn.so.9")
+        stems = {stem for stem, wheel in _WHEELS.items() if wheel == match[1]}
+        libraries |= {name for name in _TOOLKIT.get(int(match[2] or 13), ()) if name.partition(".so.")[0] in stems}
+    if major is not None and any(demand.name in ("cuda-toolkit", "cuda-pathfinder") for demand in demands):
+        libraries |= set(_TOOLKIT.get(major, ()))
+    return frozenset(libraries)
+
+
+def wheel_for(library: str, major: int) -> str | None:
+    """The nvidia wheel that provides a library of this CUDA major; None if there is none."""
+    part = _WHEELS.get(library.partition(".so.")[0])
+    if part is None:
+        return None
+    return f"nvidia-{part}-cu{major}" if major < 13 or part in _SUFFIXED else f"nvidia-{part}"

@@ -1,22 +1,26 @@
-"""The refusal where no build runs: why, what would have to change, and the fewest environments."""
+"""The refusal where nothing fits: why, what would have to change, and the fewest environments. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
+from torchpick.decide import resolve
+from torchpick.decide.demands import PackageDemand, takes
+from torchpick.decide.packagefit import filled
 from torchpick.decide.remarks import LAST_FOR_INTEL
-from torchpick.decide.wishes import takes
+from torchpick.decide.solving import Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import toolkit_order
-from torchpick.model.machine import Gpu, labels
+from torchpick.model.machine import labels
 from torchpick.model.noun import Noun
+from torchpick.model.package import OtherIndex, Package
 from torchpick.model.pick import GpuPlace, Pick, machines_of
 from torchpick.model.pythons import python_name
 from torchpick.model.request import Wish
-from torchpick.model.stack import Stack
-from torchpick.model.table import GfxOverride, Table
+from torchpick.model.stack import PackageObjection, Stack
+from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import is_dotted, release_key, some_of, span
+from torchpick.model.versions import is_dotted, leading, parsed, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -26,6 +30,8 @@ _NARROWING = frozenset({Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED, Reason
 _MOST_REASONS = 6
 _MOST_ASKED = 6
 _OF_CODE = frozenset({Reason.NO_KERNELS, Reason.PTX_ONLY_DRIVER_TOO_OLD})
+# What a wheel of another index may fix.
+_OF_CUDA = frozenset({Reason.PACKAGE_DRIVER_TOO_OLD, Reason.CUDA_MAJOR_MIXED, Reason.CONSTRAINED})
 
 
 class Refusal(Noun):
@@ -37,11 +43,12 @@ class Refusal(Noun):
 
 def words(pick: Pick, table: Table | None = None) -> Refusal:
     """The refusal of a pick without a build that runs; the table knows the alternatives."""
+    remedy = "; ".join(_changes(pick, table))
+    if len(pick.machines) == 1 and pick.fleet is None and (why := _why_not_asked(pick)) is not None:
+        return Refusal(why, remedy)
     message = f"no PyTorch build runs {_where(pick)}"
     own = sorted({verdict.build.platform for verdict in pick.considered if verdict.ok})
     nearest = _nearest(pick, own)
-    if len(pick.machines) == 1 and pick.fleet is None and (why := _why_not_asked(pick)) is not None:
-        return Refusal(why, "; ".join(_hints(pick, table)))
     if own and nearest is None:
         message += f": what runs on {' and on '.join(own)} does not run on all of them"
     elif nearest is None:
@@ -49,21 +56,22 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
         message += f": none is published for {what}"
     else:
         message += f"; the nearest is {nearest.build.version}: {_joined(nearest)}"
-    return Refusal(message, "; ".join(_hints(pick, table)))
+    return Refusal(message, remedy)
 
 
 def of_stack(stack: Stack) -> Refusal:
     """What stands in the way of one environment, a line for each reason."""
-    reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections]
-    more = len(reasons) - _MOST_REASONS
-    lines = [*reasons[:_MOST_REASONS], *([f"and {more} more; `--json` has all"] if more > 0 else [])]
+    objections = stack.objections
+    lines = [f"{f'{item.name} {item.span}'.rstrip()}: {item.objection.text}" for item in objections[:_MOST_REASONS]]
+    if len(objections) > _MOST_REASONS:
+        lines.append(f"and {len(objections) - _MOST_REASONS} more; `--json` has all")
     gpus = labels(stack.machine.used)
-    what = "no environment fits" if reasons else "nothing is known that could be planned of"
+    what = "no environment fits" if objections else "nothing is known that could be planned of"
     asked = some_of(stack.asked, _MOST_ASKED, " ")
     why = "\n".join([f"{what} {asked}{f' for {gpus}' if gpus else ''}", *lines])
-    remedy = f"`torchpick list {stack.objections[0].name}` says of each version why" if reasons else ""
+    remedy = f"`torchpick list {objections[0].name}` says of each version why" if objections else ""
     # A machine with another maker's GPUs runs neither.
-    if stack.machine.nvidia and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in stack.objections):
+    if stack.machine.nvidia and any(item.objection.reason is Reason.CUDA_MAJOR_MIXED for item in objections):
         remedy = "`--allow-mixed` takes two CUDA majors"
     return Refusal(why, "; ".join(stack.hints[:2]) or remedy)
 
@@ -83,28 +91,31 @@ def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:
 
     A platform that another build supports is not what it fails for.
     """
-    able = [verdict for verdict in pick.considered if verdict.rank.suits >= 2 and verdict.build.platform not in others]
-    return min(able, key=lambda each: len(each.reasons), default=None)
+    able = [verdict for verdict in _able(pick) if verdict.build.platform not in others]
+    return min(able, key=lambda verdict: len(verdict.reasons), default=None)
+
+
+def _able(pick: Pick) -> list[Verdict]:
+    """The builds that are for these GPUs' maker, or for none where there are no GPUs."""
+    return [verdict for verdict in pick.considered if verdict.rank.suits >= 2]
 
 
 def _why_not_asked(pick: Pick) -> str | None:
     """Why the build that was asked for does not run, and where those begin or end that do; None where any would do."""
-    able = [verdict for verdict in pick.considered if verdict.rank.suits >= 2]
+    able, wish = _able(pick), pick.wish
     asked = [verdict for verdict in able if not verdict.reasons & _NARROWING]
-    wish = pick.wish
     narrowed = wish.torch or wish.backends or wish.limits or any(wish.companions.values())
     if not narrowed or len(asked) == len(able):
         return None
     if not asked:
-        wanted = [_unasked(verdict, wish) for verdict in able]
+        unasked = [_unasked(verdict, wish) for verdict in able]
         where = " on ".join(filter(None, (labels(pick.machine.used), pick.machine.platform.name)))
-        none = f"{wanted[0]}, and no known build for {where} is that" if all(wanted) else None
+        none = f"{unasked[0]}, and no known build for {where} is that" if all(unasked) else None
         return _unpublished(pick, able) or none
-    best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
-    text = _joined(best)
-    of = " ".join(f"{name}{span}" for name, span in wish.companions.items() if span)
+    best = min(asked, key=lambda verdict: (Reason.UNCONFIRMED in verdict.reasons, len(verdict.reasons)))
+    of = " ".join(f"{name}{specifier}" for name, specifier in wish.companions.items() if specifier)
     label = f"torch {best.build.version}{f' (of {of})' if of and not wish.torch else ''}"
-    why = f"{label}{' ' if best.objections[0].reason in _OF_CODE else ': '}{text}"
+    why = f"{label}{' ' if best.objections[0].reason in _OF_CODE else ': '}{_joined(best)}"
     running = [verdict.build for verdict in able if verdict.reasons <= _NARROWING]
     if not best.reasons & _OF_CODE or not running:
         return why
@@ -115,71 +126,71 @@ def _why_not_asked(pick: Pick) -> str | None:
 def _unasked(verdict: Verdict, wish: Wish) -> str | None:
     """That another release was asked for, or another backend."""
     kinds = {Reason.NOT_REQUESTED, *(() if takes(wish, verdict.build) else (Reason.BACKEND_NOT_ALLOWED,))}
-    return next((each.text for each in verdict.objections if each.reason in kinds), None)
+    return next((objection.text for objection in verdict.objections if objection.reason in kinds), None)
 
 
 def _unpublished(pick: Pick, able: Sequence[Verdict]) -> str | None:
     """That the release was never built for the label that was asked for, and for which it was."""
     release, mark, label = pick.wish.torch.removeprefix("==").partition("+")
     backends = [label] if mark else [*pick.wish.backends]
-    builds = (each.build for each in able if each.build.torch == release and each.build.published is not None)
-    there = sorted({build.backend for build in builds})
-    if not there or not backends or set(there) & set(backends):
+    builds = (verdict.build for verdict in able)
+    published = sorted({build.backend for build in builds if build.torch == release and build.published is not None})
+    if not published or not backends or set(published) & set(backends):
         return None
     where = f"{pick.machine.platform.name} and Python {pick.machine.python.version}"
-    return f"torch {release} was not published for {' or '.join(backends)} ({where}), but for {', '.join(there)}"
+    return f"torch {release} was not published for {' or '.join(backends)} ({where}), but for {', '.join(published)}"
 
 
 def _joined(verdict: Verdict) -> str:
     return ", and ".join(dict.fromkeys(objection.text for objection in verdict.objections))
 
 
-def begins(specifier: str, verdicts: Iterable[Verdict]) -> list[str]:
+def _beginning(specifier: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
     """Where the table of torch begins, if an older release is asked for."""
     asked = specifier.lstrip("=<~ ")
     oldest = min((verdict.build.torch for verdict in verdicts), key=release_key, default=None)
-    older = oldest is not None and is_dotted(asked) and release_key(asked) < release_key(oldest)
-    return [f"the table of torch begins at {oldest}"] if older else []
+    if oldest is not None and is_dotted(asked) and release_key(asked) < release_key(oldest):
+        yield f"the table of torch begins at {oldest}"
 
 
-def _hints(pick: Pick, table: Table | None) -> list[str]:
-    wish = pick.wish
+def _changes(pick: Pick, table: Table | None) -> list[str]:
+    """What would have to change, the nearest first."""
+    wish, machine = pick.wish, pick.machine
     changes = [change.text for change in pick.changes[:3]]
-    hints = [*begins(wish.torch, pick.considered), *(changes or _other_drivers(pick))]
+    hints = [*_beginning(wish.torch, pick.considered), *(changes or _other_drivers(pick))]
     if ".dev" in wish.torch and wish.channel != "nightly":
         hints.append("development builds are on `--channel nightly`, which `torchpick refresh --channel nightly` reads")
-    others = [] if table is None else _of_other_vendors(pick, table)
+    others = [] if table is None else [*dict.fromkeys(_of_other_vendors(pick, table))]
     hints += others
     if not others and len(pick.machines) == 1 and (without := _without_code(pick)) is not None:
         hints.append(without)
     if pick.plan:
-        count = f"{len(pick.plan)} environments" if len(pick.plan) > 1 else "one environment"
+        cover = f"{len(pick.plan)} environments cover" if len(pick.plan) > 1 else "one environment covers"
         what = "every GPU that any build supports" if pick.unserved else "them all"
-        verb = "cover" if len(pick.plan) > 1 else "covers"
         groups = (f"torch {group.verdict.build.version} for {_names(group.members, pick)}" for group in pick.plan)
-        hints.append(f"{count} {verb} {what}: {', '.join(groups)}")
+        hints.append(f"{cover} {what}: {', '.join(groups)}")
         if pick.unserved:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
-    if pick.machine.jetsons:
+    if machine.jetsons:
         hints.append(f"wheels for Jetson are made by JetPack: {JETSON_PAGE} lists NVIDIA's, older ones included")
-    if wish.backends != ("cpu",) and not wish.allow_cpu and pick.machine.vendors - {"apple"}:
+    if wish.backends != ("cpu",) and not wish.allow_cpu and machine.vendors - {"apple"}:
         hints.append("`--allow-cpu` falls back to the cpu build")
     if pick.fleet and pick.fleet.left_out:
         hints += [note.text for note in pick.fleet.notes if note.code.endswith("_LEFT_OUT")]
     return hints or ["`torchpick list` shows every build and why it was passed over"]
 
 
-def _other_drivers(pick: Pick) -> list[str]:
+def _other_drivers(pick: Pick) -> Iterable[str]:
     """Which driver each GPU needs that this one does not support, or that none supports them all."""
     none = "no driver supports all of these GPUs: select some with `--gpu` or `--only`"
-    objections = (each for verdict in pick.considered for each in verdict.objections)
-    refused = [each.facts for each in objections if each.reason is Reason.GPU_NOT_SERVED_BY_DRIVER]
-    return [*dict.fromkeys(f"{facts['gpu']} needs {facts['mends']}" if facts["mends"] else none for facts in refused)]
+    objections = (objection for verdict in pick.considered for objection in verdict.objections)
+    refused = [item.facts for item in objections if item.reason is Reason.GPU_NOT_SERVED_BY_DRIVER]
+    return dict.fromkeys(f"{facts['gpu']} needs {facts['mends']}" if facts["mends"] else none for facts in refused)
 
 
 def _without_code(pick: Pick) -> str | None:
     """That no known build has code for these GPUs, whatever the driver and the Python; None where one has."""
-    of_gpus = [verdict for verdict in pick.considered if verdict.rank.suits >= 2 and verdict.fits]
+    of_gpus = [verdict for verdict in _able(pick) if verdict.fits]
     if not of_gpus or any(fit.fit is not Fit.NONE for verdict in of_gpus for fit in verdict.fits):
         return None
     oldest = min((verdict.build.torch for verdict in of_gpus), key=release_key)
@@ -198,24 +209,123 @@ def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
     return some_of(names, 8, " and ") + (f" on {hosts}" if hosts else "")
 
 
-def _of_other_vendors(pick: Pick, table: Table) -> list[str]:
+def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
     """Alternatives for these GPUs: an override, another macOS."""
-    alternatives = []
-    machine = pick.machine
-    for gpu in machine.counted:
-        if gpu.vendor != "amd" or gpu.arch is None:
+    platform = pick.machine.platform.name
+    for gpu in pick.machine.counted if platform == "linux-x86_64" else ():
+        override = table.amd.override(gpu.arch) if gpu.vendor == "amd" and gpu.arch is not None else None
+        if override is not None and override.works:
+            target, way = override.stands_for, f"HSA_OVERRIDE_GFX_VERSION={override.version} ({override.why})"
+            yield f"some users run builds for {target} on {gpu.arch} with {way}; `--gpu {target}` picks such a build"
+    if platform == "macos-x86_64":
+        yield f"torch {LAST_FOR_INTEL} was the last release for Intel Macs"
+
+
+# Where no environment fits.
+
+
+def hints(
+    search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+) -> Iterator[str]:
+    """Every hint on an environment, the nearest way first."""
+    yield from _older(search, asked)
+    unpinned = next(_without_a_pin(search, asked), None)
+    if unpinned:
+        yield unpinned
+    if search.wish.backends:
+        free = search.changed(wish=search.wish._replace(backends=()))
+        yield from _would_be(f"without `--backend {search.wish.backends[0]}`", free, asked, asked[0].name)
+    if search.machine.jetsons:
+        yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"
+    elif search.fit.gpus:  # theirs are for NVIDIA's discrete GPUs
+        yield from _elsewhere(search, asked, objections)
+    known = [search.facts[demand.name] for demand in asked if demand.name in search.facts]
+    yield from (f"{facts.name} {facts.refused}" for facts in known if facts.refused is not None and facts.versions)
+    old = (item.objection.facts for item in objections if item.objection.reason is Reason.PACKAGE_DRIVER_TOO_OLD)
+    for needs in dict.fromkeys(facts["needs"] for facts in old if is_dotted(facts["needs"])):
+        newer = search.changed(machine=resolve.with_driver(search.machine, needs, search.table.drivers))
+        yield from _would_be(f"with driver {needs} or newer", newer, asked, asked[0].name)
+    if not search.machine.used and any(item.objection.reason is Reason.CUDA_MAJOR_MIXED for item in objections):
+        yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
+    if unpinned:
+        return
+    # What runs on this GPU where a package has no code for it.
+    uncoded = {item.name for item in objections if item.objection.reason is Reason.PACKAGE_NO_KERNELS}
+    for_else = {item.name for item in objections} - uncoded
+    yield from (facts.advice for facts in known if facts.advice is not None and facts.name not in for_else)
+    if uncoded and search.builds:
+        yield f"torch itself runs here: torch {search.builds[0].build.version}"
+
+
+def _older(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[str]:
+    """Where the table begins, if older versions than it knows could be what is asked for."""
+    exact = (demand.specifier.lstrip("=~<") for demand in asked if demand.name == "torch")
+    torch = next(filter(is_dotted, exact), "")
+    for demand in asked:
+        if demand.name == "torch":
+            yield from _beginning(demand.specifier, search.verdicts)
             continue
-        override = table.amd.override(gpu.arch)
-        if override is not None and override.works and machine.platform.name == "linux-x86_64":
-            alternatives.append(_override(override, gpu))
-    if machine.platform.name == "macos-x86_64":
-        alternatives.append(f"torch {LAST_FOR_INTEL} was the last release for Intel Macs")
-    return list(dict.fromkeys(alternatives))
+        facts = search.facts.get(demand.name)
+        if facts is None or not facts.versions or not torch:
+            continue
+        needs = [parsed(text) for text in facts.versions[-1].requires if leading(text) == "torch"]
+        floors = [clause.version for need in needs for clause in need.specifier if is_dotted(clause.version)]
+        if floors and all(release_key(torch) < release_key(floor) for floor in floors):
+            yield f"the table of {demand.name} begins at {facts.versions[-1].version}"
 
 
-def _override(override: GfxOverride, gpu: Gpu) -> str:
-    target = override.stands_for
-    return (
-        f"some users run builds for {target} on {gpu.arch} with HSA_OVERRIDE_GFX_VERSION={override.version} "
-        f"({override.why}); `--gpu {target}` picks such a build"
-    )
+def _without_a_pin(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[str]:
+    """The environments that would fit without one of the pins."""
+    for demand in asked:
+        if demand.specifier:
+            freed = tuple(other._replace(specifier="") if other is demand else other for other in asked)
+            yield from _would_be(f"without `{demand.specifier}` on {demand.name}", search, freed, demand.name)
+
+
+def _would_be(change: str, search: StackSearch, asked: tuple[PackageDemand, ...], name: str) -> Iterator[str]:
+    """What the answer would be with a change, where one fits."""
+    solution = search.best(asked)
+    if isinstance(solution, Solution):
+        package = solution.packages.get(name)
+        pins = [] if package is None else [package.who]
+        pins += [] if solution.build is None else [f"torch {solution.build.version}"]
+        yield f"{change}: {', '.join(pins)}"
+
+
+def _elsewhere(
+    search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+) -> Iterator[str]:
+    """Other indexes that have a version that was passed over for its CUDA, for the platforms of its usual wheels."""
+    names = {demand.name for demand in asked}
+    for item in objections:
+        facts = search.facts.get(item.name)
+        if facts is None or item.name not in names or item.objection.reason not in _OF_CUDA:
+            continue
+        names.remove(item.name)  # the newest that was passed over says enough
+        refused = [
+            package
+            for package in facts.versions
+            if package.version in item.versions
+            and not package.place
+            and {"any", search.machine.platform.name} & {*package.platforms}
+            and not search.fit.coverage(package, None).failing
+        ]
+        for index in facts.elsewhere:
+            package = next((package for package in refused if has(index, package)), None)
+            # The wheels that are known are judged as versions.
+            if not index.wheels and package is not None and _is_carried(search, index.cuda):
+                yield filled(f"another index has {item.name} {index.text}: {index.url}", package, None, "")
+
+
+def has(index: OtherIndex, package: Package) -> bool:
+    """Whether this version is within what is known of the index."""
+    bounds = ",".join(f"{operator}{bound}" for operator, bound in ((">=", index.since), ("<=", index.until)) if bound)
+    return PackageDemand(package.name, bounds).admits(package.version)
+
+
+def _is_carried(search: StackSearch, majors: tuple[int, ...]) -> bool:
+    """Whether the driver carries any of these CUDA majors."""
+    driver = search.machine.driver
+    if driver is None or not majors:
+        return True
+    return any(search.table.drivers.supports_cuda(driver, f"{major}.0", search.fit.os) for major in majors)

@@ -7,14 +7,14 @@ from torchpick.model.build import MAKERS, Build, VendorIndex
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Pick
 from torchpick.model.pythons import python_name, python_order
-from torchpick.model.request import Wish
+from torchpick.model.request import Limit, Wish
 from torchpick.model.table import MpsFloor, Table, below, floor_of
 from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.versions import is_dotted, numbers, release_key
+from torchpick.model.versions import admits, is_dotted, numbers, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 # The last release for Intel Macs (pytorch/pytorch#114602); its Pythons are those of the table.
 LAST_FOR_INTEL = "2.2.2"
@@ -37,14 +37,12 @@ def counts_for_xpu(machine: Machine) -> bool:
     return "intel" in machine.vendors and machine.platform.name in XPU_PLATFORMS
 
 
-def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
+def rocblas(build: Build, gpu: Gpu, table: Table) -> Iterator[Objection]:
     """RocBLAS is part of every matrix product, so a target that it dropped is an objection, like cuDNN's floor."""
-    if gpu.arch is None or build.family != "rocm" or gpu.arch not in (build.arches or ()):
-        return []
-    rocm = build.backend[4:]
-    if not any(gpu.arch in gap.lacks and gap.covers(rocm) for gap in table.amd.gaps):
-        return []
-    return [dropped(f"rocBLAS of ROCm {rocm}", "other targets", gpu)]
+    if gpu.arch is not None and build.family == "rocm" and gpu.arch in (build.arches or ()):
+        rocm = build.backend[4:]
+        if any(gpu.arch in gap.lacks and gap.covers(rocm) for gap in table.amd.gaps):
+            yield dropped(f"rocBLAS of ROCm {rocm}", "other targets", gpu)
 
 
 def dropped(library: str, floor: str, gpu: Gpu) -> Objection:
@@ -65,19 +63,18 @@ def mps_from(build: Build, floors: tuple[MpsFloor, ...]) -> str | None:
     return max(holding, key=lambda floor: release_key(floor.since)).macos if holding else None
 
 
-def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Objection]:
+def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> Iterator[Objection]:
     """Whether the wheel installs on this macOS, and whether torch then reaches the GPU."""
     version = machine.platform.macos
     if version is None:
-        return []
+        return
     oldest = installs_from(build)
     if oldest is not None and numbers(version) < numbers(oldest):
-        text = f"macOS {version}: it needs {oldest} or newer"
-        return [Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": text})]
+        yield Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"macOS {version}: it needs {oldest} or newer"})
+        return
     idle = idle_mac(machine, build, table)
-    if idle is None or "apple" not in machine.vendors or wish.allow_cpu or "cpu" in wish.backends:
-        return []
-    return [Objection(Reason.BACKEND_NOT_ALLOWED, {"why": f"{idle.text}; `--allow-cpu` allows it"})]
+    if idle is not None and "apple" in machine.vendors and not (wish.allow_cpu or "cpu" in wish.backends):
+        yield Objection(Reason.BACKEND_NOT_ALLOWED, {"why": f"{idle.text}; `--allow-cpu` allows it"})
 
 
 def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
@@ -114,22 +111,30 @@ def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
         (reason,) = reasons
         if verdict.objections[0].facts.get("mends") == "":
             continue  # no driver supports all of the GPUs
-        companion = next((each.facts["companion"] for each in verdict.objections if "companion" in each.facts), None)
+        companions = (item.facts["companion"] for item in verdict.objections if "companion" in item.facts)
+        companion = next(companions, None)
         kind = reason if companion is None else companion.partition(" ")[0]
         if reason in _FIXABLE and kind not in first:
             first[kind] = _change(reason, verdict)
         if reason is Reason.DRIVER_TOO_OLD:
             late.append(verdict)
-    answer = [*first.values()]
+    changes = [*first.values()]
     if late and _needs(gentlest := min(late, key=_needs)) < _needs(late[0]):
         # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
-        place = answer.index(first[Reason.DRIVER_TOO_OLD])
-        answer.insert(place + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
-    return tuple(answer)
+        place = changes.index(first[Reason.DRIVER_TOO_OLD])
+        changes.insert(place + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
+    return tuple(changes)
 
 
 def _change(reason: Reason, verdict: Verdict) -> Change:
-    facts = _change_facts(verdict)
+    build = verdict.build
+    facts = {
+        **max(verdict.objections, key=_needed).facts,
+        "version": build.version,
+        "backend": build.backend,
+        "cuda": build.cuda or "",
+        "python": python_name(max(build.pythons, key=python_order, default="")).removeprefix("Python "),
+    }
     text = _OTHER_PYTHON if "companion" in facts else _FIXABLE[reason]
     return Change(reason.name, text.format_map(facts), verdict)
 
@@ -159,46 +164,30 @@ _FIXABLE = {
 }
 
 
-def _change_facts(verdict: Verdict) -> dict[str, str]:
-    build = verdict.build
-    newest = max(build.pythons, key=python_order, default="")
-    return {
-        **max(verdict.objections, key=_needed).facts,
-        "version": build.version,
-        "backend": build.backend,
-        "cuda": build.cuda or "",
-        "python": python_name(newest).removeprefix("Python "),
-    }
-
-
 def notes(
     verdict: Verdict, machine: Machine, table: Table, wish: Wish, considered: Iterable[Verdict]
-) -> tuple[Note, ...]:
+) -> Iterator[Note]:
     """What a person should know of the chosen build."""
     build = verdict.build
-    remarks = []
     if not machine.counted and not (build.family == "xpu" and counts_for_xpu(machine)):
-        remarks.append(_no_gpu(machine, build, table))
+        yield _no_gpu(machine, build, table)
     if any(fit.fit is Fit.JIT for fit in verdict.fits):
-        remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
+        yield Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once")
     if not self_contained(build):
         text = "its ROCm libraries are separate packages of several GB, and installing it builds `rocm` from source"
-        remarks.append(Note("ROCM_APART", text))
+        yield Note("ROCM_APART", text)
     elif not verdict.rank.native and verdict.fits and not machine.jetsons:
-        remarks.append(
-            Note(
-                "MINOR_VERSION_COMPATIBILITY", f"CUDA {build.cuda} on this driver relies on minor-version compatibility"
-            )
-        )
-    remarks.extend(_library_notes(verdict, machine, table, considered))
+        text = f"CUDA {build.cuda} on this driver relies on minor-version compatibility"
+        yield Note("MINOR_VERSION_COMPATIBILITY", text)
+    if build.family == "cuda":
+        yield from _library_notes(build, machine.counted, table, considered)
     if build.vendor is not None:
-        remarks.append(_vendor(build.vendor, machine))
+        yield _vendor(build.vendor, machine)
     if _is_miscompiled(build, machine):
-        remarks.append(MISCOMPILED)
+        yield MISCOMPILED
     if build.published is None:
-        remarks.append(Note("UNCONFIRMED", "this build is not confirmed on the index"))
-    remarks.extend(inferred(build, wish.companions))
-    return tuple(remarks)
+        yield Note("UNCONFIRMED", "this build is not confirmed on the index")
+    yield from inferred(build, wish.companions)
 
 
 def made(machine: Machine, table: Table, wish: Wish, chosen: Verdict | None, considered: tuple[Verdict, ...]) -> Pick:
@@ -253,36 +242,30 @@ def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
         maker = MAKERS[build.family][1]
         text = f"no {maker} GPU was specified or found, so neither GPU nor driver was checked"
     else:
-        what = (
-            "this is the cpu build, which uses no GPU" if machine.gpus else "there is no GPU, so this is the cpu build"
-        )
+        what = "there is no GPU, so this is the cpu build"
+        if machine.gpus:
+            what = "this is the cpu build, which uses no GPU"
         text = f"{what}; `--gpu` specifies a GPU of another machine"
     return Note("NO_GPU_FOUND", text)
 
 
-def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable[Verdict]) -> list[Note]:
-    build = verdict.build
-    if build.family != "cuda" or not machine.counted:
-        return []
-    gaps = []
-    for gpu in machine.counted:
+def _library_notes(build: Build, gpus: Collection[Gpu], table: Table, considered: Iterable[Verdict]) -> Iterator[Note]:
+    for gpu in gpus:
         for library in lacking(build, gpu):
-            whole = next(
-                (v for v in considered if v.ok and not any(lacking(v.build, g) for g in machine.counted)), None
-            )
-            way = f"; `--whole` takes {whole.build.version}, the newest that is not known to lack it" if whole else ""
+            running = (verdict.build for verdict in considered if verdict.ok)
+            whole = next((other for other in running if not any(lacking(other, gpu) for gpu in gpus)), None)
+            way = f"; `--whole` takes {whole.version}, the newest that is not known to lack it" if whole else ""
             needs = next((what for part, what in NEEDS.items() if part in library), "what needs it fails there")
             text = f"{library} in it was built mostly without {gpu.label}: {needs}{way}"
-            gaps.append(Note("PARTIAL_LIBRARY", text))
-    for gpu in machine.counted if len(machine.counted) > 1 else ():
+            yield Note("PARTIAL_LIBRARY", text)
+    for gpu in gpus if len(gpus) > 1 else ():
         if gap := nccl_gap(build, gpu, table):
             library, words = gap
             text = f"{library} in it supports {words} and newer: {gpu.label} cannot be used together with other GPUs"
-            gaps.append(Note("PARTIAL_LIBRARY", text))
-    if "cudnn" not in build.libraries and any(gpu.arch and gpu.arch.capability < (7, 5) for gpu in machine.counted):
+            yield Note("PARTIAL_LIBRARY", text)
+    if "cudnn" not in build.libraries and any(gpu.arch and gpu.arch.capability < (7, 5) for gpu in gpus):
         text = "which cuDNN it contains is not known, nor whether that one still supports this GPU"
-        gaps.append(Note("LIBRARY_UNVERIFIED", text))
-    return gaps
+        yield Note("LIBRARY_UNVERIFIED", text)
 
 
 def nccl_gap(build: Build, gpu: Gpu, table: Table) -> tuple[str, str] | None:
@@ -298,12 +281,30 @@ def lacking(build: Build, gpu: Gpu) -> list[str]:
     """The libraries of the build that are known to have no code for this GPU, though the build as a whole does."""
     if gpu.arch is None or not build.arches:
         return []
-    libraries = []
-    for library, missing in build.lacks.items():
-        held = tuple(arch for arch in build.arches if arch not in missing)
-        if best(held, gpu.arch, unified=build.unified)[0] is Fit.NONE:
-            libraries.append(library)
-    return libraries
+    return [
+        library
+        for library, missing in build.lacks.items()
+        if best(tuple(arch for arch in build.arches if arch not in missing), gpu.arch, unified=build.unified).fit
+        is Fit.NONE
+    ]
+
+
+def family_pins(build: Build, wish: Wish) -> dict[str, str]:
+    """Torch and the companions that are asked for, by their versions of this build."""
+    return {name: version for name, version in build.pins.items() if name == "torch" or name in wish.companions}
+
+
+def excluding(limits: tuple[Limit, ...], versions: Mapping[str, str]) -> tuple[Limit, ...]:
+    """The limits that one of these versions does not meet."""
+    return tuple(
+        limit for limit in limits if limit.name in versions and not admits(limit.specifier)(versions[limit.name])
+    )
+
+
+def limits_note(limits: tuple[Limit, ...], instead: list[str]) -> Note:
+    """What these limits changed: the versions that the answer would have without them."""
+    text = " and ".join(dict.fromkeys(limit.text for limit in limits[:3]))
+    return Note("CONSTRAINED", f"bound by {text}; without that it would be {' and '.join(instead[:3])}")
 
 
 # A release a month and a half after the table was made is likely: torch comes out every two months.

@@ -1,35 +1,25 @@
-"""Machine × Table × Wish → Pick. Pure: the same arguments give the same answer anywhere.
+"""Machine × Table × Wish → Pick, and how a machine's driver version is read. Pure: the same arguments, the same answer.
 
 How a build is judged and which wins is documented in docs/judgement.md; each rule's source stands in model/.
 """
 
 from __future__ import annotations
 
-from torchpick.decide.driver_numbers import lists
-from torchpick.decide.remarks import (
-    counts_for_xpu,
-    dropped,
-    lacking,
-    macos,
-    made,
-    nccl_gap,
-    rocblas,
-    self_contained,
-)
-from torchpick.decide.wishes import takes
+from torchpick.decide.demands import takes
+from torchpick.decide.remarks import counts_for_xpu, dropped, lacking, macos, made, nccl_gap, rocblas, self_contained
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, MAKERS, Build, BuildKey, family_of, toolkit_order
-from torchpick.model.machine import Gpu, Machine
+from torchpick.model.machine import Driver, Gpu, Machine, Note
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Table, below, floor_of
+from torchpick.model.table import Branch, DriverTable, Table, below, floor_of
 from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
 from torchpick.model.versions import admits, numbers, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterator
 
 Fits = tuple[CodeFit, ...]
 # What the GPUs and the driver make of a build, and what they object to.
@@ -41,16 +31,15 @@ def pick(machine: Machine, table: Table, wish: Wish, *, everything: bool = True)
 
     Without `everything` the builds after the pick are left unjudged: the same answer, with a short `considered`.
     """
-    rest = judge(machine, table, wish)
+    verdicts = judge(machine, table, wish)
     considered: list[Verdict] = []
-    chosen = None
-    for verdict in rest:
+    for verdict in verdicts:
         considered.append(verdict)
         if verdict.ok:
-            chosen = verdict
             break
+    chosen = next((verdict for verdict in considered[-1:] if verdict.ok), None)
     if everything or (chosen is not None and any(lacking(chosen.build, gpu) for gpu in machine.counted)):
-        considered.extend(rest)
+        considered.extend(verdicts)
     return made(machine, table, wish, chosen, tuple(considered))
 
 
@@ -71,22 +60,6 @@ def judge(
             yield from sorted(turn, key=lambda verdict: verdict.rank, reverse=True)
 
 
-def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[Verdict, ...]:
-    """The builds that are not candidates, each with the objection: another platform, the default index."""
-    found = []
-    for build in builds:
-        if build.platform not in platforms:
-            objection = Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": "/".join(sorted(platforms))})
-        elif build.backend == DEFAULT_INDEX:
-            why = "the default index's own wheel; `--backend default` selects it"
-            objection = Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why})
-        else:
-            continue
-        rank = Rank(0, release_key(build.torch), 0, False, toolkit_order(build.backend), build.backend)
-        found.append(Verdict(build, (objection,), (), rank))
-    return tuple(sorted(found, key=lambda each: (each.rank, each.build.platform), reverse=True))
-
-
 # Reports of 2.12.1+rocm7.2: the profiler in it counts devices that the kernel of WSL2 does not list.
 _OF_WSL = "PyTorch's ROCm libraries abort under WSL2"
 
@@ -95,13 +68,9 @@ class BuildFit:
     """One machine and one wish, prepared once; `verdict` is then asked a build at a time."""
 
     def __init__(self, machine: Machine, table: Table, wish: Wish, hardware: dict[BuildKey, Hardware]) -> None:
-        self.machine = machine
-        self._hardware = hardware
-        self.table = table
-        self.wish = wish
-        self.gpus = machine.counted
-        self.os = machine.driver_os
-        self.natural = _natural(machine, wish)
+        self.machine, self.table, self.wish, self._hardware = machine, table, wish, hardware
+        self.gpus, self.os = machine.counted, machine.driver_os
+        self.default_family = _default_family(machine, wish)
         prereleases = wish.channel != "stable"
         self.admits = admits(wish.torch, prereleases=prereleases)
         # One that is asked for by name alone is the one that belongs to torch, by whatever number (AMD's 0.29.0a0).
@@ -114,14 +83,14 @@ class BuildFit:
             for limit in wish.limits
             if limit.name == "torch" or limit.name in wish.companions
         ]
-        self.spoken = machine.driver and table.drivers.speaks(machine.driver)
+        self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
         self._fits: dict[tuple[int, bool], Fits] = {}
         self._lacked: dict[str, dict[str, str]] = {}
         self._refused = self._refusals()
         self._excluded = table.excluded.get(machine.python.exact or "", ())
 
     def suits(self, build: Build) -> int:
-        if build.family == self.natural:
+        if build.family == self.default_family:
             return 3 if build.vendor is None else 2
         return int(build.family != "cpu")
 
@@ -148,43 +117,38 @@ class BuildFit:
         why = (*self._gpu_objections(build, fits), *self._driver(build))
         return gpu_fits if build.family in ("cuda", "rocm") else (), rank, why
 
-    def _unasked(self, build: Build) -> list[Objection]:
-        found = []
+    def _unasked(self, build: Build) -> Iterator[Objection]:
         if not self.admits(build.version):
-            found.append(Objection(Reason.NOT_REQUESTED, {"asked": f"torch{self.wish.torch or ' (a final release)'}"}))
+            yield Objection(Reason.NOT_REQUESTED, {"asked": f"torch{self.wish.torch or ' (a final release)'}"})
         for limit, admitted in self.limits:
             pinned = build.pins.get(limit.name)
             if pinned is not None and not admitted(pinned):
                 text = f"`{limit.name}{limit.specifier}` in {limit.where} excludes it"
-                found.append(Objection(Reason.CONSTRAINED, {"why": text, "limit": limit.text}))
+                yield Objection(Reason.CONSTRAINED, {"why": text, "limit": limit.text})
         if why := self._backend_barred(build):
-            found.append(Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why}))
-        return [*found, *self._companion_objections(build)]
+            yield Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why})
+        yield from self._companion_objections(build)
 
-    def _software(self, build: Build) -> list[Objection]:
-        found = []
-        machine = self.machine
-        found.extend(macos(build, machine, self.table, self.wish))
+    def _software(self, build: Build) -> Iterator[Objection]:
+        machine, glibc = self.machine, self.machine.platform.glibc
+        yield from macos(build, machine, self.table, self.wish)
         if machine.platform.libc == "musl":
-            found.append(Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"}))
+            yield Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"})
         if machine.python.tag not in build.pythons:
             facts = {"python": python_name(machine.python.tag), "pythons": span(build.pythons)}
-            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, facts))
-        if machine.platform.glibc and build.glibc and numbers(machine.platform.glibc) < numbers(build.glibc):
-            found.append(Objection(Reason.GLIBC_TOO_OLD, {"needs": build.glibc, "has": machine.platform.glibc}))
-        return found
+            yield Objection(Reason.NO_WHEEL_FOR_PYTHON, facts)
+        if glibc and build.glibc and numbers(glibc) < numbers(build.glibc):
+            yield Objection(Reason.GLIBC_TOO_OLD, {"needs": build.glibc, "has": glibc})
 
-    def _doubts(self, build: Build) -> list[Objection]:
-        found = []
+    def _doubts(self, build: Build) -> Iterator[Objection]:
         if build.yanked:
-            found.append(Objection(Reason.YANKED))
+            yield Objection(Reason.YANKED)
         if build.published is None and not self.wish.allow_unconfirmed:
-            found.append(Objection(Reason.UNCONFIRMED))
+            yield Objection(Reason.UNCONFIRMED)
         # A wheel without a label says nothing about its contents: only one that was read is known.
         unread = build.arches is None or (build.backend == DEFAULT_INDEX and build.evidence.kind != "measured")
         if unread and self.gpus and build.family in ("cuda", "rocm"):
-            found.append(Objection(Reason.UNKNOWN_ARCHES))
-        return found
+            yield Objection(Reason.UNKNOWN_ARCHES)
 
     def _backend_barred(self, build: Build) -> str | None:
         wish = self.wish
@@ -193,14 +157,13 @@ class BuildFit:
         if wish.backends:
             idle = build.backend == DEFAULT_INDEX and build.family == "cpu" and self.gpus and not wish.allow_cpu
             return "the default index's wheels for this platform have no GPU code" if idle else None
-        if build.family == self.natural or (wish.allow_cpu and build.family == "cpu"):
+        if build.family == self.default_family or (wish.allow_cpu and build.family == "cpu"):
             return None
         if build.family == "cpu":
             return "it would not use the GPU; `--cpu` or `--allow-cpu` allows it"
         return f"it was built for {MAKERS[build.family][1]} GPUs"
 
-    def _companion_objections(self, build: Build) -> list[Objection]:
-        found = []
+    def _companion_objections(self, build: Build) -> Iterator[Objection]:
         python = self.machine.python.tag
         for name, admitted in self.companions.items():
             version = build.companions.get(name)
@@ -217,111 +180,101 @@ class BuildFit:
                 facts = {"why": why, "companion": companion, "newest": python_name(newest)}
             else:
                 continue
-            found.append(Objection(Reason.COMPANION_MISSING, facts))
-        return found
+            yield Objection(Reason.COMPANION_MISSING, facts)
 
-    def _driver(self, build: Build) -> list[Objection]:
+    def _driver(self, build: Build) -> Iterator[Objection]:
         """Whether the driver carries the build's CUDA."""
-        driver = self.machine.driver
-        if build.cuda is None or driver is None or build.family != "cuda":
-            return []
-        if build.cuda not in self._lacked:
-            self._lacked[build.cuda] = self.table.drivers.too_old(driver, build.cuda, self.os)
-        lacked = self._lacked[build.cuda]
-        return [Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, **lacked})] if lacked else []
+        driver, cuda = self.machine.driver, build.cuda
+        if cuda is None or driver is None or build.family != "cuda":
+            return
+        if cuda not in self._lacked:
+            self._lacked[cuda] = self.table.drivers.too_old(driver, cuda, self.os)
+        if lacked := self._lacked[cuda]:
+            yield Objection(Reason.DRIVER_TOO_OLD, {"cuda": cuda, **lacked})
 
-    def _gpu_objections(self, build: Build, fits: Fits) -> list[Objection]:
-        found = []
+    def _gpu_objections(self, build: Build, fits: Fits) -> Iterator[Objection]:
         if build.family == "rocm" and build.vendor is None and self.os != self.machine.platform.os:
-            found.append(Objection(Reason.BACKEND_NOT_ALLOWED, {"why": _OF_WSL}))
+            yield Objection(Reason.BACKEND_NOT_ALLOWED, {"why": _OF_WSL})
         if build.family not in ("cuda", "rocm") or build.arches is None:
-            return found
+            return
+        drivers = self.table.drivers
         for gpu, (fit, via) in zip(self.gpus, fits, strict=True):
             if build.family == "cuda" and gpu.index in self._refused:
-                found.append(self._refused[gpu.index])
+                yield self._refused[gpu.index]
             if fit is Fit.NONE:
-                facts = {"gpu": gpu.label, "arches": listed(build.arches or ())}
-                found.append(Objection(Reason.NO_KERNELS, facts, gpu.index))
-            elif fit is Fit.JIT and not self._known(build, gpu):
-                found.append(dropped(f"cuBLAS and cuDNN of CUDA {build.cuda}", "older GPUs", gpu))
+                yield Objection(Reason.NO_KERNELS, {"gpu": gpu.label, "arches": listed(build.arches)}, gpu.index)
+            elif fit is Fit.JIT and build.cuda and gpu.arch and not drivers.knows(build.cuda, gpu.arch):
+                # Torch has PTX for it, and the libraries that torch relies on can have no code.
+                yield dropped(f"cuBLAS and cuDNN of CUDA {build.cuda}", "older GPUs", gpu)
             elif fit is Fit.JIT and not self._native(build):
-                facts = {"gpu": gpu.label, "cuda": build.cuda or "", "has": f"CUDA {self.spoken}"}
-                found.append(Objection(Reason.PTX_ONLY_DRIVER_TOO_OLD, facts, gpu.index))
+                facts = {"gpu": gpu.label, "cuda": build.cuda or "", "has": f"CUDA {self.driver_cuda}"}
+                yield Objection(Reason.PTX_ONLY_DRIVER_TOO_OLD, facts, gpu.index)
             elif via and gpu.arch and crosses(via, gpu.arch):
-                found.extend(self._tegra_driver(gpu))
-            found.extend(self._library_objections(build, gpu))
-            found.extend(rocblas(build, gpu, self.table))
-        return found
+                yield from self._tegra_driver(gpu)
+            yield from self._library_objections(build, gpu)
+            yield from rocblas(build, gpu, self.table)
 
-    def _known(self, build: Build, gpu: Gpu) -> bool:
-        """Whether the libraries torch relies on may have code for the GPU where torch itself has only PTX."""
-        return build.cuda is None or gpu.arch is None or self.table.drivers.knows(build.cuda, gpu.arch)
-
-    def _tegra_driver(self, gpu: Gpu) -> list[Objection]:
+    def _tegra_driver(self, gpu: Gpu) -> Iterator[Objection]:
         """Discrete code on Tegra needs the driver of the unified stack, whatever the CUDA's own floor is."""
         driver, first = self.machine.driver, self.table.drivers.unified_tegra
         if driver is None or first is None:
-            return []
+            return
         if driver.version is None:  # a Jetson's own numbering: the CUDA that the stack brought decides
-            enough = self.spoken is not None and numbers(self.spoken) >= (13, 2)
+            enough = self.driver_cuda is not None and numbers(self.driver_cuda) >= (13, 2)
         else:
             enough = self.table.drivers.at_least(driver.version, first, self.os)
-        if enough:
-            return []
-        facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": driver.label}
-        return [Objection(Reason.DRIVER_TOO_OLD, facts, gpu.index)]
+        if not enough:
+            facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": driver.label}
+            yield Objection(Reason.DRIVER_TOO_OLD, facts, gpu.index)
 
-    def _library_objections(self, build: Build, gpu: Gpu) -> list[Objection]:
+    def _library_objections(self, build: Build, gpu: Gpu) -> Iterator[Objection]:
         if gpu.arch is None or gpu.arch.kind != "sm":
-            return []
-        found = []
+            return
         if (cudnn := build.libraries.get("cudnn")) is not None:
             floor = floor_of(self.table.floors.cudnn, cudnn)
             if below(gpu.arch, floor):
-                found.append(dropped(f"cuDNN {cudnn}", f"sm_{floor[0]}{floor[1]} and newer", gpu))
+                yield dropped(f"cuDNN {cudnn}", f"sm_{floor[0]}{floor[1]} and newer", gpu)
         if self.wish.whole:
-            found += [dropped(library, "other GPUs", gpu) for library in lacking(build, gpu)]
-            if (gap := nccl_gap(build, gpu, self.table)) and len(self.gpus) > 1:
-                library, words = gap
-                found.append(dropped(library, f"{words} and newer", gpu))
-        return found
+            yield from (dropped(library, "other GPUs", gpu) for library in lacking(build, gpu))
+            if len(self.gpus) > 1 and (gap := nccl_gap(build, gpu, self.table)):
+                yield dropped(gap[0], f"{gap[1]} and newer", gpu)
 
     def _refusals(self) -> dict[int, Objection]:
         """The GPUs that this driver does not support at all: no build can change that.
 
         A GPU that the driver itself lists is supported, whatever the table says.
         """
-        driver = self.machine.driver
-        if driver is None:
-            return {}
-        found = {}
+        driver, refused = self.machine.driver, dict[int, Objection]()
         for gpu in self.machine.nvidia:
-            if gpu.arch is None or lists(driver, gpu):
+            if driver is None or gpu.arch is None or driver_reports_gpu(driver, gpu):
                 continue
             unsupported = self.table.drivers.unsupported(driver, gpu.arch, self.os)
             if unsupported is not None:
                 facts = {"has": driver.label, "gpu": gpu.label, "why": unsupported.why, "needs": unsupported.first}
                 # The one that is assumed is the newest for the oldest GPU: no other supports them all.
                 facts["mends"] = "" if driver.source == "assumed" else unsupported.remedy
-                found[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, facts, gpu.index)
-        return found
+                refused[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, facts, gpu.index)
+        return refused
 
     def _fit(self, build: Build) -> Fits:
         key = (id(build.arches), build.unified)
         if key not in self._fits:
-            self._fits[key] = tuple(_best(build, gpu) for gpu in self.gpus)
+            arches = build.arches or ()
+            self._fits[key] = tuple(
+                best(arches, gpu.arch, unified=build.unified) if gpu.arch and arches else CodeFit() for gpu in self.gpus
+            )
         return self._fits[key]
 
     def _native(self, build: Build) -> bool:
         """Whether the driver supports the build's CUDA itself, and ROCm's libraries are inside the wheel."""
         if build.family == "rocm":
             return self_contained(build)
-        if build.cuda is None or self.spoken is None or build.family != "cuda":
+        if build.cuda is None or self.driver_cuda is None or build.family != "cuda":
             return True
-        return numbers(self.spoken) >= numbers(build.cuda)
+        return numbers(self.driver_cuda) >= numbers(build.cuda)
 
 
-def _natural(machine: Machine, wish: Wish) -> str:
+def _default_family(machine: Machine, wish: Wish) -> str:
     """The family that counts when no backend was asked for."""
     if "nvidia" in machine.vendors:
         return "cuda"
@@ -334,7 +287,63 @@ def _natural(machine: Machine, wish: Wish) -> str:
     return "cpu"
 
 
-def _best(build: Build, gpu: Gpu) -> CodeFit:
-    if gpu.arch is None or not build.arches:
-        return CodeFit()
-    return best(build.arches, gpu.arch, unified=build.unified)
+# These drivers were not detected: they were specified, or assumed for a GPU that was.
+_UNSEEN = frozenset({"given", "assumed"})
+# The sources that ask the driver itself for its GPUs.
+_LISTED_BY = frozenset({"nvml", "cuda"})
+
+
+def driver_reports_gpu(driver: Driver, gpu: Gpu) -> bool:
+    """Whether the driver itself listed this GPU, so that it supports it whatever a table says."""
+    return gpu.source in _LISTED_BY and driver.source not in _UNSEEN
+
+
+def complete_driver(machine: Machine, table: DriverTable) -> Machine:
+    """The machine with its driver resolved: the newest if none is known, else what the given number means."""
+    driver = machine.driver
+    if driver is None:
+        arches = tuple(gpu.arch for gpu in machine.nvidia if gpu.arch)
+        if not arches:
+            return machine
+        version = table.assumed_for(arches)
+        what = f"no driver was specified, so the newest that supports the GPU is assumed: {version}"
+        note = Note("DRIVER_ASSUMED", f"{what}; specify one with `--driver`")
+        return machine._replace(driver=table.assumed(version), notes=(*machine.notes, note))
+    number, os = driver.version, machine.driver_os
+    branch = None if number is None or driver.source not in _UNSEEN or machine.jetsons else table.branch_of(number)
+    if number is None or branch is None:
+        return machine
+    other = _other_system(number, branch, os)
+    if table.is_branch_number(number):
+        text = f"`{number}` is a driver branch and means its newest driver; `--driver` also takes a full version"
+        note = Note("DRIVER_BRANCH", text)
+    elif other is not None:
+        driver = driver._replace(os=other)
+        where = "Windows, whose driver also decides under WSL2" if other == "windows" else "Linux"
+        text = f"{number} is not a driver version for {os.capitalize()}; it is treated as one for {where}"
+        note = Note("DRIVER_NUMBER", f"{text}: branch {branch.number}, CUDA {branch.cuda}")
+    elif numbers(number)[0] > branch.last_number(os):
+        newer = branch == table.branches[-1]
+        what = "is newer than any driver in this table" if newer else "is not a known driver version"
+        note = Note("DRIVER_NUMBER", f"{number} {what}; it is treated as part of branch {branch.number}")
+    else:
+        return machine
+    return machine._replace(driver=driver, notes=(*machine.notes, note))
+
+
+def with_driver(machine: Machine, version: str, table: DriverTable) -> Machine:
+    """The machine as it would be with this driver."""
+    return machine._replace(driver=table.assumed(version, machine.driver and machine.driver.os))
+
+
+def _other_system(version: str, branch: Branch, os: str) -> str | None:
+    """The system whose drivers are numbered like this, if it is another one.
+
+    Linux drivers begin with their branch and often have three parts; Windows drivers have two.
+    """
+    parts = version.split(".")
+    if os == "linux" and branch.number < numbers(version)[0] <= branch.windows_last and len(parts) <= 2:
+        return "windows"
+    if os == "windows" and len(parts) > 2 and numbers(version)[0] == branch.number:
+        return "linux"
+    return None

@@ -2,56 +2,79 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import NamedTuple
+
 from torchpick.decide import resolve
 from torchpick.decide.demands import (
     PackageDemand,
     are_compatible,
-    concerns,
     fitting,
+    joined,
     meets,
-    of_version,
+    no_known_version_meets,
     overridden,
     required,
 )
 from torchpick.decide.packagefit import PackageFit
-from torchpick.decide.solution import Refused
-from torchpick.model.build import Build
+from torchpick.model.build import TRIO, TRITONS
+from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
-from torchpick.model.verdict import Verdict
-from torchpick.model.versions import grouped
+from torchpick.model.verdict import JIT, Objection, Reason, Verdict
+from torchpick.model.versions import grouped, release_key, remembered, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from torchpick.model.machine import Machine
     from torchpick.model.request import Wish
     from torchpick.model.table import Table
 
 
+class Refused(NamedTuple):
+    """One version that the search passed over, and why."""
+
+    name: str
+    version: str
+    objection: Objection
+
+
+def constrained(why: str) -> Objection:
+    return Objection(Reason.CONSTRAINED, {"why": why})
+
+
 class SearchFacts:
-    """One machine, one table, one wish, prepared once for all that is asked of them."""
+    """One machine, one table, one wish, prepared once for all that is asked of them, and what was refused."""
 
     def __init__(
-        self,
-        machine: Machine,
-        table: Table,
-        wish: Wish,
-        catalog: Catalog,
-        limits: tuple[PackageDemand, ...] = (),
+        self, machine: Machine, table: Table, wish: Wish, catalog: Catalog, limits: tuple[PackageDemand, ...] = ()
     ) -> None:
         self.machine, self.table, self.wish, self.catalog, self.limits = machine, table, wish, catalog, limits
         self.facts = catalog.packages
-        self.situation = PackageFit(machine, table, catalog.shared_files)
-        self.verdicts = tuple(resolve.judge(machine, table, wish._replace(torch="", companions={})))
-        self.builds = tuple(verdict for verdict in self.verdicts if verdict.ok)
+        self.fit = PackageFit(machine, table, catalog.shared_files)
         torch = self.facts.get("torch")
         # The default index's own torch: release → the CUDA that packages of its time link.
-        self.own_cuda = {} if torch is None else {own.version: own.cuda for own in torch.versions}
+        self.own_cuda = {} if torch is None else {package.version: package.cuda for package in torch.versions}
         self.refused: list[Refused] = []
         self.moved: list[Refused] = []  # what was chosen, and could not be completed
-        self._meeting: dict[tuple[PackageDemand, ...], tuple[Verdict, ...]] = {}
-        self._torch_demands: dict[str, Mapping[str, PackageDemand]] = {}
+        # What a release of torch itself requires of plain projects, by name.
+        self.torch_demands = remembered(self._torch_demands)
+        # All builds, running or not, that are what is asked of torch's family.
+        self.meeting = remembered(self._meeting)
+
+    @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every build of the platform, judged by the machine and the flags alone."""
+        return tuple(resolve.judge(self.machine, self.table, self.wish._replace(torch="", companions={})))
+
+    @cached_property
+    def builds(self) -> tuple[Verdict, ...]:
+        """Those that run here."""
+        return tuple(verdict for verdict in self.verdicts if verdict.ok)
+
+    def in_table(self, name: str) -> bool:
+        """Whether a project is one of the table's."""
+        return name in self.facts and self.facts[name].in_table
 
     def fitting(self, facts: PackageFacts, demands: Iterable[PackageDemand]) -> list[Package]:
         """The versions of a project that these demands admit, newest first; what is installed comes before them.
@@ -60,61 +83,172 @@ class SearchFacts:
         """
         learns = self.catalog.may_learn
         versions = [package for package in facts.versions if learns or package.stage is not Stage.LISTED]
-        found = fitting(versions, demands, pre=self.catalog.pre)
-        there = self.catalog.installed.get(facts.name)
-        return found if there is None else sorted(found, key=lambda package: package.version != there)
+        admitted = fitting(versions, demands, pre=self.catalog.pre)
+        installed = self.catalog.installed.get(facts.name)
+        return admitted if installed is None else sorted(admitted, key=lambda package: package.version != installed)
 
     def required(self, package: Package, extras: tuple[str, ...]) -> tuple[PackageDemand, ...]:
         """What a version requires, as far as that counts."""
-        return of_version(package, self.catalog, self.machine, extras)
+        lines = () if self.catalog.no_deps else package.requires
+        return overridden(required(lines, self.machine, extras, package.who), self.catalog.overrides)
 
     def newest(self, facts: PackageFacts, demands: Sequence[PackageDemand]) -> Package | None:
         """The version that the closure reads: the newest that fits, of those for this Python if there are any."""
         admitted = self.fitting(facts, demands)
-        of_python = (package for package in admitted if self.situation.is_of_python(package))
+        of_python = (package for package in admitted if self.fit.is_of_python(package))
         return next(of_python, next(iter(admitted), None))
 
     def ordered(self, builds: Iterable[Verdict], *, packages: bool) -> tuple[Verdict, ...]:
         """Builds in the order of preference; beside CUDA packages the default index's own CUDA leads each release."""
         if not packages:
             return tuple(builds)
-        own = self.own_cuda
-        return tuple(
-            sorted(
-                builds,
-                key=lambda verdict: (
-                    verdict.rank.suits,
-                    verdict.rank.release,
-                    own.get(verdict.build.torch) == verdict.build.cuda,
-                ),
-                reverse=True,
-            )
-        )
 
-    def meeting(self, demands: Iterable[PackageDemand]) -> tuple[Verdict, ...]:
-        """All builds, running or not, that are what is asked of torch's family; a search asks the same many times."""
-        key = tuple(
-            dict.fromkeys(PackageDemand(demand.name, demand.specifier) for demand in demands if concerns(demand.name))
-        )
-        if key not in self._meeting:
-            builds = (verdict for verdict in self.verdicts if all(meets(verdict.build, demand) for demand in key))
-            self._meeting[key] = tuple(builds)
-        return self._meeting[key]
+        def order(verdict: Verdict) -> tuple[object, ...]:
+            is_own = self.own_cuda.get(verdict.build.torch) == verdict.build.cuda
+            return verdict.rank.suits, verdict.rank.release, is_own
 
-    def torch_conflict(self, build: Build, demands: Iterable[PackageDemand]) -> str | None:
+        return tuple(sorted(builds, key=order, reverse=True))
+
+    def torch_conflict(self, release: str, demands: Iterable[PackageDemand]) -> str | None:
         """What this torch requires of a plain project that contradicts these demands, the limits included."""
-        needs = self.torch_demands(build.torch)
+        needs = self.torch_demands(release)
         every = (*demands, *self.limits)
         bound = grouped((demand.name, demand) for demand in every if demand.specifier and demand.name in needs)
         for name, others in bound.items():
             if not are_compatible([*others, needs[name]]):
-                return f"torch {build.torch} requires {needs[name].text}, and {others[0].text} is asked for"
+                return f"torch {release} requires {needs[name].text}, and {others[0].text} is asked for"
         return None
 
-    def torch_demands(self, release: str) -> Mapping[str, PackageDemand]:
-        """What a release of torch itself requires of plain projects, by name."""
-        if release not in self._torch_demands:
-            lines = () if self.catalog.no_deps else self.catalog.torch_requirements(release)
-            demands = overridden(required(lines, self.machine, (), f"torch {release}"), self.catalog.overrides)
-            self._torch_demands[release] = {demand.name: demand for demand in demands if demand.specifier}
-        return self._torch_demands[release]
+    def unknown(self, demands: Iterable[PackageDemand]) -> dict[str, str]:
+        """The packages of which no known version for this Python meets what is asked, each with all of that."""
+        by_name = grouped((demand.name, demand) for demand in demands)
+        return {name: joined(of_name) for name, of_name in by_name.items() if self._is_unknown(name, of_name)}
+
+    def _is_unknown(self, name: str, demands: Sequence[PackageDemand]) -> bool:
+        if name in TRIO or name in TRITONS or name.startswith("nvidia-"):
+            return False
+        facts = self.facts.get(name)
+        if facts is None:
+            return any(not demand.by for demand in demands)
+        pins = {demand.specifier for demand in demands}
+        of_python = (
+            package.version
+            for package in facts.versions
+            if self.fit.is_of_python(package) or f"=={package.version}" in pins
+        )
+        return facts.refused is None and no_known_version_meets(of_python, demands)
+
+    def unread(self, demands: Sequence[PackageDemand]) -> Iterator[Note]:
+        """What the table does not know: nothing is approved silently."""
+        for name in self.unknown(demands):
+            if name not in self.facts:
+                text = f"{name} is not in the table: its requirements are only known on installation"
+                yield Note("PACKAGE_UNREAD", text)
+                continue
+            for demand in demands:
+                if demand.name == name and demand.by:
+                    yield Note("PACKAGE_UNREAD", f"{demand.by} asks for {demand.text}, which is not in the table")
+
+    def _meeting(self, demands: frozenset[PackageDemand]) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.verdicts if all(meets(verdict.build, demand) for demand in demands))
+
+    def _torch_demands(self, release: str) -> Mapping[str, PackageDemand]:
+        lines = () if self.catalog.no_deps else self.catalog.torch_requirements(release)
+        demands = overridden(required(lines, self.machine, (), f"torch {release}"), self.catalog.overrides)
+        return {demand.name: demand for demand in demands if demand.specifier}
+
+    def refuse(self, package: Package | None, objection: Objection) -> None:
+        """Keep why a version is passed over; None where it is what was asked itself."""
+        name, version = ("torch", "") if package is None else (package.name, package.version)
+        self.refused.append(Refused(name, version, objection))
+
+    def candidates(self, facts: PackageFacts, demands: list[PackageDemand]) -> Iterator[Package | None]:
+        """The versions that fit these demands, best first; None is one that was not read."""
+        admitted = self.fitting(facts, demands)
+        return self._worth_trying(facts, admitted) if admitted else self._without_known(facts, demands)
+
+    def _without_known(self, facts: PackageFacts, demands: list[PackageDemand]) -> Iterator[Package | None]:
+        """One that is not in the table, which a note says, where what is there speaks for it."""
+        versions = [package.version for package in facts.versions]
+        text = ", ".join(dict.fromkeys(demand.text for demand in demands))
+        why = f"no version within `{text}` is known; known: {span(versions[::-1] or ['none'])}"
+        why, version = facts.refused or why, ""
+        is_unseen = facts.in_table and not facts.listed and facts.refused is None
+        if is_unseen and all(demand.by for demand in demands) and no_known_version_meets(versions, demands):
+            parts = joined(demands).split(",")
+            version = max(parts, key=lambda part: part.startswith("=")).lstrip("=")
+            unread = _unread_fault(facts.versions, version, self.fit.refusal)
+            if unread is None:
+                yield None
+                return
+            why = unread
+        self.refused.append(Refused(facts.name, version, constrained(why)))
+
+    def _worth_trying(self, facts: PackageFacts, admitted: list[Package]) -> Iterator[Package]:
+        """What was not read comes last, and not at all where what was read beside it speaks against it."""
+        fit, machine = self.fit, self.machine
+        unread = [package for package in admitted if package.stage is Stage.READ and fit.is_unread(package)]
+        judged = [package for package in admitted if package not in unread and not self._is_hopeless(facts, package)]
+        read = [
+            package
+            for package in facts.versions
+            if unread and package.stage is Stage.READ and not fit.is_unread(package)
+        ]
+        for package in unread:
+            why = _unread_fault(read, package.version, fit.kernels)
+            if why is None:
+                judged.append(package)
+            else:
+                self.refuse(package, constrained(why))
+        for package in self._by_fit(judged):
+            has_no_code = package.stage is not Stage.LISTED and facts.in_table and package.code == ()
+            if has_no_code and _needs_torch(admitted[0], machine) and not _needs_torch(package, machine):
+                why = "does not need torch by itself, so it is not what newer versions are"
+                self.refuse(package, constrained(why))
+                continue
+            yield package
+
+    def _is_hopeless(self, facts: PackageFacts, package: Package) -> bool:
+        """Whether a version that is to be read lies between, or before, known ones that do not run here."""
+        if package.stage is Stage.READ or not facts.in_table:
+            return False
+        versions = list(facts.versions)
+        read = [row for row in versions if row.stage is Stage.READ and row.code]
+        if not read or versions.index(package) < versions.index(read[0]):
+            return False  # it may be for what the newest known one is not
+        return _unread_fault(read, package.version, self.fit.refusal) is not None
+
+    def _by_fit(self, packages: Iterable[Package]) -> Iterator[Package]:
+        """Of one version first what has machine code for the GPU, then what lies on an index of the user's.
+
+        What is to be built comes last.
+        """
+        coverage = self.fit.coverage
+
+        def order(package: Package) -> tuple[bool, bool, bool]:
+            is_source = package.file is None and not package.place
+            return coverage(package, None).word == JIT, is_source, package.place != ""
+
+        for files in grouped((package.version, package) for package in packages).values():
+            yield from sorted(files, key=order)
+
+
+def _needs_torch(package: Package, machine: Machine) -> bool:
+    demands = required(package.requires, machine, (), package.who)
+    return package.links_torch or any(demand.name == "torch" for demand in demands)
+
+
+def _unread_fault(
+    versions: Sequence[Package], number: str, refusal: Callable[[Package], Objection | None]
+) -> str | None:
+    """What is against a version that has not been read: neither the known one before it nor the one after it runs."""
+    beside = [*versions[:1], *versions[-1:]]
+    try:
+        wanted = release_key(number.removesuffix(".*"))
+        older = [package for package in versions if release_key(package.version) <= wanted]
+        newer = [package for package in versions if release_key(package.version) >= wanted]
+        beside = older[:1] + newer[-1:]
+    except ValueError:
+        pass  # where a range is asked for, or a number of no such order, the ends stand for it
+    refused = [f"{package.version}: {objection.text}" for package in beside if (objection := refusal(package))]
+    return f"has not been read; {refused[0]}" if refused and len(refused) == len(beside) else None

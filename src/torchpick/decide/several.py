@@ -1,46 +1,69 @@
-"""Many machines → one pick that runs on all of them, or the fewest environments that support every GPU. Pure."""
+"""Many machines → one pick that runs on all, or the fewest environments, and what a newer driver would gain. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, combinations, islice
 
-from torchpick.decide import cover, driver_numbers, resolve
-from torchpick.decide.kinds import FleetFit, GpuKind, Pin, columns
-from torchpick.decide.remarks import changes, notes
-from torchpick.model.fleet import Crowd, Fleet, LeftOut
-from torchpick.model.machine import Machine, Note
-from torchpick.model.pick import GpuPlace, Group, Pick
+from torchpick.decide import resolve
+from torchpick.decide.matrix import ByPin, FleetFit, GpuKind, Pin, columns, fewest, undominated
+from torchpick.decide.remarks import changes, excluding, family_pins, limits_note, notes
+from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
+from torchpick.model.machine import Driver, Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.pick import GpuPlace, Group, Pick, machines_of
 from torchpick.model.request import Wish
 from torchpick.model.table import DriverTable, Table
-from torchpick.model.verdict import Verdict
-from torchpick.model.versions import grouped
+from torchpick.model.versions import Release, grouped, numbers, release_key, span
 
+# So many sets of builds are tried, the small ones first.
+MOST_TRIED = 20_000
 _IDLE = "it has no GPU, and other machines do"
+
+Releases = Mapping[int, str]  # machine → the torch it gets; of several GPUs in it the oldest
 
 
 def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
     """One build for all the machines; if there is none, a plan with the fewest environments."""
-    judge = FleetFit(table, wish)
-    answer = resolve.pick(machines[0], table, wish) if len(machines) == 1 else _common(machines, judge)
+    fit = FleetFit(table, wish)
+    answer = resolve.pick(machines[0], table, wish) if len(machines) == 1 else _common(machines, fit)
     if answer.ok:
         return answer
-    kinds = judge.kinds(machines)
-    plan = groups(kinds, fewest(kinds))
-    return answer._replace(plan=plan, unserved=unserved(kinds, plan))
+    kinds = fit.kinds(machines)
+    plan = _groups(kinds, fewest(kinds))
+    return answer._replace(plan=plan, unserved=_unserved(kinds, plan))
+
+
+def _common(machines: tuple[Machine, ...], fit: FleetFit) -> Pick:
+    table, wish = fit.table, fit.wish
+    running = fit.running(machines)
+    considered = fit.considered()
+    shared = _shared(running)
+    if not shared:
+        alike = len({machine.platform.name for machine in machines}) == 1  # no change is one for every system
+        return Pick(machines, wish, (), considered, changes=changes(considered) if alike else (), table_date=table.date)
+    chosen = tuple(
+        verdicts[shared[0]]._replace(fits=tuple(fit._replace(machine=place) for fit in verdicts[shared[0]].fits))
+        for place, verdicts in enumerate(running)
+    )
+    remarks: dict[Note, None] = {}
+    different = {id(item[-1]): item for item in zip(machines, chosen, running, strict=True)}
+    for machine, verdict, verdicts in different.values():
+        remarks.update(dict.fromkeys(notes(verdict, machine, table, wish, tuple(verdicts.values()))))
+    return Pick(machines, wish, chosen, considered, (*remarks, *table.notes), table_date=table.date)
 
 
 def gpu_fleet(fleet: Fleet, wish: Wish) -> Fleet:
     """The fleet without the machines that have no GPU, if others have one and no cpu build was requested."""
     if wish.backends == ("cpu",) or not any(crowd.machine.counted for crowd in fleet.crowds):
         return fleet
-    idle = [crowd for crowd in fleet.crowds if _idle(crowd.machine)]
-    parts = tuple(LeftOut(crowd.hosts, "NO_GPU_LEFT_OUT", _IDLE) for crowd in idle)
-    kept = tuple(crowd for crowd in fleet.crowds if not _idle(crowd.machine))
-    return fleet._replace(crowds=kept, idle=(*fleet.idle, *parts))
+    idle = tuple(LeftOut(crowd.hosts, "NO_GPU_LEFT_OUT", _IDLE) for crowd in fleet.crowds if _is_idle(crowd.machine))
+    busy = tuple(crowd for crowd in fleet.crowds if not _is_idle(crowd.machine))
+    return fleet._replace(crowds=busy, idle=(*fleet.idle, *idle))
 
 
-def _idle(machine: Machine) -> bool:
+def _is_idle(machine: Machine) -> bool:
     """Without a GPU, also of those for which a wheel need hold no code (a Mac's, Intel's)."""
     return not machine.used and machine.platform.os != "macos"
 
@@ -50,66 +73,216 @@ def completed(fleet: Fleet, table: DriverTable) -> Fleet:
     crowds, counts = [], Counter(dict(fleet.remarks))
     alone = fleet.count == 1
     for crowd in fleet.crowds:
-        machine = driver_numbers.completed(crowd.machine, table)
+        machine = resolve.complete_driver(crowd.machine, table)
         for note in machine.notes if not alone else ():
             counts[note] += crowd.hosts.count
         crowds.append(Crowd(machine if alone else machine._replace(notes=()), crowd.hosts))
     return fleet._replace(crowds=tuple(crowds), remarks=tuple(counts.items()))
 
 
-def groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:
-    """Each kind in the environment of these that suits it best; the newest torch first."""
-    able = ((kind, [pin for pin in chosen if pin in kind.served]) for kind in kinds)
-    places = grouped((max(pins, key=lambda pin: kind.served[pin].rank), kind) for kind, pins in able if pins)
-    environments = [_group(pin, listed) for pin, listed in places.items()]
-    return tuple(sorted(environments, key=lambda group: group.verdict.rank, reverse=True))
-
-
-def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
-    alone = [kind.served[pin] for kind in kinds]
-    fits = tuple(
-        fit._replace(gpu=gpu, machine=machine)
-        for kind, verdict in zip(kinds, alone, strict=True)
-        for machine, gpu in kind.members
-        if gpu is not None
-        for fit in verdict.fits
-    )
-    members = tuple(member for kind in kinds for member in kind.members)
-    return Group(members, min(alone, key=lambda verdict: verdict.rank)._replace(fits=fits))
-
-
-def fewest(kinds: Sequence[GpuKind]) -> tuple[Pin, ...]:
-    """The fewest builds that support every kind that any build supports."""
-    return cover.fewest(columns(kinds))
-
-
-def unserved(kinds: Iterable[GpuKind], plan: Iterable[Group]) -> tuple[GpuPlace, ...]:
-    """The GPUs that none of these environments supports."""
-    served = {member for group in plan for member in group.members}
-    return tuple(member for kind in kinds for member in kind.members if member not in served)
-
-
-def shared(running: Sequence[Mapping[Pin, Verdict]]) -> tuple[Pin, ...]:
+def _shared(running: Sequence[ByPin]) -> tuple[Pin, ...]:
     """The best of the builds that every machine runs; nothing where there is none."""
     different = list({id(verdicts): verdicts for verdicts in running}.values())
     pins = set(different[0]).intersection(*different[1:])
     return (max(pins, key=lambda pin: min(verdicts[pin].rank for verdicts in different)),) if pins else ()
 
 
-def _common(machines: tuple[Machine, ...], judge: FleetFit) -> Pick:
-    table, wish = judge.table, judge.wish
-    running = judge.running(machines)
-    considered = judge.considered.verdicts()
-    best = next(iter(shared(running)), None)
-    if best is None:
-        alike = len({machine.platform.name for machine in machines}) == 1  # no change is one for every system
-        return Pick(machines, wish, (), considered, changes=changes(considered) if alike else (), table_date=table.date)
-    chosen = tuple(
-        verdicts[best]._replace(fits=tuple(fit._replace(machine=place) for fit in verdicts[best].fits))
-        for place, verdicts in enumerate(running)
+def _groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:
+    """Each kind in the environment of these that suits it best; the newest torch first."""
+    able = ((kind, [pin for pin in chosen if pin in kind.served]) for kind in kinds)
+    by_pin = grouped((max(pins, key=lambda pin: kind.served[pin].rank), kind) for kind, pins in able if pins)
+    environments = [_group(pin, of_pin) for pin, of_pin in by_pin.items()]
+    return tuple(sorted(environments, key=lambda group: group.verdict.rank, reverse=True))
+
+
+def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
+    members = tuple(member for kind in kinds for member in kind.members)
+    fits = tuple(
+        fit._replace(gpu=gpu, machine=machine)
+        for kind in kinds
+        for machine, gpu in kind.members
+        if gpu is not None
+        for fit in kind.served[pin].fits
     )
-    remarks: dict[Note, None] = {}
-    different = {id(each[-1]): each for each in zip(machines, chosen, running, strict=True)}
-    for machine, verdict, verdicts in different.values():
-        remarks.update(dict.fromkeys(notes(verdict, machine, table, wish, tuple(verdicts.values()))))
-    return Pick(machines, wish, chosen, considered, (*remarks, *table.notes), table_date=table.date)
+    worst = min((kind.served[pin] for kind in kinds), key=lambda verdict: verdict.rank)
+    return Group(members, worst._replace(fits=fits))
+
+
+def _unserved(kinds: Iterable[GpuKind], plan: Iterable[Group]) -> tuple[GpuPlace, ...]:
+    """The GPUs that none of these environments supports."""
+    served = {member for group in plan for member in group.members}
+    return tuple(member for kind in kinds for member in kind.members if member not in served)
+
+
+# A fleet's answer, and what a newer driver would gain it.
+
+
+class Move(Noun):
+    """Machines that would get another torch; None where nothing runs."""
+
+    before: str | None
+    after: str | None
+    hosts: Hosts
+
+    @property
+    def gains(self) -> bool:
+        return _release(self.after) > _release(self.before)
+
+    def to_json(self) -> dict[str, object]:
+        return {"before": self.before, "after": self.after, **self.hosts.to_json()}
+
+
+class Upgrade(Noun):
+    """A driver of some machines, a newer one, and who would move: the machines themselves, and others with them."""
+
+    before: str
+    after: str
+    hosts: Hosts
+    moves: tuple[Move, ...]
+
+
+class Outlook(Noun):
+    """A fleet's environments, and what newer drivers would gain; `exact` is false where better ones may exist."""
+
+    fleet: Fleet
+    groups: tuple[Group, ...]
+    exact: bool
+    unserved: tuple[GpuPlace, ...]
+    upgrades: tuple[Upgrade, ...] | None = None
+    notes: tuple[Note, ...] = ()
+
+
+def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
+    """The answer with the fewest environments, or the best with at most so many, and what would change it."""
+    fit = FleetFit(table, wish)
+    kinds, plan = _plan(fit, fleet)
+    weights = [crowd.hosts.count for crowd in fleet.crowds]
+    pins, exact = _at_most(most or len(plan), kinds, weights, plan)
+    groups = _groups(kinds, pins)
+    gains = _upgrades(fleet, fit, kinds, weights, max(len(pins), 1)) if upgrades else None
+    bound = _bound(fleet, table, wish) if wish.limits else ()
+    return Outlook(fleet, groups, exact, _unserved(kinds, groups), gains, bound)
+
+
+def _plan(fit: FleetFit, fleet: Fleet) -> tuple[tuple[GpuKind, ...], tuple[Pin, ...]]:
+    """The kinds of GPU in the fleet, and the one build that all machines run, else the fewest."""
+    kinds = fit.kinds(fleet.machines)
+    return kinds, _shared(fit.running(fleet.machines)) or fewest(kinds)
+
+
+def _bound(fleet: Fleet, table: Table, wish: Wish) -> tuple[Note, ...]:
+    """What the limits changed, in the answer with the fewest environments."""
+    builds = [group.verdict.build for group in _groups(*_plan(FleetFit(table, wish._replace(limits=())), fleet))]
+    excluded = {build.version: excluding(wish.limits, family_pins(build, wish)) for build in builds}
+    limits = dict.fromkeys(limit for of_build in excluded.values() for limit in of_build)
+    versions = [f"torch {version}" for version, of_build in excluded.items() if of_build]
+    return (limits_note(tuple(limits), versions),) if limits else ()
+
+
+def _at_most(
+    limit: int, kinds: Sequence[GpuKind], weights: Sequence[int], plan: Sequence[Pin]
+) -> tuple[tuple[Pin, ...], bool]:
+    """At most so many builds: the most machines supported, then the oldest torch among them as new as possible.
+
+    And whether none are better.
+    """
+    if limit == len(plan):
+        return tuple(plan), True
+    candidates = undominated(columns(kinds))
+    # Kinds that the same builds support count as one, with all their machines.
+    merged: Counter[frozenset[Pin]] = Counter()
+    for kind in kinds:
+        merged[frozenset(kind.served)] += sum(weights[place] for place in machines_of(kind.members))
+
+    def value(chosen: Sequence[Pin]) -> tuple[object, ...]:
+        gets = [([candidates[pin].worth for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
+        served = sum(weight for worths, weight in gets if worths)
+        oldest_first = sorted(max(worths) for worths, _ in gets if worths)
+        return served, oldest_first, -len(chosen), sorted(candidates[pin].detail for pin in chosen)
+
+    sets = (chosen for count in range(1, limit + 1) for chosen in combinations(candidates, count))
+    start = tuple(pin for pin in plan if pin in candidates)[:limit]
+    best = max(chain([start], islice(sets, MOST_TRIED)), key=value)
+    return best, next(sets, None) is None
+
+
+def _releases(groups: Iterable[Group]) -> Releases:
+    torches = [(group.verdict.build.torch, machines_of(group.members)) for group in groups]
+    torches.sort(key=lambda pair: release_key(pair[0]), reverse=True)  # the oldest stands last
+    return {machine: torch for torch, machines in torches for machine in machines}
+
+
+def _moves(fleet: Fleet, before: Releases, after: Releases) -> tuple[Move, ...]:
+    """Who gets another torch, the largest gain first."""
+    moved = grouped(((before.get(place), after.get(place)), place) for place in range(len(fleet.crowds)))
+    moves = [Move(old, new, fleet.hosts(places)) for (old, new), places in moved.items() if old != new]
+    return tuple(sorted(moves, key=lambda move: (move.hosts.count, _release(move.after)), reverse=True))
+
+
+def _release(torch: str | None) -> Release:
+    return release_key(torch or "0")
+
+
+def _upgrades(
+    fleet: Fleet, fit: FleetFit, kinds: Sequence[GpuKind], weights: Sequence[int], limit: int
+) -> tuple[Upgrade, ...]:
+    """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
+    drivers = fit.table.drivers
+
+    def given(kinds: Sequence[GpuKind]) -> Releases:
+        return _releases(_groups(kinds, _at_most(limit, kinds, weights, fewest(kinds))[0]))
+
+    before = given(kinds)
+    owners = grouped(
+        (machine.driver.version, place)
+        for place, machine in enumerate(fleet.machines)
+        if machine.driver and machine.driver.version and machine.nvidia
+    )
+    answers: dict[tuple[Move, ...], Upgrade] = {}
+    for branch in [branch.number for branch in drivers.branches]:
+        able = grouped(
+            (version, place)
+            for version in sorted(owners, key=numbers)
+            if drivers.branch_number(Driver(version)) < branch
+            for place in owners[version]
+            if _supports(fleet.machines[place], branch, drivers)
+        )
+        for versions in [*([version] for version in able), *([[*able]] if len(able) > 1 else [])]:
+            machines = list(fleet.machines)
+            moved = [place for version in versions for place in able[version]]
+            for place in moved:
+                machines[place] = resolve.with_driver(machines[place], str(branch), drivers)
+            moves = _moves(fleet, before, given(fit.kinds(machines)))
+            # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
+            if any(move.gains for move in moves):
+                answers.setdefault(moves, Upgrade(span(versions), str(branch), fleet.hosts(moved), moves))
+    return tuple(answers.values())
+
+
+def _supports(machine: Machine, branch: int, drivers: DriverTable) -> bool:
+    """Whether a driver of that branch supports every GPU of the machine."""
+    arches = [gpu.arch for gpu in machine.nvidia if gpu.arch]
+    return all(drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) is None for arch in arches)
+
+
+class HostGroup(Noun):
+    """Machines that share an environment: `pick` is what belongs into it, `hosts` who they are."""
+
+    pick: Pick
+    hosts: Hosts
+
+
+class Groups(tuple[HostGroup, ...]):  # noqa: SLOT001 # a tuple has no slots beside its items
+    """A fleet's groups, the newest torch first. `left_out` did not answer, have no GPU, or no build runs there."""
+
+    left_out: tuple[LeftOut, ...]
+
+    def __new__(cls, groups: Iterable[HostGroup], left_out: tuple[LeftOut, ...]) -> Groups:  # noqa: PYI034
+        made = super().__new__(cls, groups)
+        made.left_out = left_out
+        return made
+
+    def __repr__(self) -> str:
+        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self]
+        left = sum(part.hosts.count for part in self.left_out)
+        return f"<Groups: {'; '.join(parts) or 'none'}{f'; {left} left out' if left else ''}>"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchpick.decide import resolve
-from torchpick.decide.wishes import is_backend
+from torchpick.decide.demands import is_backend
 from torchpick.environment import world
 from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch, Fit

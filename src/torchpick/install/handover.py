@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from torchpick.decide.answer import Answer, decided
+from torchpick.decide.answer import Answer, cuda_extra_notes, cuda_extras, decided
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import requirement
@@ -67,7 +67,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     notes = [note for note in stack.notes if note.text not in known and note.code != "SAME_MODULE"]
     there, leaves_out = target.installed, asking.installer.name == "uv"
     if twins:
-        from torchpick.decide.stacknotes import same_module
+        from torchpick.decide.environments import same_module
 
         notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
     ours = (*learnt.notes, *store_notes(cache_dir(session.environ), session.store))
@@ -159,7 +159,6 @@ def find_answer(asking: TargetQuestion) -> Learnt:
     if asking.is_of_family:
         answer = asking.answer_or_needs(asking.session.catalog(asking.machine))
         return Learnt(decided(cast("Answer", answer), rules))
-    from torchpick.decide import cudaextras
     from torchpick.install.places import unread_notes
 
     learner = learner_for(asking)
@@ -170,7 +169,7 @@ def find_answer(asking: TargetQuestion) -> Learnt:
         asking.session.report(f"asking {asking.installer.name} what {some_of(hidden)} requires")
         more = ask_installer(asking, answer, learner.catalog)
         answer = learner.answer(lambda catalog: asking.answer_or_needs(catalog, more))
-    extras = cudaextras.of(answer, learner.catalog.packages) if answer.ok else {}
+    extras = cuda_extras(answer, learner.catalog.packages) if answer.ok else {}
     if extras:
         wanted = (*more, *(PackageDemand(name, "", (extra,)) for name, extra in extras.items()))
         other = learner.answer(lambda catalog: asking.answer_or_needs(catalog, wanted))
@@ -183,7 +182,7 @@ def find_answer(asking: TargetQuestion) -> Learnt:
         *check_builds(asking, answer, facts),
         *unread_notes(asking.asked, asking.placed),
         *learner.notes(answer),
-        *cudaextras.notes(extras),
+        *cuda_extra_notes(extras),
     )
     catalog = learner.catalog._replace(may_learn=False)
     return Learnt(answer, catalog, notes, extras, learner.sizes, learner.on_wheel_indexes())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 from shlex import quote
 from typing import NamedTuple
 
-from torchpick.decide import driver_numbers
+from torchpick.decide import resolve
 from torchpick.decide.answer import Answer
 from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment.requirements import RequirementArgs
@@ -88,7 +88,7 @@ def _with_a_newer_driver(asking_: TargetQuestion, learnt: Learnt, again: Callabl
     numbers = sorted(branch.number for branch in drivers.branches if branch.number > mine)
 
     def taken(number: int) -> str:
-        answer = again(driver_numbers.another(machine, str(number), drivers))
+        answer = again(resolve.with_driver(machine, str(number), drivers))
         return _shown(answer) if answer.ok and _releases(answer) != releases else now
 
     newest = taken(numbers[-1]) if numbers else now

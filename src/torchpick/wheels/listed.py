@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from urllib.parse import urlsplit
 
-from torchpick.decide.wishes import is_backend
+from torchpick.decide.demands import is_backend
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.archive import Archive, metadata_of

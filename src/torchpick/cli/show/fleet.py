@@ -9,7 +9,7 @@ from html import escape
 
 from torchpick.cli.show.text import block, plain
 from torchpick.cluster.emit import SiteEnvironment
-from torchpick.decide.frontier import Outlook, Upgrade
+from torchpick.decide.several import Outlook, Upgrade
 from torchpick.model import VERSION
 from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Note
