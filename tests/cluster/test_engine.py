@@ -16,8 +16,7 @@ from torchpick.cluster import engine as engines
 from torchpick.cluster import sources
 from torchpick.cluster.engine import Call, ClusterError, Engine
 from torchpick.environment import child
-from torchpick.environment.child import ChildResult
-from torchpick.environment.processes import Running
+from torchpick.environment.child import ChildResult, Running
 from torchpick.errors import UsageError
 
 SYSTEM = {"PATH": "/usr/bin:/bin"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_3090, RTX_4090, Computer, Fakes
-from torchpick.environment import child
+from torchpick.environment import guard
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, nvidia
@@ -73,7 +73,7 @@ def computer(tmp_path: Path, fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> C
 @pytest.fixture
 def forkable() -> None:
     """For tests of the fork itself: under a test runner with threads (xdist) torchpick does not fork."""
-    if not child.can_fork():
+    if not guard.can_fork():
         pytest.skip("this test process has threads")
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import child, processes
-from torchpick.environment.processes import Running, WindowsChild
+from torchpick.environment import child, guard
+from torchpick.environment.child import Running, WindowsChild
 from torchpick.errors import silent
 from torchpick.machine import probe
 from torchpick.machine.kernel import windows_ids
@@ -32,7 +32,7 @@ PATIENCE_S = 60
 def finish(each: Running, seconds: float = 5.0) -> None:
     until = time.monotonic() + seconds
     while not each.finished and time.monotonic() < until:
-        processes.wait([each], until)
+        child.wait([each], until)
 
 
 def started(argv: list[str], *, windows: bool, line: bool = False) -> Running:
@@ -120,8 +120,8 @@ class TestProgram:
 def test_a_child_ends_by_itself_although_its_parent_held_the_alarm_back(words: str) -> None:
     program = (
         f"import signal, time; signal.{words}\n"
-        "from torchpick.environment import child\n"
-        "child.guard(0.0); time.sleep(120)"
+        "from torchpick.environment import guard\n"
+        "guard.confine(0.0); time.sleep(120)"
     )
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
@@ -167,7 +167,7 @@ def test_one_that_closes_its_answer_is_still_heard(tmp_path: Path) -> None:
     until = time.monotonic() + PATIENCE_S
     while len(each.fds) > 1 or each.talk != b"first\n":
         assert time.monotonic() < until
-        processes.wait([each], time.monotonic() + 0.01)
+        child.wait([each], time.monotonic() + 0.01)
     assert not each.finished
     go_on.write_text("word\n", "utf-8")
 
@@ -212,7 +212,7 @@ def test_without_standard_streams_what_a_fork_prints_is_not_its_answer() -> None
         return b"answer\n"
 
     with without_streams():
-        each = child.fork(work, PATIENCE_S)
+        each = guard.fork(work, PATIENCE_S)
         heard = child.finish(each, PATIENCE_S)
 
     assert (heard.answer, heard.talk) == (b"answer\n", b"printed")
@@ -224,7 +224,7 @@ def test_a_fork_that_raises_says_what(capfd: pytest.CaptureFixture[str]) -> None
     def work() -> bytes:
         raise SystemExit("no\udc80")
 
-    each = child.fork(work, 5.0)
+    each = guard.fork(work, 5.0)
     finish(each)
     each.stop()
     assert (each.answer, each.talk, each.status) == (b"", b"SystemExit: no?", 70)
@@ -240,7 +240,7 @@ def test_a_crash_of_a_fork_is_a_signal_and_leaves_no_child() -> None:
         ctypes.string_at(0)
         return b""
 
-    each = child.fork(work, 5.0)
+    each = guard.fork(work, 5.0)
     finish(each)
     each.stop()
     assert each.status == -11
@@ -255,7 +255,7 @@ def test_a_crash_is_not_reported_into_the_hosts_files(tmp_path: Path) -> None:
     was_on = faulthandler.is_enabled()
     with (tmp_path / "crash").open("w", encoding="utf-8") as file:
         faulthandler.enable(file)
-        each = child.fork(lambda: faulthandler._sigsegv(), 5.0)  # type: ignore[attr-defined]
+        each = guard.fork(lambda: faulthandler._sigsegv(), 5.0)  # type: ignore[attr-defined]
         finish(each)
         each.stop()
         faulthandler.disable()
@@ -271,7 +271,7 @@ def test_descriptors_are_not_leaked() -> None:
     folder = Path("/proc/self/fd")
     before = list(folder.iterdir())
     for _ in range(3):
-        each = child.fork(lambda: b"x\n", 5.0)
+        each = guard.fork(lambda: b"x\n", 5.0)
         finish(each)
         each.stop()
         with pytest.raises(OSError, match=r"."):
@@ -286,13 +286,13 @@ def test_a_program_with_threads_does_not_fork() -> None:
     thread = threading.Thread(target=event.wait)
     thread.start()
     try:
-        assert not child.can_fork()
+        assert not guard.can_fork()
     finally:
         event.set()
         thread.join()
     # The kernel's own thread ends a moment after Python's; the tests that follow fork again.
     limit = time.monotonic() + 30
-    while not child.can_fork():
+    while not guard.can_fork():
         assert time.monotonic() < limit
 
 
@@ -307,7 +307,7 @@ def test_an_orphan_ends_by_itself() -> None:
         ctypes.CDLL(None).sleep(600)
         return b""
 
-    each = child.fork(work, -0.9)
+    each = guard.fork(work, -0.9)
     finish(each)
     each.stop()
     assert each.status == -14
@@ -369,7 +369,7 @@ def test_only_a_complete_answer_is_one(body: str, kind: str) -> None:
 
 def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
-    monkeypatch.setattr(child, "can_fork", lambda: False)
+    monkeypatch.setattr(guard, "can_fork", lambda: False)
     found = probe.ask({"nvml": partial(probe.start, "nvml", [])}, time.monotonic() + PATIENCE_S, bool, silent)
     assert sources(found) == [("nvml", "unasked")]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fakes.nvidia import RTX_4090, Computer, gpu
 from tests.machine.conftest import Known
-from torchpick.environment import child
+from torchpick.environment import guard
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
@@ -28,7 +28,7 @@ def detect(*, world: World | None = None, knowledge: Knowledge | None = None, **
 
 def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "read", None)
-    monkeypatch.setattr(child, "fork", None)
+    monkeypatch.setattr(guard, "fork", None)
     found = detect(gpus=(PASCAL,))
     assert (found.gpus, found.driver, found.trouble) == ((PASCAL,), None, None)
     assert detect(gpus=()).gpus == ()

@@ -15,7 +15,7 @@ from tests.fakes.nvidia import Computer, gpu
 from tests.machine.conftest import Look
 from tests.machine.test_nvidia_faults import choose_child
 from tests.machine.test_nvidia_good import archs
-from torchpick.environment import child, processes
+from torchpick.environment import child, guard
 
 pytestmark = [
     pytest.mark.process,
@@ -27,7 +27,7 @@ SOURCE = str(Path(child.__file__).parents[2])
 PARENT = """\
 import os, signal, sys, time
 sys.path.insert(0, {source!r})
-from torchpick.environment import child, processes
+from torchpick.environment import child, guard
 
 def stubborn():
     signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
@@ -44,14 +44,14 @@ started = {start}
 print(started._pid, flush=True)
 until = time.monotonic() + {wait}
 while not started.finished and time.monotonic() < until:
-    processes.wait([started], until)
+    child.wait([started], until)
 started.stop()
 print(started.status, started.talk[-200:], flush=True)
 """
 STARTS = {
-    "fork": "child.fork(stubborn, 30.0)",
+    "fork": "guard.fork(stubborn, 30.0)",
     "interpreter": """child.start([sys.executable, "-I", "-S", "-c", "import sys; sys.path.insert(0, {source!r}); "
-        "from torchpick.environment import child; child.guard(30.0); import signal, time; "
+        "from torchpick.environment import guard; guard.confine(30.0); import signal, time; "
         "signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals)); time.sleep(300)"], os.environ)""",
 }
 
@@ -118,7 +118,7 @@ def test_nothing_that_a_driver_library_starts_outlives_the_detection(
 
 def test_it_cannot_eat_the_machine() -> None:
     done = subprocess.run(
-        program("child.fork(greedy, 300.0)", 300.0), capture_output=True, text=True, check=True, timeout=400
+        program("guard.fork(greedy, 300.0)", 300.0), capture_output=True, text=True, check=True, timeout=400
     )
 
     assert "MemoryError" in done.stdout
@@ -127,10 +127,10 @@ def test_it_cannot_eat_the_machine() -> None:
 def test_a_library_that_could_not_be_asked_is_no_sign_that_there_is_no_gpu(
     computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object, **__: object) -> processes.Running:
+    def refuse(*_: object, **__: object) -> child.Running:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(child, "fork", refuse)
+    monkeypatch.setattr(guard, "fork", refuse)
     monkeypatch.setattr(child, "start", refuse)
     found = look(computer.driver())
 

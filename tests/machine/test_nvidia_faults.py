@@ -10,7 +10,7 @@ from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_4090, Computer
 from tests.machine.conftest import Known, Look
 from tests.machine.test_nvidia_good import archs, codes
 from tests.skips import bound_by_modes
-from torchpick.environment import child
+from torchpick.environment import guard
 from torchpick.machine import computer as computers
 from torchpick.machine.kernel import LookOptions, Seen
 from torchpick.model.machine import Platform, Trouble
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.process
 
 
 def choose_child(monkeypatch: pytest.MonkeyPatch, *, forked: bool) -> None:
-    if forked and not child.can_fork():
+    if forked and not guard.can_fork():
         pytest.skip("this test process has threads; the command line's own tests fork")
-    monkeypatch.setattr(child, "can_fork", lambda: forked)
+    monkeypatch.setattr(guard, "can_fork", lambda: forked)
 
 
 def trouble(found: Seen) -> Trouble:
@@ -243,7 +243,7 @@ def test_a_gpu_that_gives_no_answer_says_why(
 def test_the_container_is_not_asked_where_nothing_was_passed_in(
     computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "fork", None)
+    monkeypatch.setattr(guard, "fork", None)
     computer.driver(gpus=0).pci("0000:01:00.0", RTX_4090).file("/.dockerenv")
     (computer.root / "dev/nvidiactl").unlink()
     assert trouble(look(computer)).code == "GPU_NOT_PASSED_IN"

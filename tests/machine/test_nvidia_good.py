@@ -8,8 +8,8 @@ import pytest
 
 from tests.fakes.nvidia import GTX_1080_TI, RTX_3090, RTX_4090, Computer, gpu, uuid
 from tests.machine.conftest import Look
-from torchpick.environment import child
-from torchpick.environment.processes import Running
+from torchpick.environment import child, guard
+from torchpick.environment.child import Running
 from torchpick.machine import probe
 from torchpick.machine.kernel import Seen
 from torchpick.model.fields import written
@@ -195,7 +195,7 @@ def test_without_libcuda_the_older_call_tells_the_cuda_version(computer: Compute
 
 
 def test_no_nvidia_hardware_starts_nothing(computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "fork", None)
+    monkeypatch.setattr(guard, "fork", None)
     monkeypatch.setattr(child, "start", None)
     computer.pci("0000:00:02.0", 0x46A6, vendor=0x8086, bound="i915")
     assert look(computer) == Seen()
@@ -211,7 +211,7 @@ def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypa
 
     monkeypatch.setattr(probe, "start", count)
     monkeypatch.setattr(child, "start", None)
-    monkeypatch.setattr(child, "can_fork", lambda: True)
+    monkeypatch.setattr(guard, "can_fork", lambda: True)
     assert archs(look(computer.driver().say(gpu(1, "8.9")))) == ["sm_89"]
     assert asked == ["nvml"]
 

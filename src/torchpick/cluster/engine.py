@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 
 from torchpick.environment import child
-from torchpick.environment.child import ChildResult
-from torchpick.environment.processes import Running
+from torchpick.environment.child import ChildResult, Running
 from torchpick.environment.world import which
 from torchpick.errors import TorchpickError
 from torchpick.machine.machinefiles import Reader

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from torchpick.cluster.engine import ClusterError, Engine, why
-from torchpick.environment import child
+from torchpick.environment import guard
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.locations import PACKAGE
 from torchpick.wheels.inspect_target import ReadOptions, read_target
@@ -28,7 +28,7 @@ _STATUS = "`ray status` says what the cluster lacks; its Python needs httpx and 
 def detect(address: str, engine: Engine) -> None:
     """Detect on every node; those that are dead or silent are recorded as such."""
     arguments = {"address": check(address), "command": engine.command, "limit_s": max(engine.left_s - 5, 1)}
-    ended = engine.call(child.python(__name__, arguments))
+    ended = engine.call(guard.python(__name__, arguments))
     for name, answer, words in ended.values:
         if answer is None:
             engine.reader.unanswered(name, "NODE_DOWN", words)
@@ -60,7 +60,7 @@ def connect(address: str, **options: object) -> None:
 
 def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma: no cover # in a process of its own
     """A line of JSON for each node as it answers: its name, its answer, and what else it said."""
-    channel = child.answer_apart()
+    channel = guard.answer_apart()
     import ray
 
     connect(address)
@@ -74,7 +74,7 @@ def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma:
         return done.stdout, done.stderr
 
     def say(*row: str | None) -> None:
-        child.write_all(channel, (json.dumps(row) + "\n").encode())
+        guard.write_all(channel, (json.dumps(row) + "\n").encode())
 
     task = ray.remote(num_cpus=0, max_retries=0)(look)
     running = {}

@@ -1,39 +1,34 @@
 """The one runner of children: a process that may crash, hang, print or never die, and what it says before a deadline.
 
 Its answer comes by a pipe of its own; whatever else it writes is kept apart. It has no input and no terminal, both
-pipes are bounded, and it ends with all that it started.
+pipes are bounded, and it ends with all that it started. Nothing here waits for a process that will not end: a driver
+call in the kernel (state D) outlives SIGKILL, so such a child is left behind.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from torchpick.environment.processes import MOST_BYTES, Running, WindowsChild, launched, wait
-from torchpick.environment.world import text_of
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# What a probe may take beyond what it began with. NVML needs some 50 MB; libcuda reserves address space, which does not
-# count (RLIMIT_DATA counts what can be written; setrlimit(2), Linux 4.7).
-_MOST_MEMORY = 2 << 30
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-# A fresh interpreter gets our sys.path and nothing of the current folder.
-_OWN = """\
-import json, sys
-question = json.loads(sys.argv[1])
-sys.path[:] = question["path"]
-from importlib import import_module
-import_module(question["module"]).answer(**question["arguments"])
-"""
+# An honest answer of a probe is a few kB.
+MOST_BYTES = 1 << 20
+# How long a killed child may take to go before it is left behind.
+_GRACE_S = 0.1
+# Whoever attends a probe calls no driver, and waits for a processor at most before it has killed all that came of it.
+# One that has answered is told to, and not worth waiting for.
+_ATTENDED_GRACE_S = 2.0
+_ANSWERED_GRACE_S = 0.02
+# How often a child is looked at whose pipe a grandchild keeps open.
+_TICK_S = 0.05
 
 
 class ChildResult(Noun):
@@ -56,21 +51,142 @@ class ChildResult(Noun):
         return self.talk.decode("utf-8", "replace").strip().rpartition("\n")[2].strip()
 
 
+class Running:
+    """A child that was started; `status` is set once it ended. With `line` its answer is one line."""
+
+    def __init__(self, pid: int, pipes: tuple[int, int], *, line: bool = False, most: int = MOST_BYTES) -> None:
+        self._pid, self._line, self._most = pid, line, most
+        self._answer_fd, self._talk_fd = pipes
+        self._answer, self._talk = bytearray(), bytearray()
+        self.status: int | None = None
+        self.overflow = False
+        for fd in self.fds:
+            os.set_blocking(fd, False)
+
+    @property
+    def answer(self) -> bytes:
+        return bytes(self._answer)
+
+    @property
+    def talk(self) -> bytes:
+        return bytes(self._talk)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more is to come: it ended, or its one line is complete."""
+        return self.status is not None or self.overflow or (self._line and self._answer.endswith(b"\n"))
+
+    @property
+    def fds(self) -> list[int]:
+        return [fd for fd in (self._answer_fd, self._talk_fd) if fd >= 0]
+
+    def pump(self) -> None:
+        """Take what there is, and notice the end."""
+        if self.finished:
+            return
+        ended = self._reap()
+        self._answer_fd, answer = _drain(self._answer_fd)
+        self._talk_fd, talk = _drain(self._talk_fd)
+        self._take(answer, talk)
+        if ended is not None:
+            self.status = ended
+        elif not self.fds:
+            # Both pipes closed: it is on its way out, or it closed them itself and is no longer usable.
+            self.status = self._ended(_GRACE_S)
+            self.stop()
+
+    def stop(self) -> None:
+        """Kill it and its children, wait a moment, and leave it behind if it stays."""
+        for fd in self.fds:
+            os.close(fd)
+        self._answer_fd = self._talk_fd = -1
+        if self.status is None and self._line:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self._pid, signal.SIGTERM)
+            self.status = self._ended(_ANSWERED_GRACE_S if self.finished else _ATTENDED_GRACE_S)
+        if self.status is None and not (self._line and self.finished):
+            for end in (os.killpg, os.kill):
+                with suppress(ProcessLookupError, PermissionError):
+                    end(self._pid, signal.SIGKILL)
+            ended = self._ended(_GRACE_S)
+            self.status = -signal.SIGKILL if ended is None else ended
+
+    def _take(self, answer: bytes, talk: bytes) -> None:
+        """Of the answer the beginning counts, of what it says the end."""
+        self._answer += answer
+        self.overflow = len(self._answer) > self._most
+        del self._answer[self._most :]
+        self._talk += talk
+        del self._talk[: -self._most]
+
+    def _ended(self, grace_s: float) -> int | None:
+        """Its status, if it has one within so many seconds."""
+        until = time.monotonic() + grace_s
+        while (ended := self._reap()) is None and time.monotonic() < until:
+            time.sleep(0.0005)
+        return ended
+
+    def _reap(self) -> int | None:
+        try:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+        except ChildProcessError:  # the host program ignores SIGCHLD and the kernel reaped it
+            return 0
+        if not pid:
+            return None
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # what it started and left behind, which nobody else would stop
+        return os.waitstatus_to_exitcode(status)
+
+
+class WindowsChild(Running):
+    """A child whose pipes the standard library reads, as Windows cannot poll them. Untested on Windows."""
+
+    def __init__(self, argv: Sequence[str], environ: Mapping[str, str], *, line: bool, most: int) -> None:
+        import subprocess
+
+        self._process = subprocess.Popen(
+            list(argv),
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Without it a console would flash up.
+            creationflags=int(getattr(subprocess, "CREATE_NO_WINDOW", 0)),
+        )
+        super().__init__(self._process.pid, (-1, -1), line=line, most=most)
+
+    def pump(self) -> None:
+        from subprocess import TimeoutExpired
+
+        if self.finished:
+            return
+        with suppress(TimeoutExpired):
+            self._take(*self._process.communicate(timeout=_TICK_S))
+            self.status = self._process.returncode
+
+    def stop(self) -> None:
+        if self.status is None:
+            self._process.kill()
+            self.pump()
+        if self.status is None:  # left behind
+            self._process.returncode = self.status = -9
+
+
 def run(argv: Sequence[str], environ: Mapping[str, str], limit_s: float, *, most: int = MOST_BYTES) -> ChildResult:
     """Run a program to its end, or to the deadline. Raises OSError where it cannot be started."""
     return finish(start(argv, environ, most=most), limit_s)
 
 
-def finish(started: Running, limit_s: float) -> ChildResult:
+def finish(child: Running, limit_s: float) -> ChildResult:
     """Wait for a child to its end, or to the deadline, where it is stopped."""
     until = time.monotonic() + limit_s
     try:
-        while not started.finished and time.monotonic() < until:
-            wait([started], until)
-        status = started.status
+        while not child.finished and time.monotonic() < until:
+            wait([child], until)
+        status = child.status
     finally:
-        started.stop()
-    return ChildResult(status, started.answer, started.talk)
+        child.stop()
+    return ChildResult(status, child.answer, child.talk)
 
 
 def finish_each(
@@ -81,78 +197,59 @@ def finish_each(
     try:
         while True:
             while len(running) < at_once and (begun := begin()):
-                key, started, limit_s = begun
-                running[started] = key, time.monotonic() + limit_s
+                key, child, limit_s = begun
+                running[child] = key, time.monotonic() + limit_s
             if not running:
                 return
             wait([*running], min(until for _, until in running.values()))
-            for started, (key, until) in [*running.items()]:
-                if started.finished or until <= time.monotonic():
-                    del running[started]
-                    yield key, finish(started, 0)
+            for child, (key, until) in [*running.items()]:
+                if child.finished or until <= time.monotonic():
+                    del running[child]
+                    yield key, finish(child, 0)
     finally:  # also for Ctrl-C, as all of it happens in one thread
-        for started in running:
-            started.stop()
+        for child in running:
+            child.stop()
 
 
-def start(
-    argv: Sequence[str],
-    environ: Mapping[str, str],
-    *,
-    line: bool = False,
-    most: int = MOST_BYTES,
-) -> Running:
+def wait(children: Sequence[Running], until: float) -> None:
+    """Return when one more of the children has finished, or at `until` (of the monotonic clock)."""
+    import select
+
+    waiting = [child for child in children if not child.finished]
+    while waiting:
+        for child in waiting:
+            child.pump()
+        left = until - time.monotonic()
+        if left <= 0 or any(child.finished for child in waiting):
+            return
+        fds = [fd for child in waiting for fd in child.fds]
+        if fds:  # none on Windows, where looking waits
+            poll = select.poll()  # not select(): a host program may have more than 1024 files open
+            for fd in fds:
+                poll.register(fd, select.POLLIN)
+            poll.poll(min(left, _TICK_S) * 1000)
+
+
+def start(argv: Sequence[str], environ: Mapping[str, str], *, line: bool = False, most: int = MOST_BYTES) -> Running:
     """Start a program, on any system; its stdout is the answer. Raises OSError where it cannot be started."""
     if os.name == "nt":
         return WindowsChild(argv, environ, line=line, most=most)
     return launched(lambda answer, talk: _spawned(argv, environ, answer, talk), line=line, most=most)
 
 
-def can_fork() -> bool:
-    """Whether a fork is safe: Linux, and this process has one thread (the C libraries' threads counted)."""
-    if not sys.platform.startswith("linux"):
-        return False
+def launched(begin: Callable[[int, int], int], *, line: bool, most: int = MOST_BYTES) -> Running:
+    """The child that `begin` starts: it is given the pipes to write answer and talk to, and returns the process."""
+    answer, talk = _pipe(), _pipe()
     try:
-        return len(os.listdir("/proc/self/task")) == 1
-    except OSError:
-        return False
-
-
-def fork(work: Callable[[], bytes], limit_s: float) -> Running:
-    """Run `work` in a fork of this process; what it returns is the answer."""
-
-    def reply(answer: int) -> None:
-        write_all(answer, work())
-
-    return launched(lambda answer, talk: _forked(reply, answer, talk, limit_s), line=True, most=MOST_BYTES)
-
-
-def python(module: str, arguments: Mapping[str, object]) -> list[str]:
-    """The command that calls a module's `answer` in a fresh interpreter of our own, isolated from settings."""
-    import json
-
-    if not sys.executable:
-        raise OSError("this program embeds Python and has no interpreter to start")
-    folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
-    # An editable install may be found by a hook instead of a path, and a fresh interpreter has no hooks.
-    folders.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    question = {"path": folders, "module": module, "arguments": dict(arguments)}
-    return [sys.executable, "-I", "-S", "-c", _OWN, json.dumps(question)]
-
-
-def _forked(work: Callable[[int], None], answer: int, talk: int, limit_s: float) -> int:
-    pid = os.fork()
-    if pid == 0:
-        status = 70
-        try:
-            _settle(talk, limit_s)
-            work(answer)
-            status = 0
-        except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
-            write_all(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
-        finally:
-            os._exit(status)
-    return pid
+        pid = begin(answer[1], talk[1])
+    except OSError:  # no process to be had
+        for fd in (answer[0], talk[0]):
+            os.close(fd)
+        raise
+    finally:
+        for fd in (answer[1], talk[1]):
+            os.close(fd)
+    return Running(pid, (answer[0], talk[0]), line=line, most=most)
 
 
 def _spawned(argv: Sequence[str], environ: Mapping[str, str], answer: int, talk: int) -> int:
@@ -173,117 +270,31 @@ def _spawned(argv: Sequence[str], environ: Mapping[str, str], answer: int, talk:
         raise OSError(str(error)) from error
 
 
-def answer_apart() -> int:
-    """In a child that was spawned: take stdout away as the answer's channel, and send what is printed to stderr."""
-    channel = os.dup(1)
-    os.dup2(2, 1)
-    return channel
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends lie above the standard streams, even where this process was started without them."""
+    import fcntl
+
+    ends = os.pipe()
+    if min(ends) > 2:
+        return ends
+    read, write = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in ends)
+    for fd in ends:
+        os.close(fd)
+    return read, write
 
 
-def write_all(fd: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def guard(limit_s: float) -> None:
-    """No core file, and an end even where the parent was killed: SIGALRM's default action also stops C code.
-
-    On Linux it returns in a fork, whose parent sees to it that nothing outlives it.
-    """
-    if sys.platform == "win32":
-        return
-    _confine(limit_s)
-    if sys.platform.startswith("linux"):
-        _attend()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
-    signal.setitimer(signal.ITIMER_REAL, limit_s + 1.0)
-
-
-def _confine(limit_s: float) -> None:
-    """Let the kernel bound this process: its memory and its time on a processor."""
-    import resource
-
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_CPU, math.ceil(limit_s) + 2)
-    if not sys.platform.startswith("linux"):
-        return
-    with suppress(ValueError, IndexError):
-        # A fork begins with all that its parent has.
-        had = int(text_of("/proc/self/statm").split()[5]) * os.sysconf("SC_PAGESIZE")
-        _limit(resource.RLIMIT_DATA, had + _MOST_MEMORY)
-
-
-def _attend() -> None:
-    """Go on in a fork; this process waits for its end, or a SIGTERM, and kills all that came of it.
-
-    A library may crash, block every signal, and start what leaves its session: all of that stays below this process,
-    which runs nothing of the library's, and the fork dies with it.
-    """
-    import ctypes
-
-    awaited = {signal.SIGCHLD, signal.SIGTERM}
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-    prctl = ctypes.CDLL(None).prctl
-    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    worker = os.fork()
-    if worker == 0:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return
-    pid = status = 0
-    while pid == 0 and signal.sigwait(awaited) == signal.SIGCHLD:
-        pid, status = os.waitpid(worker, os.WNOHANG)
-    _kill_below(os.getpid())
-    code = os.waitstatus_to_exitcode(status)
-    if code < 0:  # it ends as the fork did
-        with suppress(OSError):  # SIGKILL needs no default
-            signal.signal(-code, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.kill(os.getpid(), -code)
-    os._exit(code)
-
-
-def _kill_below(pid: int) -> None:
-    """Kill what a process has started, and what that has; who is being killed starts nothing more."""
-    killed: set[int] = set()
-    while found := set(_below(pid)) - killed:
-        for each in found:
-            with suppress(OSError):
-                os.kill(each, signal.SIGKILL)
-        killed |= found
-
-
-def _below(pid: int) -> Iterator[int]:
-    with suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):
-            for each in map(int, text_of(f"/proc/{pid}/task/{task}/children").split()):
-                yield each
-                yield from _below(each)
-
-
-def _limit(kind: int, most: int) -> None:
-    """Lower a limit, soft and hard; one that is lower already stays."""
-    import resource
-
-    hard = resource.getrlimit(kind)[1]
-    if hard == resource.RLIM_INFINITY or most < hard:
-        with suppress(OSError, ValueError):
-            resource.setrlimit(kind, (most, most))
-
-
-def _settle(talk: int, limit_s: float) -> None:
-    os.setsid()
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(talk, 1)
-    os.dup2(talk, 2)
-    # The host program may have put other files in their place, and Python code prints to those.
-    sys.stdout = sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-    if "faulthandler" in sys.modules:
-        sys.modules["faulthandler"].disable()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    guard(limit_s)
+def _drain(fd: int) -> tuple[int, bytes]:
+    """What is there to be read, at most a few buffers; the descriptor, or -1 once the other side is closed."""
+    parts: list[bytes] = []
+    for _ in range(16 if fd >= 0 else 0):
+        try:
+            part = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            break
+        except OSError:
+            part = b""
+        if not part:
+            os.close(fd)
+            return -1, b"".join(parts)
+        parts.append(part)
+    return fd, b"".join(parts)

@@ -7,8 +7,8 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from torchpick.environment import child, processes
-from torchpick.environment.processes import Running
+from torchpick.environment import child, guard
+from torchpick.environment.child import Running
 from torchpick.machine import kernel
 from torchpick.model.fields import Fields, ShapeError, loads, plain, read
 from torchpick.model.noun import Noun
@@ -94,7 +94,7 @@ def ask(
                     text = f"{source} cannot be queried: {error.strerror or error}"
                     answers[source] = failed(source, "unasked", text)
                 patience = now + (deadline - now) / 2
-            processes.wait([*running.values()], min(patience if waiting else deadline, report_at))
+            child.wait([*running.values()], min(patience if waiting else deadline, report_at))
             for source, started in [row for row in running.items() if row[1].finished]:
                 del running[source]
                 started.stop()
@@ -113,17 +113,17 @@ def ask(
 
 def start(source: str, libraries: Sequence[str], limit_s: float) -> Running:
     """A child that calls into a driver library: a fork where that is safe, else a fresh interpreter."""
-    if child.can_fork():
-        return child.fork(lambda: _ask_library(source, libraries), limit_s)
+    if guard.can_fork():
+        return guard.fork(lambda: _ask_library(source, libraries), limit_s)
     question = {"source": source, "libraries": libraries, "limit_s": limit_s}
-    return child.start(child.python(__name__, question), os.environ, line=True)
+    return child.start(guard.python(__name__, question), os.environ, line=True)
 
 
 def answer(source: str, libraries: Sequence[str], limit_s: float) -> None:
     """The other end of `start`, in a fresh interpreter."""
-    channel = child.answer_apart()
-    child.guard(limit_s)
-    child.write_all(channel, _ask_library(source, libraries))
+    channel = guard.answer_apart()
+    guard.confine(limit_s)
+    guard.write_all(channel, _ask_library(source, libraries))
     os._exit(0)
 
 
