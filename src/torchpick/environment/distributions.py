@@ -147,14 +147,14 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
     # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
     answer = layout.ask(program, environ, time.monotonic() + interpreter.ANSWER_S, "" if settings is None else prefix)
     try:
-        asked = layout.python_of(answer, program)
+        about = layout.python_of(answer, program)
         return Environment(
             executable=program,
             prefix=answer.text("prefix"),
-            version=asked.version,
-            implementation=asked.implementation,
-            free_threaded=asked.free_threaded,
-            full_version=asked.exact,
+            version=about.version,
+            implementation=about.implementation,
+            free_threaded=about.free_threaded,
+            full_version=about.exact,
             sites=layout.search_path(answer, settings, environ),
             packages=tuple(dict.fromkeys(answer.texts("packages"))),
             by_uv="uv" in (settings or {}),  # it leaves its version in pyvenv.cfg

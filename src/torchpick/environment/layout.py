@@ -129,11 +129,11 @@ def full_version(settings: Mapping[str, str] | None) -> str | None:
 def search_path(answer: Fields, settings: Mapping[str, str] | None, environ: Mapping[str, str]) -> tuple[str, ...]:
     """As `site` builds it: PYTHONPATH, the environment's own folders, the user's, the base's, .pth lines."""
     shared = settings is None or settings.get("include-system-site-packages", "").lower() == "true"
-    own = answer.texts("sites")
+    sites = answer.texts("sites")
     user = (answer.text("user"),) if shared and not environ.get("PYTHONNOUSERSITE") else ()
     base = answer.texts("base_sites") if shared else ()
     # Without an environment the user's folder goes before the interpreter's; within one its own goes first.
-    ordered = (*user, *own) if settings is None else (*own, *user, *base)
+    ordered = (*user, *sites) if settings is None else (*sites, *user, *base)
     folders = [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     paths = dict.fromkeys(path for folder in (*folders, *ordered) for path in (folder, *_pth_folders(folder)))
     return tuple(filter(os.path.isdir, paths))

@@ -77,22 +77,22 @@ class Requirements(Noun):
         return any(requirement.hashed for requirement in self.wanted)
 
 
-def read(given: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
+def read(args: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
     """Read the words and every file; raises UsageError for a file that cannot be read or a word that means nothing.
 
     A file behind a URL is read by `fetch`, and refused where there is none: an installer that fetches it itself would
     take whatever index it names.
     """
     reader = _Reader(environ, fetch)
-    wanted = [parse(word) for word in given.words]
-    wanted += [editable(path) for path in given.editables]
-    for file in given.files:
+    wanted = [parse(word) for word in args.words]
+    wanted += [editable(path) for path in args.editables]
+    for file in args.files:
         reader.file(file, "-r", limits=False)
-    for file in given.constraints:
+    for file in args.constraints:
         reader.file(file, "-c", limits=True)
-    for group in given.groups:
+    for group in args.groups:
         reader.wanted += [parse(text, where) for text, where in of_group(group)]
-    return Requirements(given, (*wanted, *reader.wanted), tuple(reader.limits), tuple(reader.opaque), reader.sources)
+    return Requirements(args, (*wanted, *reader.wanted), tuple(reader.limits), tuple(reader.opaque), reader.sources)
 
 
 def limits(

@@ -31,15 +31,15 @@ def files_bind(environ: Mapping[str, str], prefix: str) -> bool:
     home = os.path.expanduser("~")
     if any("constraint" in (text_of_settings(file) or "").lower() for file in pip_files(environ, prefix, home)):
         return True
-    near = (os.path.join(here, name) for here in parents(os.getcwd()) for name in ("uv.toml", "pyproject.toml"))
+    near = (os.path.join(above, name) for above in parents(os.getcwd()) for name in ("uv.toml", "pyproject.toml"))
     texts = (text_of_settings(file) or "" for file in (*uv_files(environ, home, sys.platform), *near))
     return any(word in text for text in texts for word in ("constraint-", "override-", "\\u"))
 
 
 def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = sys.platform) -> list[str]:
     """Pip's configuration files, the weakest first, as pip orders them; they need not exist."""
-    given = environ.get("PIP_CONFIG_FILE")
-    if given == os.devnull:
+    named = environ.get("PIP_CONFIG_FILE", "")
+    if named == os.devnull:
         return []
     name = "pip.ini" if system == "win32" else "pip.conf"
     if system == "win32":
@@ -56,8 +56,7 @@ def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = 
         base = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         user = [os.path.join(home, ".pip", name), os.path.join(base, "pip", name)]
     # pip leaves the user's file out where another one is named.
-    hidden = bool(given) and os.path.exists(given or "")
-    return [*shared, *([] if hidden else user), os.path.join(prefix, name), *([given] if given else [])]
+    return [*shared, *([] if os.path.exists(named) else user), os.path.join(prefix, name), *([named] if named else [])]
 
 
 def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
@@ -65,11 +64,11 @@ def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
     if system == "win32":
         user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
         return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
-    given = environ.get("XDG_CONFIG_HOME", "")
+    base = environ.get("XDG_CONFIG_HOME", "")
     # An absolute path alone, as its specification has it; pip takes any.
-    base = given if os.path.isabs(given) else os.path.join(home, ".config")
-    folders = [each for each in environ.get("XDG_CONFIG_DIRS", "").split(":") if each] or ["/etc/xdg"]
-    shared = [path for path in (os.path.join(each, "uv", "uv.toml") for each in folders) if os.path.isfile(path)]
+    base = base if os.path.isabs(base) else os.path.join(home, ".config")
+    folders = list(filter(None, environ.get("XDG_CONFIG_DIRS", "").split(":"))) or ["/etc/xdg"]
+    shared = [path for folder in folders if os.path.isfile(path := os.path.join(folder, "uv", "uv.toml"))]
     return [os.path.join(base, "uv", "uv.toml"), *(shared[:1] or [f"{ETC}/uv/uv.toml"])]
 
 

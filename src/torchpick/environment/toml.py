@@ -41,7 +41,7 @@ def read(text: str, what: str = "it") -> dict[str, Any]:
 def inline(value: object) -> str:
     """A value as it stands on one line; of strings, booleans, lists and tables."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key(name)} = {inline(one)}" for name, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{key(name)} = {inline(item)}" for name, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(inline, value)) + "]"
     import json
@@ -64,7 +64,7 @@ def table_at(data: object, *path: str) -> Mapping[str, Any]:
 
 def texts(value: object) -> list[str]:
     """The strings of a list; empty for anything else."""
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _is_deep(value: object) -> bool:

@@ -34,6 +34,7 @@ UV_PLACES = {
     "UV_EXTRA_INDEX_URL": None,
     "UV_FIND_LINKS": ",",
 }
+_UV_TABLES = (("uv.toml", ()), ("pyproject.toml", ("tool", "uv")))
 
 
 class Setting(Noun):
@@ -69,7 +70,7 @@ class UvFile(Noun):
 
 def strongest(settings: Iterable[Setting]) -> dict[str, Setting]:
     """What holds in the end: the last one said."""
-    return {each.name: each for each in settings}
+    return {setting.name: setting for setting in settings}
 
 
 # ---- pip ----
@@ -83,19 +84,19 @@ def _pip_name(key: str) -> str:
 
 def pip_of_environ(environ: Mapping[str, str]) -> list[Setting]:
     """The variables in any spelling, the last of which wins; an empty one is as good as unset, as with pip."""
-    known = {*PIP_PLACES, *_PIP_OTHERS}
+    names = {*PIP_PLACES, *_PIP_OTHERS}
     return [
         Setting(name, tuple(value.split()), variable)
         for variable, value in environ.items()
-        if variable[:4] == "PIP_" and value and (name := _pip_name(variable[4:])) in known
+        if variable[:4] == "PIP_" and value and (name := _pip_name(variable[4:])) in names
     ]
 
 
 def pip(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting]:
     """What pip's files say to `pip install` in this environment, each with the place it was said in."""
-    found = [said for file in pip_files(environ, prefix, home) for said in pip_file(file)]
+    settings = [setting for file in pip_files(environ, prefix, home) for setting in pip_file(file)]
     # pip applies every file's `[global]` before any file's section of the command.
-    return strongest(sorted(found, key=lambda said: said.rank))
+    return strongest(sorted(settings, key=lambda setting: setting.rank))
 
 
 def pip_file(file: str) -> list[Setting]:
@@ -157,25 +158,18 @@ def uv_of_environ(environ: Mapping[str, str]) -> list[Setting]:
 
 def uv_of_file(file: UvFile) -> list[Setting]:
     """The places that a uv.toml or `[tool.uv]` names; an `explicit` index is only for those that request it by name."""
-    found = []
+    settings = []
     for scope in file.scopes:
         for name in PIP_PLACES:
             value = scope.get(name)
-            words = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-            if words:
-                found.append(Setting(name, tuple(map(str, words)), file.path))
+            if words := [value] if isinstance(value, str) else value if isinstance(value, list) else []:
+                settings.append(Setting(name, tuple(map(str, words)), file.path))
         indexes = scope.get("index")
-        found += [
-            Setting(
-                "default-index" if each.get("default") else "index",
-                (each["url"],),
-                file.path,
-                label=str(each.get("name", "")),
-            )
-            for each in (indexes if isinstance(indexes, list) else [])
-            if isinstance(each, dict) and isinstance(each.get("url"), str) and not each.get("explicit")
-        ]
-    return found
+        for index in indexes if isinstance(indexes, list) else ():
+            if isinstance(index, dict) and isinstance(index.get("url"), str) and not index.get("explicit"):
+                name = "default-index" if index.get("default") else "index"
+                settings.append(Setting(name, (index["url"],), file.path, label=str(index.get("name", ""))))
+    return settings
 
 
 def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
@@ -189,31 +183,24 @@ def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
 
 def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
     """Uv's configuration files that hold in this folder, the strongest first."""
-    if given := environ.get("UV_CONFIG_FILE"):
-        return [UvFile(given, table) for table in (toml_of(given),) if table is not None]
+    if only := environ.get("UV_CONFIG_FILE"):
+        return [UvFile(only, table) for table in (toml_of(only),) if table is not None]
     if environ.get("UV_NO_CONFIG", "").lower() in YES:
         return []
     folder = os.path.join(folder, environ.get("UV_WORKING_DIR", ""), environ.get("UV_PROJECT", ""))
-    found = _nearest(_root(folder))
-    return [*found, *(UvFile(path, table) for path in uv_files(environ, home, system) if (table := toml_of(path)))]
-
-
-def _nearest(folder: str) -> list[UvFile]:
-    """The nearest uv.toml or `[tool.uv]` from this folder upwards; uv.toml hides the pyproject.toml beside it."""
-    for here in parents(folder):
-        for name, keys in (("uv.toml", ()), ("pyproject.toml", ("tool", "uv"))):
-            path = os.path.join(here, name)
-            table = toml_of(path, *keys)
-            if table is not None:
-                return [UvFile(path, table)]
-    return []
+    # The nearest uv.toml or `[tool.uv]` from there upwards; uv.toml hides the pyproject.toml beside it.
+    near = ((os.path.join(above, name), keys) for above in parents(_root(folder)) for name, keys in _UV_TABLES)
+    files = (UvFile(path, table) for path, keys in near if (table := toml_of(path, *keys)) is not None)
+    nearest = next(files, None)
+    others = (UvFile(path, table) for path in uv_files(environ, home, system) if (table := toml_of(path)))
+    return [*([nearest] if nearest else []), *others]
 
 
 def _root(folder: str) -> str:
     """Where uv begins to look: at the root of the workspace or else of the project that the folder is in."""
-    files = [(here, os.path.join(here, "pyproject.toml")) for here in parents(folder)]
-    workspaces = (here for here, file in files if toml_of(file, "tool", "uv", "workspace") is not None)
-    return next(workspaces, None) or next((here for here, file in files if os.path.isfile(file)), folder)
+    files = [(above, os.path.join(above, "pyproject.toml")) for above in parents(folder)]
+    workspaces = (above for above, file in files if toml_of(file, "tool", "uv", "workspace") is not None)
+    return next(workspaces, None) or next((above for above, file in files if os.path.isfile(file)), folder)
 
 
 def toml_of(path: str, *keys: str) -> Mapping[str, Any] | None:

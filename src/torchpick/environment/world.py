@@ -138,21 +138,21 @@ def which(name: str, environ: Mapping[str, str], outside: str | None = None) -> 
     return None
 
 
-def named(told: str, environ: Mapping[str, str], cwd: str) -> str | None:
+def named(python: str, environ: Mapping[str, str], cwd: str) -> str | None:
     """The interpreter or folder that somebody means: what lies in the current folder may be anybody's.
 
     A bare name is a command on PATH before it is a folder, and never a file.
     """
-    path = os.path.expanduser(told)
-    here = os.path.abspath(os.path.join(cwd, path))
-    if os.path.dirname(path):
-        return here
-    return which(path, environ) or (here if os.path.isdir(here) else None)
+    name = os.path.expanduser(python)
+    path = os.path.abspath(os.path.join(cwd, name))
+    if os.path.dirname(name):
+        return path
+    return which(name, environ) or (path if os.path.isdir(path) else None)
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same(path: str, other: str) -> bool:
     try:
-        return os.path.samefile(one, other)
+        return os.path.samefile(path, other)
     except (OSError, ValueError):
         return False
 
@@ -165,12 +165,12 @@ def is_yours(path: str) -> bool:
     if os.name == "nt":
         return True
     try:
-        there, link = os.stat(path), os.lstat(path)
+        status, of_link = os.stat(path), os.lstat(path)
     except OSError:
         return False
-    if not {there.st_uid, link.st_uid} <= {0, os.geteuid()} or there.st_mode & 0o002:
+    if not {status.st_uid, of_link.st_uid} <= {0, os.geteuid()} or status.st_mode & 0o002:
         return False
-    return not there.st_mode & 0o020 or is_private_group(there.st_uid, there.st_gid)
+    return not status.st_mode & 0o020 or is_private_group(status.st_uid, status.st_gid)
 
 
 def is_private_group(user: int, group: int) -> bool:
@@ -186,11 +186,11 @@ def is_private_group(user: int, group: int) -> bool:
 
 def parents(folder: str) -> Iterator[str]:
     """The folder and those above it, as far as anybody nests them."""
-    here = os.path.abspath(folder)
+    above = os.path.abspath(folder)
     for _ in range(100):
-        yield here
-        here, below = os.path.dirname(here), here
-        if here == below:
+        yield above
+        below, above = above, os.path.dirname(above)
+        if above == below:
             return
 
 
