@@ -79,8 +79,6 @@ def _clear(patch: pytest.MonkeyPatch, nothing: dict[str, str]) -> None:
     for name in list(os.environ):
         if name in CLEARED_NAMES or (name.startswith(CLEARED) and not name.startswith("TORCHPICK_TEST_")):
             patch.delenv(name)
-    if (source := os.environ.get("TORCHPICK_TEST_SOURCE")) is not None:  # a copy of the package, of `scripts/mutate`
-        patch.setenv("PYTHONPATH", source)
     # Neither the user's settings nor the computer's: pip and uv look for them in these folders, and leave locks in one.
     for name, value in nothing.items():
         patch.setenv(name, value)

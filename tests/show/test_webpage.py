@@ -152,7 +152,6 @@ def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
 
 @pytest.fixture
 def own(table: Table) -> dict[str, Any]:
-    """Made for one test alone, so that `scripts/mutate` sees that this one runs what makes it."""
     return webpage.data(table, Wish(), NAMES)
 
 

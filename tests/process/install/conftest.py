@@ -43,8 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def installers(tmp_path_factory: pytest.TempPathFactory) -> Installers:
     """From the user's own index."""
     base = tmp_path_factory.getbasetemp()
-    kept = os.environ.get("TORCHPICK_TEST_TOOLS")  # of `scripts/mutate`, which runs these again and again
-    shared = Path(kept) if kept else (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "installers"
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "installers"
     shared.mkdir(exist_ok=True)
     return fetched(shared)
 
