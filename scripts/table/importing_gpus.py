@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from scripts.table import gpus, layout, other_gpus
-from torchpick.model.fields import Fields
 
 ROOT = Path(__file__).parents[2]
 COMPAT, EVIDENCE = ROOT / "compat", ROOT / "evidence" / "gpus"
@@ -23,10 +22,10 @@ def main(words: Sequence[str]) -> int:
 
 
 def write_all(evidence: Path, compat: Path) -> None:
-    """Every file, and every row of a ROCm build; ShapeError names the fact that is wrong."""
+    """Every file, and every row of a ROCm build."""
     for name, value in files(evidence).items():
         layout.write(compat / name, value)
-    targets = targets_of(_read(evidence, "amd-intel-apple.json"))
+    targets = targets_of(layout.read(evidence / "amd-intel-apple.json"))
     for path in sorted(compat.glob("torch-*.json")):
         release: Row = json.loads(path.read_text(encoding="utf-8"))
         for row in release["builds"]:
@@ -37,8 +36,8 @@ def write_all(evidence: Path, compat: Path) -> None:
 
 def files(evidence: Path) -> dict[str, Row]:
     """The files that hold nothing else."""
-    others = _read(evidence, "amd-intel-apple.json")
-    nvidia, reported = _read(evidence, "nvidia.json"), _read(evidence, "nvidia-reported.json")
+    others = layout.read(evidence / "amd-intel-apple.json")
+    nvidia, reported = layout.read(evidence / "nvidia.json"), layout.read(evidence / "nvidia-reported.json")
     return {
         "gpus.json": gpus.readable(nvidia, reported),
         "amd.json": other_gpus.amd(others),
@@ -47,16 +46,16 @@ def files(evidence: Path) -> dict[str, Row]:
     }
 
 
-def targets_of(facts: Fields) -> dict[tuple[str, str], Row]:
+def targets_of(facts: Row) -> dict[tuple[str, str], Row]:
     """Release and backend → the AMD targets of that build, and what says so."""
-    sources = facts.object("sources")
+    sources = facts["sources"]
     found: dict[tuple[str, str], Row] = {}
-    for row in facts.objects("wheel_host_builds"):
-        source = row.text("source")
-        why = f"{row.text('basis')} ({sources.text(source) if sources.has(source) else source})"
-        found[row.text("torch"), row.text("backend")] = {
-            "arches": None if row.raw("gfx") is None else list(row.texts("gfx")),
-            "confidence": row.text("confidence"),
+    for row in facts["wheel_host_builds"]:
+        source = row["source"]
+        why = f"{row['basis']} ({sources.get(source, source)})"
+        found[row["torch"], row["backend"]] = {
+            "arches": row["gfx"],
+            "confidence": row["confidence"],
             "why": why,
         }
     return found
@@ -74,7 +73,3 @@ def apply(row: Row, torch: str, targets: dict[tuple[str, str], Row]) -> None:
     ranks = ("unknown", "low", "medium", "high", "certain")
     existence = row["evidence"]["confidence"]
     row["evidence"]["confidence"] = min(told["confidence"], existence, key=ranks.index)
-
-
-def _read(evidence: Path, name: str) -> Fields:
-    return Fields(layout.read(evidence / name), name)

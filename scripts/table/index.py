@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from scripts.table import layout, names, other_gpus, pairings, release_files, strict_rules, vendors
+from scripts.table import layout, names, other_gpus, rows
 from scripts.table.layout import PLATFORMS
 from torchpick.knowledge import refreshed
+from torchpick.knowledge.indexes import arches_of
 from torchpick.model.build import DEFAULT_INDEX
-from torchpick.model.fields import Fields
+from torchpick.model.versions import numbers
 
 COMPAT = Path(__file__).parents[2] / "compat"
 EVIDENCE = Path(__file__).parents[2] / "evidence"
-Row = dict[str, object]
+Row = dict[str, Any]
 
 DRIVER_RULES = ("toolkits", "majors", "branches", "last_branch", "first_driver", "unified_tegra")
 FLOORS = ("cudnn", "nccl")
@@ -34,19 +36,19 @@ def main(words: Sequence[str]) -> int:
 
 def newest(evidence: Path) -> str:
     """The day of the newest evidence, as the files themselves and dates.json say; never the clock's."""
-    read = Fields(layout.read(evidence / "dates.json")).object("read")
-    days = [read.text(name) for name in read.names()]
-    days += [Fields(layout.read(evidence / name)).text("date") for name in ("branches.json", "companions.json")]
-    return max(days)
+    read = layout.read(evidence / "dates.json")["read"]
+    days = [*read.values()]
+    days += [layout.read(evidence / name)["date"] for name in ("branches.json", "companions.json")]
+    return str(max(days))
 
 
 def indexes(compat: Path) -> dict[str, Row]:
     """Every index file by its name, as the readable files say."""
-    companions = pairings.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
-    gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
-    files = [Fields(layout.read(path), path.name) for path in sorted(compat.glob("torch-*.json"))]
-    every = [build for file in files for build in release_files.builds(file, companions)]
-    every += vendors.builds(Fields(layout.read(compat / "vendors.json"), "vendors.json"))
+    companions = rows.Companions(layout.read(compat / "companions.json"))
+    gpus, drivers = (layout.read(compat / name) for name in ("gpus.json", "drivers.json"))
+    releases = map(layout.read, sorted(compat.glob("torch-*.json")))
+    every = [build for release in releases for build in rows.of_release(release, companions)]
+    every += rows.of_vendors(layout.read(compat / "vendors.json"))
     found: dict[str, Row] = {}
     for platform in PLATFORMS:
         own = [build for build in every if build.platform == platform]
@@ -55,41 +57,42 @@ def indexes(compat: Path) -> dict[str, Row]:
         default = [each for each in own if each.backend == DEFAULT_INDEX]
         found[f"default-{platform}.json"] = refreshed.index(platform, default)
     named = names.index(gpus, drivers)
-    others = [Fields(layout.read(compat / name), name) for name in ("amd.json", "intel.json", "apple.json")]
+    others = [layout.read(compat / name) for name in ("amd.json", "intel.json", "apple.json")]
     return {
         **found,
-        "rules.json": {**_rules(compat), "capabilities": named["capabilities"]},
+        "rules.json": {**_rules(compat, drivers), "capabilities": named["capabilities"]},
         "gpus.json": named,
         "others.json": other_gpus.index(*others),
     }
 
 
-def _rules(compat: Path) -> Row:
+def _rules(compat: Path, drivers: Row) -> Row:
     """Drivers and library floors without their sources: what a decision reads of them."""
-    found: Row = {"schema": 1, "date": Fields(layout.read(compat / "date.json")).text("date")}
+    found: Row = {"schema": 1, "date": layout.read(compat / "date.json")["date"]}
     files = {"drivers.json": DRIVER_RULES, "libraries.json": FLOORS, "amd.json": AMD_RULES, "apple.json": ("mps",)}
     for name, kept in files.items():
         value = layout.read(compat / name)
-        if not isinstance(value, dict):
-            raise TypeError(name)
         found.update({key: _bare(value[key]) for key in kept})
     # A toolkit's updates have the same driver as its first release or a newer one, which no rule asks for.
     found["toolkits"] = [
-        {key: row.raw(key) for key in ("cuda", "linux", "windows") if row.maybe_text(key) is not None}
-        for row in Fields(found).objects("toolkits")
-        if row.maybe_text("update") is None
+        {key: row[key] for key in ("cuda", "linux", "windows") if row[key] is not None}
+        for row in found["toolkits"]
+        if row["update"] is None
     ]
     found["toolkit_arches"] = [
-        {"cuda": cuda, "majors": sorted({str(major) for major in majors}, key=int)}
-        for cuda, majors in strict_rules.generations(Fields(layout.read(compat / "drivers.json")))
+        {
+            "cuda": row["cuda"],
+            "majors": [str(major) for major in sorted({arch.capability[0] for arch in arches_of(row["arches"])})],
+        }
+        for row in sorted(drivers["toolkit_arches"], key=lambda row: numbers(row["cuda"]))
     ]
-    kinds = Fields(layout.read(compat / "kinds.json")).objects("kinds")
+    kinds = layout.read(compat / "kinds.json")["kinds"]
     excluded: dict[str, list[str]] = {}
-    for row in Fields(layout.read(compat / "companions.json")).objects("files"):
-        for python in row.texts("excluded") if row.has("excluded") else ():
-            excluded.setdefault(python, []).append(f"{row.text('name')} {row.text('version')}")
+    for row in layout.read(compat / "companions.json")["files"]:
+        for python in row.get("excluded", ()):
+            excluded.setdefault(python, []).append(f"{row['name']} {row['version']}")
     found["excluded"] = excluded
-    found["kinds"] = [[row.raw(key) for key in ("arch", "generation", "examples", "platforms")] for row in kinds]
+    found["kinds"] = [[row[key] for key in ("arch", "generation", "examples", "platforms")] for row in kinds]
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torchpick.model.machine import PLATFORMS as CONTRACT_PLATFORMS
 
@@ -47,6 +48,5 @@ def write_compact(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, separators=(",", ":")) + "\n", encoding="utf-8", newline="\n")
 
 
-def read(path: Path) -> object:
-    value: object = json.loads(path.read_text(encoding="utf-8"))
-    return value
+def read(path: Path) -> Any:  # noqa: ANN401 # whatever JSON it holds
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -24,7 +24,6 @@ from torchpick.index.client import Client
 from torchpick.index.pages import Link, parse
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields
 from torchpick.model.verdict import JIT, RUNS
 from torchpick.model.versions import numbers
 from torchpick.wheels import judging, librarycode
@@ -41,11 +40,11 @@ def pins(compat: Path) -> set[tuple[str, str]]:
     """Project and version of what the builds of the table ask for."""
     found = set()
     for path in compat.glob("torch-*.json"):
-        for build in Fields(layout.read(path), path.name).objects("builds"):
-            cuda, libraries = build.maybe_text("cuda"), build.object("libraries")
+        for build in layout.read(path)["builds"]:
+            cuda, libraries = build.get("cuda"), build["libraries"]
             for name in ("cudnn", "nccl"):
-                if cuda is not None and libraries.has(name) and numbers(cuda)[0] >= 11:
-                    found.add((f"nvidia-{name}-cu{numbers(cuda)[0]}", libraries.text(name)))
+                if cuda is not None and name in libraries and numbers(cuda)[0] >= 11:
+                    found.add((f"nvidia-{name}-cu{numbers(cuda)[0]}", libraries[name]))
     return found
 
 

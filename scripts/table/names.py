@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from scripts.table.gpus import on_the_box, plain, sold, words
 from torchpick.knowledge.gpuindex import brand
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields
 from torchpick.model.versions import numbers
 
-Row = dict[str, object]
+Row = dict[str, Any]
 
 # The brand that a product's name begins with → its family; names that begin otherwise are `n`.
 _FAMILY = {"geforce": "g", "quadro": "w", "rtx": "w", "tesla": "d", "grid": "d", "jetson": "j"}
@@ -20,14 +20,14 @@ _FAMILY = {"geforce": "g", "quadro": "w", "rtx": "w", "tesla": "d", "grid": "d",
 _SERIES = frozenset({"pro", "ada", "blackwell", "pascal", "workstation", "server"})
 
 
-def index(gpus: Fields, drivers: Fields) -> Row:
+def index(gpus: Row, drivers: Row) -> Row:
     """The compact index: keys are letters and digits only, values `family+capability` words."""
     capabilities = _capabilities(gpus, drivers)
     products = _products(gpus)
     full: dict[str, set[str]] = {}
     exact: dict[str, set[str]] = {}
     longer: dict[str, set[str]] = {}
-    chips = {plain(chip.text("chip")) for chip in gpus.objects("chips")}
+    chips = {plain(chip["chip"]) for chip in gpus["chips"]}
     for name, each in products.items():
         listed = words(name)
         family = _FAMILY.get(listed[0], "n")
@@ -46,7 +46,7 @@ def index(gpus: Fields, drivers: Fields) -> Row:
         "capabilities": capabilities,
         "sold_most": _sold_most(gpus),
         "mig": _mig(gpus),
-        "arm_only": [plain(name) for name in gpus.texts("arm_only")],
+        "arm_only": [plain(name) for name in gpus["arm_only"]],
         "full": {key: " ".join(_ordered(each)) for key, each in sorted(full.items())},
         "core": dict(sorted(core.items())),
         "products": list(products),
@@ -56,22 +56,20 @@ def index(gpus: Fields, drivers: Fields) -> Row:
     }
 
 
-def _capabilities(gpus: Fields, drivers: Fields) -> list[str]:
+def _capabilities(gpus: Row, drivers: Row) -> list[str]:
     """Every capability a CUDA GPU of today can have: the chips', and what the toolkits compile for."""
-    found = {chip.maybe_text("capability") for chip in gpus.objects("chips")}
-    for toolkit in drivers.objects("toolkit_arches"):
-        arches = [Arch.parse(text) for text in toolkit.texts("arches")]
+    found = {chip.get("capability") for chip in gpus["chips"]}
+    for toolkit in drivers["toolkit_arches"]:
+        arches = [Arch.parse(text) for text in toolkit["arches"]]
         found.update(f"{arch.major}.{arch.minor}" for arch in arches)
     # 1.x ended with CUDA 6.5; `12` must not be taken for it.
     return _ordered({each for each in found if each is not None and not each.startswith("1.")})
 
 
-def _products(gpus: Fields) -> dict[str, set[str]]:
+def _products(gpus: Row) -> dict[str, set[str]]:
     """Name → its capabilities, `?` for an unknown one; names that differ in case and spacing are one."""
-    devices: list[Row] = [
-        {name: device.raw(name) for name in ("name", "capability")} for device in gpus.object("pci").objects("devices")
-    ]
-    rows = [(row.text("name"), row.maybe_text("capability")) for row in gpus.objects("products")]
+    devices: list[Row] = [{name: device[name] for name in ("name", "capability")} for device in gpus["pci"]["devices"]]
+    rows = [(row["name"], row.get("capability")) for row in gpus["products"]]
     rows += [(str(row["name"]), None if row["capability"] is None else str(row["capability"])) for row in sold(devices)]
     spelled: dict[str, str] = {}
     found: dict[str, set[str]] = {}
@@ -81,41 +79,41 @@ def _products(gpus: Fields) -> dict[str, set[str]]:
     return found
 
 
-def _add_exact_names(gpus: Fields, full: dict[str, set[str]], exact: dict[str, set[str]]) -> None:
+def _add_exact_names(gpus: Row, full: dict[str, set[str]], exact: dict[str, set[str]]) -> None:
     """Chips, and the PCI names that are no product's: what is found by exactly that name."""
-    for chip in gpus.objects("chips"):
-        if (capability := chip.maybe_text("capability")) is not None:
-            key = plain(chip.text("chip"))
+    for chip in gpus["chips"]:
+        if (capability := chip.get("capability")) is not None:
+            key = plain(chip["chip"])
             if brand(key)[1] != key:
                 full.setdefault(key, set()).add(capability)
             exact.setdefault(key, set()).add(f"n{capability}")
     for device in _no_products(gpus):
-        key = plain(device.text("name"))
-        capability = device.maybe_text("capability") or "?"
+        key = plain(device["name"])
+        capability = device.get("capability") or "?"
         if brand(key)[1] != key:
             full.setdefault(key, set()).add(capability)
         exact.setdefault(brand(key)[1], set()).add(f"n{capability}")
 
 
-def _no_products(gpus: Fields) -> Iterator[Fields]:
+def _no_products(gpus: Row) -> Iterator[Row]:
     """The devices whose PCI name is no product's: found by exactly that name, and suggested to nobody."""
-    for device in gpus.object("pci").objects("devices"):
-        row: Row = {"name": device.text("name")}
+    for device in gpus["pci"]["devices"]:
+        row: Row = {"name": device["name"]}
         if not sold([row]):
             yield device
 
 
-def _sold_most(gpus: Fields) -> Row:
+def _sold_most(gpus: Row) -> Row:
     """What a shared name stands for, by the letters after its brand."""
-    return {brand(plain(row.text("name")))[1]: row.text("capability") for row in gpus.objects("sold_most")}
+    return {brand(plain(row["name"]))[1]: row["capability"] for row in gpus["sold_most"]}
 
 
-def _mig(gpus: Fields) -> Row:
+def _mig(gpus: Row) -> Row:
     """`1g10gb` → the GPUs with such an instance, the first sold first."""
     found: dict[str, list[str]] = {}
-    for row in gpus.objects("mig"):
-        for profile in row.texts("profiles"):
-            found.setdefault(plain(profile), []).append(f"{row.text('capability')} {row.text('gpu')}")
+    for row in gpus["mig"]:
+        for profile in row["profiles"]:
+            found.setdefault(plain(profile), []).append(f"{row['capability']} {row['gpu']}")
     return dict(found)
 
 
@@ -144,17 +142,17 @@ def _ordered(capabilities: set[str]) -> list[str]:
     return sorted(capabilities, key=lambda each: (each == "?", numbers(each) if each != "?" else ()))
 
 
-def _ranges(gpus: Fields) -> Iterator[list[object]]:
-    for row in gpus.object("pci").objects("ranges"):
-        yield [int(row.text("first"), 16), int(row.text("last"), 16), row.text("capability")]
+def _ranges(gpus: Row) -> Iterator[list[object]]:
+    for row in gpus["pci"]["ranges"]:
+        yield [int(row["first"], 16), int(row["last"], 16), row["capability"]]
 
 
-def _devices(gpus: Fields) -> Row:
+def _devices(gpus: Row) -> Row:
     """The devices for which their range, or having none, gives another answer."""
     ranges = [(int(str(first)), int(str(last)), each) for first, last, each in _ranges(gpus)]
     found: Row = {}
-    for device in gpus.object("pci").objects("devices"):
-        number, capability = int(device.text("id"), 16), device.maybe_text("capability")
+    for device in gpus["pci"]["devices"]:
+        number, capability = int(device["id"], 16), device.get("capability")
         by_range = [each for first, last, each in ranges if first <= number <= last]
         if by_range != [capability]:
             found[f"{number:04x}"] = capability

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from scripts.table.gpus import plain
-from torchpick.model.fields import Fields
 
-Row = dict[str, object]
+Row = dict[str, Any]
 
 # rocBLAS of a ROCm release as the wheels bundle it, where it lacks a target that torch's own kernels have. `before`
 # null: to this day.
@@ -85,151 +85,145 @@ _SERVED = ("validated", "not validated, same architecture", "same series")
 _DISCRETE = ("Ponte Vecchio", "Alchemist", "Battlemage")
 
 
-def amd(facts: Fields) -> Row:
+def amd(facts: Row) -> Row:
     """amd.json: targets, names, PCI ids, what rocBLAS lacks, overrides."""
     return {
         "schema": 1,
-        "read": facts.text("read"),
-        "sources": facts.raw("sources"),
-        "targets": [_target(row) for row in facts.objects("targets")],
+        "read": facts["read"],
+        "sources": facts["sources"],
+        "targets": [_target(row) for row in facts["targets"]],
         "rocblas": _ROCBLAS,
         "overrides": _OVERRIDES,
-        "names": [_name(row) for row in facts.objects("names")],
-        "pci": [_device(row) for row in facts.objects("pci")],
+        "names": [_name(row) for row in facts["names"]],
+        "pci": [_device(row) for row in facts["pci"]],
     }
 
 
-def _target(fact: Fields) -> Row:
+def _target(fact: Row) -> Row:
     return {
-        "gfx": fact.text("gfx"),
-        "isa": fact.text("isa"),
-        "chips": list(fact.texts("chips")),
-        "integrated": fact.flag("apu"),
-        "generic": fact.maybe_text("generic"),
-        "note": fact.text("note"),
+        "gfx": fact["gfx"],
+        "isa": fact["isa"],
+        "chips": list(fact["chips"]),
+        "integrated": fact["apu"],
+        "generic": fact.get("generic"),
+        "note": fact["note"],
     }
 
 
-def _name(fact: Fields) -> Row:
+def _name(fact: Row) -> Row:
     # `Duo`, `RX`, `SSG` alone are no names.
-    keys = dict.fromkeys(plain(fact.text(name)) for name in ("key", "short_key"))
+    keys = dict.fromkeys(plain(fact[name]) for name in ("key", "short_key"))
     keys = dict.fromkeys(key for key in keys if len(key) > 3 or (key[:1].isalpha() and key[-1:].isdigit()))
     return {
-        "name": fact.texts("spellings")[0],
+        "name": fact["spellings"][0],
         "keys": list(keys),
-        "gfx": list(fact.texts("gfx")),
-        "sources": list(fact.texts("sources")),
+        "gfx": list(fact["gfx"]),
+        "sources": list(fact["sources"]),
     }
 
 
-def _device(fact: Fields) -> Row:
+def _device(fact: Row) -> Row:
     """A PCI id with the product's name as pci.ids has it in brackets, else its chip's."""
-    product = _listed_product(fact) or fact.text("chip")
+    product = _listed_product(fact) or fact["chip"]
     return {
         "id": _device_id(fact),
-        "gfx": fact.text("gfx"),
-        "chip": fact.text("chip"),
+        "gfx": fact["gfx"],
+        "chip": fact["chip"],
         "name": f"AMD {product}",
-        "source": fact.text("source"),
+        "source": fact["source"],
     }
 
 
-def intel(facts: Fields) -> Row:
+def intel(facts: Row) -> Row:
     """intel.json: generations with what the XPU builds make of them, their names and PCI ids."""
-    part = facts.object("intel")
+    part = facts["intel"]
     return {
         "schema": 1,
-        "read": facts.text("read"),
+        "read": facts["read"],
         "generations": [
             {
-                "generation": row.text("generation"),
-                "xpu": row.text("xpu"),
-                "served": row.text("xpu").startswith(_SERVED),
-                "integrated": not row.text("generation").startswith(_DISCRETE),
-                "first_torch": row.text("first_torch"),
-                "note": row.text("note"),
+                "generation": row["generation"],
+                "xpu": row["xpu"],
+                "served": row["xpu"].startswith(_SERVED),
+                "integrated": not row["generation"].startswith(_DISCRETE),
+                "first_torch": row["first_torch"],
+                "note": row["note"],
             }
-            for row in part.objects("generations")
+            for row in part["generations"]
         ],
         "names": [
-            {"name": row.text("name"), "generation": row.text("generation"), "source": row.text("source")}
-            for row in part.objects("names")
+            {"name": row["name"], "generation": row["generation"], "source": row["source"]} for row in part["names"]
         ],
-        "ambiguous": part.raw("ambiguous_names"),
+        "ambiguous": part["ambiguous_names"],
         "pci": list(_intel_devices(part)),
     }
 
 
-def _intel_devices(part: Fields) -> Iterator[Row]:
-    for row in part.objects("pci"):
-        name = row.maybe_text("name_level_zero") or _listed_product(row) or row.text("generation")
+def _intel_devices(part: Row) -> Iterator[Row]:
+    for row in part["pci"]:
+        name = row.get("name_level_zero") or _listed_product(row) or row["generation"]
         name = name.replace("(R)", "").replace("(TM)", "")
         yield {
             "id": _device_id(row),
             "name": name if name.startswith("Intel") else f"Intel {name}",
-            "generation": row.text("generation"),
+            "generation": row["generation"],
         }
 
 
-def _listed_product(fact: Fields) -> str:
+def _listed_product(fact: Row) -> str:
     """`Navi 31 [Radeon RX 7900 XTX]` in pci.ids → the product; empty where it names none."""
-    return (fact.maybe_text("name_pci_ids") or "").partition("[")[2].rstrip("]")
+    return (fact.get("name_pci_ids") or "").partition("[")[2].rstrip("]")
 
 
-def _device_id(fact: Fields) -> str:
+def _device_id(fact: Row) -> str:
     """`1002:744c` → `0x744c`."""
-    return f"0x{fact.text('id').partition(':')[2]}"
+    return f"0x{fact['id'].partition(':')[2]}"
 
 
-def apple(facts: Fields) -> Row:
+def apple(facts: Row) -> Row:
     """apple.json: chips, and from which macOS on torch's wheels install and reach the GPU."""
-    part = facts.object("apple")
+    part = facts["apple"]
     return {
         "schema": 1,
-        "read": facts.text("read"),
-        "chips": list(part.texts("chips")),
+        "read": facts["read"],
+        "chips": list(part["chips"]),
         "mps": [
             {
-                "from": row.text("torch").replace(" and later", "").partition("-")[0],
-                "macos": row.text("needs_macos"),
-                "source": row.text("source"),
+                "from": row["torch"].replace(" and later", "").partition("-")[0],
+                "macos": row["needs_macos"],
+                "source": row["source"],
             }
-            for row in part.objects("mps")
+            for row in part["mps"]
         ],
-        "wheels": part.raw("wheels"),
+        "wheels": part["wheels"],
         "notes": ["the last release for Intel Macs is 2.2.2, for Python 3.8 to 3.12"],
     }
 
 
-def index(amd_: Fields, intel_: Fields, apple_: Fields) -> Row:
+def index(amd_: Row, intel_: Row, apple_: Row) -> Row:
     """The compact index that names and PCI ids of these vendors are looked up in."""
-    served = {row.text("generation"): row for row in intel_.objects("generations")}
+    served = {row["generation"]: row for row in intel_["generations"]}
     names: dict[str, str] = {}
-    for row in amd_.objects("names"):
-        for key in row.texts("keys"):
-            names.setdefault(key, " ".join(row.texts("gfx")))
-    for row in amd_.objects("targets"):
-        for chip in row.texts("chips"):
+    for row in amd_["names"]:
+        for key in row["keys"]:
+            names.setdefault(key, " ".join(row["gfx"]))
+    for row in amd_["targets"]:
+        for chip in row["chips"]:
             if "(" not in chip and ":" not in chip:
-                names.setdefault(plain(chip), row.text("gfx"))
+                names.setdefault(plain(chip), row["gfx"])
     generations = list(served)
-    intel_names = {
-        plain(row.text("name")): generations.index(row.text("generation")) for row in intel_.objects("names")
-    }
+    intel_names = {plain(row["name"]): generations.index(row["generation"]) for row in intel_["names"]}
     return {
         "schema": 1,
         "amd_names": dict(sorted(names.items())),
-        "amd_products": [row.text("name") for row in amd_.objects("names")],
-        "amd_integrated": [row.text("gfx") for row in amd_.objects("targets") if row.flag("integrated")],
-        "amd_pci": {row.text("id")[2:]: [row.text("gfx"), row.text("name")] for row in amd_.objects("pci")},
+        "amd_products": [row["name"] for row in amd_["names"]],
+        "amd_integrated": [row["gfx"] for row in amd_["targets"] if row["integrated"]],
+        "amd_pci": {row["id"][2:]: [row["gfx"], row["name"]] for row in amd_["pci"]},
         "intel_generations": [
-            [name, row.flag("served"), row.flag("integrated"), row.text("first_torch")] for name, row in served.items()
+            [name, row["served"], row["integrated"], row["first_torch"]] for name, row in served.items()
         ],
         "intel_names": dict(sorted(intel_names.items())),
-        "intel_products": [row.text("name") for row in intel_.objects("names")],
-        "intel_pci": {
-            row.text("id")[2:]: [generations.index(row.text("generation")), row.text("name")]
-            for row in intel_.objects("pci")
-        },
-        "apple_chips": list(apple_.texts("chips")),
+        "intel_products": [row["name"] for row in intel_["names"]],
+        "intel_pci": {row["id"][2:]: [generations.index(row["generation"]), row["name"]] for row in intel_["pci"]},
+        "apple_chips": list(apple_["chips"]),
     }

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 
-from scripts.table import forms, layout
+from packaging.version import Version
+
+from scripts.table import layout
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
 from torchpick.index.archive import Archive, metadata_of
@@ -24,7 +26,6 @@ from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.ranges import RemoteSource
 from torchpick.index.user_index import UserIndex, fitting
 from torchpick.model.build import COMPANIONS
-from torchpick.model.fields import Fields
 from torchpick.model.machine import Platform
 from torchpick.model.versions import release_key
 
@@ -53,10 +54,8 @@ _OF_TORCH = re.compile(r"torch\s*\(?\s*((?:[<>=!~]=?\s*[0-9][0-9.*]*\s*,?\s*)*)\
 def main(words: Sequence[str]) -> int:
     """Read the page of every companion, or of those named, and write down the day."""
     names = [name for name in OLDEST if not words or name in words]
-    known = Fields(layout.read(EVIDENCE))
-    requires = {name: dict(_recorded(known, name)) for name in known.object("requires").names()}
-    pythons = {name: known.object("pythons").raw(name) for name in known.object("pythons").names()}
-    excluded = {name: known.object("excluded").raw(name) for name in known.object("excluded").names()}
+    known = layout.read(EVIDENCE)
+    requires, pythons, excluded = known["requires"], known["pythons"], known["excluded"]
     try:
         with Client() as client:
             index = UserIndex(index_places.of_user(os.environ), client)
@@ -80,11 +79,6 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-def _recorded(known: Fields, name: str) -> Iterable[tuple[str, str | None]]:
-    versions = known.object("requires").object(name)
-    return ((version, versions.maybe_text(version)) for version in versions.names())
-
-
 def releases(name: str, index: UserIndex) -> dict[str, list[Link]]:
     """The releases that count, the newest first, each with its wheels."""
     found: dict[str, list[Link]] = {}
@@ -92,7 +86,7 @@ def releases(name: str, index: UserIndex) -> dict[str, list[Link]]:
         version = link.wheel.version
         if (
             link.yanked is None
-            and not forms.is_prerelease(version)
+            and not Version(version).is_prerelease
             and release_key(version) >= release_key(OLDEST[name])
         ):
             found.setdefault(version, []).append(link)

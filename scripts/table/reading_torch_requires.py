@@ -15,7 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from email.parser import HeaderParser
 from pathlib import Path
 
-from scripts.table import forms
+from packaging.version import Version
+
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
@@ -71,7 +72,7 @@ def _lines(groups: dict[Group, dict[str, str]]) -> Iterable[Line]:
 def _counts(link: Link) -> bool:
     """Whether it is of a release of the table, for a platform of it."""
     version = link.wheel.version
-    released = not forms.is_prerelease(version) and release_key(version) >= release_key(_OLDEST)
+    released = not Version(version).is_prerelease and release_key(version) >= release_key(_OLDEST)
     return released and link.yanked is None and wheelnames.platform_of(link.wheel.platform) is not None
 
 

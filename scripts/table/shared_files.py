@@ -15,7 +15,6 @@ from pathlib import Path
 from packaging.version import Version
 
 from scripts.table import layout
-from scripts.table.forms import SHA256, only
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
@@ -23,8 +22,6 @@ from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
 from torchpick.index.ranges import RemoteSource
-from torchpick.knowledge import sharedfiles
-from torchpick.model.fields import Fields
 
 COMPAT = Path(__file__).parents[2] / "compat" / "shared-files.json"
 # What torch's builds for both majors require, and libraries that others bring; CUDA 13's toolkit has no suffix.
@@ -111,16 +108,3 @@ def _files(link: Link, client: Client) -> dict[str, int]:
     finally:
         source.close()
     return {member.filename: member.CRC for member in members if ".dist-info/" not in member.filename}
-
-
-def check(fields: Fields) -> None:
-    """The format of compat/shared-files.json."""
-    only(fields, "schema", "pairs")
-    for row in fields.objects("pairs"):
-        only(row, "names", "versions", "sha256", "files", "libraries")
-        for name in ("names", "versions", "sha256"):
-            if len(row.texts(name)) != 2:
-                raise row.fail(name, "must be of the two wheels")
-        if not all(SHA256.fullmatch(text) for text in row.texts("sha256")):
-            raise row.fail("sha256", "must hold sha256 digests")
-    sharedfiles.parse(fields)

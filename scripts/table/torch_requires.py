@@ -13,12 +13,9 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from scripts.table import layout
-from scripts.table.forms import only
 from scripts.table.packages import default_torch
 from scripts.table.reading_torch_requires import EVIDENCE, Group, read_evidence
 from torchpick.index import wheelnames
-from torchpick.knowledge import torchrequires
-from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.versions import grouped, parsed, release_key
 
 COMPAT = Path(__file__).parents[2] / "compat"
@@ -129,23 +126,3 @@ def _tritons(release: str, own: Iterable[str]) -> dict[str, str]:
     if release in _XPU:
         found["xpu"] = _XPU[release]
     return found
-
-
-def check(fields: Fields) -> None:
-    """The format of compat/requires.json."""
-    only(fields, "schema", "sources", "releases")
-    only(fields.object("sources"), "plain", "triton")
-    releases = fields.object("releases")
-    for release in releases.names():
-        row = releases.object(release)
-        only(row, "wheels", "cuda", "plain", "default", "triton")
-        row.number("wheels")
-        row.maybe_dotted("cuda")
-        triton = row.object("triton")
-        only(triton, "rocm", "xpu")
-        for text in (*row.texts("plain"), *row.texts("default"), *map(triton.text, triton.names())):
-            try:
-                parsed(text)
-            except ValueError as error:
-                raise ShapeError(row.at("plain"), f"must hold requirements: {text!r}") from error
-    torchrequires.parse(fields)

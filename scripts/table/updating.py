@@ -13,7 +13,9 @@ import os
 import sys
 from pathlib import Path
 
-from scripts.table import forms, layout
+from packaging.version import Version
+
+from scripts.table import layout
 from torchpick.errors import TorchpickError
 from torchpick.index import pages
 from torchpick.index.archive import Archive
@@ -58,7 +60,7 @@ def _listed(base: str, client: Client) -> tuple[ListedBuild, ...]:
 
 def _new(found: tuple[ListedBuild, ...], out: Path, only: str | None) -> list[str]:
     """The releases without a file, oldest first; candidates wait for the release."""
-    releases = {each.build.torch for each in found if not forms.is_prerelease(each.build.torch)}
+    releases = {each.build.torch for each in found if not Version(each.build.torch).is_prerelease}
     wanted = releases if only is None else releases & {only}
     return sorted((each for each in wanted if not (out / f"torch-{each}.json").exists()), key=release_key)
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from scripts.table import checking, companions, layout, pairings, reading_companions
+from scripts.table import checking, companions, layout, reading_companions, rows
 from tests import usersettings
 from torchpick.errors import NetworkError
 from torchpick.index import index_places
 from torchpick.index.client import Client
 from torchpick.index.user_index import UserIndex
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.fields import Fields
 
 REQUIRES: dict[str, dict[str, str | None]] = {
     "torchvision": {
@@ -112,7 +111,7 @@ def test_a_companion_of_such_a_platform_has_its_own_label_or_is_not_there() -> N
     seen: list[dict[str, object]] = [
         {"platform": "windows-arm64", "files": {"torchvision": {"0.29.0+e437e35": ["cp313"]}}, "source": ""}
     ]
-    paired = pairings.companions(Fields(companions.table(["2.14.0"], REQUIRES, PLACES, files, seen)))
+    paired = rows.Companions(companions.table(["2.14.0"], REQUIRES, PLACES, files, seen)).of_build
 
     windows = paired("2.14.0", "cpu", "windows-arm64", "+cpu", None)
     assert (windows.versions, windows.pythons) == (
