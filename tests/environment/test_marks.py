@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torchpick.environment import projectfile, toml
 from torchpick.environment.projectfile import MARK, PIN, remove_settings, settings_of_pins
 from torchpick.errors import TorchpickError
-from torchpick.projects.declared import Extra, Index, Plan, wanted
+from torchpick.projects.extras import Extra, Index, Plan, settings_of
 
 LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("Maxwell to Hopper", "no wheel on 3.14")),))
 
@@ -68,12 +68,12 @@ def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> N
         toml.loads(text)
     except ValueError:
         return  # two pieces that exclude each other
-    written = projectfile.add_settings(text, wanted(plan), "it")
+    written = projectfile.add_settings(text, settings_of(plan), "it")
 
     assert remove_settings(written, MARK).rstrip("\n") == text.rstrip("\n")
     theirs = [line for line in text.splitlines() if line.strip()]
     assert is_subsequence(theirs, [line for line in written.splitlines() if line.strip()])
-    for setting in wanted(plan).settings:
+    for setting in settings_of(plan).settings:
         table = toml.table_at(toml.loads(written), *setting.path[:-1])
         assert table[setting.path[-1]] == setting.value
 
@@ -82,23 +82,23 @@ def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> N
 @given(files(), st.sampled_from(PLANS))
 def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
     try:
-        once = projectfile.add_settings(text, wanted(plan), "it")
+        once = projectfile.add_settings(text, settings_of(plan), "it")
     except TorchpickError:
         return
-    assert projectfile.add_settings(once, wanted(plan), "it") == once
+    assert projectfile.add_settings(once, settings_of(plan), "it") == once
 
 
 def test_what_an_earlier_run_wrote_is_brought_up_to_date() -> None:
     """A backend goes, another comes, the mirror moves: the file is what a first run would have written."""
     text = "".join(PIECES[:3])
-    old = projectfile.add_settings(text, wanted(app("cpu", "cu126", "cu130")), "it")
+    old = projectfile.add_settings(text, settings_of(app("cpu", "cu126", "cu130")), "it")
 
     moved = app("cpu", "cu126", "cu132", host="https://mirror.example/whl")
-    new = projectfile.add_settings(old, wanted(moved), "it")
+    new = projectfile.add_settings(old, settings_of(moved), "it")
 
     assert "cu130" not in new
     assert "wheels.example" not in new
-    assert new == projectfile.add_settings(text, wanted(moved), "it")
+    assert new == projectfile.add_settings(text, settings_of(moved), "it")
 
 
 CLASHES = [
@@ -115,7 +115,7 @@ CLASHES = [
 @pytest.mark.parametrize(("text", "plan", "where"), CLASHES)
 def test_what_the_author_said_otherwise_is_shown(text: str, plan: Plan, where: str) -> None:
     with pytest.raises(TorchpickError, match="it says otherwise: ") as caught:
-        projectfile.add_settings(text, wanted(plan), "it")
+        projectfile.add_settings(text, settings_of(plan), "it")
 
     assert where in caught.value.message
     assert caught.value.message.count(" and would ") == 1
@@ -125,7 +125,7 @@ def test_what_the_author_said_otherwise_is_shown(text: str, plan: Plan, where: s
 def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
     text = '[project.optional-dependencies]\nnvidia-old = ["torch>=2.5,<2.8"] # by hand\n'
 
-    assert projectfile.add_settings(text, wanted(LIBRARY), "it") == text
+    assert projectfile.add_settings(text, settings_of(LIBRARY), "it") == text
 
 
 def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None:
@@ -133,11 +133,11 @@ def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None
     plan = app("cpu", "cu126")
 
     with pytest.raises(TorchpickError, match="says otherwise") as caught:
-        projectfile.add_settings(text, wanted(plan), "it")
+        projectfile.add_settings(text, settings_of(plan), "it")
 
     _, _, ours = caught.value.message.partition("tool.uv.conflicts is ")[2].partition(" and would be ")
     by_hand = text.replace("# mine\n", f"# mine\n  {ours.removeprefix('[').removesuffix(']')}\n")
-    assert projectfile.add_settings(by_hand, wanted(plan), "it")
+    assert projectfile.add_settings(by_hand, settings_of(plan), "it")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None
 )
 def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, where: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        projectfile.add_settings(text, wanted(app("cpu", "cu126")), "it")
+        projectfile.add_settings(text, settings_of(app("cpu", "cu126")), "it")
 
     assert "cannot be added to" in caught.value.message
     assert caught.value.code == "TOML"
@@ -173,7 +173,7 @@ def test_what_others_write_among_our_lines_stays_when_ours_go() -> None:
 
 def test_pin_and_extras_leave_each_others_lines() -> None:
     text = '[project]\nname = "x"\n'
-    extras = projectfile.add_settings(text, wanted(LIBRARY), "it")
+    extras = projectfile.add_settings(text, settings_of(LIBRARY), "it")
     both = projectfile.add_settings(extras, settings_of_pins(PINS, None, None), "it")
 
     assert remove_settings(both, PIN) == extras
@@ -183,7 +183,7 @@ def test_pin_and_extras_leave_each_others_lines() -> None:
 def test_an_index_without_a_name_is_the_authors() -> None:
     text = '[[tool.uv.index]]\nurl = "https://own.example/simple" # mine\n'
 
-    written = projectfile.add_settings(text, wanted(app("cu126")), "it")
+    written = projectfile.add_settings(text, settings_of(app("cu126")), "it")
 
     assert written.startswith(text)
     assert 'name = "pytorch-cu126"' in written
@@ -205,7 +205,7 @@ def test_an_index_without_a_name_is_the_authors() -> None:
 )
 def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        projectfile.add_settings(text, wanted(app("cpu", "cu126")), "it")
+        projectfile.add_settings(text, settings_of(app("cpu", "cu126")), "it")
 
     assert caught.value.hint
 
@@ -213,7 +213,7 @@ def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_edited_or_refused(text: str) -> None:
     with suppress(TorchpickError):
-        projectfile.add_settings(text, wanted(app("cpu", "cu126")), "it")
+        projectfile.add_settings(text, settings_of(app("cpu", "cu126")), "it")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_an_override_of_uvs_would_take_the_place_of_what_is_written(override: st
     text = f'[tool.uv]\noverride-dependencies = ["scipy", "{override}"] # mine\n'
     extras = Plan((), sources={"torch": (("pytorch-cu126", "cu126"),)})
 
-    for ours in (settings_of_pins(PINS, None, None), wanted(extras)):
+    for ours in (settings_of_pins(PINS, None, None), settings_of(extras)):
         if stands:
             assert remove_settings(projectfile.add_settings(text, ours, "it"), ours.mark) == text
         else:

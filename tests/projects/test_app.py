@@ -11,7 +11,7 @@ from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.model.request import Wish
 from torchpick.projects import app
-from torchpick.projects.served import PLATFORMS
+from torchpick.projects.extras import PLATFORMS
 
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 

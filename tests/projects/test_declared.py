@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchpick.environment.projectfile import ArrayEntry
-from torchpick.projects.declared import Extra, Index, Plan, wanted
+from torchpick.projects.extras import Extra, Index, Plan, settings_of
 
 CU126 = Extra("cu126", ("torch==2.14.1",), ("short", " ".join(letter * 45 for letter in "xyz")), "cu126")
 CPU = Extra("cpu", ("torch>=2.5",), ())
@@ -13,12 +13,12 @@ PAGES = (Index("pytorch-cu126", "https://host.example/cu126"),)
 
 
 def plain(plan: Plan) -> dict[str, object]:
-    return {".".join(each.path): each.value for each in wanted(plan).settings}
+    return {".".join(each.path): each.value for each in settings_of(plan).settings}
 
 
 @pytest.mark.parametrize(("groups", "home"), [(False, "project.optional-dependencies"), (True, "dependency-groups")])
 def test_a_library_s_extras_are_named_with_what_they_are_for(groups: bool, home: str) -> None:
-    settings = wanted(Plan((CU126, CPU), groups))
+    settings = settings_of(Plan((CU126, CPU), groups))
 
     assert plain(Plan((CU126, CPU), groups)) == {f"{home}.cu126": ["torch==2.14.1"], f"{home}.cpu": ["torch>=2.5"]}
     assert [each.comment for each in settings.settings] == [("short", "x" * 45 + " " + "y" * 45, "  " + "z" * 45), ()]
@@ -29,7 +29,7 @@ def test_a_library_s_extras_are_named_with_what_they_are_for(groups: bool, home:
 def test_an_app_s_extras_have_their_sources_and_exclude_each_other(groups: bool, kind: str) -> None:
     sources = {"torch": (("pytorch-cu126", "cu126"),)}
     plan = Plan((CU126, CPU), groups, PAGES, sources, ("flash-attn",))
-    found = wanted(plan)
+    found = settings_of(plan)
 
     assert plain(plan) == plain(Plan((CU126, CPU), groups)) | {
         "tool.uv.sources.torch": [{"index": "pytorch-cu126", kind: "cu126"}],

@@ -11,7 +11,7 @@ from torchpick.knowledge import compat
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.request import Wish
 from torchpick.projects import app
-from torchpick.projects.served import PLATFORMS
+from torchpick.projects.extras import PLATFORMS
 
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 KNOWN = KnownPackages(os.environ, READ_PLATFORM)

@@ -19,8 +19,7 @@ from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
 from torchpick.projects import published
-from torchpick.projects.declared import Extra
-from torchpick.projects.served import default_table, generations, python_of, served
+from torchpick.projects.extras import Extra, default_table, generations, python_of, served
 
 RULES = compat.Knowledge(os.environ).rules
 BUILDS = compat.Knowledge(os.environ).every_build

@@ -18,11 +18,10 @@ from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named
-from torchpick.projects import app, declared, published
+from torchpick.projects import app, extras, published
 from torchpick.projects.app import App
-from torchpick.projects.declared import Plan
+from torchpick.projects.extras import PLATFORMS, Plan
 from torchpick.projects.published import Shop
-from torchpick.projects.served import PLATFORMS
 from torchpick.session import Session
 
 HERE = "pyproject.toml"
@@ -91,12 +90,12 @@ def _printed(args: Arguments, plan: Plan, kind: str, rules: Table) -> int:
     if args.json:
         print(console.dated(_json(plan, kind), rules.date))
     else:
-        print(projectfile.add_settings("", declared.wanted(plan), HERE), end="")
+        print(projectfile.add_settings("", extras.settings_of(plan), HERE), end="")
     return 0
 
 
 def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> int:
-    text = projectfile.add_settings(there.text, declared.wanted(plan), there.file)
+    text = projectfile.add_settings(there.text, extras.settings_of(plan), there.file)
     changed = text != there.text
     if changed:
         rewrite.write(there, text)

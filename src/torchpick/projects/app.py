@@ -15,9 +15,8 @@ from torchpick.model.pythons import python_order
 from torchpick.model.request import Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import admits, release_key
-from torchpick.projects.declared import Extra, Index, Plan
+from torchpick.projects.extras import PLATFORMS, Extra, Index, Plan, generations, python_of, pythons, served
 from torchpick.projects.published import HOME, python_test
-from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served
 
 # How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
 _APART, _APART_BY_PACKAGES = 2, 6
@@ -33,10 +32,10 @@ class App:
 
     def __init__(self, project: Project, table: Table, packages: Mapping[str, PackageFacts], wish: Wish) -> None:
         self.project, self.table, self.packages, self.wish = project, table, packages, wish
-        known = (name for name in project.needs if name in packages)
-        self.builds_with_torch = tuple(name for name in known if packages[name].built_with_torch)
-        others = (name for name in project.needs if name not in self.builds_with_torch)
-        self.asked = (f"torch{project.torch}", *project.companions, *others)
+        needs = project.needs
+        self.builds_with_torch = tuple(n for n in needs if n in packages and packages[n].built_with_torch)
+        others = (name for name in needs if name not in self.builds_with_torch)
+        self.requirements = (f"torch{project.torch}", *project.companions, *others)
 
     @property
     def machine(self) -> Machine:
@@ -46,22 +45,22 @@ class App:
     def answer(self, backend: str) -> answers.Answer:
         """What it gets from this backend."""
         machine = self.machine
-        wish = demands.narrowed(self.wish, self.asked)._replace(backends=(backend,))
-        question = answers.Question(wish, demands.package_demands(self.asked, lambda: machine))
-        found = answers.answer(question, (machine,), lambda _: self.table, lambda: Catalog(self.packages))
-        if not isinstance(found, answers.Answer):
+        wish = demands.narrowed(self.wish, self.requirements)._replace(backends=(backend,))
+        question = answers.Question(wish, demands.package_demands(self.requirements, lambda: machine))
+        answer = answers.answer(question, (machine,), lambda _: self.table, lambda: Catalog(self.packages))
+        if not isinstance(answer, answers.Answer):
             raise TypeError("the table's catalog asks for nothing")
-        return found
+        return answer
 
     def exact(self, backend: str) -> Extra:
         """The newest build of this backend, by its local version: without its index it fails."""
-        found = self.answer(backend)
-        if not found.ok:
+        answer = self.answer(backend)
+        if not answer.ok:
             hint = "`torchpick list --all` shows every build"
-            raise UsageError(f"no build of `{' '.join(self.asked)}` for {backend} is known", hint=hint)
-        build, stack = found.pick.build, found.stack
-        needed = [each for each in COMPANIONS if each in self.project.companions or (stack and stack.version(each))]
-        requirements = _requirements(self.table, build, ("torch", *needed))
+            raise UsageError(f"no build of `{' '.join(self.requirements)}` for {backend} is known", hint=hint)
+        build, stack = answer.pick.build, answer.stack
+        companions = [name for name in COMPANIONS if name in self.project.companions or (stack and stack.version(name))]
+        requirements = _requirements(self.table, build, ("torch", *companions))
         return Extra(backend, tuple(requirements), tuple(_comment(self.table, build)), backend)
 
     def backends(self) -> tuple[str, ...]:
@@ -70,37 +69,37 @@ class App:
         What only an old release has is left out: an app has one torch, and its extras should not be years apart.
         """
         names = {build.backend for build in self.table.of(HOME) if build.family in ("cpu", "cuda")}
-        found = [answer for answer in map(self.answer, sorted(names, key=toolkit_order)) if answer.ok]
-        builds = [answer.pick.build for answer in found]
+        answers_ = [answer for answer in map(self.answer, sorted(names, key=toolkit_order)) if answer.ok]
+        builds = [answer.pick.build for answer in answers_]
         newest = max(map(_minor, builds), default=0)
-        apart = _APART_BY_PACKAGES if any(answer.judged for answer in found) else _APART
-        given = self._given(build for build in builds if _minor(build) > newest - apart)
+        apart = _APART_BY_PACKAGES if any(answer.judged for answer in answers_) else _APART
+        picked = self._picked(build for build in builds if _minor(build) > newest - apart)
         # Where nothing fits, cpu's refusal says what was asked for.
-        return tuple(build.backend for build in builds if build.backend in given) or ("cpu",)
+        return tuple(build.backend for build in builds if build.backend in picked) or ("cpu",)
 
-    def _given(self, builds: Iterable[Build]) -> set[str]:
+    def _picked(self, builds: Iterable[Build]) -> set[str]:
         few = self.table._replace(builds={HOME: BuildsByRelease.of(builds)})
         kinds = [kind for kind in self.table.nvidia if kind.found_on(HOME)]
         machine = self.machine._replace(gpus=matrix.gpus_of(kinds))
-        drivers = (None, *(Driver(each["linux"]) for each in self.table.drivers.majors.values()))
+        drivers = (None, *(Driver(major["linux"]) for major in self.table.drivers.majors.values()))
         rows = (row for driver in drivers for row in matrix.rows(machine._replace(driver=driver), few, Wish()))
         return {"cpu", *(row.newest.build.backend for row in rows if row.newest is not None)}
 
 
 def plan(app: App, backends: Sequence[str], *, groups: bool) -> Plan:
     """An extra for each of these backends, by its name."""
-    found = tuple(map(app.exact, backends))
+    extras = tuple(map(app.exact, backends))
     indexes = {backend: Index(f"pytorch-{backend}", _index_url(backend, app.wish)) for backend in backends}
     sources = {
         package: tuple(
-            (indexes[each.backend].name, each.name)
-            for each in found
-            if any(requirement.startswith(f"{package}==") for requirement in each.requirements)
+            (indexes[extra.backend].name, extra.name)
+            for extra in extras
+            if any(requirement.startswith(f"{package}==") for requirement in extra.requirements)
         )
         for package in ("torch", *COMPANIONS)
     }
-    pairs = {name: each for name, each in sources.items() if each}
-    return Plan(found, groups, tuple(indexes.values()), pairs, app.builds_with_torch)
+    pairs = {package: source for package, source in sources.items() if source}
+    return Plan(extras, groups, tuple(indexes.values()), pairs, app.builds_with_torch)
 
 
 def _index_url(backend: str, wish: Wish) -> str:
@@ -116,29 +115,30 @@ def _minor(build: Build) -> int:
 
 
 def _requirements(table: Table, build: Build, packages: Iterable[str]) -> list[str]:
-    mac = next((each for each in table.of(_MAC) if (each.torch, each.backend) == (build.torch, build.backend)), None)
+    mac = _build_on(_MAC, table, build)
     lines = []
     for package in packages:
-        here = build.pins[package]
-        there = mac and mac.pins.get(package)
-        if there is None or there == here:
-            lines.append(f"{package}=={here}")
+        version = build.pins[package]
+        on_mac = mac and mac.pins.get(package)
+        if on_mac is None or on_mac == version:
+            lines.append(f"{package}=={version}")
         else:
-            lines.append(f"{package}=={here} ; sys_platform != 'darwin'")
-            lines.append(f"{package}=={there} ; sys_platform == 'darwin'")
+            lines.append(f"{package}=={version} ; sys_platform != 'darwin'")
+            lines.append(f"{package}=={on_mac} ; sys_platform == 'darwin'")
     return lines
 
 
+def _build_on(platform: str, table: Table, build: Build) -> Build | None:
+    key = build.torch, build.backend
+    return next((row for row in table.of(platform) if (row.torch, row.backend) == key), None)
+
+
 def _comment(table: Table, build: Build) -> list[str]:
-    whom = served(build, table)
-    where = [
-        label
-        for platform, label in PLATFORMS.items()
-        if any((each.torch, each.backend) == (build.torch, build.backend) for each in table.of(platform))
-    ]
-    driver = f", driver {whom.driver} or newer" if whom.driver else ""
-    gpus = f": {generations(whom.kinds, table)}{driver}" if build.family == "cuda" else ""
-    return [f"torch {build.torch}{gpus}", f"{pythons(build.pythons)} on {', '.join(where)}"]
+    audience = served(build, table)
+    labels = [label for platform, label in PLATFORMS.items() if _build_on(platform, table, build) is not None]
+    driver = f", driver {audience.driver} or newer" if audience.driver else ""
+    gpus = f": {generations(audience.kinds, table)}{driver}" if build.family == "cuda" else ""
+    return [f"torch {build.torch}{gpus}", f"{pythons(build.pythons)} on {', '.join(labels)}"]
 
 
 def python(project: Project, table: Table) -> Python:
@@ -152,9 +152,9 @@ def python(project: Project, table: Table) -> Python:
         builds = [build for build in builds if build.published and admitted(build.torch)]
         newest = max((release_key(build.torch) for build in builds), default=None)
         builds = [build for build in builds if release_key(build.torch) == newest]
-    wanted = python_test(project.requires_python)
-    tags = {tag for build in builds for tag in build.pythons if tag[:2] == "cp" and tag[-1] != "t" and wanted(tag)}
+    fits = python_test(project.requires_python)
+    tags = {tag for build in builds for tag in build.pythons if tag[:2] == "cp" and tag[-1] != "t" and fits(tag)}
     if not tags:
-        said = f"Python {project.requires_python}" if project.requires_python else f"torch{project.torch}"
-        raise UsageError(f"no PyTorch wheel is for {said}", hint="widen `requires-python`, or the range of torch")
+        range_ = f"Python {project.requires_python}" if project.requires_python else f"torch{project.torch}"
+        raise UsageError(f"no PyTorch wheel is for {range_}", hint="widen `requires-python`, or the range of torch")
     return python_of(min(tags, key=python_order))

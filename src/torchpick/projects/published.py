@@ -6,7 +6,7 @@ in it that has a wheel for the Python. Below, that is what is asked of the table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
@@ -15,8 +15,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_order
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, major_minor, numbers, release_key
-from torchpick.projects.declared import Extra
-from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
+from torchpick.projects.extras import PLATFORMS, BuildAudience, Extra, default_table, generations, pythons, served
 
 # Where the default index has wheels for GPUs, so what an extra is made for.
 HOME = "linux-x86_64"
@@ -39,60 +38,47 @@ class Shop:
         self.table = default_table(builds, table)
         self.project = project
         self.admits = _admits(project.torch)
-        self.tags = self._supported()
-        self._served: dict[str, BuildAudience] = {}
-
-    def _supported(self) -> tuple[str, ...]:
-        """The Pythons that the project is for, as far as any wheel is for them, oldest first."""
-        wanted = python_test(self.project.requires_python)
-        tags = {tag for build in self.table.of(HOME) for tag in build.pythons if tag.startswith("cp")}
-        found = [tag for tag in tags if wanted(tag)]
-        return tuple(sorted(found, key=lambda tag: (tag.endswith("t"), python_order(tag)[1])))
+        fits = python_test(project.requires_python)
+        tags = {tag for build in self.table.of(HOME) for tag in build.pythons if tag.startswith("cp") and fits(tag)}
+        # The Pythons that the project is for, as far as any wheel is for them, oldest first.
+        self.tags = tuple(sorted(tags, key=lambda tag: (tag.endswith("t"), python_order(tag)[1])))
+        self._audiences: dict[str, BuildAudience] = {}
 
     def builds(self) -> list[Build]:
         """Within the project's range, newest first."""
-        mine = [build for build in self.table.of(HOME) if self.admits(build.torch)]
-        return sorted(mine, key=lambda build: release_key(build.torch), reverse=True)
+        builds = [build for build in self.table.of(HOME) if self.admits(build.torch)]
+        return sorted(builds, key=lambda build: release_key(build.torch), reverse=True)
 
     def audience(self, build: Build) -> BuildAudience:
-        if build.torch not in self._served:
-            self._served[build.torch] = served(build, self.table)
-        return self._served[build.torch]
-
-    def got(self, cap: str, tag: str) -> Build | None:
-        """What `torch<cap` gets on this Python: the newest release below the cap that has a wheel for it."""
-        below = [build for build in self.builds() if not cap or release_key(build.torch) < release_key(cap)]
-        return next((build for build in below if tag in build.pythons), None)
+        if build.torch not in self._audiences:
+            self._audiences[build.torch] = served(build, self.table)
+        return self._audiences[build.torch]
 
     def range(self, cap: str) -> VersionRange:
-        """The range below this cap, and what it gets for every Python of the project."""
-        found: dict[str, tuple[BuildAudience, list[str]]] = {}
-        without = []
-        for tag in self.tags:
-            build = self.got(cap, tag)
-            if build is None:
-                without.append(tag)
-            else:
-                found.setdefault(build.torch, (self.audience(build), []))[1].append(tag)
-        newest_first = sorted(found, key=release_key, reverse=True)
-        gets = tuple((found[torch][0], tuple(found[torch][1])) for torch in newest_first)
-        return VersionRange(self._requirement(cap), gets, tuple(without))
-
-    def _requirement(self, cap: str) -> str:
-        bounds = [each.replace(" ", "") for each in self.project.torch.split(",") if each.strip()]
-        kept = [each for each in bounds if not (cap and each.startswith("<"))]  # a cap lies below a release within them
-        return "torch" + ",".join([*kept, *([f"<{cap}"] if cap else [])])
+        """What `torch<cap` gets on each Python: the newest release below the cap that has a wheel for it."""
+        below = [build for build in self.builds() if not cap or release_key(build.torch) < release_key(cap)]
+        newest = {tag: next((build for build in below if tag in build.pythons), None) for tag in self.tags}
+        by_build = [(build, tuple(tag for tag in self.tags if newest[tag] == build)) for build in below]
+        gets = tuple((self.audience(build), tags) for build, tags in by_build if tags)
+        bounds = [bound.replace(" ", "") for bound in self.project.torch.split(",") if bound.strip()]
+        if cap:  # which lies below a release within them
+            bounds = [*(bound for bound in bounds if not bound.startswith("<")), f"<{cap}"]
+        return VersionRange(f"torch{','.join(bounds)}", gets, tuple(tag for tag in self.tags if newest[tag] is None))
 
     def cap_after(self, build: Build) -> str:
         """The lowest cap that still admits the build: the next minor release where there is one, else the next."""
-        releases = sorted({each.torch for each in self.table.of(HOME)}, key=release_key)
-        newer = [each for each in releases if release_key(each) > release_key(build.torch)]
-        inside = [each for each in newer if self.admits(each)]
-        if not inside:
+        releases = sorted({build.torch for build in self.table.of(HOME)}, key=release_key)
+        newer = [release for release in releases if release_key(release) > release_key(build.torch)]
+        if not any(map(self.admits, newer)):
             return ""
-        first = newer[0]
-        minor = major_minor(first)
-        return minor if release_key(minor) > release_key(build.torch) else first
+        minor = major_minor(newer[0])
+        return minor if release_key(minor) > release_key(build.torch) else newer[0]
+
+    def newest_for(self, kinds: Iterable[Kind]) -> Build | None:
+        """The newest build of the range that supports all of these and has a wheel for a Python of the project."""
+        wanted, tags = set(kinds), set(self.tags)
+        builds = (build for build in self.builds() if wanted <= set(self.audience(build).kinds))
+        return next((build for build in builds if tags & set(build.pythons)), None)
 
 
 def _admits(specifier: str) -> Admits:
@@ -119,70 +105,55 @@ def python_test(requires_python: str) -> Admits:
 def extras(shop: Shop) -> tuple[Extra, ...]:
     """Extras for those whom the newest release leaves behind."""
     if not shop.builds():
-        said = shop.project.torch or "any version"
+        range_ = shop.project.torch or "any version"
         raise UsageError(
-            f"no PyTorch release of the default index is in `{said}`",
+            f"no PyTorch release of the default index is in `{range_}`",
             hint='widen the range: `torchpick extras "torch>=2.5"`',
         )
-    found: list[Extra] = []
+    extras_: dict[str, Extra] = {}
     for name, cap in _steps(shop):
         reached = shop.range(cap)
-        if all(each.requirements[0] != reached.requirement for each in found):
-            found.append(Extra(name, (reached.requirement,), comment(shop, reached)))
-    return tuple(found)
+        extras_.setdefault(reached.requirement, Extra(name, (reached.requirement,), comment(shop, reached)))
+    return tuple(extras_.values())
 
 
-def _steps(shop: Shop) -> list[tuple[str, str]]:
+def _steps(shop: Shop) -> Iterator[tuple[str, str]]:
     """Names and caps: for GPUs whose drivers ended with a branch, and for drivers of an older CUDA."""
-    found: list[tuple[str, str]] = []
-    for first, (kinds, lost) in enumerate(_left_behind(shop)):
-        build = _newest_for(shop, kinds) if kinds else None
+    for number, (kinds, lost) in enumerate(_left_behind(shop)):
+        build = shop.newest_for(kinds) if kinds else None
         if build is not None:
-            generations_ = dict.fromkeys(kind.generation.lower().replace(" ", "-") for kind in kinds)
-            whole = first == 0 and not lost
-            found.append(("nvidia-old" if whole else "nvidia-" + "-".join(generations_), shop.cap_after(build)))
-    if (older := _older_cuda(shop)) is not None:
-        found.append((f"nvidia-cuda{older.backend[2:-1]}", shop.cap_after(older)))
-    return found
+            names = dict.fromkeys(kind.generation.lower().replace(" ", "-") for kind in kinds)
+            is_all = number == 0 and not lost
+            yield "nvidia-old" if is_all else "nvidia-" + "-".join(names), shop.cap_after(build)
+    # The newest build of the CUDA major before the newest's, which older drivers carry.
+    majors = [(numbers(build.cuda)[0], build) for build in shop.builds() if build.cuda]
+    older = next((build for major, build in majors if major < majors[0][0]), None)
+    if older is not None:
+        yield f"nvidia-cuda{older.backend[2:-1]}", shop.cap_after(older)
 
 
-def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
+def _left_behind(shop: Shop) -> Iterator[tuple[list[Kind], list[Kind]]]:
     """GPUs that the newest release does not support, by driver branch: those that an older one does, and the rest."""
     newest = shop.audience(shop.builds()[0])
     last = shop.table.drivers.last_branch
-    found = []
     for branch in sorted(set(last.values()), reverse=True):
         ended = [
             kind
             for kind in shop.table.nvidia
             if kind.found_on(HOME) and last.get(kind.arch.capability) == branch and kind not in newest.kinds
         ]
-        served_ = [kind for kind in ended if _newest_for(shop, (kind,)) is not None]
-        found.append((served_, [kind for kind in ended if kind not in served_]))
-    return found
-
-
-def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:
-    """The newest build of the range that supports all of these and has a wheel for a Python of the project."""
-    for build in shop.builds():
-        if set(kinds) <= set(shop.audience(build).kinds) and set(build.pythons) & set(shop.tags):
-            return build
-    return None
-
-
-def _older_cuda(shop: Shop) -> Build | None:
-    """The newest build of the CUDA major before the newest's, which older drivers carry."""
-    majors = [(numbers(build.cuda)[0], build) for build in shop.builds() if build.cuda]
-    return next((build for major, build in majors if major < majors[0][0]), None)
+        supported = [kind for kind in ended if shop.newest_for((kind,)) is not None]
+        yield supported, [kind for kind in ended if kind not in supported]
 
 
 def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
     """Whom the range really supports through the default index, in lines."""
     lines = []
-    for each, tags in reached.gets:
-        cuda = f"torch {each.build.torch}" + (f" for CUDA {each.build.cuda}" if each.build.cuda else "")
-        driver = f", driver {each.driver} or newer" if each.driver else ""
-        lines.append(f"{cuda} on {pythons(tags)}: {generations(each.kinds, shop.table)}{driver}")
+    for audience, tags in reached.gets:
+        build = audience.build
+        cuda = f"torch {build.torch}" + (f" for CUDA {build.cuda}" if build.cuda else "")
+        driver = f", driver {audience.driver} or newer" if audience.driver else ""
+        lines.append(f"{cuda} on {pythons(tags)}: {generations(audience.kinds, shop.table)}{driver}")
     if lines:
         lines[0] = f"{PLATFORMS[HOME]} gets {lines[0]}"
     if reached.without:

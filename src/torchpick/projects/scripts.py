@@ -29,37 +29,37 @@ class PinnedScript(Noun):
 
 def pin(session: Session, file: str) -> PinnedScript:
     """Write the pick into the script; what it says of torch itself narrows the pick."""
-    there = _read(file)
-    before = _unpinned(there.text, file)
-    wanted = tuple(_requirements(_toml(before, file)))
-    asked = session.asking(session.request._replace(requirements=(*session.request.requirements, *wanted)))
-    pick = asked.pick()
-    after = _with(before, projectfile.add_settings(_toml(before, file), _settings(asked, pick), file))
+    script = _read(file)
+    before = _unpinned(script.text, file)
+    requirements = tuple(_requirements(_toml(before, file)))
+    narrowed = session.asking(session.request._replace(requirements=(*session.request.requirements, *requirements)))
+    pick = narrowed.pick()
+    after = _with(before, projectfile.add_settings(_toml(before, file), _settings(narrowed, pick), file))
     if _unpinned(after, file) != before:
         hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
-    if after != there.text:
-        rewrite.write(there, after)
+    if after != script.text:
+        rewrite.write(script, after)
     return PinnedScript(pick, (file,), rewrite.FileChange(file, before, after).notes)
 
 
 def unpin(file: str) -> bool:
     """Take the pick out of the script, which is then what it was; whether anything was done."""
-    there = _read(file)
-    text = _unpinned(there.text, file)
-    if text != there.text:
-        rewrite.write(there, text)
-    return text != there.text
+    script = _read(file)
+    text = _unpinned(script.text, file)
+    if text != script.text:
+        rewrite.write(script, text)
+    return text != script.text
 
 
 def _read(file: str) -> rewrite.Text:
-    there = rewrite.read(file)
-    if not there.exists:
+    script = rewrite.read(file)
+    if not script.exists:
         raise UsageError(f"there is no {file}", hint="name a Python script with inline metadata")
-    if len(_BLOCK.findall(there.text)) != 1:
+    if len(_BLOCK.findall(script.text)) != 1:
         hint = f"`uv add --script {file} torch` makes one"
         raise UsageError(f"{file} has no block of inline metadata (`# /// script`)", hint=hint, code="NO_METADATA")
-    return there
+    return script
 
 
 def _lines(text: str) -> list[str]:
@@ -75,8 +75,8 @@ def _toml(text: str, file: str) -> str:
 
 def _with(text: str, inner: str) -> str:
     """The script with another text in its block; lines that stay are left as they stand, blanks at their end too."""
-    there = {line[1:].removeprefix(" "): line for line in _lines(text)}
-    block = "".join(there.get(line, f"# {line}".rstrip()) + "\n" for line in inner.splitlines())
+    lines = {line[1:].removeprefix(" "): line for line in _lines(text)}
+    block = "".join(lines.get(line, f"# {line}".rstrip()) + "\n" for line in inner.splitlines())
     return _BLOCK.sub(lambda match: match[0].replace(match["content"], block, 1), text)
 
 
