@@ -207,7 +207,7 @@ def _constant(node: ast.expr) -> Iterator[str]:
 
 
 def _of_class(node: ast.ClassDef) -> Iterator[str]:
-    is_enum = any(isinstance(base, ast.Name) and base.id == "OneOf" for base in node.bases)
+    is_enum = node.name in ("Reason", "Ailment")
     for statement in node.body:
         if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Name):
             if target.id == "code":

@@ -14,7 +14,7 @@ from tests.wheels import making
 pytestmark = pytest.mark.process
 
 # Each loads a dozen files that a decision has no use for.
-SPARED = {"argparse", "collections", "enum", "functools", "json", "re", "typing"}
+SPARED = {"argparse", "json", "re", "typing"}
 # Ends as a constraint of uv's does, and is tox's.
 OF_OTHERS = {"TOX_OVERRIDE": "testenv.deps=nothing"}
 HEAVY = {"httpx", "pynvml", "subprocess", "packaging", "importlib.resources", "pathlib", "dataclasses", "inspect"}
@@ -66,7 +66,7 @@ def test_url_opens_few_files(requirements: list[str]) -> None:
     files = opened(code)
 
     assert any(file.endswith("rules.json") for file in files), files
-    assert len([file for file in files if not file.endswith(".py")]) <= 55, files
+    assert len([file for file in files if not file.endswith(".py")]) <= 60, files
 
 
 def test_importing_the_library_loads_next_to_nothing() -> None:

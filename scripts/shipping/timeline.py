@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import NamedTuple
 
 from scripts.shipping.picture import PICTURES, ROOT, draw
 from torchpick.decide import matrix
@@ -14,7 +15,6 @@ from torchpick.decide.matrix import Cell, Row
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Fit
 from torchpick.model.machine import Machine, Platform, Python
-from torchpick.model.noun import Noun
 from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.verdict import Reason, Verdict
@@ -34,7 +34,7 @@ _STYLE = (
 )
 
 
-class ReleaseSpan(Noun):
+class ReleaseSpan(NamedTuple):
     """Releases one after the other that run in the same way: the places of the first and the last, oldest is 0."""
 
     first: int
@@ -42,7 +42,7 @@ class ReleaseSpan(Noun):
     jit: bool
 
 
-class Bar(Noun):
+class Bar(NamedTuple):
     """One GPU: where it runs, the last build for it, and the place of the last release that has its family at all."""
 
     kind: Kind
@@ -55,7 +55,7 @@ class Bar(Noun):
         return self.last is not None and self.stretches[-1].last < self.known
 
 
-class Timeline(Noun):
+class Timeline(NamedTuple):
     """The newest patch of each minor release, oldest first, and a bar a GPU."""
 
     releases: tuple[str, ...]

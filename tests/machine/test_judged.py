@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tests import recorded
 from torchpick.environment.world import World
@@ -15,7 +16,6 @@ from torchpick.machine import nvidia
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
 from torchpick.machine.probe import Device, DriverReading, Failure
 from torchpick.model.fields import plain
-from torchpick.model.noun import Noun
 
 FILE = Path(__file__).with_name("judged.json")
 PASCAL, AMPERE = PciGpu("0000:01:00.0", 0x10DE, 0x1B06, "nvidia"), PciGpu("0000:03:00.0", 0x10DE, 0x2204, "nvidia")
@@ -33,7 +33,7 @@ COMPAT = CUDA._replace(cuda="13.2", libcuda="595.1")
 REFUSED = Failure("refused", "cuInit says: 803", 803)
 
 
-class Case(Noun):
+class Case(NamedTuple):
     facts: KernelFacts
     readings: tuple[DriverReading, ...] = ()
     environ: Mapping[str, str] = {}

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -23,7 +24,6 @@ from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
 from torchpick.model.arch import Arch
 from torchpick.model.fields import plain
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
-from torchpick.model.noun import Noun
 
 FILE = Path(__file__).with_name("seen.json")
 LINUX = Platform("linux", "x86_64", "2.36", "glibc")
@@ -51,7 +51,7 @@ ARC = bus("0000:04:00.0", "0x8086", "0xe20b", "xe")
 UHD = bus("0000:00:02.0", "0x8086", "0x9bc5", "i915")
 
 
-class Case(Noun):
+class Case(NamedTuple):
     files: Mapping[str, str] = {}
     environ: Mapping[str, str] = {}
     platform: Platform = LINUX

@@ -16,7 +16,7 @@ from torchpick.projects.extras import PLATFORMS
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 
 
-def own(project: Project, wish: Wish = Wish()) -> app.App:  # noqa: B008 # a Noun cannot be changed
+def own(project: Project, wish: Wish = Wish()) -> app.App:  # noqa: B008 # a Wish cannot be changed
     return app.App(project, TABLE, {}, wish)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from typing import NamedTuple
 
 from torchpick.cli import arguments, console, inspected
 from torchpick.cli.arguments import Arguments
@@ -13,7 +14,6 @@ from torchpick.index.user_index import WheelTarget
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
-from torchpick.model.noun import Noun
 from torchpick.model.table import Table
 from torchpick.model.verdict import FAILS
 from torchpick.session import Session
@@ -24,7 +24,7 @@ from torchpick.wheels.readings import WHOLE, Reading, Readings
 _MOST_ON_CLUSTER = 256
 
 
-class InspectScene(Noun):
+class InspectScene(NamedTuple):
     """Whose GPUs are judged, or why none is; and the interpreter whose packages are meant."""
 
     machines: tuple[Machine, ...]

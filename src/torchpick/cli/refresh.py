@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
@@ -18,7 +19,6 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.versions import admits, named
@@ -29,7 +29,7 @@ from torchpick.wheels.refresh import Refreshed, RefreshJob
 HOST, OWN = "the wheel host", "your own index"
 
 
-class IndexToRead(Noun):
+class IndexToRead(NamedTuple):
     """One index to read, and the shipped rows that what is there is compared with."""
 
     what: str

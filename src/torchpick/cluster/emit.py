@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from torchpick.model.fleet import Hosts, folded
-from torchpick.model.noun import Noun
 from torchpick.model.versions import grouped
 
 # It asks for no GPU of its own, so it also runs where all are taken.
@@ -58,7 +58,7 @@ give() {
 """
 
 
-class SiteEnvironment(Noun):
+class SiteEnvironment(NamedTuple):
     """One environment of a fleet, as its files name it."""
 
     name: str

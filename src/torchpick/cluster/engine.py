@@ -9,13 +9,13 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
+from typing import NamedTuple
 
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult, Running
 from torchpick.environment.world import which
 from torchpick.errors import TorchpickError
 from torchpick.machine.machinefiles import Reader
-from torchpick.model.noun import Noun
 
 # How many calls run at once.
 AT_ONCE = 32
@@ -36,7 +36,7 @@ class ClusterError(TorchpickError):
     code = "CLUSTER"
 
 
-class Engine(Noun):
+class Engine(NamedTuple):
     """One cluster that is asked, until the whole must be over; its machines' answers go to the reader.
 
     `program` starts torchpick there; `image` has it, where pods are to be run. `options` are for the cluster's own

@@ -9,10 +9,10 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from secrets import token_hex
+from typing import NamedTuple
 
 from torchpick.cluster.engine import Call, ClusterError, Engine, why
 from torchpick.environment.child import ChildResult
-from torchpick.model.noun import Noun
 from torchpick.model.versions import grouped
 
 # Of a node's states, joined by `+`: those in which it takes a job.
@@ -23,7 +23,7 @@ _GPUS = re.compile(r"gpu:([^:,()]+):(\d{1,2})\b")
 _RANKED = re.compile(r"^ *(\d+): (.*)", re.MULTILINE)  # lines of srun's own have no rank
 
 
-class Node(Noun):
+class Node(NamedTuple):
     """A node; `partition` is one that it is in, `gres` what it has for jobs."""
 
     name: str

@@ -12,7 +12,7 @@ from torchpick.decide.remarks import excluding, family_pins, limits_note, made
 from torchpick.errors import NoBuildError
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.machine import Machine, Note
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import Table
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 REQUIRED_BY_TORCH = frozenset({"filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions"})
 
 
-class TorchToKeep(Noun):
+class TorchToKeep(NamedTuple):
     """The torch of an environment, which stays where it runs and nobody asks for another.
 
     `wishes` say where it may lie. Without a label its CUDA distinguishes its build from others of the version, such as
@@ -47,7 +47,7 @@ class TorchToKeep(Noun):
     wishes: tuple[Wish, ...]
 
 
-class Question(Noun):
+class Question(NamedTuple):
     """Everything that binds an answer, the machine aside.
 
     `wish` holds the flags, what is asked of torch and its companions, and the limits. `wanted` is empty where nothing
@@ -60,7 +60,7 @@ class Question(Noun):
     allow_mixed: bool = False
 
 
-class Answer(Noun):
+class Answer(NamedTuple):
     """The torch build, the environment around it where packages were asked for, and the limits that changed either."""
 
     question: Question
@@ -200,7 +200,7 @@ def _searched(question: Question, machine: Machine, table: Table, catalog: Catal
     chosen = None if solution is None else solution.torch or next(iter(search.builds), None)
     if chosen is not None:
         why = next((package.why for package in stack.packages if package.name == "torch"), "")
-        better = (Objection(Reason.OTHER_TORCH, {"why": why.partition("; ")[0]}),)
+        better = (Objection(Reason.OTHER_TORCH, {"better": why.partition("; ")[0]}),)
         verdicts = tuple(
             verdict._replace(objections=better) if verdict.ok and verdict.rank > chosen.rank else verdict
             for verdict in verdicts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.build import FAMILIES, TRIO, TRITONS, WHEEL_HOST, Build
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Request, Wish
 from torchpick.model.versions import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torchpick.model.package import Package
 
 
-class PackageDemand(Noun):
+class PackageDemand(NamedTuple):
     """A requirement on a package; `by` names the package that has it, empty for the user."""
 
     name: str

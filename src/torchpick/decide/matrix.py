@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from torchpick.decide import resolve
 from torchpick.decide.remarks import self_contained
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, toolkit_order
 from torchpick.model.machine import Driver, Gpu, Machine
-from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace
 from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Table
@@ -31,7 +30,7 @@ Pin = tuple[str, str]  # version and backend: what one environment has
 ByPin = Mapping[Pin, Verdict]
 
 
-class Cell(Noun):
+class Cell(NamedTuple):
     """The builds of one release for one kind of GPU, best first, each judged as if that GPU were the only one."""
 
     torch: str
@@ -43,7 +42,7 @@ class Cell(Noun):
         return next((verdict for verdict in self.verdicts if verdict.ok), None)
 
 
-class Row(Noun):
+class Row(NamedTuple):
     """One kind of GPU with the driver it was judged with, and a cell for each release, newest first."""
 
     gpu: Gpu
@@ -122,7 +121,7 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
     return tuple(sorted(verdicts, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
 
 
-class GpuKind(Noun):
+class GpuKind(NamedTuple):
     """GPUs that no build can tell apart: same machine facts, same architecture.
 
     `served` are the builds they run, each with the verdict as if a GPU of this kind were the only one.
@@ -228,7 +227,7 @@ def _kind_of(gpu: Gpu | None) -> Arch | str | None:
 # The fewest builds that support every kind.
 
 
-class CoverSet(Noun):
+class CoverSet(NamedTuple):
     """A candidate set: the elements it covers, as bits, and its worth in two orders; larger is better.
 
     The first order is compared over all chosen sets, the worst first; the second only where the first leaves a tie.

@@ -6,11 +6,12 @@ brings CUDA without linking torch may differ where the driver carries it; its ma
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torchpick.decide.demands import PackageDemand, brings_cuda
 from torchpick.model.arch import Arch, Fit, best, listed
 from torchpick.model.build import FAMILIES, Build
 from torchpick.model.machine import Gpu, Machine, Python
-from torchpick.model.noun import Noun
 from torchpick.model.package import LibraryCode, Package
 from torchpick.model.pythons import python_name, span
 from torchpick.model.stack import NOT_READ
@@ -52,7 +53,7 @@ _NVIDIA_WHEEL = r"nvidia-([a-z-]+?)(?:-cu(\d\d))?"
 _LAST_MINOR = {11: "11.8", 12: "12.9", 13: "13.5"}
 
 
-class Coverage(Noun):
+class Coverage(NamedTuple):
     """How a package's code supports the GPUs: the word for the pin, and the libraries that lack a GPU."""
 
     word: str

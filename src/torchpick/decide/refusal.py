@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, takes
@@ -12,7 +13,6 @@ from torchpick.decide.solving import Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import toolkit_order
 from torchpick.model.machine import labels
-from torchpick.model.noun import Noun
 from torchpick.model.package import OtherIndex, Package
 from torchpick.model.pick import GpuPlace, Pick, machines_of
 from torchpick.model.pythons import python_name
@@ -34,7 +34,7 @@ _OF_CODE = frozenset({Reason.NO_KERNELS, Reason.PTX_ONLY_DRIVER_TOO_OLD})
 _OF_CUDA = frozenset({Reason.PACKAGE_DRIVER_TOO_OLD, Reason.CUDA_MAJOR_MIXED, Reason.CONSTRAINED})
 
 
-class Refusal(Noun):
+class Refusal(NamedTuple):
     """Why no build runs, and what would have to change."""
 
     why: str

@@ -124,7 +124,7 @@ class BuildFit:
             pinned = build.pins.get(limit.name)
             if pinned is not None and not admitted(pinned):
                 text = f"`{limit.name}{limit.specifier}` in {limit.where} excludes it"
-                yield Objection(Reason.CONSTRAINED, {"why": text, "limit": limit.text})
+                yield Objection(Reason.CONSTRAINED, {"unmet": text, "limit": limit.text})
         if why := self._backend_barred(build):
             yield Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why})
         yield from self._companion_objections(build)

@@ -40,7 +40,7 @@ class Refused(NamedTuple):
 
 
 def constrained(why: str) -> Objection:
-    return Objection(Reason.CONSTRAINED, {"why": why})
+    return Objection(Reason.CONSTRAINED, {"unmet": why})
 
 
 class SearchFacts:

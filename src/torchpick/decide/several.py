@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations, islice
+from typing import NamedTuple
 
 from torchpick.decide import resolve
 from torchpick.decide.matrix import ByPin, FleetFit, GpuKind, Pin, columns, fewest, undominated
 from torchpick.decide.remarks import changes, excluding, family_pins, limits_note, notes
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine, Note
-from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group, Pick, machines_of
 from torchpick.model.request import Wish
 from torchpick.model.table import DriverTable, Table
@@ -117,7 +117,7 @@ def _unserved(kinds: Iterable[GpuKind], plan: Iterable[Group]) -> tuple[GpuPlace
 # A fleet's answer, and what a newer driver would gain it.
 
 
-class Move(Noun):
+class Move(NamedTuple):
     """Machines that would get another torch; None where nothing runs."""
 
     before: str | None
@@ -132,7 +132,7 @@ class Move(Noun):
         return {"before": self.before, "after": self.after, **self.hosts.to_json()}
 
 
-class Upgrade(Noun):
+class Upgrade(NamedTuple):
     """A driver of some machines, a newer one, and who would move: the machines themselves, and others with them."""
 
     before: str
@@ -141,7 +141,7 @@ class Upgrade(Noun):
     moves: tuple[Move, ...]
 
 
-class Outlook(Noun):
+class Outlook(NamedTuple):
     """A fleet's environments, and what newer drivers would gain; `exact` is false where better ones may exist."""
 
     fleet: Fleet
@@ -265,7 +265,7 @@ def _supports(machine: Machine, branch: int, drivers: DriverTable) -> bool:
     return all(drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) is None for arch in arches)
 
 
-class HostGroup(Noun):
+class HostGroup(NamedTuple):
     """Machines that share an environment: `pick` is what belongs into it, `hosts` who they are."""
 
     pick: Pick

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from torchpick.doctor import installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
@@ -13,7 +14,6 @@ from torchpick.environment.distributions import Distribution, Environment, Fault
 from torchpick.errors import WheelError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
-from torchpick.model.noun import Noun
 from torchpick.wheels import inplace, judging, readings
 from torchpick.wheels.judging import GpuCodeFit, LibraryVerdict
 from torchpick.wheels.librarycode import Library, union
@@ -25,7 +25,7 @@ NVIDIA = "nvidia-"
 _OF_TORCH = ("libtorch", "libc10")
 
 
-class GpuSupport(Noun):
+class GpuSupport(NamedTuple):
     """How one package supports one GPU, by the words of torchpick.model.support, and the libraries that fail."""
 
     gpu: int
@@ -33,7 +33,7 @@ class GpuSupport(Noun):
     failing: tuple[LibraryVerdict, ...] = ()
 
 
-class InspectedPackage(Noun):
+class InspectedPackage(NamedTuple):
     """An installed package with GPU code of its own; `per_cuda`: it has a library for each CUDA, torch's was judged."""
 
     name: str
@@ -47,14 +47,14 @@ class InspectedPackage(Noun):
         return f"{self.name} {self.version}"
 
 
-class InspectedPackages(Noun):
+class InspectedPackages(NamedTuple):
     """The packages with GPU code, and what of them could not be read."""
 
     packages: tuple[InspectedPackage, ...] = ()
     faults: tuple[Fault, ...] = ()
 
 
-class PartialLibrary(Noun):
+class PartialLibrary(NamedTuple):
     """A library of torch that does not support a GPU, or in part."""
 
     name: str

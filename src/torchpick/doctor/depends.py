@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from torchpick.doctor import binaries, installedtorch
 from torchpick.doctor.subject import EnvironmentUnderTest
@@ -11,7 +12,6 @@ from torchpick.environment.distributions import Distribution, Environment
 from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Machine
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.versions import admits, is_dotted, normal, numbers, parsed
 
@@ -25,7 +25,7 @@ LABELLED = (*COMPANIONS, "torchcodec")
 _NUMPY_2 = (2, 3)
 
 
-class Demand(Noun):
+class Demand(NamedTuple):
     """A line of a package's metadata that requires another project."""
 
     by: Distribution

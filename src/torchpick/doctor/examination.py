@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from torchpick.decide import refusal
 from torchpick.doctor import depends, gpusupport, loading, presence, remedy
@@ -17,7 +18,6 @@ from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
-from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts
 from torchpick.model.pythons import version_of
 from torchpick.session import Session
@@ -53,7 +53,7 @@ _BESIDE: tuple[Check, ...] = (
 )
 
 
-class Examination(Noun):
+class Examination(NamedTuple):
     """What was looked at, what is wrong, and the command that fixes torch; `remedy` None where none does.
 
     `refused`: why no build fixes it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 from torchpick.doctor import examination, texts
 from torchpick.doctor.examination import Examination
@@ -15,7 +16,6 @@ from torchpick.install import shell
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import span, version_of
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -35,7 +35,7 @@ _BY_TORCH = {
 _AROUND = {"wsl", "container", "image build"}
 
 
-class Explained(Noun):
+class Explained(NamedTuple):
     """One error of the text, its cause by the table, and what is wrong: as doctor finds it here, else that cause."""
 
     match: Match
@@ -51,7 +51,7 @@ class Explained(Noun):
         return next((finding.cure for finding in self.findings if finding.cure), None)
 
 
-class Explanation(Noun):
+class Explanation(NamedTuple):
     """Every cause that was recognised, causes before what follows from them, else in the order of the text.
 
     `machine` is None where no error depends on it, or it could not be examined.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from torchpick.decide import resolve
 from torchpick.decide.demands import is_backend
@@ -13,7 +14,6 @@ from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build, Evidence, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
-from torchpick.model.noun import Noun
 from torchpick.model.request import Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.verdict import Verdict
@@ -24,7 +24,7 @@ from torchpick.wheels import inplace, judging, readings
 _RUNTIME = re.compile(r"(?:nvidia-cuda-runtime(?:-cu\d+)?|cuda-toolkit)(?:\[[^\]]*\])? *\(?==(\d+)\.(\d)[.\d]*")
 
 
-class InstalledTorch(Noun):
+class InstalledTorch(NamedTuple):
     """What is known of the installed torch.
 
     `verdict` is on a Build made of what was read; None where its version says nothing.

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from torchpick.doctor import binaries, depends, gpusupport
 from torchpick.doctor.binaries import NVIDIA
@@ -13,7 +14,6 @@ from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions, world
 from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
-from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted, numbers, some_of
 
 # NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs; these are refused (error 804).
@@ -65,7 +65,7 @@ _OF_CUDA = ("nvidia-", "cuda-")
 _MOST_SHOWN = 20
 
 
-class Absent(Noun):
+class Absent(NamedTuple):
     """A library that a package asks the loader for, and that is nowhere to be found."""
 
     library: str

@@ -7,6 +7,7 @@ the companions, what others require of torch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from torchpick.decide import remarks, resolve
 from torchpick.doctor import depends, installedtorch
@@ -16,7 +17,6 @@ from torchpick.environment.distributions import Distribution, Environment
 from torchpick.install import shell
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
 from torchpick.model.request import Request
@@ -41,7 +41,7 @@ BY_HARDWARE = frozenset(
 UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
 
 
-class Remedy(Noun):
+class Remedy(NamedTuple):
     """The build to install, the requirements that say so, what could not be kept, and the command.
 
     `narrowed`: the requirements alone would pick another backend, so it has to be named. `bound_by` are the constraints
@@ -70,7 +70,7 @@ class Remedy(Noun):
         return shell.line(self.command)
 
 
-class RankedBuilds(Noun):
+class RankedBuilds(NamedTuple):
     """The builds as they are judged for an environment.
 
     `flags` are what the command has to say beyond the request: what would else be looked up again, and differ.

@@ -6,12 +6,11 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchpick.model.fields import Fields
 from torchpick.model.fields import read as noun_of
 from torchpick.model.finding import ERROR, NOTE
-from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
@@ -75,21 +74,21 @@ _WAITING = 1 << 15
 _MOST_SHOWN = 300
 
 
-class Case(Noun):
+class Case(NamedTuple):
     """The cause of an error where all these facts hold, by its id."""
 
     where: tuple[str, ...]
     cause: str
 
 
-class IneffectiveFix(Noun):
+class IneffectiveFix(NamedTuple):
     """What people try, and why it won't help."""
 
     what: str
     why: str
 
 
-class Signature(Noun):
+class Signature(NamedTuple):
     """One cause of trouble and the texts it is known by; compat/README.md says what the fields mean."""
 
     id: str
@@ -132,7 +131,7 @@ class Signature(Noun):
         return self._replace(cures=cures)
 
 
-class Match(Noun):
+class Match(NamedTuple):
     """Where a signature was first seen, and the line."""
 
     signature: Signature
@@ -248,7 +247,7 @@ _MOST_MATCHES = 50
 _MOST_BEFORE = 200
 
 
-class Words(Noun):
+class Words(NamedTuple):
     """compat/words.json: one expression for each name, of what is kept of a text and of what it may say.
 
     `rewritten` are the forms that are read as another one is.
@@ -259,7 +258,7 @@ class Words(Noun):
     facts: Mapping[str, str]
 
 
-class Mentions(Noun):
+class Mentions(NamedTuple):
     """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports.
 
     `others` are the GPUs beside the first; `cuda` is the one that torch was built for; `facts` are the names of

@@ -12,8 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-
-from torchpick.model.noun import Noun
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ _ANSWERED_GRACE_S = 0.02
 _TICK_S = 0.05
 
 
-class ChildResult(Noun):
+class ChildResult(NamedTuple):
     """How a child ended: `status` is negative for a signal, and None where it had to be stopped."""
 
     status: int | None

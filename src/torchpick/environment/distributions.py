@@ -6,13 +6,13 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from torchpick.environment import interpreter, layout
 from torchpick.environment.world import named, prefix_of, program_of, start_of, text_of
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.metadata import MOST_REQUIRES, read_headers
-from torchpick.model.noun import Noun
 from torchpick.model.versions import grouped, major_minor, normal
 
 # Bounds on what is read: torch's RECORD has 1.5 MB.
@@ -23,7 +23,7 @@ _MOST_LINE = 4096
 _BINARY = re.compile(r"\.(?:so(?:\.[0-9]+)*|dll|pyd)$", re.IGNORECASE)
 
 
-class Distribution(Noun):
+class Distribution(NamedTuple):
     """An installed project: where it lies, what it requires, and what of its metadata could not be read."""
 
     name: str
@@ -39,20 +39,20 @@ class Distribution(Noun):
         return f"{self.name} {self.version}"
 
 
-class CondaPackage(Noun):
+class CondaPackage(NamedTuple):
     name: str
     version: str
     build: str
 
 
-class Fault(Noun):
+class Fault(NamedTuple):
     """Something that could not be read, and why."""
 
     where: str
     what: str
 
 
-class Environment(Noun):
+class Environment(NamedTuple):
     """A Python, the folder of its environment, and what is installed there.
 
     `sites` are the folders of its search path, in order, and `distributions` what lies in them; an installer fills

@@ -10,7 +10,7 @@ from torchpick.environment.world import World, is_same, is_yours, named, parents
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.pythons import IMPLEMENTATIONS, version_of
 from torchpick.model.versions import is_dotted, major_minor
 
@@ -41,7 +41,7 @@ def installable(python: Python, wanted: str | None) -> Python:
     return chosen
 
 
-class EnvironmentChoice(Noun):
+class EnvironmentChoice(NamedTuple):
     """An environment (or an interpreter) to look at, and how it was chosen.
 
     Where `is_others`, somebody else may have put it there: it is read as data, and nothing in it is run.
@@ -52,7 +52,7 @@ class EnvironmentChoice(Noun):
     is_others: bool = False
 
 
-class Interpreter(Noun):
+class Interpreter(NamedTuple):
     """A Python and the platform its wheels are for."""
 
     python: Python

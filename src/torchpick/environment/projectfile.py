@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 
@@ -17,7 +17,6 @@ from torchpick.environment import toml
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS, TRIO
-from torchpick.model.noun import Noun
 from torchpick.model.versions import named, normal, parsed
 
 Path = tuple[str, ...]
@@ -27,7 +26,7 @@ PIN = f"{MARK} pin"
 _OVERRIDES = ("tool", "uv", "override-dependencies")
 
 
-class Project(Noun):
+class Project(NamedTuple):
     """What a project says of itself, as far as torch is concerned.
 
     `needs` are the names that it depends on. `limit` is what uv's constraints allow of torch, which hold in a checkout
@@ -42,7 +41,7 @@ class Project(Noun):
     limit: str = ""
 
 
-class ProjectSetting(Noun):
+class ProjectSetting(NamedTuple):
     """One key and its value, with lines of a comment above it."""
 
     path: Path
@@ -50,14 +49,14 @@ class ProjectSetting(Noun):
     comment: tuple[str, ...] = ()
 
 
-class ArrayEntry(Noun):
+class ArrayEntry(NamedTuple):
     """One table of an array of tables, known by its name."""
 
     path: Path
     values: Mapping[str, object]
 
 
-class ProjectSettings(Noun):
+class ProjectSettings(NamedTuple):
     """Everything of ours that a file should hold, under its mark.
 
     `binding` are the projects whose requirements must hold in uv, so that no override may take their place.

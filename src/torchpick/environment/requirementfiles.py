@@ -7,7 +7,7 @@ import os
 from torchpick.environment import toml
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, RequirementError, UsageError
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal, pattern
 
@@ -103,7 +103,7 @@ _SWITCHES = ("--no-index", "--prefer-binary", "--require-hashes", "--pre")
 UNREADABLE = "?"
 
 
-class RequirementLine(Noun):
+class RequirementLine(NamedTuple):
     """A requirement or one option, and the line it stands on; the options of one line are entries of their own.
 
     `option` is its long name, empty for a requirement, `UNREADABLE` where `value` says what is wrong with the line.

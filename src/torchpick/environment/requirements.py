@@ -7,7 +7,7 @@ import os
 from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, of_group, text_of
 from torchpick.errors import RequirementError, UsageError
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import everyday, leading, normal, parsed, pattern
 
@@ -29,7 +29,7 @@ _OPAQUE = ("pyproject.toml", "setup.py", "setup.cfg")
 _SCRIPT = "# /// script"
 
 
-class RequirementArgs(Noun):
+class RequirementArgs(NamedTuple):
     """The command line's own words."""
 
     words: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class RequirementArgs(Noun):
     groups: tuple[str, ...] = ()
 
 
-class Requested(Noun):
+class Requested(NamedTuple):
     """One requirement. `place` is a URL or a path; `name` is empty where only the place contains it."""
 
     text: str
@@ -58,7 +58,7 @@ class Requested(Noun):
         return f"`{self.text}` ({self.where})" if self.where else f"`{self.text}`"
 
 
-class Requirements(Noun):
+class Requirements(NamedTuple):
     """Everything asked for.
 
     `opaque` are files that stand for a project, which the installer reads itself; `sources` are the lines of every file

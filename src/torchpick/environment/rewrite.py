@@ -14,11 +14,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from torchpick.environment.world import content, is_yours
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import holds_secret
 
 MOST_BYTES = 4 << 20
@@ -27,7 +27,7 @@ TEMPORARY = ".torchpick-"
 _ANOTHER = "repair that file or its folder, or name another file"
 
 
-class Text(Noun):
+class Text(NamedTuple):
     """A file's text, its lines ended by a line feed alone, and what it takes to write it back as it was."""
 
     file: str
@@ -36,7 +36,7 @@ class Text(Noun):
     exists: bool = True
 
 
-class FileChange(Noun):
+class FileChange(NamedTuple):
     """One file: its text before (None where there was none) and after."""
 
     file: str

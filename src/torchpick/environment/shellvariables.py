@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-
-from torchpick.model.noun import Noun
+from typing import NamedTuple
 
 VARIABLES = (
     "CUDA_VISIBLE_DEVICES",
@@ -26,7 +25,7 @@ _MOST_FOLDERS = 200
 _MOST_NAMES = 20_000
 
 
-class DriverLibrary(Noun):
+class DriverLibrary(NamedTuple):
     """Another libcuda that LD_LIBRARY_PATH puts before the driver's: `stub`, or `compat` (cuda-compat)."""
 
     kind: str
@@ -34,7 +33,7 @@ class DriverLibrary(Noun):
     version: str | None = None
 
 
-class Shell(Noun):
+class Shell(NamedTuple):
     """What this shell does to a program: the variables that matter, and the CUDA files of LD_LIBRARY_PATH by folder."""
 
     variables: Mapping[str, str] = {}

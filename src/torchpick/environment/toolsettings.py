@@ -9,7 +9,7 @@ from torchpick.environment import toml
 from torchpick.environment.settingsfiles import pip_files, text_of_settings, uv_files
 from torchpick.environment.world import parents
 from torchpick.errors import TorchpickError
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ UV_PLACES = {
 _UV_TABLES = (("uv.toml", ()), ("pyproject.toml", ("tool", "uv")))
 
 
-class Setting(Noun):
+class Setting(NamedTuple):
     """One option as pip or uv would see it, split into words, and where it was said.
 
     `rank`: the section of one command is stronger than the general one of any file. `label`: uv's name of an index.
@@ -55,7 +55,7 @@ class Setting(Noun):
         return self.words[:1] != () and self.words[0].lower() in YES
 
 
-class UvFile(Noun):
+class UvFile(NamedTuple):
     """One of uv's files that count here, and its table."""
 
     path: str

@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _MOST_NAMES = 10_000
 _OF_SHELL = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 
 
-class World(Noun):
+class World(NamedTuple):
     """A root folder, the environment variables, the current folder and the operating system (`sys.platform`)."""
 
     root: str

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from netrc import NetrcParseError, netrc
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import httpx
 
 from torchpick.errors import BrokenOffError, NetworkError
 from torchpick.index.transport import HINT, Transport, name_of, origin_of
 from torchpick.model import VERSION
-from torchpick.model.noun import Noun
 
 T = TypeVar("T")
 
@@ -28,7 +27,7 @@ _ABSENT = frozenset({403, 404, 410})
 _CHUNK = 1 << 18
 
 
-class Limits(Noun):
+class Limits(NamedTuple):
     """How long and how much, in seconds and bytes. A command that meets a bad server ends within a minute."""
 
     connect: float = 10.0
@@ -41,7 +40,7 @@ class Limits(Noun):
     pauses: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # before each further attempt
 
 
-class Reply(Noun):
+class Reply(NamedTuple):
     """An answer whose body is still to be read; close it. `url` is where redirects led."""
 
     url: str
@@ -63,7 +62,7 @@ class Reply(Noun):
         return NetworkError(f"{name}: the server answered {self.status}", hint=hint)
 
 
-class Document(Noun):
+class Document(NamedTuple):
     """An answer with its whole body, inflated."""
 
     url: str

@@ -9,11 +9,11 @@ import sysconfig
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from torchpick.environment import distributions, toolsettings, world
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.model.noun import Noun
 
 _MOST_SOURCE = 1 << 20
 # pip's own constant: `PyPI = PackageIndex("https://…/", …)` in pip/_internal/models/index.py, the index below `simple`.
@@ -21,7 +21,7 @@ _CONSTANT = re.compile(r"^PyPI\s*=\s*PackageIndex\(\s*[\"'](https://[^\"'\s]+)[\
 _INSIDE = "pip/_internal/models/index.py"
 
 
-class IndexPlaces(Noun):
+class IndexPlaces(NamedTuple):
     """`links` are pages or folders of files. With `first_only` the first index that knows a name is the only one."""
 
     indexes: tuple[str, ...]

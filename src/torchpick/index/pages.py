@@ -20,7 +20,6 @@ from torchpick.environment import world
 from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.model.address import Address, check_characters
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
@@ -48,7 +47,7 @@ _WEB = ("https://", "http://")
 _HINT = "check that the address is an index of Python packages"
 
 
-class Link(Noun):
+class Link(NamedTuple):
     """One wheel on a page; what the page does not say is None."""
 
     file: str

@@ -20,7 +20,6 @@ from torchpick.index.pages import PageEntry
 from torchpick.index.wheelnames import WheelName, parsed_version
 from torchpick.model.address import Address
 from torchpick.model.machine import Platform
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import check_bounds, grouped, normal
@@ -33,7 +32,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_TEXT = 512
 
 
-class IndexTarget(Noun):
+class IndexTarget(NamedTuple):
     """What wheels are for: the Python's tag, its version as far as it is known, and the platform."""
 
     tag: str

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torchpick.environment.world import opened
 from torchpick.errors import BrokenOffError, IntegrityError, NetworkError, RangesUnsupportedError, WheelError, silent
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
@@ -93,7 +92,7 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
 _HINT = "check the connection and try again"
 
 
-class Span(Noun):
+class Span(NamedTuple):
     """What an answer says it holds: `bytes 5-9/100`."""
 
     first: int

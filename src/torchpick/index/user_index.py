@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from packaging.specifiers import SpecifierSet
@@ -20,7 +21,6 @@ from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.pages import Link
 from torchpick.index.projectfiles import IndexTarget, suits_python
 from torchpick.model.machine import TIMEOUT_S, Note, Platform
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, version_of
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal, parsed, some_of
@@ -35,7 +35,7 @@ _CHUNK = 1 << 20
 _TRITON = re.compile(r"Requires-Dist:\s*((?:pytorch-)?triton(?:-rocm|-xpu)?) *\(?([^;)\n]*)", re.IGNORECASE)
 
 
-class WheelTarget(Noun):
+class WheelTarget(NamedTuple):
     """What the wheel is for; None is what the interpreter itself is."""
 
     python: str | None = None  # what `--python` takes: a version, or an interpreter
@@ -252,7 +252,7 @@ def sha256_of(url: str) -> str:
     return digest.hexdigest()
 
 
-class Shown(Noun):
+class Shown(NamedTuple):
     """A URL as a lock may hold it: without fragment and credentials, and whether there were any."""
 
     url: str

@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 from torchpick.model.machine import Platform
-from torchpick.model.noun import Noun
 from torchpick.model.versions import check_bounds, normal
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ _COMPILER = re.compile(
 )
 
 
-class WheelName(Noun):
+class WheelName(NamedTuple):
     """The parts of a wheel's file name, `+` and name spelled as PEP 440 and 503 do."""
 
     project: str

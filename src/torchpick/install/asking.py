@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from torchpick.decide.answer import Answer, Question, TorchToKeep
 from torchpick.decide.demands import PackageDemand, of_family
@@ -20,7 +21,6 @@ from torchpick.install.installers import UvInstaller
 from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on
 from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
-from torchpick.model.noun import Noun
 from torchpick.model.package import Catalog
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Limit, Wish
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torchpick.install.policies import Policies
 
 
-class Order(Noun):
+class Order(NamedTuple):
     """What is asked beside the request that decides."""
 
     given: RequirementArgs

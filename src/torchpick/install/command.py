@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import NamedTuple
 
 from torchpick.environment import child, rewrite
 from torchpick.environment.toolsettings import store_in
@@ -15,7 +16,6 @@ from torchpick.environment.world import is_yours, start_of
 from torchpick.errors import InstallerError
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import holds_secret, redacted
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
-class Command(Noun):
+class Command(NamedTuple):
     """An installer's exact arguments, what changes in its environment, and the files it is given.
 
     `before` is what has to be done first, and well.
@@ -64,7 +64,7 @@ class Command(Noun):
         }
 
 
-class Ended(Noun):
+class Ended(NamedTuple):
     """How an installer ended: its status, negative where a signal ended it, and whether somebody interrupted it."""
 
     status: int
@@ -179,7 +179,7 @@ def die_of(status: int) -> int:
     return 128 - status
 
 
-class StoredFile(Noun):
+class StoredFile(NamedTuple):
     """A file and what is in it. A private one may hold what a user wrote, passwords too."""
 
     path: str

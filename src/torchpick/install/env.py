@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 from urllib import parse
 
 from torchpick.environment.requirementfiles import file_of, not_below, requirement
@@ -17,7 +18,6 @@ from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import holds_secret
 from torchpick.session import Session
@@ -103,7 +103,7 @@ _OTHER_PLACES = Note(
 )
 
 
-class Variables(Noun):
+class Variables(NamedTuple):
     """The variables to set and to take away, the files that their values name, and what a person should know."""
 
     set: Mapping[str, str] = {}

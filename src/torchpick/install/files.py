@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.environment.requirementfiles import is_word
@@ -17,7 +18,6 @@ from torchpick.install.job import Job, family_to_install, keeps_installed, vendo
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address, is_sha256
 from torchpick.model.machine import Note, Platform
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.session import Session
@@ -156,7 +156,7 @@ def host_of(url: str) -> str:
     return parts.hostname or (parts.path.rpartition("/")[0] if parts.scheme in ("", "file") else url)
 
 
-class ListedFiles(Noun):
+class ListedFiles(NamedTuple):
     """The files of a pick for every Python, by project, and what a person should know of them.
 
     A project whose page could not be read is not among them: the installer is given the page, and says what is wrong.

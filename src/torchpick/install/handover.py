@@ -7,7 +7,7 @@ nobody else can read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import NamedTuple, cast
 
 from torchpick.decide.answer import Answer, cuda_extra_notes, cuda_extras, decided
 from torchpick.decide.demands import PackageDemand, required
@@ -24,7 +24,6 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address
 from torchpick.model.build import COMPANIONS, TRIO, Build, is_on_host_of
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
 from torchpick.model.package import Catalog, PackageFacts, same_module_conflicts
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from torchpick.install.reporting import ReportedPackage
 
 
-class Learnt(Noun):
+class Learnt(NamedTuple):
     """An answer, and what was known of packages when it was given."""
 
     answer: Answer

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
 from itertools import pairwise
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.environment import toml
@@ -15,7 +16,6 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.build import Build, is_wheel_host
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_order
 from torchpick.model.redaction import redacted
@@ -95,7 +95,7 @@ class Hashes:
         return found
 
 
-class Wheel(Noun):
+class Wheel(NamedTuple):
     """One wheel file on the wheel host or a mirror of it."""
 
     name: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from torchpick.decide.remarks import installs_from
 from torchpick.environment.requirementfiles import file_of, located, not_below, requirement
@@ -29,7 +30,6 @@ from torchpick.install.job import (
 )
 from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import NEVER
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import numbers
@@ -54,7 +54,7 @@ def uv_takes(uv: str, flag: str) -> bool:
 LOCK_FORMAT = ("--format", "pylock.toml")
 
 
-class PipInstaller(Noun):
+class PipInstaller(NamedTuple):
     """A pip for a target: its words up to `install`."""
 
     argv: tuple[str, ...]
@@ -166,7 +166,7 @@ _SWITCHES = (
 )  # fmt: skip
 
 
-class UvInstaller(Noun):
+class UvInstaller(NamedTuple):
     """A uv by its path."""
 
     path: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from torchpick.environment import toolsettings
 from torchpick.environment.distributions import Environment
@@ -14,14 +15,13 @@ from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine, Note
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 
 # Options of pip and uv that install again what is there.
 _AGAIN = frozenset({"--force-reinstall", "--reinstall", "--reinstall-package", "--ignore-installed", "-I"})
 
 
-class Job(Noun):
+class Job(NamedTuple):
     """An answer, decided, for one target: all that a command is made of, the installer itself aside.
 
     `pins` are the packages that stand on torch, each by version. `needs` is what of torch's family the run brings,

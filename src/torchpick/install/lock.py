@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from typing import NamedTuple
 
 import tomlkit
 from packaging.pylock import Pylock, PylockValidationError
@@ -20,7 +21,6 @@ from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.model.address import Address
 from torchpick.model.build import is_on_host_of, is_wheel_host
 from torchpick.model.machine import Machine, Note
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import marker_facts
 from torchpick.model.redaction import redacted
@@ -28,7 +28,7 @@ from torchpick.model.versions import numbers
 from torchpick.session import Session
 
 
-class Lock(Noun):
+class Lock(NamedTuple):
     """A lock, its text, and what it came from."""
 
     pick: Pick

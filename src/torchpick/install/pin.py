@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
@@ -23,7 +24,6 @@ from torchpick.install.hashes import check_vendor_alone, uv_index
 from torchpick.install.user_settings import note_indexes, read_user_settings
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
 from torchpick.session import Session
@@ -34,7 +34,7 @@ _NOT_FOR_UV = 'uv keeps no settings for one environment: `eval "$(torchpick env)
 _ANOTHER = "name an environment of yours with `--python PATH`"
 
 
-class Pinned(Noun):
+class Pinned(NamedTuple):
     """The pick, the files that were touched, and what a person should know."""
 
     pick: Pick

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from torchpick.environment import toml
@@ -25,7 +25,6 @@ from torchpick.install.command import MOST_BYTES, Command, capture_command, stor
 from torchpick.install.job import Job
 from torchpick.model.address import Address, is_sha256
 from torchpick.model.build import Build
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import grouped, normal, release_key
 
@@ -40,7 +39,7 @@ _VCS = ("type", "requested-revision", "commit-id", "subdirectory")
 _CHATTER = ("Collecting", "Looking in", "Downloading", "Using cached", "Obtaining", "WARNING", "Processing")
 
 
-class ReportedFile(Noun):
+class ReportedFile(NamedTuple):
     """A file as a report names it."""
 
     url: Address
@@ -48,7 +47,7 @@ class ReportedFile(Noun):
     size: int | None = None
 
 
-class ReportedPackage(Noun):
+class ReportedPackage(NamedTuple):
     """A package that would be installed, with the URL of its file.
 
     `source` is as PEP 751 has it: `wheels` or `sdist` of an index, else `archive`, `vcs` or `directory`.

@@ -15,7 +15,7 @@ from torchpick.environment.requirements import Requested
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.model.build import TRIO, WHEEL_HOST, is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Limit
@@ -34,7 +34,7 @@ _AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"
 _BINDING = ("constraint-dependencies", "override-dependencies")
 
 
-class UserSettings(Noun):
+class UserSettings(NamedTuple):
     """The settings of one environment.
 
     `of_folder` are the files among uv's that lie in this folder or above it; `fetch` reads one on another computer.

@@ -15,7 +15,7 @@ from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, FAMILIES, WHEEL_HOST, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
 from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, GpuProduct, Note
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.table import NO_BUILDS, BuildsByRelease, Table
 
 TYPE_CHECKING = False
@@ -216,7 +216,7 @@ def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
     return files
 
 
-class PlatformBuilds(Noun):
+class PlatformBuilds(NamedTuple):
     """The builds of one platform, the day of the last refresh, and why what it left was ignored."""
 
     shelf: BuildsByRelease

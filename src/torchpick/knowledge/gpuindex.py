@@ -8,7 +8,7 @@ from __future__ import annotations
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, read
 from torchpick.model.machine import GpuProduct
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import numbers
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ _SHARED = "m0123456789"
 _MARKS = bytes(range(128)).translate(None, b"0123456789abcdefghijklmnopqrstuvwxyz")
 
 
-class Names(Noun):
+class Names(NamedTuple):
     """The names index. `full`: branded names → capabilities; `core`: names without brand → family and capability.
 
     `sold_most`: a shared name → the capability it stands for; `mig`: an instance's profile → the GPUs that have it.
@@ -98,7 +98,7 @@ def arch_of(capability: str) -> Arch:
     return Arch.of_capability(major, minor)
 
 
-class PciIds(Noun):
+class PciIds(NamedTuple):
     """`devices` holds the ids for which a range, or having none, would answer otherwise; None is not known."""
 
     ranges: tuple[tuple[int, int, Arch], ...]

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.machine import GpuProduct, Named
-from torchpick.model.noun import Noun
 
 MOST_CLOSE = 8
 LONGEST = 200
@@ -31,7 +31,7 @@ _SHORT_MEMORY = r"(?:4|6|8|1[0-2]|16|20|24|32|40|48|80|94|96|141)g$"
 _MEMORY = r"(?=([1-9][0-9]{0,2})gb)"
 
 
-class Candidates(Noun):
+class Candidates(NamedTuple):
     """Why a name was not understood (`AMBIGUOUS`, `UNKNOWN_NAME`, `NO_SUCH_CAPABILITY`) and what is close to it."""
 
     reason: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from torchpick.errors import UsageError
 from torchpick.knowledge import gpunames
@@ -16,7 +17,6 @@ from torchpick.knowledge.gpunames import LONGEST, Candidates
 from torchpick.model.arch import GENERIC, Arch
 from torchpick.model.fields import Fields, read
 from torchpick.model.machine import GpuProduct, Named
-from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _HINTS = {
 }
 
 
-class OtherNames(Noun):
+class OtherNames(NamedTuple):
     """The index. An AMD name has its targets in one text, the most sold first; an Intel name has its generation."""
 
     amd_names: Mapping[str, str]

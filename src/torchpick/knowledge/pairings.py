@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
 from torchpick.model.fields import Fields, read, written
-from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, release_key
 
 TYPE_CHECKING = False
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from torchpick.model.versions import Admits
 
 
-class KnownCompanion(Noun):
+class KnownCompanion(NamedTuple):
     """A companion's version, and how it is known to belong to this torch."""
 
     version: str
     basis: str
 
 
-class OtherCompanion(Noun):
+class OtherCompanion(NamedTuple):
     """One release of a companion that is not pinned with torch: which torch, and which CUDA major if it links one."""
 
     name: str
@@ -35,7 +35,7 @@ class OtherCompanion(Noun):
         return self.torch(build.torch) and self.cuda_major in (None, build.cuda_major)
 
 
-class BuildCompanions(Noun):
+class BuildCompanions(NamedTuple):
     """A build and what goes with it by name."""
 
     build: Build

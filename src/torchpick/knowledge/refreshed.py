@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchpick.environment.requirementfiles import is_specifier, is_version, is_word
 from torchpick.knowledge import indexes
 from torchpick.model.address import Address
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError, plain
-from torchpick.model.noun import Noun
 from torchpick.model.table import BuildsByRelease
 from torchpick.model.versions import is_dotted, release_key
 
@@ -52,7 +51,7 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
     return {"schema": 1, "platform": platform, **values, "builds": [plain(row) for row in listed]}
 
 
-class RefreshedBuilds(Noun):
+class RefreshedBuilds(NamedTuple):
     """The builds of an index, the day on which it was written, and the names of all that its server lists."""
 
     shelf: BuildsByRelease

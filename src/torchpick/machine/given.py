@@ -25,7 +25,7 @@ from torchpick.model.machine import (
     Platform,
     Python,
 )
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.request import Request
 from torchpick.model.versions import is_dotted, numbers
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class MachineOverrides(Noun):
+class MachineOverrides(NamedTuple):
     """The specified facts; None is not specified. `gpus` empty means no GPU. `python` may be a version or a path."""
 
     gpus: tuple[Gpu, ...] | None = None

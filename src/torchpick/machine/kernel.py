@@ -10,7 +10,7 @@ import os
 from torchpick.environment.world import World
 from torchpick.errors import silent
 from torchpick.model.machine import Driver, Gpu, Note, Trouble
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchpick.knowledge.compat import Knowledge
 
 
-class LookOptions(Noun):
+class LookOptions(NamedTuple):
     """How this computer is looked at: what lies there, until when, and by what knowledge.
 
     `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it. Sources that
@@ -35,7 +35,7 @@ class LookOptions(Noun):
     report: Report = silent
 
 
-class PciGpu(Noun):
+class PciGpu(NamedTuple):
     """A display-class device; `bound` is the kernel driver that holds it."""
 
     address: str
@@ -44,7 +44,7 @@ class PciGpu(Noun):
     bound: str | None = None
 
 
-class Seen(Noun):
+class Seen(NamedTuple):
     """What was found of one vendor or of all; `trouble` says why a GPU that is present does not answer."""
 
     gpus: tuple[Gpu, ...] = ()
@@ -139,7 +139,7 @@ _TEGRA_NODES = ("nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu")
 VERSION = "/sys/module/nvidia/version"
 
 
-class KernelFacts(Noun):
+class KernelFacts(NamedTuple):
     """`version` is the loaded NVIDIA module's, `nodes` the device nodes of GPUs, `tegra` the board, chip, or "tegra".
 
     `wsl_driver`: Windows mounted an NVIDIA driver. `jetson_cuda` is what the release of Jetson Linux says.

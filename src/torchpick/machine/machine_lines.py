@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from io import StringIO
 from itertools import groupby
-from typing import IO
+from typing import IO, NamedTuple
 
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import MOST_GPUS, Driver, Gpu, Machine, Platform, Python, Trouble
-from torchpick.model.noun import Noun
 
 MOST_BYTES = 1_000
 # Prose is cut to this: the important part comes first.
@@ -110,7 +109,7 @@ _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')
 _NO_TEXT = "not UTF-8 text"
 
 
-class StreamValue(Noun):
+class StreamValue(NamedTuple):
     """A JSON value of the input, or why there is none: the line it begins on, and the host that its prefix names."""
 
     line: int

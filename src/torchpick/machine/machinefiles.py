@@ -9,7 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, NamedTuple
 
 from torchpick.decide import several
 from torchpick.environment import interpreter
@@ -21,7 +21,6 @@ from torchpick.machine import given, kubernetes, machine_lines
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut, is_name
 from torchpick.model.machine import GpuProduct, Machine, Note, Platform, Python
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import MACHINE_FIELDS, Request, Wish, flag_of
 from torchpick.model.table import DriverTable
@@ -230,7 +229,7 @@ def _version(text: str) -> Python:
     return version
 
 
-class _Origin(Noun):
+class _Origin(NamedTuple):
     """Where a machine was read, and what it may be called: `name` before, `fallback` after what it calls itself.
 
     `has` is set where it was asked: the GPU that its cluster knows there, or nothing.

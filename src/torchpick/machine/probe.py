@@ -6,12 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from torchpick.environment import child, guard
 from torchpick.environment.child import Running
 from torchpick.machine import kernel
 from torchpick.model.fields import Fields, ShapeError, loads, plain, read
-from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _UUID = r"[0-9A-Za-z/-]{4,100}"
 _QUIET_S = 2.0
 
 
-class Failure(Noun):
+class Failure(NamedTuple):
     """Why a source gave nothing. `kind`: absent, refused, stub, hangs, crashed, silent, unasked or unusable."""
 
     kind: str
@@ -30,7 +30,7 @@ class Failure(Noun):
     code: int | None = None
 
 
-class Device(Noun):
+class Device(NamedTuple):
     """One GPU as a source sees it; `error` is the source's status where the GPU itself would not answer."""
 
     name: str | None = None
@@ -40,7 +40,7 @@ class Device(Noun):
     error: int | None = None
 
 
-class DriverReading(Noun):
+class DriverReading(NamedTuple):
     """One source's answer. `libcuda` is the version in the file name of the libcuda that its CUDA version is from."""
 
     source: str

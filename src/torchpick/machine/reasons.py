@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine.kernel import NVIDIA, KernelFacts, PciGpu
 from torchpick.machine.probe import Device, DriverReading, Failure
 from torchpick.model.machine import Driver, Note, Trouble
-from torchpick.model.noun import Noun
 from torchpick.model.versions import some_of
 
 _NOUVEAU = frozenset({"nouveau", "nova", "nova_core", "NovaCore"})
@@ -20,7 +20,7 @@ _TELLING = frozenset({4, 15, 18, 999})
 _OF_CUDA = {803: 18, 999: 999}
 
 
-class Symptoms(Noun):
+class Symptoms(NamedTuple):
     """All that the causes below look at."""
 
     facts: KernelFacts

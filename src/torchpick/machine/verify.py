@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from torchpick.environment import child
 from torchpick.errors import InstallerError
 from torchpick.knowledge import locations
 from torchpick.machine import probe
 from torchpick.model.machine import Gpu, Machine
-from torchpick.model.noun import Noun
 
 # `import torch` took 8 s from a cold disk; a first CUDA context, lazy loading and cuDNN some more. PTX that the driver
 # must compile takes minutes, once.
@@ -27,7 +27,7 @@ def work(family: str, machine: Machine) -> tuple[str, tuple[Gpu, ...]]:
     return kind, tuple(gpu for gpu in machine.used if gpu.vendor in _COMPUTE_WITH.get(kind, ()))
 
 
-class Ran(Noun):
+class Ran(NamedTuple):
     """The result for one GPU; `gpu` is its index in the machine, None where no GPU is concerned."""
 
     gpu: int | None
@@ -37,7 +37,7 @@ class Ran(Noun):
     text: str = ""
 
 
-class Verified(Noun):
+class Verified(NamedTuple):
     """All that was run, and the torch that ran it (None if it could not be imported)."""
 
     torch: str | None

@@ -6,7 +6,9 @@ The rules and their sources: NVIDIA's compatibility guides per generation, and P
 
 from __future__ import annotations
 
-from torchpick.model.noun import Noun, Scale
+from enum import IntEnum
+
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import is_dotted, remembered
 
 TYPE_CHECKING = False
@@ -37,7 +39,7 @@ GENERIC = {
 _HEX = frozenset("0123456789abcdef")
 
 
-class Fit(Scale):
+class Fit(IntEnum):
     """How well code supports a GPU; a larger one is better."""
 
     NONE = 0
@@ -53,7 +55,7 @@ class Fit(Scale):
         return self.word
 
 
-class Arch(Noun):
+class Arch(NamedTuple):
     """One architecture: machine code (`sm_61`, `sm_90a`), PTX (`compute_120`) or an AMD target (`gfx1100`).
 
     For AMD, major and minor are 0 and `suffix` holds what follows `gfx`.
@@ -135,7 +137,7 @@ def crosses(code: Arch, gpu: Arch) -> bool:
     return code.kind == "sm" and gpu.capability in UNIFIED_TEGRA and code.capability not in TEGRA
 
 
-class CodeFit(Noun):
+class CodeFit(NamedTuple):
     """How well code supports a GPU, and which code that is; None where none does."""
 
     fit: Fit = Fit.NONE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Arch
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import numbers, release_key, remembered
 
 TYPE_CHECKING = False
@@ -22,14 +22,14 @@ BUILD_NAMES = ("torch", "backend", "version", "platform")
 BuildKey = tuple[str, str, str]  # platform, version, backend
 
 
-class TwinWheel(Noun):
+class TwinWheel(NamedTuple):
     """The default index's wheel of the same release, CUDA and platform."""
 
     file: str
     sha256: str
 
 
-class Evidence(Noun):
+class Evidence(NamedTuple):
     """What a row is based on. `measured`: read out of a wheel (`ref` names it). `declared`: a script or a list says so.
 
     `twin` is the default index's wheel, where that one was read.
@@ -40,7 +40,7 @@ class Evidence(Noun):
     twin: TwinWheel | None = None
 
 
-class VendorIndex(Noun):
+class VendorIndex(NamedTuple):
     """A vendor's own index, for what the wheel host lacks.
 
     `option` hands it to pip. Of `projects` its wheels take GPU code as extras (`torch[device-gfx1201]`), `documented`
@@ -57,7 +57,7 @@ class VendorIndex(Noun):
     inferred: tuple[str, ...] = ()
 
 
-class Build(Noun):
+class Build(NamedTuple):
     """One build. `version` has the local label where the wheel has one; `arches` None: they are not known.
 
     `companion_basis` says of each companion how it is known to belong here: `metadata`, `declared` or `inferred`.

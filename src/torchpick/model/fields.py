@@ -249,7 +249,8 @@ def read(noun: type[T], fields: Fields, *, most: int | None = MOST_LINE, strict:
     """
     defaults: dict[str, object] = {} if strict else noun._field_defaults  # type: ignore[attr-defined]  # a noun
     values = []
-    for name, declared in noun.__annotations__.items():
+    for name, annotation in noun.__annotations__.items():
+        declared = str(getattr(annotation, "__forward_arg__", annotation))
         default = defaults.get(name)
         if name in known:
             values.append(known[name])

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from enum import Enum
+from typing import NamedTuple, Protocol
 
 from torchpick.model.fields import written
-from torchpick.model.noun import Noun, OneOf
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)
 
 
-class Ailment(OneOf):
+class Ailment(Enum):
     """What can be wrong: the name is the stable code, the value its usual severity and why it matters.
 
     docs/doctor.md explains each: what it means, its common causes and its fix.
@@ -79,7 +79,7 @@ class KindOfFinding(Protocol):
     def why(self) -> str: ...
 
 
-class Finding(Noun):
+class Finding(NamedTuple):
     """One thing that is wrong.
 
     `seen` holds the facts it rests on. `cure` is a command that fixes it, where there is one, and `brings` what that

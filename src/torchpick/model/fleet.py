@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from torchpick.model.fields import written
 from torchpick.model.machine import Machine, Note
-from torchpick.model.noun import Noun
 
 # The last number of the host's own label; what follows its first dot is the domain.
 _NUMBERED = re.compile(r"([^.]*?[^0-9.])([0-9]{1,18})([^0-9.]*(?:\..*)?)")
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[\w:][\w.@:%-]{0,252}")
 _BRIEF = 160
 
 
-class Hosts(Noun):
+class Hosts(NamedTuple):
     """The names of machines, and how many more there are without one."""
 
     names: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def expanded(text: str) -> Iterator[str]:
 MOST_NAMED = 8
 
 
-class Crowd(Noun):
+class Crowd(NamedTuple):
     """Machines that are alike in all that an answer depends on."""
 
     machine: Machine
@@ -110,7 +110,7 @@ class Crowd(Noun):
         return {**self.machine.to_json(), **self.hosts.to_json()}
 
 
-class LeftOut(Noun):
+class LeftOut(NamedTuple):
     """Machines, or lines that hold none, which the answer does not count, and why."""
 
     hosts: Hosts
@@ -127,7 +127,7 @@ class LeftOut(Noun):
         return {**self.hosts.to_json(), **written(self, "code", "text"), "hint": self.hint or None}
 
 
-class Fleet(Noun):
+class Fleet(NamedTuple):
     """`silent` did not answer, `unread` are lines or files without a machine, `idle` have no GPU beside others.
 
     `remarks` are what the machines themselves noted, each with the number of those that did.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpick.model.arch import ARM_ONLY, TEGRA, Arch, parsed
 from torchpick.model.fields import MOST_LINE, Fields, html, read, written
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import is_dotted
 
 TYPE_CHECKING = False
@@ -30,14 +30,14 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 _NEWEST_MAJOR = 30
 
 
-class Note(Noun):
+class Note(NamedTuple):
     """Something a user should know; the code is stable."""
 
     code: str
     text: str
 
 
-class Trouble(Noun):
+class Trouble(NamedTuple):
     """Why a GPU that is present does not answer; a machine with such a GPU is never judged."""
 
     code: str
@@ -45,7 +45,7 @@ class Trouble(Noun):
     hint: str
 
 
-class Gpu(Noun):
+class Gpu(NamedTuple):
     """One physical GPU. `index` is its place in `Machine.gpus`; `counted` is false where it is left out."""
 
     index: int  # type: ignore[assignment]  # the contract's name; nobody calls tuple.index on a GPU
@@ -101,7 +101,7 @@ def _device(fields: Fields, vendor: str) -> Arch | None:
     return arch
 
 
-class Named(Noun):
+class Named(NamedTuple):
     """A product and its architecture; None where it is not published, or has none that wheels are built for."""
 
     name: str
@@ -111,7 +111,7 @@ class Named(Noun):
         return f"{self.name} ({self.arch or 'capability unknown'})"
 
 
-class GpuProduct(Noun):
+class GpuProduct(NamedTuple):
     """The GPU of a name. `others` share it and were sold less; `platform` is the only one where such a GPU exists.
 
     `supported` is false for an Intel GPU that the XPU builds do not support.
@@ -135,7 +135,7 @@ class GpuProduct(Noun):
         return cls("nvidia", name, arch, integrated, others=others, platform=platform)
 
 
-class Driver(Noun):
+class Driver(NamedTuple):
     """The NVIDIA kernel driver and the CUDA it supports itself; each fact with its source.
 
     `os` is set where another system's driver decides: under WSL2 it is the Windows driver.
@@ -163,7 +163,7 @@ class Driver(Noun):
         return read(cls, fields)
 
 
-class Platform(Noun):
+class Platform(NamedTuple):
     """Operating system, processor and C library. `glibc` None is not judged; `libc` is `glibc`, `musl` or None.
 
     `macos` is a Mac's system version, not judged where it is None.
@@ -203,7 +203,7 @@ def word(fields: Fields, name: str) -> str:
     return text
 
 
-class Python(Noun):
+class Python(NamedTuple):
     """The interpreter that torch is for. `source` says how it was chosen; `exact` is its X.Y.Z, where that is known."""
 
     version: str
@@ -233,7 +233,7 @@ class Python(Noun):
         return read(cls, fields, version=version, implementation=implementation, executable=executable)
 
 
-class Machine(Noun):
+class Machine(NamedTuple):
     """Everything the pick depends on. A machine without a GPU is not an error."""
 
     platform: Platform

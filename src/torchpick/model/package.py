@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
-from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, pattern
 
 
@@ -20,7 +19,7 @@ class Stage(Enum):
     READ = "read"
 
 
-class LibraryCode(Noun):
+class LibraryCode(NamedTuple):
     """The GPU code of one library. `main` marks what the package cannot do without.
 
     `cuda` is set where the wheel has one such library for each CUDA and loads the one of torch's own (bitsandbytes).
@@ -34,7 +33,7 @@ class LibraryCode(Noun):
     whole: bool = True
 
 
-class Package(Noun):
+class Package(NamedTuple):
     """One version of a package, as its wheel for Linux or Windows on x86-64 is.
 
     `requires` is its whole Requires-Dist, and what that leaves out. `pythons` are `cp312`, `cp38+` for every later one,
@@ -94,7 +93,7 @@ class Package(Noun):
         return any(library.cuda is not None for library in self.code or ())
 
 
-class WheelRule(Noun):
+class WheelRule(NamedTuple):
     """What no wheel of a project says of itself. A mapping's keys are specifiers, `""` for every version.
 
     `main` matches the libraries it cannot do without (empty: none of them decides), `cuda` is what it links where no
@@ -131,7 +130,7 @@ def _within(by_specifier: Mapping[str, str], version: str) -> tuple[str, ...]:
     return tuple(value for text, value in by_specifier.items() if admits(text, prereleases=True)(version))
 
 
-class OtherIndex(Noun):
+class OtherIndex(NamedTuple):
     """Another place that has wheels of a package; `{version}` in the URL stands for the package's version.
 
     `cuda` are the CUDA majors it has; empty for any, or for none that matters. `since` and `until` bound the
@@ -149,7 +148,7 @@ class OtherIndex(Noun):
     wheels: tuple[tuple[str, ...], ...] = ()
 
 
-class PackageFacts(Noun):
+class PackageFacts(NamedTuple):
     """All that is known of a project: its versions, newest first, and where else it lies.
 
     `source_only` says what has to be built and with what, where the default index has no wheel; `refused` why the name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpick.model.build import Build
 from torchpick.model.fields import envelope, html, shown, written
 from torchpick.model.machine import Machine, Note
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.request import Wish
 from torchpick.model.verdict import Verdict
 
@@ -51,7 +51,7 @@ def with_extras(name: str, extras: tuple[str, ...]) -> str:
     return f"{name}[{','.join(extras)}]" if extras else name
 
 
-class Change(Noun):
+class Change(NamedTuple):
     """One thing that would have to be different for a build to run, and that build."""
 
     code: str
@@ -62,7 +62,7 @@ class Change(Noun):
         return {**written(self, "code", "text"), "version": self.verdict.build.version}
 
 
-class GpuPlace(Noun):
+class GpuPlace(NamedTuple):
     """One GPU of one of several machines; None stands for a machine without GPUs."""
 
     machine: int
@@ -77,14 +77,14 @@ def machines_of(places: tuple[GpuPlace, ...]) -> list[int]:
     return sorted({place.machine for place in places})
 
 
-class Group(Noun):
+class Group(NamedTuple):
     """One environment of a plan: the GPUs it supports, and its build."""
 
     members: tuple[GpuPlace, ...]
     verdict: Verdict
 
 
-class Pick(Noun):
+class Pick(NamedTuple):
     """The answer for one or several machines, with every verdict it was weighed against.
 
     `verdicts` holds one a machine, all of the same version pin; it is empty where no single pin runs on all of them.

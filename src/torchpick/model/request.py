@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.build import WHEEL_HOST
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 CHANNELS = ("stable", "nightly", "test")
 
 
-class Limit(Noun):
+class Limit(NamedTuple):
     """A version that something other than the request binds, and the place that says so."""
 
     name: str
@@ -25,7 +25,7 @@ class Limit(Noun):
         return f"{self.name}{self.specifier} in {self.where}"
 
 
-class Wish(Noun):
+class Wish(NamedTuple):
     """`torch` and the values of `companions` are version specifiers, empty for any; no `backends` means any.
 
     `others` are requirements of the torch family that no companion table pins, such as torchcodec; `limits` what
@@ -55,7 +55,7 @@ def flag_of(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-class Request(Noun):
+class Request(NamedTuple):
     """One field for each flag of the contract; `gpus` empty-handed (None) means that none was specified."""
 
     requirements: tuple[str, ...] = ()

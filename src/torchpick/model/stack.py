@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
-from torchpick.model.noun import Noun
 from torchpick.model.verdict import Objection
 from torchpick.model.versions import grouped
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 NOT_READ = "not read"
 
 
-class PinnedPackage(Noun):
+class PinnedPackage(NamedTuple):
     """One pin: what it is, where it comes from, whether it runs, and why it was chosen."""
 
     name: str
@@ -41,7 +40,7 @@ class PinnedPackage(Noun):
         return written(self, optional=("extras",))
 
 
-class PackageObjection(Noun):
+class PackageObjection(NamedTuple):
     """What prevents these versions of a package, newest first; the text is one for all of them."""
 
     name: str
@@ -64,7 +63,7 @@ class Download(NamedTuple):
     unknown: tuple[str, ...]
 
 
-class Stack(Noun):
+class Stack(NamedTuple):
     """One environment for a machine; `packages` is empty where none fits, and `objections` then say why.
 
     `hints` are what would have to change, best first. `unknown` is what is asked of packages of which no known version

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Note
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import grouped, numbers
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ FIRST_COMPATIBLE_MAJOR = 11
 _NEWEST = 1 << 20
 
 
-class Branch(Noun):
+class Branch(NamedTuple):
     """A driver branch, the CUDA it supports itself, and the last first number that its Windows drivers have."""
 
     number: int
@@ -35,7 +35,7 @@ class Branch(Noun):
         return self.windows_last if os == "windows" else self.number
 
 
-class Unsupported(Noun):
+class Unsupported(NamedTuple):
     """Why a driver does not support a GPU at all, and which driver would; `first` is set where it is too old."""
 
     why: str
@@ -43,7 +43,7 @@ class Unsupported(Noun):
     first: str = ""
 
 
-class DriverTable(Noun):
+class DriverTable(NamedTuple):
     """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `branches`: oldest first.
 
     `last_branch`: capability → last driver branch that supports it. `first_driver`: capability → oldest driver per OS.
@@ -153,7 +153,7 @@ class DriverTable(Noun):
         return needed is not None and numbers(driver.cuda or "0") < numbers(needed)
 
 
-class RocblasGap(Noun):
+class RocblasGap(NamedTuple):
     """Targets that rocBLAS lacks in ROCm `since` and later; `before` is the first release that has them again."""
 
     since: str
@@ -165,7 +165,7 @@ class RocblasGap(Noun):
         return numbers(self.since) <= release and (self.before is None or release < numbers(self.before))
 
 
-class GfxOverride(Noun):
+class GfxOverride(NamedTuple):
     """`HSA_OVERRIDE_GFX_VERSION=version` on these targets; `works` is false where it is never proposed."""
 
     targets: tuple[Arch, ...]
@@ -180,7 +180,7 @@ class GfxOverride(Noun):
         return Arch("gfx", 0, 0, f"{major}{minor:x}{step:x}")
 
 
-class AmdRules(Noun):
+class AmdRules(NamedTuple):
     gaps: tuple[RocblasGap, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
 
@@ -188,7 +188,7 @@ class AmdRules(Noun):
         return next((override for override in self.overrides if gpu in override.targets), None)
 
 
-class Floor(Noun):
+class Floor(NamedTuple):
     """From this version on, the library needs at least this capability; `cuda_major` None holds for any."""
 
     since: str
@@ -196,7 +196,7 @@ class Floor(Noun):
     cuda_major: int | None = None
 
 
-class LibraryFloors(Noun):
+class LibraryFloors(NamedTuple):
     """cuDNN is part of nearly every model, so its floor is an objection; NCCL matters to several GPUs at once only."""
 
     cudnn: tuple[Floor, ...] = ()
@@ -214,7 +214,7 @@ def below(gpu: Arch, floor: tuple[int, int]) -> bool:
     return gpu.kind == "sm" and gpu.capability < floor
 
 
-class MpsFloor(Noun):
+class MpsFloor(NamedTuple):
     """From this release on, torch's mps device needs at least this macOS."""
 
     since: str
@@ -256,7 +256,7 @@ class BuildsByRelease:
 NO_BUILDS = BuildsByRelease({})
 
 
-class Kind(Noun):
+class Kind(NamedTuple):
     """GPUs of one architecture; `platforms` empty means that they are found on every one.
 
     The products are examples for tables and comments; a test holds them against the names that compat/ has.
@@ -275,7 +275,7 @@ class Kind(Noun):
         return not self.platforms or platform in self.platforms
 
 
-class Table(Noun):
+class Table(NamedTuple):
     """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has.
 
     `date` is the day of the newest fact in it: of the evidence it was made from, or of the last refresh. `notes` say

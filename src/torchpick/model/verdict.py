@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import BUILD_NAMES, Build
 from torchpick.model.fields import written
-from torchpick.model.noun import Noun, OneOf
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import Release
 
 TYPE_CHECKING = False
@@ -28,7 +30,7 @@ WORST_FIRST = (NOT, PARTLY, UNKNOWN, JIT, RUNS, COMPILES, NO_CODE)
 FAILS = (PARTLY, NOT)
 
 
-class Reason(OneOf):
+class Reason(Enum):
     """Why a build is passed over: the name is the stable code, the value the sentence."""
 
     NOT_REQUESTED = "`{asked}` was asked for"
@@ -49,11 +51,11 @@ class Reason(OneOf):
     CUDA_FILES_SHARED = "brings {wheel}, which writes {files} files of the {other} that torch brings"
     PACKAGE_DRIVER_TOO_OLD = "needs {library}, and CUDA {cuda} needs driver {needs} or newer; this one is {has}"
     PACKAGE_NO_KERNELS = "holds no code for {gpu}: {library} was built for {arches}"
-    CONSTRAINED = "{why}"
-    OTHER_TORCH = "{why}"
+    CONSTRAINED = "{unmet}"
+    OTHER_TORCH = "{better}"
 
 
-class Objection(Noun):
+class Objection(NamedTuple):
     """A reason and its facts; `gpu` is set if it is about that GPU alone, `machine` if there are several."""
 
     reason: Reason
@@ -73,7 +75,7 @@ class Objection(Noun):
         return written(self, "code", "text", "gpu", "machine", optional=("gpu", "machine"))
 
 
-class GpuFit(Noun):
+class GpuFit(NamedTuple):
     """How one GPU is supported, and by which code of the build."""
 
     gpu: int
@@ -85,7 +87,7 @@ class GpuFit(Noun):
         return written(self, optional=("machine",))
 
 
-class Rank(Noun):
+class Rank(NamedTuple):
     """The order of preference, written once: fields compare from the first to the last, larger is better.
 
     First what suits the machine (3 its own family of builds, 2 the same of a vendor's own index, 1 another
@@ -102,7 +104,7 @@ class Rank(Noun):
     backend: str
 
 
-class Verdict(Noun):
+class Verdict(NamedTuple):
     """A build, judged for one machine; no objection means that it runs there.
 
     `rank` is its place in the order of preference, larger is better; its `native` is false where it relies on

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from torchpick.decide import matrix
 from torchpick.environment.projectfile import ArrayEntry, ProjectSetting, ProjectSettings
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Platform, Python
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, span
 from torchpick.model.request import Wish
 from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.versions import grouped
 
 
-class Extra(Noun):
+class Extra(NamedTuple):
     """An extra or a dependency group: its requirements, and whom it supports in lines of a comment.
 
     `backend` is empty where the extra is a range that the default index satisfies.
@@ -32,14 +32,14 @@ class Extra(Noun):
     backend: str = ""
 
 
-class Index(Noun):
+class Index(NamedTuple):
     """A wheel index by the name that sources refer to."""
 
     name: str
     url: str
 
 
-class Plan(Noun):
+class Plan(NamedTuple):
     """`sources`, which a library has none of, maps a package to (index, extra) pairs.
 
     `builds_with_torch` are packages that are built from source against the torch of the environment.
@@ -94,7 +94,7 @@ PLATFORMS = {
 }
 
 
-class BuildAudience(Noun):
+class BuildAudience(NamedTuple):
     """One build on one platform: the kinds of GPU it has machine code for, and the oldest driver that carries it."""
 
     build: Build

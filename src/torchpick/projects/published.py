@@ -7,11 +7,11 @@ in it that has a wheel for the Python. Below, that is what is asked of the table
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.model.build import Build
-from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_order
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, major_minor, numbers, release_key
@@ -23,7 +23,7 @@ HOME = "linux-x86_64"
 Admits = Callable[[str], bool]
 
 
-class VersionRange(Noun):
+class VersionRange(NamedTuple):
     """`torch>=2.5,<2.8`: the project's own specifier and a cap; what it gets per Python, the newest release first."""
 
     requirement: str

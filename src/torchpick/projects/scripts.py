@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from torchpick.environment import projectfile, rewrite, toml
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.hashes import check_vendor_alone, project_page, uv_index
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.versions import named
 from torchpick.session import Session
@@ -19,7 +19,7 @@ from torchpick.session import Session
 _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
 
-class PinnedScript(Noun):
+class PinnedScript(NamedTuple):
     """The pick that a script holds now, and what a person should know."""
 
     pick: Pick

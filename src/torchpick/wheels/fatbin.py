@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
-from torchpick.model.noun import Noun
 from torchpick.wheels.sections import Buffer
 
 MAGIC = b"\x50\xed\x55\xba"
@@ -51,7 +50,7 @@ _EMPTY_OLD, _EMPTY_NEW, _EMPTY_PTX = 1600, 2400, 224
 _LARGE = 2401  # no empty image has so many bytes; what is beyond makes no difference
 
 
-class CodeEntry(Noun):
+class CodeEntry(NamedTuple):
     """One image; `version` is the ISA version of PTX, the ABI version of machine code; `empty` has no kernel."""
 
     kind: int
@@ -63,7 +62,7 @@ class CodeEntry(Noun):
 Images = tuple[CodeEntry, ...]
 
 
-class Container(Noun):
+class Container(NamedTuple):
     """One module: the images of which the driver loads one. `broken` where the entries end in nonsense."""
 
     entries: Images

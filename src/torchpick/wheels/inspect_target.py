@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions
@@ -22,7 +23,6 @@ from torchpick.index.ranges import FileSource, RemoteSource
 from torchpick.index.user_index import WheelTarget
 from torchpick.model.address import is_sha256
 from torchpick.model.fields import MOST_ITEMS
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 from torchpick.wheels import inplace, wheel
@@ -44,7 +44,7 @@ Answers = Generator[tuple[str, "Reading | TorchpickError"], None, None]
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
 
-class ReadOptions(Noun):
+class ReadOptions(NamedTuple):
     """How deep, for which interpreter, and what is allowed."""
 
     depth: str | None = None

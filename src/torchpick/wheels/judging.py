@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from torchpick.model.arch import Arch, CodeFit, Fit, best, listed
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Driver
-from torchpick.model.noun import Noun
 from torchpick.model.table import DriverTable
 from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.model.versions import numbers, some_of
@@ -21,7 +21,7 @@ from torchpick.wheels.librarycode import CodeContents, Library, Modules
 from torchpick.wheels.readings import Reading
 
 
-class ModuleCount(Noun):
+class ModuleCount(NamedTuple):
     """So many modules load as machine code, by PTX only, not at all."""
 
     sass: int
@@ -29,7 +29,7 @@ class ModuleCount(Noun):
     none: int
 
 
-class LibraryVerdict(Noun):
+class LibraryVerdict(NamedTuple):
     """One library and one GPU; `text` says why, for a person."""
 
     path: str
@@ -41,7 +41,7 @@ class LibraryVerdict(Noun):
         return self.word in FAILS
 
 
-class ReadingVerdict(Noun):
+class ReadingVerdict(NamedTuple):
     """One package or reading and one GPU; `libraries` holds those that count, `fit` is that of a reading's code."""
 
     gpu: Arch
@@ -56,7 +56,7 @@ class ReadingVerdict(Noun):
         return tuple(library for library in self.libraries if library.fails)
 
 
-class GpuCodeFit(Noun):
+class GpuCodeFit(NamedTuple):
     """What a judgement is based on besides the code: the GPU, the CUDA its driver supports, torch's Tegra rule.
 
     `refusal` says why the driver runs none of it, if so.
@@ -264,7 +264,7 @@ _MAIN = re.compile(r"(?:lib)?torch_(?:cuda|hip)\.(?:so|dll)")
 _VARIANT = re.compile(r"(?P<stem>.*?cuda)(?P<number>\d{3})(?P<rest>[^/]*)")
 
 
-class LoadedLibraries(Noun):
+class LoadedLibraries(NamedTuple):
     """The libraries that would be loaded, and notes on why those."""
 
     libraries: tuple[Library, ...]

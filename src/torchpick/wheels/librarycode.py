@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from itertools import groupby
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
+from typing import NamedTuple
 
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.model.fields import written
-from torchpick.model.noun import Noun
 from torchpick.wheels import fatbin, sections
 from torchpick.wheels.sections import DATA, EXECUTABLE, Buffer
 
@@ -36,7 +36,7 @@ _ISA = {
 }
 
 
-class Modules(Noun):
+class Modules(NamedTuple):
     """So many modules alike; the driver loads one image of each. Images without a kernel are not counted in."""
 
     sass: tuple[Arch, ...]
@@ -44,7 +44,7 @@ class Modules(Noun):
     count: int  # type: ignore[assignment]  # nobody calls tuple.count on it
 
 
-class CodeContents(Noun):
+class CodeContents(NamedTuple):
     """The code of one place: everything named in it, and its modules; `empty` of them have no kernel at all."""
 
     sass: tuple[Arch, ...] = ()
@@ -58,7 +58,7 @@ class CodeContents(Noun):
         return sum(module.count for module in self.modules)
 
 
-class Library(Noun):
+class Library(NamedTuple):
     """What one file holds. `complete` is false where only a part of it was read or could be read.
 
     `unregistered` is in its own data: no loader registers it, and the library may load it by itself.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.decide.demands import is_backend
@@ -14,7 +15,6 @@ from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.pages import Link
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
-from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, grouped, numbers, release_key
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
@@ -28,7 +28,7 @@ FIRST = "1.7.0"
 DATED = ("nightly", "test")
 
 
-class ListedBuild(Noun):
+class ListedBuild(NamedTuple):
     """One build as the index has it, of which nothing was read, and one of its wheels to read."""
 
     build: Build
@@ -111,7 +111,7 @@ def _digits(text: str) -> int:
     return int("".join(char for char in text if char.isdigit()) or 0)
 
 
-class News(Noun):
+class News(NamedTuple):
     """What the index has that the table has not, and what they do not agree on."""
 
     unread: tuple[ListedBuild, ...]  # builds whose architectures are not known
@@ -142,7 +142,7 @@ def _updated(row: Build, now: Build) -> Build:
     return row._replace(published=True, yanked=now.yanked)
 
 
-class FailedRead(Noun):
+class FailedRead(NamedTuple):
     """A build whose wheel could not be read, and why."""
 
     build: ListedBuild
@@ -170,7 +170,7 @@ _DEEP = 4
 _STABLE_ABI = {"torchaudio": "2.11.0"}
 
 
-class CompanionRelease(Noun):
+class CompanionRelease(NamedTuple):
     """One release of a companion, its files, and what it asks of torch: None where it does not name it."""
 
     version: str

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.parser import HeaderParser
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -18,7 +18,6 @@ from torchpick.index import wheelnames
 from torchpick.index.pages import Link
 from torchpick.model.fields import written
 from torchpick.model.metadata import MOST_REQUIRES
-from torchpick.model.noun import Noun
 from torchpick.model.package import Package, WheelRule
 from torchpick.model.versions import grouped, parsed
 from torchpick.wheels.librarycode import Library, texts
@@ -41,7 +40,7 @@ _KEYS = (
 )
 
 
-class PackageContext(Noun):
+class PackageContext(NamedTuple):
     """What a version is read beside: the CUDA of the default index's own torches."""
 
     own_cuda: Mapping[str, str | None]
@@ -141,7 +140,7 @@ def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | N
 TELLS = re.compile(r"lib(torch|c10|cu[a-z]|nv|nccl|npp)")
 
 
-class SurveyWheel(Noun):
+class SurveyWheel(NamedTuple):
     """One version of a project on one platform: the wheel to read, and what its page says of all of them."""
 
     link: Link

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.environment import rewrite
@@ -14,7 +15,6 @@ from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
-from torchpick.model.noun import Noun
 from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, split, union
 from torchpick.wheels.sections import Buffer
 
@@ -32,14 +32,14 @@ _CUDA = re.compile(r"^cuda(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[.\
 _HIP = re.compile(r"^hip(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[^'\"]{0,40}['\"]", re.MULTILINE)
 
 
-class Allowance(Noun):
+class Allowance(NamedTuple):
     """So many bytes may be read of a wheel; `main` matches the libraries that matter most to a sample."""
 
     most: int
     main: str = ""
 
 
-class TorchFacts(Noun):
+class TorchFacts(NamedTuple):
     """What PyTorch reports about itself: torch/version.py and the compiled list of architectures."""
 
     version: str | None = None
@@ -110,7 +110,7 @@ def _arches_of_flags(text: bytes) -> tuple[Arch, ...]:
     return tuple(dict.fromkeys(Arch.parse(word.partition(":")[0]) for word in words))
 
 
-class Reading(Noun):
+class Reading(NamedTuple):
     """Everything that was read of one THING, and what that cost."""
 
     target: str

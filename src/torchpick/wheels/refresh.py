@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import NamedTuple
 
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, WheelError
@@ -23,7 +24,6 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_unified
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import TABLE_PLATFORMS
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 from torchpick.wheels import judging, listed, wheel
@@ -42,7 +42,7 @@ _PIN = re.compile(r"^Requires-Dist: *((?:nvidia-[a-z0-9-]+|triton)) *\(?==([0-9]
 _PINNED = {"nvidia-cudnn": "cudnn", "nvidia-nccl": "nccl", "triton": "triton"}
 
 
-class RefreshJob(Noun):
+class RefreshJob(NamedTuple):
     """What is to be refreshed. `reads` says of which builds the wheels are read; `forced`: known ones too.
 
     `base` distinguishes its rows from those of other indexes. The channel of the user's own index is `default`.
@@ -57,7 +57,7 @@ class RefreshJob(Noun):
     today: str | None = None  # the day, which the table is then as new as
 
 
-class Refreshed(Noun):
+class Refreshed(NamedTuple):
     """What a refresh did."""
 
     added: tuple[Build, ...]

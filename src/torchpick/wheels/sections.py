@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mmap import mmap
 from struct import Struct
-
-from torchpick.model.noun import Noun
+from typing import NamedTuple
 
 # What a section is to us. The names are nvcc's; PE cuts them to eight characters.
 EXECUTABLE, DATA, OTHER = "executable", "data", "other"
@@ -34,7 +33,7 @@ _PE_HEAD = 1 << 16  # it lies within the first pages
 Buffer = bytes | mmap
 
 
-class Section(Noun):
+class Section(NamedTuple):
     name: str
     offset: int
     size: int
@@ -107,7 +106,7 @@ _NEEDED, _RPATH, _RUNPATH = 1, 15, 29
 _MOST_NAME = 4096
 
 
-class Linked(Noun):
+class Linked(NamedTuple):
     """`needed`: the libraries; `runpath` and `rpath`: folders. Only a runpath yields to LD_LIBRARY_PATH (ld.so(8))."""
 
     needed: tuple[str, ...] = ()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.pages import Link
-from torchpick.model.noun import Noun
 from torchpick.wheels import librarycode, sections
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import (
@@ -36,7 +36,7 @@ _SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
 _MOST_PACKED = 96 << 20
 
 
-class WheelFacts(Noun):
+class WheelFacts(NamedTuple):
     """What is known of the file before it is opened."""
 
     target: str
