@@ -51,11 +51,12 @@ def main() -> None:
 def decision() -> float:
     """The best of fifty decisions that judge every build of the platform, in milliseconds."""
     from torchpick.decide import several
+    from torchpick.install.question import answer_request
     from torchpick.model.request import Request
-    from torchpick.session import Session
+    from torchpick.run import start_run
 
-    session = Session(Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12"))
-    pick, table = session.answer().pick, session.table
+    run = start_run(Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12"))
+    pick, table = answer_request(run).pick, run.read_table()
     best = float("inf")
     for _ in range(50):
         start = time.perf_counter()

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from torchpick.decide.answer import decided
 from torchpick.errors import TorchpickError
+from torchpick.install.question import answer_request
 from torchpick.knowledge import locations
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 INDEX = Path(locations.compat_dir({}), "index", "linux-x86_64.json")
 RELEASES = ("2.15.0", "2.14.1")
@@ -70,7 +71,7 @@ def test_damage_in_the_cache_never_prevents_an_answer(
         OLD_CARD._replace(gpus=("sm_120", "sm_61")),
         OLD_CARD._replace(requirements=("torch<2.15", "torchvision")),
     ):
-        answer = Session(request, {"TORCHPICK_CACHE_DIR": str(cache)}).answer()
+        answer = answer_request(start_run(request, {"TORCHPICK_CACHE_DIR": str(cache)}))
         assert len(answer.pick.considered) > len(RELEASES)
         with suppress(TorchpickError):
             decided(answer)

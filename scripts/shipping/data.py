@@ -10,14 +10,16 @@ import argparse
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
+from torchpick.decide import demands
+from torchpick.decide.answer import Question
 from torchpick.decide.matrix import verdicts
 from torchpick.decide.remarks import self_contained
 from torchpick.errors import TorchpickError
+from torchpick.install.question import pick_build
 from torchpick.knowledge import gpuindex
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import VERSION
@@ -26,11 +28,11 @@ from torchpick.model.build import WHEEL_HOST, Build, toolkit_order
 from torchpick.model.machine import PLATFORMS, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name
-from torchpick.model.request import Limit, Request, Wish
+from torchpick.model.request import Request, Wish
 from torchpick.model.table import DriverTable, Table
 from torchpick.model.verdict import GpuFit, Reason
 from torchpick.model.versions import numbers, release_key
-from torchpick.session import Session
+from torchpick.run import start_run
 
 ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
@@ -222,27 +224,16 @@ def _exists(gpus: Sequence[str], driver: str, arm: bool) -> bool:
 
 
 def answer(question: Mapping[str, Any]) -> str | None:
-    """What `torchpick url` prints where no setting binds; null where nothing runs."""
+    """What `torchpick url` prints; null where nothing runs. No setting of this user binds, so it is so everywhere."""
     facts = {name: question[name] for name in ("driver", "platform", "python", "glibc")}
     requirements, gpus = ("torch", *question["companions"]), tuple(question["gpus"]) or ("none",)
-    session = _Alone(Request(requirements=requirements, gpus=gpus, **facts), _NO_CACHE)
-    session.knowledge = _knowledge()
+    request = Request(requirements=requirements, gpus=gpus, **facts)
+    wish = demands.narrowed(demands.wish_of(request, _NO_CACHE), requirements)
     try:
-        pick = session.pick(everything=False)
+        pick = pick_build(start_run(request, _NO_CACHE), Question(wish), everything=False)
     except TorchpickError:
         return None
     return pip_line(pick.build, pick.wish)
-
-
-class _Alone(Session):
-    """No setting of this user binds: the same question has the same answer everywhere."""
-
-    limits: tuple[Limit, ...] = ()
-
-
-@cache
-def _knowledge() -> Knowledge:
-    return Knowledge(_NO_CACHE)
 
 
 def table_json() -> str:

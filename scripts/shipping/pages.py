@@ -16,13 +16,14 @@ from torchpick.cli.pick import older_drivers
 from torchpick.cli.show import webpage
 from torchpick.decide.answer import Answer
 from torchpick.errors import TorchpickError
+from torchpick.install.question import answer_request
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_line
 from torchpick.model.pythons import span
 from torchpick.model.request import Request, Wish
 from torchpick.model.versions import release_key
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 PYTHON = "3.12"
 SYSTEMS = {"linux-x86_64": "Linux", "windows-x86_64": "Windows"}
@@ -123,9 +124,9 @@ def links(up: str) -> str:
     return f'<nav aria-label="Site">{anchors}</nav>'
 
 
-def _session(gpu: str, system: str) -> Session:
+def _run_for(gpu: str, system: str) -> Run:
     request = Request(gpus=(gpu,), platform=None if gpu in _ARM else system, python=PYTHON)
-    return Session(request, {"TORCHPICK_OFFLINE": "1"})
+    return start_run(request, {"TORCHPICK_OFFLINE": "1"})
 
 
 @cache
@@ -133,18 +134,18 @@ def answer(gpu: str, system: str) -> tuple[Pick, tuple[str, ...]] | None:
     """The pick, and what older drivers take instead; None where nothing runs there."""
     if gpu in _ARM and system != "linux-x86_64":
         return None
-    session = _session(gpu, system)
+    run = _run_for(gpu, system)
     try:
-        pick = session.answer().pick
+        pick = answer_request(run).pick
     except TorchpickError:
         return None
     if not pick.ok:
         return None
 
     def ask(machine: Machine) -> Answer:
-        return session.answer(machines=(machine,), everything=False)
+        return answer_request(run, machines=(machine,), everything=False)
 
-    return pick, tuple(line for _, line in older_drivers(pick.machine, session.knowledge.rules.drivers, ask))
+    return pick, tuple(line for _, line in older_drivers(pick.machine, run.knowledge.rules.drivers, ask))
 
 
 def _quoted(line: str) -> str:
@@ -199,7 +200,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 @cache
 def builds() -> dict[str, list[Build]]:
     """The builds with GPU code, by release, the newest first."""
-    table = _session("none", "linux-x86_64").knowledge.table(webpage.PLATFORMS)
+    table = _run_for("none", "linux-x86_64").knowledge.table(webpage.PLATFORMS)
     found: dict[str, list[Build]] = {}
     for build in (each for name in webpage.PLATFORMS for each in table.of(name)):
         if build.family in ("cuda", "rocm") and build.vendor is None:
@@ -253,9 +254,9 @@ def everything(picture: str) -> str:
 
 def home(picture: str) -> str:
     """The page of `torchpick matrix --html`, with the way to the others, and a table where no script runs."""
-    session = _session("none", "linux-x86_64")
-    names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
-    known = session.knowledge.table(webpage.PLATFORMS)
+    run = _run_for("none", "linux-x86_64")
+    names = (*run.knowledge.gpu_names.products, *run.knowledge.other_names.amd_named)
+    known = run.knowledge.table(webpage.PLATFORMS)
     page = webpage.page(known, Wish(), names, {"system": "linux-x86_64", "python": f"Python {PYTHON}"})
     about = "Type the name of a GPU: the newest PyTorch that runs on it, by driver, Python and system, for pip and uv."
     meta = _meta("website", "Which PyTorch runs on my GPU?", about, picture)

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torchpick.errors import UsageError
+from torchpick.install.question import pick_build, read_wish
 from torchpick.model.finding import Finding, worst_first
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, machines_of
 from torchpick.model.request import CHANNELS, Request
 from torchpick.model.stack import Stack
-from torchpick.session import Session
+from torchpick.run import start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def detect(
     environ: Mapping[str, str] | None = None,
 ) -> Machine:
     """This machine, each fact with its source. Its `trouble` says why a GPU that is present does not answer."""
-    return Session(_request(locals()), environ).machine
+    return start_run(_request(locals()), environ).find_machine()
 
 
 def pick(  # noqa: PLR0913 # the flags of the contract, by name
@@ -54,7 +55,7 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
     `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` is a specifier, and so are the values of
     `companions`, which may also be names alone.
     """
-    return Session(_request(locals(), _requirements(torch, companions)), environ).pick()
+    return pick_build(start_run(_request(locals(), _requirements(torch, companions)), environ))
 
 
 def fleet(
@@ -65,18 +66,18 @@ def fleet(
     environ: Mapping[str, str] | None = None,
 ) -> Groups:
     """The fewest environments that support these machines, each of which has its `name`."""
-    session = Session(_request(locals(), _requirements(torch)), environ)
+    run = start_run(_request(locals(), _requirements(torch)), environ)
     from torchpick.decide import several
     from torchpick.decide.several import Groups, HostGroup
     from torchpick.machine import machinefiles
     from torchpick.model.fleet import LeftOut
 
-    wish = session.wish
+    wish = read_wish(run)
     crowds = machinefiles.MachineGroups()
     for place, machine in enumerate(machines):
         crowds.add(machine, f"machine {place}", machine.name)
-    listed = machinefiles.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
-    found = several.outlook(listed, session.table_of(listed.machines), wish)
+    listed = machinefiles.prepared(crowds.fleet(), run.knowledge.rules.drivers, wish)
+    found = several.outlook(listed, run.read_table(listed.machines), wish)
     groups = []
     for group in found.groups:
         places = machines_of(group.members)
@@ -120,7 +121,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     lacks is read from your own index, unless `offline`.
     """
     words = _list("requirements", requirements, "vllm")
-    session = Session(_request(locals(), words), environ)
+    run = start_run(_request(locals(), words), environ)
     from torchpick.environment.requirements import RequirementArgs
     from torchpick.install.asking import Order, file_rules
     from torchpick.install.planning import plan_environment
@@ -133,7 +134,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
         _list("groups", groups, "dev"),
     )
     rules = file_rules(_list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn"), pre=pre)
-    return plan_environment(session, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)).stack
+    return plan_environment(run, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)).stack
 
 
 def inspect(  # noqa: PLR0913 # the flags of the contract, by name
@@ -151,15 +152,15 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
 
     `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
     """
-    session = Session(_request(locals()), environ)
+    run = start_run(_request(locals()), environ)
     from torchpick.index.user_index import WheelTarget
     from torchpick.wheels import inplace
     from torchpick.wheels.inspect_target import ReadOptions, read_target
 
     wanted = WheelTarget(python, platform)
-    reading = read_target(thing, ReadOptions(wanted=wanted, offline=session.offline))
-    drivers = session.knowledge.rules.drivers
-    return reading, inplace.verdicts(reading, session.machines, drivers, wanted.program)
+    reading = read_target(thing, ReadOptions(wanted=wanted, offline=run.offline))
+    drivers = run.knowledge.rules.drivers
+    return reading, inplace.verdicts(reading, run.find_machines(), drivers, wanted.program)
 
 
 def check(  # noqa: PLR0913 # the flags of the contract, by name
@@ -186,7 +187,7 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
         return list(worst_first(judging.findings(reading, verdicts)))
     from torchpick.doctor.examination import examine, of_process
 
-    examination = examine(Session(_request(given), environ))
+    examination = examine(start_run(_request(given), environ))
     # A notebook's kernel keeps the torch that it imported; that of another environment says nothing of it.
     here = python is None and examination.subject.environment.prefix == sys.prefix
     imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None

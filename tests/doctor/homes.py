@@ -12,7 +12,7 @@ from tests.wheels import making
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # The Python behind this one, so that an environment of the test's does not lead back into ours.
@@ -126,7 +126,7 @@ def examine(home: Home, *gpus: str, driver: str | None = None, environ: Mapping[
     """Look at it for a told machine, with no variables but the given ones."""
     request = Request(gpus=gpus or ("none",), driver=driver, python=home.python)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root), **(environ or {})}
-    return examination.examine(Session(request, variables))
+    return examination.examine(start_run(request, variables))
 
 
 def codes(exam: Examination) -> list[str]:

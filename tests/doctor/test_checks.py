@@ -29,7 +29,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trou
 from torchpick.model.package import PackageFacts
 from torchpick.model.request import Request
 from torchpick.model.verdict import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
-from torchpick.session import Session
+from torchpick.run import start_run
 from torchpick.wheels.judging import GpuCodeFit
 
 HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
@@ -51,7 +51,7 @@ def subject(
     """With these GPUs, and with what else would be read of the environment."""
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
-    found = EnvironmentUnderTest(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
+    found = EnvironmentUnderTest(start_run(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
     vars(found).update({"torch": None, "shell": Shell(), "inspected": InspectedPackages(), "known": {}, **more})
     return found
 

@@ -13,7 +13,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 pytestmark = pytest.mark.process
 
@@ -22,7 +22,7 @@ MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 
 def read(home: Home, machine: Machine = MACHINE, **known: PackageFacts) -> EnvironmentUnderTest:
     here = distributions.read(home.python, {})
-    subject = EnvironmentUnderTest(Session(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
+    subject = EnvironmentUnderTest(start_run(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
     subject.known = known
     return subject
 

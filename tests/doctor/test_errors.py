@@ -17,7 +17,7 @@ from torchpick.doctor import explanation, texts
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.fields import Fields
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "errors.jsonl").read_text("utf-8").splitlines()]
 COMPAT = Path(__file__).parents[2] / "compat" / "errors.json"
@@ -70,8 +70,8 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("login")
     home = Home(folder / ".venv")
     environ = {"PATH": "/nowhere", "VIRTUAL_ENV": str(home.root), "TORCHPICK_CACHE_DIR": str(folder)}
-    session = Session(Request(), environ)  # looks at the machine once
-    return {row["id"]: advice(explanation.explain([row["text"].encode()], session)) for row in ROWS}
+    run = start_run(Request(), environ)  # looks at the machine once
+    return {row["id"]: advice(explanation.explain([row["text"].encode()], run)) for row in ROWS}
 
 
 @pytest.mark.process

@@ -22,7 +22,7 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 pytestmark = pytest.mark.process
 
@@ -35,9 +35,9 @@ SILENT = Trouble("DRIVER_NOT_LOADED", "no answer", "load it")
 
 def examined(home: Home, monkeypatch: pytest.MonkeyPatch, machine: Machine, **request: Any) -> Examination:
     """With the computer's own machine being this one."""
-    monkeypatch.setattr(Session, "machine", machine)
+    monkeypatch.setattr(Run, "find_machine", lambda _: machine)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
-    return examination.examine(Session(Request(python=home.python, **request), variables))
+    return examination.examine(start_run(Request(python=home.python, **request), variables))
 
 
 def words(exam: Examination, home: Home) -> str:
@@ -194,7 +194,7 @@ def test_of_a_text_no_more_than_torch_and_what_goes_with_it_is_judged() -> None:
     request = Request(gpus=("T4",), driver="535.183.01", platform="linux-x86_64", python="3.12")
     packages = {"torch": "2.2.2+cu121", "numpy": "2.1.0", "torchvision": "0.19.0+cu118", "cupy-cuda13x": "14.2.0"}
 
-    found = examination.described(Session(request, {}), packages, None)
+    found = examination.described(start_run(request, {}), packages, None)
 
     assert codes(found) == ["COMPANION_MISMATCH", "COMPANION_OTHER_CUDA", "NUMPY_TOO_NEW"]
     assert found.subject.environment.prefix == "the machine of the text"
@@ -207,7 +207,7 @@ def test_of_several_machines_none_is_examined(home: Home, tmp_path: Path) -> Non
     )
 
     with pytest.raises(UsageError) as caught:
-        examination.examine(Session(Request(machine=(str(file),), python=home.python), {}))
+        examination.examine(start_run(Request(machine=(str(file),), python=home.python), {}))
 
     assert str(caught.value) == "2 machines were given, and one environment is examined"
     assert caught.value.hint == "give `--machine` a file with one machine"

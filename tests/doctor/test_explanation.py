@@ -15,7 +15,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 pytestmark = pytest.mark.process
 
@@ -27,8 +27,8 @@ VISION = "operator torchvision::nms does not exist"
 
 def explained(home: Home, *lines: str, request: Request | None = None, **environ: str) -> Explanation:
     variables = {"HOME": str(home.root), "VIRTUAL_ENV": str(home.root), **environ}
-    session = Session(request or Request(), variables)
-    return explanation.explain(["\n".join(lines).encode()], session)
+    run = start_run(request or Request(), variables)
+    return explanation.explain(["\n".join(lines).encode()], run)
 
 
 def notes(found: Explanation) -> list[tuple[str, str]]:
@@ -112,7 +112,7 @@ def test_a_name_that_is_no_gpu_is_not_taken(home: Home) -> None:
 def test_a_text_about_a_gpu_is_not_answered_for_a_machine_without_one(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Session, "machine", Machine(Platform("linux", "x86_64", "2.35"), Python("3.12")))
+    monkeypatch.setattr(Run, "find_machine", lambda _: Machine(Platform("linux", "x86_64", "2.35"), Python("3.12")))
     home.torch()
 
     found = explained(home, KERNELS)
@@ -130,7 +130,7 @@ def test_a_driver_that_does_not_answer_does_not_stop_it(home: Home, monkeypatch:
         Python("3.12"),
         trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"),
     )
-    monkeypatch.setattr(Session, "machine", silent)
+    monkeypatch.setattr(Run, "find_machine", lambda _: silent)
 
     assert [error.match.signature.id for error in explained(home, KERNELS).errors] == ["NO_KERNEL_IMAGE"]
 
@@ -271,10 +271,10 @@ def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, m
     """Errors are looked for in all of it."""
     monkeypatch.setattr(texts, "MOST_TEXT", 100)
     home.torch()
-    session = Session(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
+    run = start_run(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
     chunks = [b"torch 2.0.1\n", b"x" * 99 + b"\n", SMI.encode() + b"\n" + KERNELS.encode()]
 
-    found = explanation.explain(chunks, session)
+    found = explanation.explain(chunks, run)
 
     assert [error.match.signature.id for error in found.errors] == ["NO_KERNEL_IMAGE"]
     assert [code for code, _ in notes(found)] == ["TORCH_OF_THE_TEXT"]
@@ -282,7 +282,7 @@ def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, m
 
 def test_what_is_known_of_the_text_is_said_though_no_gpu_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
-    monkeypatch.setattr(Session, "machine", machine)
+    monkeypatch.setattr(Run, "find_machine", lambda _: machine)
     home.torch()
 
     found = explained(home, "torch==2.0.1", KERNELS)
@@ -295,9 +295,8 @@ def test_what_is_known_of_the_text_is_said_though_no_gpu_is(home: Home, monkeypa
 def test_what_was_seen_of_the_machine_is_said(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = Gpu(0, "nvidia", "Tesla T4", Arch.parse("sm_75"))
     seen = Note("SEEN", "seen here")
-    monkeypatch.setattr(
-        Session, "machine", Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, (gpu,), notes=(seen,))
-    )
+    found = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, (gpu,), notes=(seen,))
+    monkeypatch.setattr(Run, "find_machine", lambda _: found)
 
     assert explained(home.torch(), "torch==2.0.1", KERNELS).notes[1:] == (seen,)
 
@@ -314,10 +313,10 @@ def test_an_error_that_another_build_would_fix_has_the_command(
     code: str, *, shown: bool, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = Signature("ONE", "T", (KERNELS,), "M", (), (), (), (code,), (), install=True, follows=())
-    session = Session(Request(gpus=("sm_61",), driver="580.1"), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
+    run = start_run(Request(gpus=("sm_61",), driver="580.1"), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
     monkeypatch.setattr(texts, "read_signatures", lambda _: {"ONE": row})
 
-    (error,) = explanation.explain([KERNELS.encode()], session).errors
+    (error,) = explanation.explain([KERNELS.encode()], run).errors
     assert (error.command is not None) == shown
 
 
@@ -422,7 +421,7 @@ def test_a_cpu_build_is_the_cause_where_it_is_the_one_that_is_installed(
 def test_a_driver_that_is_too_old_for_the_torch_of_the_text_is_said_without_a_gpu(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Session, "machine", property(without_gpus))
+    monkeypatch.setattr(Run, "find_machine", without_gpus)
     (error,) = explained(home, "torch 2.9.1+cu130 does nothing", "Driver Version: 550.54.14").errors
 
     assert error.findings[0].code == "DRIVER_TOO_OLD"
@@ -431,11 +430,11 @@ def test_a_driver_that_is_too_old_for_the_torch_of_the_text_is_said_without_a_gp
     assert (error.findings[0].brings or "").startswith("that is 2.9.1+cu129")
 
 
-def without_gpus(session: Session) -> Machine:
+def without_gpus(run: Run) -> Machine:
     """A computer without a GPU, with the driver and the Python of the request."""
-    driver = session.request.driver
+    driver = run.request.driver
     known = None if driver is None else Driver(driver)
-    return Machine(Platform("linux", "x86_64", "2.35"), Python(session.request.python or "3.12"), known)
+    return Machine(Platform("linux", "x86_64", "2.35"), Python(run.request.python or "3.12"), known)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from torchpick.environment.shellvariables import Shell
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 pytestmark = pytest.mark.process
 
@@ -42,9 +42,9 @@ def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
 def examined(
     home: Home, monkeypatch: pytest.MonkeyPatch, machine: Machine = MACHINE, environ: Mapping[str, str] = {}
 ) -> Examination:
-    monkeypatch.setattr(Session, "machine", machine)
+    monkeypatch.setattr(Run, "find_machine", lambda _: machine)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root), **environ}
-    return examination.examine(Session(Request(python=home.python), variables))
+    return examination.examine(start_run(Request(python=home.python), variables))
 
 
 def test_what_torch_misses_here_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_what_library_path_replaces(
 def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: Path) -> None:
     def exam(home: Home) -> Examination:
         request = Request(gpus=("gfx1100",), python=home.python)
-        return examination.examine(Session(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
+        return examination.examine(start_run(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
 
     rocm = exam(Home(tmp_path / "rocm").torch("2.9.1", None, "gfx1100", hip="6.4.43482")).subject.torch
     silent = Home(tmp_path / "silent").torch()
@@ -189,10 +189,10 @@ def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: P
     ],
 )  # fmt: skip
 def test_a_torch_that_is_only_named_has_the_cuda_of_its_label(version: str, said: str | None, cuda: str | None) -> None:
-    session = Session(Request(gpus=("sm_86",), platform="linux-x86_64", python="3.12"), {})
+    run = start_run(Request(gpus=("sm_86",), platform="linux-x86_64", python="3.12"), {})
     nowhere = Environment(None, "the machine of the text", "3.12")
 
-    found = installedtorch.named(version, said, nowhere, session.machine, session.table)
+    found = installedtorch.named(version, said, nowhere, run.find_machine(), run.read_table())
 
     assert (found.version.partition("+")[0], found.cuda) == ("2.9.1", cuda)
 

@@ -18,7 +18,7 @@ from torchpick.environment.shellvariables import Shell
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 pytestmark = pytest.mark.process
 
@@ -28,7 +28,7 @@ NOWHERE = "libcudart.so.99"
 def subject(home: Home, *packages: str, shell: Shell | None = None) -> EnvironmentUnderTest:
     here = distributions.read(home.python, {})
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
-    found = EnvironmentUnderTest(Session(Request(), {}), here, machine, torch_alone=False)
+    found = EnvironmentUnderTest(start_run(Request(), {}), here, machine, torch_alone=False)
     inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
     vars(found).update(shell=shell or Shell(), inspected=InspectedPackages(inspected))
     return found

@@ -16,7 +16,7 @@ from torchpick.doctor.texts import Mentions
 from torchpick.errors import UsageError
 from torchpick.model.fields import Fields
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 WORDS = texts.read_words(Fields(json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))))
 IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
@@ -176,7 +176,7 @@ ODD = re.compile(r"T10x?-|PG50|DGX1|GM206|v2|3050 A |A4 Mobile|A4000H|TITAN Ada|
 
 
 def test_the_gpus_that_can_be_given_are_found_in_a_text() -> None:
-    knowledge = Session(Request(), {"HOME": os.sep}).knowledge
+    knowledge = start_run(Request(), {"HOME": os.sep}).knowledge
     names = [
         name
         for name, capability in knowledge.gpu_names.products
@@ -289,7 +289,7 @@ def test_what_surrounds_an_error_is_a_fact(text: str, facts: set[str]) -> None:
 
 
 def test_no_index_of_the_table_is_said_not_to_exist() -> None:
-    shelf = Session(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64"))
+    shelf = start_run(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64"))
     backends = {build.backend for builds in shelf.builds.values() for build in builds}
 
     assert {"cu92", "cu118", "cu132", "cpu"} <= backends
@@ -299,7 +299,7 @@ def test_no_index_of_the_table_is_said_not_to_exist() -> None:
 
 @pytest.mark.parametrize("python", [f"3.{minor}" for minor in range(7, 15)])
 def test_a_release_without_a_wheel_for_a_python_is_known_by_both(python: str) -> None:
-    shelves = Session(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64")).builds.values()
+    shelves = start_run(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64")).builds.values()
     pythons: dict[str, set[str]] = {}
     for build in (build for shelf in shelves for build in shelf):
         pythons.setdefault(build.torch, set()).update(build.pythons)

@@ -14,15 +14,15 @@ from torchpick.model.fields import Fields
 from torchpick.model.finding import Ailment
 from torchpick.model.machine import Machine, Platform, Python, Trouble
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 ROOT = Path(__file__).parents[2]
 KNOWN = texts.read_signatures(Fields(json.loads((ROOT / "compat" / "errors.json").read_text("utf-8"))))
 
 
 def explained(root: Path, text: str, request: Request | None = None) -> explanation.Explanation:
-    session = Session(request or Request(), {"HOME": str(root), "VIRTUAL_ENV": str(root)})
-    return explanation.explain([text.encode()], session)
+    run = start_run(request or Request(), {"HOME": str(root), "VIRTUAL_ENV": str(root)})
+    return explanation.explain([text.encode()], run)
 
 
 @pytest.mark.process
@@ -55,7 +55,7 @@ def test_a_text_is_answered_as_its_environment_is(
         home.add(*beside)
     asked = Request(gpus=(gpu,), driver=driver)
     variables = {"HOME": str(home.root), "VIRTUAL_ENV": str(home.root)}
-    found = examination.examine(Session(asked, variables)).findings
+    found = examination.examine(start_run(asked, variables)).findings
     lines = [f"torch=={torch}", f"{gpu}, NVIDIA driver {driver}", words]
     text = "\n".join([*lines, *(["==".join(beside)] if beside else [])])
 
@@ -94,10 +94,10 @@ def test_the_words_of_a_driver_that_is_in_disorder_are_those_of_its_state(
     home = Home(tmp_path / "here")
     (by_text,) = explained(home.root, text).errors[0].findings
     silent = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), trouble=Trouble(code, "text", "hint"))
-    monkeypatch.setattr(Session, "machine", silent)
-    session = Session(Request(), {"HOME": str(home.root), "VIRTUAL_ENV": str(home.root)})
+    monkeypatch.setattr(Run, "find_machine", lambda _: silent)
+    run = start_run(Request(), {"HOME": str(home.root), "VIRTUAL_ENV": str(home.root)})
 
-    (by_doctor,) = (each for each in examination.examine(session).findings if "code" in each.seen)
+    (by_doctor,) = (each for each in examination.examine(run).findings if "code" in each.seen)
 
     assert (by_text.code, by_doctor.code) == ("DRIVER_NO_ANSWER", "DRIVER_NO_ANSWER")
     assert explained(home.root, text).errors[0].cause.id == by_doctor.seen["code"]

@@ -22,7 +22,7 @@ from torchpick.doctor import explanation
 from torchpick.environment import child, interpreter
 from torchpick.errors import UsageError
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def answered(question: Mapping[str, Any], home: Home) -> dict[str, Any]:
     request = Request(**given, gpus=None if gpus is None else (*gpus,))
     try:
         found = explanation.explain(
-            [question["text"].encode()], Session(request, {**variables, **question.get("environ", {})})
+            [question["text"].encode()], start_run(request, {**variables, **question.get("environ", {})})
         )
     except UsageError as error:
         return {"refused": str(error)}

@@ -17,13 +17,13 @@ from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.request import Request, Wish
 from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 
 def verdicts(*gpus: str, driver: str, python: str = "3.12") -> tuple[Verdict, ...]:
     request = Request(gpus=gpus, driver=driver, python=python, platform="linux-x86_64", glibc="2.35")
-    session = Session(request)
-    return tuple(resolve.judge(session.machine, session.table, Wish()))
+    run = start_run(request)
+    return tuple(resolve.judge(run.find_machine(), run.read_table(), Wish()))
 
 
 OLD = verdicts("sm_61", driver="580.95.05")
@@ -209,7 +209,7 @@ def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
     asked = Request(gpus=("none",), python=home.python, cpu=True)
 
-    found = examination.examine(Session(asked, variables))
+    found = examination.examine(start_run(asked, variables))
 
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cpu"
@@ -274,11 +274,11 @@ def test_where_the_driver_gives_no_answer_what_belongs_together_is_known_all_the
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_wrong_vision(home)
-    monkeypatch.setattr(Session, "machine", SILENT)
+    monkeypatch.setattr(Run, "find_machine", lambda _: SILENT)
     request = Request(python=home.python)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
 
-    found = examination.examine(Session(request, variables))
+    found = examination.examine(start_run(request, variables))
 
     assert codes(found) == ["DRIVER_NO_ANSWER", "COMPANION_MISMATCH"]
     assert found.remedy is not None
@@ -290,10 +290,10 @@ def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.torch("2.9.1+cpu", None, None)
-    monkeypatch.setattr(Session, "machine", SILENT)
+    monkeypatch.setattr(Run, "find_machine", lambda _: SILENT)
 
     found = examination.examine(
-        Session(Request(python=home.python), {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)})
+        start_run(Request(python=home.python), {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)})
     )
 
     assert found.remedy is None
@@ -417,7 +417,7 @@ def test_a_command_for_the_machine_itself_names_no_other(given: dict[str, str], 
     home.torch()
     request = Request(gpus=("sm_61",), driver="580.1", python=home.python, **given)  # type: ignore[arg-type]
 
-    found = examination.examine(Session(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
+    found = examination.examine(start_run(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
 
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")
@@ -435,7 +435,7 @@ def test_a_command_for_a_mac_names_no_macos(broken: bool, end: str, home: Home) 
         (home.site / "torch" / "lib" / "libtorch_cpu.so").unlink()
     request = Request(platform="macos-arm64", macos="14.0", gpus=("M2",), python=home.python)
 
-    found = examination.examine(Session(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
+    found = examination.examine(start_run(request, {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}))
 
     assert found.remedy is not None
     words = " ".join(found.remedy.command).replace(home.python, "HERE")

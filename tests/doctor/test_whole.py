@@ -16,7 +16,7 @@ from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Python
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 pytestmark = pytest.mark.process
 
@@ -112,7 +112,7 @@ def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
 
     def absent() -> list[tuple[str, str]]:
         subject = EnvironmentUnderTest(
-            Session(Request(), {}), distributions.read(home.python, {}), machine, torch_alone=False
+            start_run(Request(), {}), distributions.read(home.python, {}), machine, torch_alone=False
         )
         return [(one.library, one.wanted_by) for one in loading.absent_libraries(subject)]
 

@@ -14,11 +14,12 @@ from torchpick.index import pages
 from torchpick.index.pages import Link
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
+from torchpick.install.question import pick_build
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 HERE = Platform("linux", "x86_64", "2.35")
 HOST = "https://download.pytorch.org/whl/cu126"
@@ -52,7 +53,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def addressed(job: Job, installer: str = "uv", *, look: bool = True) -> Job:
-    return with_addresses(job, installer, HERE, Session(Request(), {}).knowledge, pages=look)
+    return with_addresses(job, installer, HERE, start_run(Request(), {}).knowledge, pages=look)
 
 
 def there(**installed: str) -> Job:
@@ -175,7 +176,7 @@ def test_offline_a_folder_is_read_by_both(tmp_path: Path, read: list[str]) -> No
 
 def test_what_the_default_index_supplies_is_named_nowhere(read: list[str]) -> None:
     request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
-    asked = job(pick=Session(request, {}).pick())
+    asked = job(pick=pick_build(start_run(request, {})))
 
     assert addressed(asked) == asked
     assert read == []
@@ -186,7 +187,7 @@ def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
     backend: str, triton: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = Request(backends=(backend,), gpus=("none",), platform="linux-x86_64", python="3.12", glibc="2.35")
-    pick: Pick = Session(request, {}).pick()
+    pick: Pick = pick_build(start_run(request, {}))
     asked: list[str] = []
 
     def fetch(url: str, *_: object) -> tuple[Link, ...]:

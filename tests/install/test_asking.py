@@ -18,7 +18,7 @@ from torchpick.errors import RequirementError
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_plan_question
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
 KNOWN = {
@@ -33,7 +33,7 @@ def asked(*words: str, there: str | None = None, given: RequirementArgs | None =
     """The question of these words in an environment with this torch."""
     target = TARGET._replace(installed={} if there is None else {"torch": there})
     found = requirements.read(given or RequirementArgs(words), {})
-    return TargetQuestion(Session(PASCAL, {}), Order(found.given, **order), found, target)
+    return TargetQuestion(start_run(PASCAL, {}), Order(found.given, **order), found, target)
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_mach
     here = Request(gpus=("sm_61",), driver="580.95.05", python=sys.executable)
     order = Order(RequirementArgs(("torch",)), only_planned=True)
 
-    mine = read_plan_question(Session(here, {}), order)
+    mine = read_plan_question(start_run(here, {}), order)
     assert mine.elsewhere is None
     assert mine.target.program == sys.executable
     assert set(mine.target.installed) <= {"pip"}
     for request in (PASCAL, here._replace(platform="windows-x86_64"), here._replace(python="3.12")):
-        session = Session(request, {})
-        there = read_plan_question(session, order)
+        run = start_run(request, {})
+        there = read_plan_question(run, order)
         assert there.elsewhere is not None
-        assert there.elsewhere == session.machines[0]
+        assert there.elsewhere == run.find_machines()[0]
         assert there.target == Environment(sys.executable, sys.prefix, there.elsewhere.python.version)

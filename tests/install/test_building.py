@@ -15,7 +15,7 @@ from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Note
 from torchpick.model.package import Catalog
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 PAIR = Request(
     gpus=("sm_86", "sm_80", "sm_86"), driver="535.183.01", platform="linux-x86_64", python="3.12", glibc="2.35"
@@ -32,7 +32,7 @@ def checked(
 ) -> tuple[Note, ...]:
     found = requirements.read(RequirementArgs(words), {})
     order = Order(found.given, passed_on=(flag,) if flag else (), only_planned=plan)
-    asking = TargetQuestion(Session(request, {}), order, found, TARGET._replace(installed=there))
+    asking = TargetQuestion(start_run(request, {}), order, found, TARGET._replace(installed=there))
     catalog = Catalog(KnownPackages({}, "linux-x86_64"))
     answer = asking.answer_or_needs(catalog)
     assert isinstance(answer, Answer)

@@ -15,7 +15,7 @@ from torchpick.install.handover import Learnt, job_of
 from torchpick.install.job import Job
 from torchpick.model.machine import Note
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 AMPERE = Request(gpus=("sm_80",), driver="535.183.01", platform="linux-x86_64", python="3.12", glibc="2.35")
 PIP = {"pip": "26.3"}
@@ -38,9 +38,9 @@ def handed(
     found = requirements.read(RequirementArgs(words), {})
     target = TARGET._replace(installed=there)
     asking = TargetQuestion(
-        Session(request, {"UV": "/tools/uv"}), Order(found.given, installer, **order), found, target
+        start_run(request, {"UV": "/tools/uv"}), Order(found.given, installer, **order), found, target
     )
-    catalog = asking.session.catalog(asking.machine)
+    catalog = asking.run.read_catalog(asking.machine)
     answer = asking.answer_or_needs(catalog)
     assert isinstance(answer, Answer)
     return job_of(asking, Learnt(answer, catalog, (NOTE,)))

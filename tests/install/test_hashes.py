@@ -17,13 +17,14 @@ from torchpick.index import pages
 from torchpick.index.pages import Link
 from torchpick.install.files import list_files
 from torchpick.install.hashes import Hashes, Wheel, check_mirror
+from torchpick.install.question import pick_build
 from torchpick.install.user_settings import UserSettings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.build import Evidence, VendorIndex
 from torchpick.model.pick import Pick
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 FILE = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
 FILE_WORDS = f"{re.escape(FILE)}: its page says sha256 "
@@ -159,16 +160,16 @@ A100 = Request(
 )
 
 
-def family(session: Session) -> dict[str, str]:
+def family(run: Run) -> dict[str, str]:
     """The version of each project whose page is read: torch, its companions and its triton."""
-    build = session.pick().build
+    build = pick_build(run).build
     return {**build.pins, **({"triton": build.libraries["triton"]} if "triton" in build.libraries else {})}
 
 
-def page_of_one(session: Session, url: str, folder: str = "") -> tuple[Link, ...]:
+def page_of_one(run: Run, url: str, folder: str = "") -> tuple[Link, ...]:
     """A project's page with the one wheel that is picked of it, which lies in a folder of its own."""
     name = url.rstrip("/").rpartition("/")[2]
-    version = family(session)[name].replace("+", "%2B")
+    version = family(run)[name].replace("+", "%2B")
     href = f"{folder}{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
     return pages.parse(f'<a href="{href}">x</a>'.encode(), url)
 
@@ -180,20 +181,20 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 
     def fetch(url: str, *_: object) -> tuple[Link, ...]:
         asked.append(url)
-        return page_of_one(session, url)
+        return page_of_one(run, url)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path)}
-    session = Session(A100, environ)
+    run = start_run(A100, environ)
 
-    first = list_files(session, session.pick())
-    again = list_files(Session(A100, environ), session.pick())
-    offline = list_files(Session(A100._replace(offline=True), environ), session.pick())
+    first = list_files(run, pick_build(run))
+    again = list_files(start_run(A100, environ), pick_build(run))
+    offline = list_files(start_run(A100._replace(offline=True), environ), pick_build(run))
 
     assert first == again == offline
     assert {wheel.sha256 for wheels in first.files.values() for wheel in wheels} == {B}
-    assert len(asked) == len(set(asked)) == len(family(session))
+    assert len(asked) == len(set(asked)) == len(family(run))
 
 
 def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,26 +209,26 @@ def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: 
     windows = linux._replace(platform="windows-x86_64", driver="538.15", glibc=None)
 
     for request in (linux, windows, linux, windows):
-        session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-        list_files(session, session.pick())
+        run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+        list_files(run, pick_build(run))
 
-    sessions = [Session(request, {}) for request in (linux, windows)]
-    assert len(asked) == sum(len(family(session)) for session in sessions)
+    sessions = [start_run(request, {}) for request in (linux, windows)]
+    assert len(asked) == sum(len(family(run)) for run in sessions)
 
 
 def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
-    session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
-    first = list_files(session, session.pick()).files
+    run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(run, url))
+    first = list_files(run, pick_build(run)).files
     kept = next(tmp_path.rglob("record-*"))
     monkeypatch.setattr(pages, "fetch", lambda *_: ())
 
     for size, forgotten in ((16 << 20, []), ((16 << 20) + 1, [()])):
         kept.write_text(kept.read_text("utf-8").ljust(size), "utf-8")
-        found = list_files(session, session.pick()).files
+        found = list_files(run, pick_build(run)).files
         assert [found[name] for name in first if found[name] != first[name]] == forgotten
 
 
@@ -242,14 +243,14 @@ def test_a_record_with_what_no_page_can_have_said_is_not_believed(
     column: int, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
-    session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(session, url))
-    first = list_files(session, session.pick()).files
+    run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(run, url))
+    first = list_files(run, pick_build(run)).files
     for kept in tmp_path.rglob("record-*"):
         read_at, [row] = json.loads(kept.read_text("utf-8"))
         kept.write_text(json.dumps([read_at, [[*row[:column], value, *row[column + 1 :]]]]), "utf-8")
 
-    assert list_files(session, session.pick()).files == first
+    assert list_files(run, pick_build(run)).files == first
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -268,13 +269,13 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
     def start(seconds: int) -> tuple[set[str], int]:
         now[0] += seconds
         asked.clear()
-        session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-        return set(list_files(session, session.pick()).files), len(asked)
+        run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+        return set(list_files(run, pick_build(run)).files), len(asked)
 
     monkeypatch.setattr("time.time", lambda: now[0])
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
-    pins = set(family(Session(A100, {})))
+    pins = set(family(start_run(A100, {})))
     named, reads = (pins, len(pins)) if is_there else (set(), 1)  # the first that fails speaks for its host
 
     believed_s = 86400 if is_there else 3600
@@ -295,14 +296,14 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
     base: str, link: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fetch(url: str, *_: object) -> tuple[Link, ...]:
-        return page_of_one(session, url, link)
+        return page_of_one(run, url, link)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     request = A100._replace(requirements=("torch==2.9.1+cu126",), driver="580.95.05", index_base=base)
-    session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
 
-    found = list_files(session, session.pick())
+    found = list_files(run, pick_build(run))
 
     every = [wheel for wheels in found.files.values() for wheel in wheels]
     assert every
@@ -317,11 +318,11 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
 def test_without_a_network_only_a_hash_that_is_known_names_a_file(
     seen: bool, named: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = Session(A100._replace(offline=True), {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    file = f"torch-{session.pick().version}-cp312-cp312-manylinux_2_28_x86_64.whl"
+    run = start_run(A100._replace(offline=True), {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    file = f"torch-{pick_build(run).version}-cp312-cp312-manylinux_2_28_x86_64.whl"
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {file: A} if seen else {})
 
-    found = list_files(session, session.pick())
+    found = list_files(run, pick_build(run))
 
     assert set(found.files) == named
     assert all(wheel.sha256 for wheels in found.files.values() for wheel in wheels)
@@ -330,7 +331,7 @@ def test_without_a_network_only_a_hash_that_is_known_names_a_file(
 @pytest.mark.parametrize("offline", [True, False])
 def test_no_page_is_read_on_a_mirror_that_nobody_vouches_for(offline: bool, tmp_path: Path) -> None:
     request = A100._replace(index_base="http://mirror.example/whl", offline=offline)
-    session = Session(request, {"TORCHPICK_CACHE_DIR": str(tmp_path), "PIP_TRUSTED_HOST": "other.example"})
+    run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path), "PIP_TRUSTED_HOST": "other.example"})
 
     with pytest.raises(UsageError, match=r"http://mirror\.example/whl/cu\d+ is not secure"):
-        list_files(session, session.pick())
+        list_files(run, pick_build(run))

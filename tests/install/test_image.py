@@ -10,19 +10,19 @@ import torchpick
 from torchpick.errors import UsageError
 from torchpick.install.planning import dockerfile
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 VLLM = torchpick.plan("vllm", gpus=["a100"], driver="535.183.01", platform="linux-x86_64", python="3.12", offline=True)
 ORIGIN = "https://wheels.example/simple"
 
 
-def session(folder: Path) -> Session:
+def run_for(folder: Path) -> Run:
     request = Request(gpus=("a100",), driver="535.183.01", platform="linux-x86_64", python="3.12", offline=True)
-    return Session(request, {"TORCHPICK_CACHE_DIR": str(folder)})
+    return start_run(request, {"TORCHPICK_CACHE_DIR": str(folder)})
 
 
 def test_torch_comes_from_its_own_index_and_all_else_from_the_users(tmp_path: Path) -> None:
-    lines = dockerfile(session(tmp_path), VLLM).splitlines()
+    lines = dockerfile(run_for(tmp_path), VLLM).splitlines()
 
     torch = VLLM.version("torch")
     assert lines[0] == f"# vllm for {VLLM.machine.in_short}."
@@ -42,7 +42,7 @@ def test_what_lies_on_an_index_of_its_own_is_in_no_image(tmp_path: Path) -> None
     stack = VLLM._replace(packages=(*others, first._replace(index=ORIGIN)))
 
     with pytest.raises(UsageError) as caught:
-        dockerfile(session(tmp_path), stack)
+        dockerfile(run_for(tmp_path), stack)
 
     text = f"{first.requirement} comes from {ORIGIN}, which no line here may add"
     hint = "`torchpick install vllm` in an image of your own says what to do about it"
@@ -53,4 +53,4 @@ def test_without_torch_there_is_nothing_to_make(tmp_path: Path) -> None:
     stack = VLLM._replace(packages=tuple(each for each in VLLM.packages if each.name != "torch"))
 
     with pytest.raises(UsageError, match="this environment has no torch"):
-        dockerfile(session(tmp_path), stack)
+        dockerfile(run_for(tmp_path), stack)

@@ -23,7 +23,7 @@ from torchpick.install import learner
 from torchpick.install.learner import MOST_ROUNDS, Learner
 from torchpick.model.package import Catalog
 from torchpick.model.request import Request, Wish
-from torchpick.session import Session
+from torchpick.run import start_run
 
 REQUEST = Request(gpus=("RTX 4090",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
 
@@ -32,18 +32,18 @@ class Learning:
     """A question put to an index, and how many rounds it took."""
 
     def __init__(self, index: str, cache: Path, *names: str) -> None:
-        session = Session(REQUEST, {"PIP_INDEX_URL": index, "TORCHPICK_CACHE_DIR": str(cache)})
-        self.machine = session.machines[0]
+        run = start_run(REQUEST, {"PIP_INDEX_URL": index, "TORCHPICK_CACHE_DIR": str(cache)})
+        self.machine = run.find_machines()[0]
         self.question = Question(Wish(), parse_demands(names))
-        self.session, self.rounds = session, 0
-        self.learner = Learner(session, self.machine, IndexTarget("cp312", self.machine.platform))
+        self.run, self.rounds = run, 0
+        self.learner = Learner(run, self.machine, IndexTarget("cp312", self.machine.platform))
 
     def answer(self) -> Answer:
         return self.learner.answer(self._ask)
 
     def _ask(self, catalog: Catalog) -> Answer | Needs:
         self.rounds += 1
-        return self.session.answer_or_needs(self.question, lambda: catalog, self.session.machines)
+        return self.run.answer_or_needs(self.question, lambda: catalog, self.run.find_machines())
 
     @property
     def pins(self) -> Mapping[str, str]:

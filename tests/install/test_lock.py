@@ -23,7 +23,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.machine import Note
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 SHA = "ab" * 32
 FILE = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -127,10 +127,10 @@ def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> 
     order = Order(RequirementArgs(("torch",)), "uv", no_deps=True)
 
     with pytest.raises(InstallerError, match=r"it has 2\.7\.1\+cu126 for this Python") as caught:
-        make_lock(Session(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
+        make_lock(start_run(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
     assert caught.value.code == "NOT_ON_PAGE"
     with pytest.raises(WheelError, match="a lock needs it"):
-        make_lock(Session(PASCAL._replace(offline=True), environ), order)
+        make_lock(start_run(PASCAL._replace(offline=True), environ), order)
 
 
 def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
     )
 
     with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
-        make_lock(Session(Request(machine=(str(fleet),)), {}), Order(RequirementArgs(("torch",))))
+        make_lock(start_run(Request(machine=(str(fleet),)), {}), Order(RequirementArgs(("torch",))))
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:

@@ -12,7 +12,7 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import LockQuestion, Order, read_lock_question
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 HERE = Request(gpus=("sm_61",), driver="580.95.05", python=sys.executable)
 THERE = Request(gpus=("sm_61",), driver="580.95.05", platform="windows-x86_64", python="3.12")
@@ -28,7 +28,7 @@ def uv(tmp_path: Path) -> dict[str, str]:
 
 
 def look(request: Request, environ: dict[str, str], installer: str = "auto", *words: str) -> LockQuestion:
-    return read_lock_question(Session(request, environ), Order(RequirementArgs(words or ("torch",)), installer))
+    return read_lock_question(start_run(request, environ), Order(RequirementArgs(words or ("torch",)), installer))
 
 
 def test_only_this_computer_is_resolved_for_with_its_own_interpreter(uv: dict[str, str]) -> None:
@@ -69,4 +69,4 @@ def test_a_free_threaded_python_elsewhere_is_refused() -> None:
 def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     for given in (RequirementArgs(words=(str(tmp_path),)), RequirementArgs(editables=(str(tmp_path),))):
         with pytest.raises(UsageError, match="is a folder, which has no hash"):
-            read_lock_question(Session(HERE, {}), Order(given))
+            read_lock_question(start_run(HERE, {}), Order(given))

@@ -11,10 +11,11 @@ from torchpick.errors import InstallerError
 from torchpick.install import reporting
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import prove
+from torchpick.install.question import pick_build
 from torchpick.install.reporting import ReportedPackage
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 FILE = "torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
 HOME = f"https://download.pytorch.org/whl/cu126/{FILE}"
@@ -51,7 +52,7 @@ def test_each_comes_from_its_place_or_is_refused(
     asked = requirements.read(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
     request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
-    question = TargetQuestion(Session(request, {}), Order(asked.given, "pip"), asked, target)
+    question = TargetQuestion(start_run(request, {}), Order(asked.given, "pip"), asked, target)
     made = job(asked.given, pick=PICK, files={"torch": file} if file else {}, own=UserSettings())
 
     if fine:
@@ -67,7 +68,7 @@ def test_what_the_default_index_supplies_has_no_host_of_its_own(monkeypatch: pyt
     monkeypatch.setattr(reporting, "read_report", lambda *_: (item,))
     asked = requirements.read(RequirementArgs(("torch",)), {})
     request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
-    session = Session(request, {})
-    question = TargetQuestion(session, Order(asked.given, "pip"), asked, TARGET._replace(installed={"pip": "26.3"}))
+    run = start_run(request, {})
+    question = TargetQuestion(run, Order(asked.given, "pip"), asked, TARGET._replace(installed={"pip": "26.3"}))
 
-    assert prove(question, job(pick=session.pick())) == (item,)
+    assert prove(question, job(pick=pick_build(run))) == (item,)

@@ -8,7 +8,7 @@ import pytest
 
 from torchpick.install.env import command_of
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"
 
@@ -43,7 +43,7 @@ def test_a_command_that_takes_torch_from_a_file_of_its_own_is_told(
     request = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", offline=True)
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path / "cache"), "HOME": str(tmp_path)}
 
-    _, command = command_of(Session(request, environ), argv)
+    _, command = command_of(start_run(request, environ), argv)
 
     told = [note.text for note in command.notes if note.code == "NOT_TAKEN"]
     assert len(told) == bool(said)

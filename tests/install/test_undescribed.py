@@ -19,7 +19,7 @@ from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.command import Command
 from torchpick.install.handover import find_answer
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 TORCH = {"2.14.1+cu126": ["filelock"], "2.10.0+cu128": ["filelock"]}
 # What a build of it would say; its sdist says nothing.
@@ -35,7 +35,7 @@ def question(folder: Path, *words: str, **order: Any) -> TargetQuestion:
     environ = {"TORCHPICK_CACHE_DIR": str(folder / "cache"), "PIP_INDEX_URL": index.write(folder / "index")}
     found = requirements.read(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
-    return TargetQuestion(Session(request, environ), Order(found.given, "pip", **order), found, target)
+    return TargetQuestion(start_run(request, environ), Order(found.given, "pip", **order), found, target)
 
 
 def test_an_installation_takes_the_torch_that_the_resolver_finds(

@@ -25,7 +25,7 @@ from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import find_answer
 from torchpick.install.planning import plan_environment
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 LINUX = ("--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")
 A100 = ("--gpu", "a100", "--driver")
@@ -410,7 +410,7 @@ def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: Ow
 
     with pytest.raises(TorchpickError, match=r"damaged\.pem"):
         plan_environment(
-            Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), Order(RequirementArgs(("swift-ops",)))
+            start_run(request, {**environ, "SSL_CERT_FILE": str(damaged)}), Order(RequirementArgs(("swift-ops",)))
         )
 
 
@@ -440,10 +440,10 @@ def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_ov
     )
     request = Request(gpus=("a100",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
     environ = {"PIP_INDEX_URL": f"{own.server.url}/simple/", "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
-    session, asked = Session(request, environ), requirements.read(RequirementArgs(("swift-train",)), {})
+    run, asked = start_run(request, environ), requirements.read(RequirementArgs(("swift-train",)), {})
     target = TARGET._replace(installed={"pip": "26.3"}, full_version=full)
     # For a machine elsewhere pip is not asked, so that the index is.
-    question = TargetQuestion(session, Order(asked.given, "pip"), asked, target, session.machine)
+    question = TargetQuestion(run, Order(asked.given, "pip"), asked, target, run.find_machine())
 
     assert find_answer(question).answer.judged == {"swift-train": taken}
 

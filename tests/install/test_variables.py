@@ -15,10 +15,11 @@ from torchpick.install import shell
 from torchpick.install.env import Variables, file_url, variables_of
 from torchpick.install.hashes import Wheel
 from torchpick.install.installers import resolution_options
+from torchpick.install.question import pick_build
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
@@ -58,7 +59,7 @@ def test_the_variables_of_a_pick() -> None:
 
 def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
     request = Request(gpus=("sm_86",), driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
-    pick = Session(request._replace(backends=("default",)), {}).pick()
+    pick = pick_build(start_run(request._replace(backends=("default",)), {}))
     links = Setting("find-links", ("https://own/links",), "pip.conf")
 
     found = variables_of(pick, "/cache", UserSettings(pip={"find-links": links}))

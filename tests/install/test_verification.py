@@ -15,7 +15,7 @@ from torchpick.model.arch import Arch, Fit
 from torchpick.model.machine import Gpu
 from torchpick.model.request import Request
 from torchpick.model.verdict import Objection, Reason
-from torchpick.session import Session
+from torchpick.run import start_run
 
 TARGET = Environment("/env/bin/python", "/env", "3.12", packages=("/env/lib/python3.12/site-packages",))
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
@@ -110,7 +110,7 @@ def test_what_of_torch_is_not_there_is_said(
         asked = requirements.read(RequirementArgs((text,)), {})
         job = Job(asked=asked, pick=PICK, target=TARGET, place="/store", passed_on=words, needs=frozenset(needs))
         request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
-        return missing_torch(TargetQuestion(Session(request, {}), Order(asked.given), asked, TARGET), job)
+        return missing_torch(TargetQuestion(start_run(request, {}), Order(asked.given), asked, TARGET), job)
 
     assert lacking("torch") == said
     assert lacking("numpy", "torch") == said

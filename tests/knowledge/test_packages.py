@@ -13,7 +13,7 @@ from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.package import PackageFacts
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 
 def test_a_file_is_read_when_its_package_is_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +92,8 @@ def test_a_wheel_for_windows_without_gpu_code_links_no_cuda() -> None:
 
 
 def test_a_session_has_the_packages_of_each_platform_once() -> None:
-    session = Session(Request(), {})
+    run = start_run(Request(), {})
     linux, windows = (Machine(Platform(os, "x86_64"), Python("3.12")) for os in ("linux", "windows"))
 
-    assert session.catalog(linux) is session.catalog(linux)
-    assert session.catalog(windows) is not session.catalog(linux)
+    assert run.read_catalog(linux) is run.read_catalog(linux)
+    assert run.read_catalog(windows) is not run.read_catalog(linux)

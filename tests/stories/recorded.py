@@ -9,13 +9,14 @@ from pathlib import Path
 from torchpick.decide import demands, environments
 from torchpick.decide.search import Needs
 from torchpick.decide.solving import StackSearch
+from torchpick.install.question import answer_request, read_wish
 from torchpick.knowledge import packages
 from torchpick.model.package import Catalog, PackageFacts
 from torchpick.model.request import Request
 from torchpick.model.stack import Stack
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import release_key
-from torchpick.session import Session
+from torchpick.run import start_run
 
 RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text("utf-8"))
 
@@ -56,11 +57,11 @@ def plan(  # a machine has so many facts
         glibc=glibc if platform.startswith("linux") else None,
         backends=(backend,) if backend else (),
     )
-    session = Session(request._replace(requirements=()), {})
-    session.answer()  # what the flags say of machine and backend is checked as for a pick
-    (machine,) = session.machines
-    table, asked = capped(session.table), demands.parse_demands(requirements, lambda: machine)
-    search = StackSearch(machine, table, session.wish, Catalog(facts(machine.platform.name)))
+    run = start_run(request._replace(requirements=()), {})
+    answer_request(run)  # what the flags say of machine and backend is checked as for a pick
+    (machine,) = run.find_machines()
+    table, asked = capped(run.read_table()), demands.parse_demands(requirements, lambda: machine)
+    search = StackSearch(machine, table, read_wish(run), Catalog(facts(machine.platform.name)))
     found = environments.best(search, asked, allow_mixed=mixed)
     assert not isinstance(found, Needs)
     return found[0]

@@ -8,7 +8,7 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
-from torchpick.session import Session
+from torchpick.run import start_run
 
 # TORCH_CUDA_ARCH_LIST `6.1;8.6`, nvcc's options, and CMAKE_CUDA_ARCHITECTURES `61-real;86-real`, machine code alone.
 _FORMS = {
@@ -19,8 +19,8 @@ _FORMS = {
 
 
 def run(args: Arguments) -> int:
-    session = Session(arguments.machine_request(args), report=console.waiting)
-    machines = session.machines if args.machine else (session.machine,)
+    run = start_run(arguments.machine_request(args), report=console.waiting)
+    machines = run.find_machines() if args.machine else (run.find_machine(),)
     gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch)
     if not gpus:
         raise _nothing(machines)

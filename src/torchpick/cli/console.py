@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
     from torchpick.model.verdict import Verdict
-    from torchpick.session import Session
+    from torchpick.run import Run
 
 
 def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -30,11 +30,11 @@ def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     return stream.isatty() and environ.get("TERM") != "dumb" and not environ.get("NO_COLOR")
 
 
-def session(args: Arguments, installer: str = "auto", report: Report | None = None) -> Session:
+def start(args: Arguments, installer: str = "auto", report: Report | None = None) -> Run:
     """What a command asks; without a `report` where it is seldom waited for."""
-    from torchpick.session import Session
+    from torchpick.run import start_run
 
-    return Session(arguments.request_of(args), report=report or waiting, installer=installer)
+    return start_run(arguments.request_of(args), report=report or waiting, installer=installer)
 
 
 def tell(pick: Pick, args: Arguments) -> None:

@@ -14,18 +14,18 @@ from torchpick.machine import machine_lines
 from torchpick.machine.given import no_answer
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
-from torchpick.session import Session
+from torchpick.run import start_run
 
 
 def run(args: Arguments) -> int:
-    session = Session(arguments.machine_request(args), report=console.waiting)
+    run = start_run(arguments.machine_request(args), report=console.waiting)
     if args.compact and not args.json:
         raise UsageError("`--compact` requires `--json`", hint="`torchpick detect --json --compact`")
     if args.machine:
         raise UsageError("`detect` is about one machine", hint="`torchpick fleet FILE` shows the machines of a file")
-    machine = session.machine
+    machine = run.find_machine()
     if not args.gpu and args.platform is None:
-        machine = machine._replace(name=machine_lines.host_name(session.environ))
+        machine = machine._replace(name=machine_lines.host_name(run.environ))
     error = no_answer(machine)
     file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
     if args.json:

@@ -18,7 +18,7 @@ from torchpick.model.fields import envelope, written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import start_run
 
 
 def run(args: Arguments) -> int:
@@ -27,11 +27,11 @@ def run(args: Arguments) -> int:
     request = arguments.machine_request(args)._replace(
         index_base=args.index_base, backends=tuple(args.backend), cpu=args.cpu
     )
-    session = Session(request, report=console.waiting)
-    exam = examine(session)
+    run = start_run(request, report=console.waiting)
+    exam = examine(run)
     status = 0 if exam.ok else 3
     if args.json:
-        print(console.dated(_json(exam, status), session.knowledge.rules.date))
+        print(console.dated(_json(exam, status), run.knowledge.rules.date))
         return status
     width, bold = console.width(), console.painter()
     print("\n\n".join(block(part, width, bold) for part in (_head(exam), *_parts(exam.findings))))
@@ -136,7 +136,7 @@ def _fix(exam: Examination, request: Request) -> int:
         print(f"torchpick: not fixed: `torchpick install` ended with status {status}", file=sys.stderr)
         return status
     # Whatever was looked up before is of the environment as it was.
-    again = examine(Session(request, report=console.waiting))
+    again = examine(start_run(request, report=console.waiting))
     print(f"torchpick: looked again: {_count(again.findings)}", file=sys.stderr)
     for finding in again.findings:
         if finding.severity == ERROR:

@@ -21,7 +21,7 @@ def guard(words: list[str], _status: int) -> str | None:
 
 def run(args: Arguments) -> int:
     args.shell = shell.ALIKE.get(args.shell, args.shell)
-    pick, found, notes = variables_for(console.session(args), args.shell)
+    pick, found, notes = variables_for(console.start(args), args.shell)
     if console.tell_as_json(pick, args, environ=found, notes=notes):
         return 0
     if args.shell != "dockerfile":

@@ -14,7 +14,7 @@ from torchpick.doctor.explanation import Explained, explain
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import envelope, written
-from torchpick.session import Session
+from torchpick.run import start_run
 
 _CHUNK = 1 << 20
 # One word that is meant as a file, whether it is there or not.
@@ -24,8 +24,8 @@ _PATH = re.compile(r"(?:[.~]{0,2}[/\\]|[A-Za-z]:[/\\])\S+|\S+\.(?:txt|log|out|er
 def run(args: Arguments) -> int:
     if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
-    session = Session(arguments.machine_request(args), report=console.waiting)
-    found = explain(_chunks(args.words), session)
+    run = start_run(arguments.machine_request(args), report=console.waiting)
+    found = explain(_chunks(args.words), run)
     if not found.errors:
         sound = [note.text for note in found.notes if note.code == "TORCH_RUNS"]
         hint = "; ".join([*sound, "`torchpick doctor` examines the environment itself"])
@@ -33,7 +33,7 @@ def run(args: Arguments) -> int:
     if args.json:
         findings = [_finding(each) for each in found.errors]
         answer = envelope("explain", machine=found.machine, findings=findings, notes=found.notes)
-        print(console.dated(answer, session.knowledge.rules.date))
+        print(console.dated(answer, run.knowledge.rules.date))
         return 0
     bold, width = console.painter(), console.width()
     # What is wrong here comes first, then what has to do with an install at all and follows from nothing else.

@@ -11,6 +11,7 @@ from torchpick.decide.demands import is_backend
 from torchpick.environment import projectfile, rewrite
 from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.build import TRIO
 from torchpick.model.fields import envelope, written
@@ -22,20 +23,19 @@ from torchpick.projects import app, extras, published
 from torchpick.projects.app import App
 from torchpick.projects.extras import PLATFORMS, Plan
 from torchpick.projects.published import Shop
-from torchpick.session import Session
 
 HERE = "pyproject.toml"
 
 
 def run(args: Arguments) -> int:
     there = _there(args)
-    session = Session(Request(index_base=args.index_base))
-    known = session.knowledge
+    known = Knowledge(os.environ)
     project = _project(args, there)
     kind = args.for_ or ("library" if project.packaged and not args.groups else "app")
     # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc), and
     # not bound by the constraints of this computer.
-    wish = session.wish._replace(backends=(), limits=(), index_base=public(session.wish.index_base))
+    wish = demands.wish_of(Request(index_base=args.index_base), os.environ)
+    wish = wish._replace(backends=(), index_base=public(wish.index_base))
     if kind == "app":
         project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
     own = App(project, known.table(PLATFORMS).without_vendors(), KnownPackages(os.environ, READ_PLATFORM), wish)

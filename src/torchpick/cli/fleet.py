@@ -14,13 +14,14 @@ from torchpick.decide import refusal, several
 from torchpick.decide.several import Outlook
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
+from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
 from torchpick.model.fields import envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.pick import Pick, machines_of
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request, Wish
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 
 def run(args: Arguments) -> int:
@@ -38,27 +39,27 @@ def run(args: Arguments) -> int:
             "no machines were specified", hint="`torchpick fleet slurm`, or a file; `torchpick fleet --help`"
         )
     request = Request(tuple(bounds), machine=(), driver=args.driver, python=args.python, strict=args.strict)
-    session = Session(arguments.with_wish(request, args), report=console.waiting)
-    wish = session.wish
-    asked = _asked(args, places, session)
-    fleet = machinefiles.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
-    table = session.table_of(fleet.machines)
+    run = start_run(arguments.with_wish(request, args), report=console.waiting)
+    wish = read_wish(run)
+    asked = _asked(args, places, run)
+    fleet = machinefiles.prepared(asked, run.knowledge.rules.drivers, wish, strict=args.strict)
+    table = run.read_table(fleet.machines)
     found = several.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
-    refused = _refusal(found, session, most) if found.unserved else None
+    refused = _refusal(found, run, most) if found.unserved else None
     _say(args, found, wish, refused, table.date)
     return 0 if refused is None else 3
 
 
-def _asked(args: Arguments, places: list[str], session: Session) -> Fleet:
+def _asked(args: Arguments, places: list[str], run: Run) -> Fleet:
     """Every source into one fleet; a cluster that gives nothing is left out as a machine is."""
     limit_s, options = arguments.number("--timeout", args.timeout, 86_400), tuple(args.passed_on)
     for where in places:
         sources.check(where, options, args.image)
-    reader = machinefiles.Reader(session.request, session.knowledge)
+    reader = machinefiles.Reader(run.request, run.knowledge)
     for where in places:
         try:
             until = time.monotonic() + limit_s
-            sources.read(where, Engine(args.program, args.image, options, reader, session.environ, until))
+            sources.read(where, Engine(args.program, args.image, options, reader, run.environ, until))
         except ClusterError as error:
             reader.silent(error.code, error.message, error.hint or "", "")
     try:
@@ -70,14 +71,14 @@ def _asked(args: Arguments, places: list[str], session: Session) -> Fleet:
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error
 
 
-def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickError:
+def _refusal(found: Outlook, run: Run, most: int | None) -> TorchpickError:
     """Why machines are left without an environment. UsageError for a request that no machine can answer."""
     left = machines_of(found.unserved)
     try:
-        pick = _weighed(left, found.fleet, session)
+        pick = _weighed(left, found.fleet, run)
         if most is not None and not pick.ok and pick.plan and pick.unserved:
             # Some have a build, and only no room: what is said is about the others.
-            pick = _weighed(sorted({left[place] for place, _ in pick.unserved}), found.fleet, session)
+            pick = _weighed(sorted({left[place] for place, _ in pick.unserved}), found.fleet, run)
     except UsageError as error:
         if not found.groups:
             raise
@@ -86,14 +87,14 @@ def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickErr
         who = shown.counted("machine", found.fleet.hosts(left).count)
         message = f"`--max-environments {most}` leaves no environment for {who}"
         return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
-    refused = refusal.words(pick, session.knowledge.rules)
+    refused = refusal.words(pick, run.knowledge.rules)
     return NoBuildError(refused.why, pick=pick, hint=refused.remedy)
 
 
-def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
+def _weighed(places: list[int], fleet: Fleet, run: Run) -> Pick:
     """The pick for these machines of the fleet alone."""
     crowds = tuple(fleet.crowds[place] for place in places)
-    pick = session.answer(machines=tuple(crowd.machine for crowd in crowds)).pick
+    pick = answer_request(run, machines=tuple(crowd.machine for crowd in crowds)).pick
     return pick._replace(fleet=Fleet(crowds))
 
 

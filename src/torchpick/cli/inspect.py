@@ -16,7 +16,7 @@ from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.model.table import Table
 from torchpick.model.verdict import FAILS
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 from torchpick.wheels import inplace, inspect_target
 from torchpick.wheels.inspect_target import Answers, ReadOptions
 from torchpick.wheels.readings import WHOLE, Reading, Readings
@@ -75,17 +75,17 @@ class _Results:
 def run(args: Arguments) -> int:
     _check(args)
     jobs = arguments.number("--jobs", args.jobs, inspect_target.MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
-    session = Session(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
-    scene = _scene(args, session)
+    run = start_run(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
+    scene = _scene(args, run)
     if scene.unknown is not None:
         console.notes(args, f"no GPU is checked: {scene.unknown}")
-    results = _Results(args, scene, session.knowledge.rules)
+    results = _Results(args, scene, run.knowledge.rules)
     progress = console.progress(args)
     with progress.during("inspect"), ExitStack() as stack:
         how = ReadOptions(
             WHOLE if args.deep else None,
             scene.wanted,
-            offline=session.offline,
+            offline=run.offline,
             report=progress,
             readings=Readings(cache_dir(os.environ)),
         )
@@ -126,20 +126,20 @@ def _check(args: Arguments) -> None:
         raise UsageError("`--on` and `--out` are for many wheels", hint="list them with `--from FILE`")
 
 
-def _scene(args: Arguments, session: Session) -> InspectScene:
+def _scene(args: Arguments, run: Run) -> InspectScene:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
     wanted = WheelTarget(args.python, platform, args.glibc)
-    if platform and not session.given_gpus:
+    if platform and not run.has_given_gpus:
         return InspectScene((), "the package is for another machine; specify its GPU with `--gpu`", wanted)
     if wanted.program is not None:
         # An interpreter says where the package is looked up and does not matter for a GPU.
-        session = session.asking(session.request._replace(python=None))
+        run = run.with_request(run.request._replace(python=None))
     try:
-        machines, unknown = session.machines, "none was found here"
+        machines, unknown = run.find_machines(), "none was found here"
     except DetectionError as error:
         machines, unknown = (), error.message
     if args.python is None and platform is None and not args.machine:
-        wanted = wanted._replace(python=session.machine.python.executable)
-    if machines and (session.given_gpus or any(machine.counted for machine in machines)):
+        wanted = wanted._replace(python=run.find_machine().python.executable)
+    if machines and (run.has_given_gpus or any(machine.counted for machine in machines)):
         return InspectScene(machines, None, wanted)
     return InspectScene(machines, f"{unknown}; specify one with `--gpu`", wanted)

@@ -20,8 +20,8 @@ from torchpick.model.redaction import redacted
 def run(args: Arguments) -> int:
     order = _order(args)
     progress = console.progress(args)
-    session = console.session(args, args.installer, progress)
-    question = read_question(session, order)
+    run = console.start(args, args.installer, progress)
+    question = read_question(run, order)
     with progress.during("index"):
         learnt = find_answer(question)
     # The family alone is answered without the network; where that is asked anyway, a page more tells the files.

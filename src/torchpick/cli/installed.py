@@ -27,7 +27,7 @@ def start(args: Arguments, question: TargetQuestion, handed: tuple[Job, Command]
     failure = _unfinished(pick, command, ended) if ended.status else _lacking(question, job, command)
     verified = None
     if verify and failure is None:
-        question.session.report("running a product and a convolution on each GPU")
+        question.run.report("running a product and a convolution on each GPU")
         verified = verify_pick(pick, job.target.program, os.environ)
         failure = _broken(verified, pick)
     status = ended.status or (0 if failure is None else 3)

@@ -7,8 +7,9 @@ from torchpick.cli.arguments import Arguments
 from torchpick.decide import remarks
 from torchpick.decide.demands import is_backend
 from torchpick.errors import NoBuildError, UsageError
+from torchpick.install.question import answer_request, pick_build
 from torchpick.model.pick import Pick
-from torchpick.session import Session
+from torchpick.run import Run, start_run
 
 
 def run(args: Arguments) -> int:
@@ -20,7 +21,7 @@ def run(args: Arguments) -> int:
         raise UsageError("`label` chooses among the given names", hint=hint)
     try:
         request = arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values())))
-        pick = _chosen(Session(request, report=console.waiting))
+        pick = _chosen(start_run(request, report=console.waiting))
     except NoBuildError as error:
         # The general hint names `--backend`, which this command does not take.
         others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
@@ -33,9 +34,9 @@ def run(args: Arguments) -> int:
     return 0
 
 
-def _chosen(session: Session) -> Pick:
+def _chosen(run: Run) -> Pick:
     """The pick among the names: a GPU's where there is one, `cpu` where there is none."""
-    request, machines = session.request, session.machines
+    request, machines = run.request, run.find_machines()
     intel = "xpu" in request.backends and all(map(remarks.counts_for_xpu, machines))
     gpu = intel or any(machine.counted for machine in machines)
     fit = [each for each in request.backends if (each == "cpu") != gpu or (gpu and request.allow_cpu)]
@@ -44,8 +45,8 @@ def _chosen(session: Session) -> Pick:
         hint = "add cpu (or xpu for Intel's) to `--among`, or specify the GPU with `--gpu`"
         if gpu:
             why, hint = "there is a GPU, but cpu is the only name in `--among`", "`--allow-cpu` allows it"
-        raise NoBuildError(why, pick=session.answer().pick._replace(verdicts=()), hint=hint)
-    return session.asking(request._replace(backends=tuple(fit), allow_cpu="cpu" in fit)).pick()
+        raise NoBuildError(why, pick=answer_request(run).pick._replace(verdicts=()), hint=hint)
+    return pick_build(run.with_request(request._replace(backends=tuple(fit), allow_cpu="cpu" in fit)))
 
 
 def _names(text: str) -> dict[str, str]:

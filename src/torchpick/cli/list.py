@@ -12,6 +12,7 @@ from torchpick.decide.answer import decided
 from torchpick.decide.matrix import never_picked
 from torchpick.decide.remarks import MISCOMPILED
 from torchpick.errors import DetectionError, UsageError
+from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.knowledge import pairings
 from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model.build import DEFAULT_INDEX, TRIO, backend_order
@@ -23,7 +24,7 @@ from torchpick.model.request import Wish
 from torchpick.model.stack import Stack
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, grouped, named, normal, release_key
-from torchpick.session import Session
+from torchpick.run import Run
 
 _INFERRED = "~"
 
@@ -33,11 +34,11 @@ def run(args: Arguments) -> int:
         return _companions(args)
     if len(args.words) == 1 and named(args.words[0]) not in TRIO:
         return _versions(args.words[0], args)
-    session = console.session(args)
-    pick = _weighed(session)
+    run = console.start(args)
+    pick = _weighed(run)
     if args.all:
         # The builds of other platforms and the default index's own.
-        more = never_picked(session.knowledge.every_build, {machine.platform.name for machine in pick.machines})
+        more = never_picked(run.knowledge.every_build, {machine.platform.name for machine in pick.machines})
         pick = pick._replace(considered=(*pick.considered, *more))
     if console.tell_as_json(pick, args):
         return 0 if pick.ok else 3
@@ -80,10 +81,10 @@ def _verdict(verdict: Verdict) -> tuple[str, str]:
 
 def _companions(args: Arguments) -> int:
     """Which torchvision, torchaudio … belong to which torch, on which backend; no machine is looked at."""
-    session = console.session(args)
-    rows = _pairs(args, session)
+    run = console.start(args)
+    rows = _pairs(args, run)
     if args.json:
-        print(console.dated(envelope("list", companions=rows), session.knowledge.rules.date))
+        print(console.dated(envelope("list", companions=rows), run.knowledge.rules.date))
         return 0
     # One line for all backends of a release with the same companions; the labels are those of the backends.
     backends = grouped(((row.build.torch, _in_words(row)), row.build.backend) for row in rows)
@@ -100,11 +101,11 @@ def _in_words(row: BuildCompanions) -> str:
     )
 
 
-def _pairs(args: Arguments, session: Session) -> list[BuildCompanions]:
+def _pairs(args: Arguments, run: Run) -> list[BuildCompanions]:
     platform = console.platform_named(args.platform)
-    admitted = admits(session.wish.torch)
-    known = session.knowledge.file("companions.json", pairings.others)
-    builds = session.knowledge.table((platform,), default_index=DEFAULT_INDEX in args.backend).of(platform)
+    admitted = admits(read_wish(run).torch)
+    known = run.knowledge.file("companions.json", pairings.others)
+    builds = run.knowledge.table((platform,), default_index=DEFAULT_INDEX in args.backend).of(platform)
     chosen = [
         build for build in builds if admitted(build.torch) and (not args.backend or build.backend in args.backend)
     ]
@@ -115,13 +116,13 @@ def _pairs(args: Arguments, session: Session) -> list[BuildCompanions]:
 
 def _versions(name: str, args: Arguments) -> int:
     """The versions of one package; 3 where none of them runs."""
-    session = console.session(args)
-    rows = tuple(_each(session, normal(name)))
+    run = console.start(args)
+    rows = tuple(_each(run, normal(name)))
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
         best = next((stack for _, stack in rows if stack.ok), rows[0][1])
         found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
-        print(console.dated(found, session.knowledge.rules.date))
+        print(console.dated(found, run.knowledge.rules.date))
         return status
     print(answer.versions(rows, console.width(), console.painter()))
     console.notes(args, *rows[0][1].machine.notes, *answer.of_torch(rows))
@@ -133,13 +134,13 @@ def _version(version: str, stack: Stack) -> dict[str, object]:
     return {"version": version, "ok": stack.ok, "stack": found["stack"], "objections": found["objections"]}
 
 
-def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
+def _each(run: Run, name: str) -> Iterator[tuple[Package, Stack]]:
     """Every known version of a package with the environment it would be in, newest first.
 
     A GPU that does not answer is a note, and the versions are judged by all else.
     """
-    machine, wish = _ignoring_silent_driver(session.bare)
-    catalog = session.catalog(machine)
+    machine, wish = _ignoring_silent_driver(run.without_requirements())
+    catalog = run.read_catalog(machine)
     facts = catalog.packages
     if name not in facts or not facts[name].versions:
         close = arguments.close_to(name, [*facts], 0.6)
@@ -147,27 +148,27 @@ def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
         raise UsageError(
             f"`{name}` is not a package of the table", hint=f"did you mean `{close[0]}`?" if close else hint
         )
-    return environments.versions(machine, session.table_of((machine,), wish=wish), wish, name, catalog)
+    return environments.versions(machine, run.read_table((machine,), wish=wish), wish, name, catalog)
 
 
-def _weighed(session: Session) -> Pick:
+def _weighed(run: Run) -> Pick:
     """The pick, but a GPU that does not answer is a note, and the builds are judged by everything else."""
-    if session.request.machine is not None:
-        return session.answer().pick
-    machine, wish = _ignoring_silent_driver(session)
-    answer = session.answer(session.question._replace(wish=wish), machines=(machine,))
+    if run.request.machine is not None:
+        return answer_request(run).pick
+    machine, wish = _ignoring_silent_driver(run)
+    answer = answer_request(run, collect_question(run)._replace(wish=wish), machines=(machine,))
     return (answer if answer.stack is None else decided(answer)).pick
 
 
-def _ignoring_silent_driver(session: Session) -> tuple[Machine, Wish]:
+def _ignoring_silent_driver(run: Run) -> tuple[Machine, Wish]:
     """The machine and the wish; where a GPU does not answer, without GPUs but for the builds that have GPU code."""
     try:
-        return session.machines[0], session.wish
+        return run.find_machines()[0], read_wish(run)
     except DetectionError as error:
         if error.machine is None:
             raise
         note = Note(error.code, f"{error.message}, so no GPU was checked; {error.hint}")
         machine = error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note))
-        builds = session.table_of((machine,), "stable").of(machine.platform.name)
+        builds = run.read_table((machine,), "stable").of(machine.platform.name)
         for_gpus = tuple(sorted({build.backend for build in builds if build.family == "cuda"}))
-        return machine, session.wish if session.wish.backends else session.wish._replace(backends=for_gpus)
+        return machine, read_wish(run) if read_wish(run).backends else read_wish(run)._replace(backends=for_gpus)

@@ -26,7 +26,7 @@ def run(args: Arguments) -> int:
     order = Order(given, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
     progress = console.progress(args)
     with progress.during("lock"):
-        made = make_lock(console.session(args, args.installer, progress), order)
+        made = make_lock(console.start(args, args.installer, progress), order)
     path = os.path.normpath(args.output)
     rewrite.put(path, made.text)
     if args.json:

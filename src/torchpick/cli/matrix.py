@@ -12,6 +12,7 @@ from torchpick.decide.answer import decided
 from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import UsageError
+from torchpick.install.question import answer_request, read_wish
 from torchpick.model.arch import Fit
 from torchpick.model.fields import envelope, written
 from torchpick.model.machine import Machine, labels
@@ -19,16 +20,16 @@ from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.table import Table
 from torchpick.model.verdict import Verdict
-from torchpick.session import Session
+from torchpick.run import Run
 
 
 def run(args: Arguments) -> int:
-    session = console.session(args)
+    run = console.start(args)
     if args.html is not None:
-        return _page(args, session)
-    machine = _machine(session)
-    known = session.table_of((machine,))
-    rows = matrix.rows(machine, known, session.wish)
+        return _page(args, run)
+    machine = _machine(run)
+    known = run.read_table((machine,))
+    rows = matrix.rows(machine, known, read_wish(run))
     if args.json:
         print(console.dated(envelope("matrix", rows=[_json(machine, row, known) for row in rows]), known.date))
         return 0
@@ -39,7 +40,7 @@ def run(args: Arguments) -> int:
     releases = _matrix(rows)
     if len(releases) == 1:  # why that is, is said of the newest GPU
         newest = machine._replace(gpus=(rows[-1].gpu,), driver=rows[-1].driver)
-        decided(session.answer(machines=(newest,)), session.knowledge.rules)
+        decided(answer_request(run, machines=(newest,)), run.knowledge.rules)
     bold = console.painter()
     glibc = f", glibc {platform.glibc}" if platform.glibc else ""
     print(bold(f"{platform.name}, {python_name(machine.python.tag)}{glibc}\n"))
@@ -48,14 +49,14 @@ def run(args: Arguments) -> int:
     return 0
 
 
-def _machine(session: Session) -> Machine:
+def _machine(run: Run) -> Machine:
     """The machine whose GPUs are asked about, or one with every kind of GPU."""
-    if session.request.machine is None:
-        asked = session if session.given_gpus else session.asking(session.request._replace(gpus=("none",)))
-        if asked.machine.platform.os == "macos":  # whose GPU is its own
-            return session.machine
-        return _open(asked.machine, session.knowledge.rules)
-    machine, *others = session.machines
+    if run.request.machine is None:
+        asked = run if run.has_given_gpus else run.with_request(run.request._replace(gpus=("none",)))
+        if asked.find_machine().platform.os == "macos":  # whose GPU is its own
+            return run.find_machine()
+        return _open(asked.find_machine(), run.knowledge.rules)
+    machine, *others = run.find_machines()
     if others:
         raise UsageError("`matrix` is about one machine", hint="`torchpick fleet FILE` answers for many")
     return machine
@@ -122,17 +123,17 @@ def _json(machine: Machine, row: Row, known: Table) -> dict[str, object]:
     }
 
 
-def _page(args: Arguments, session: Session) -> int:
+def _page(args: Arguments, run: Run) -> int:
     file = args.html
     about = "gpu driver cuda_driver machine glibc macos gpus only trust_pci json"
     for flag in about.split():
         if getattr(args, flag):
             raise UsageError("the page is for every machine", hint=f"leave out `--{flag.replace('_', '-')}`")
-    wish = session.wish._replace(index_base=redacted(session.wish.index_base))
-    known = session.knowledge.table(webpage.PLATFORMS, session.request.channel)
-    machine = session.asking(session.request._replace(gpus=("none",))).machine
+    wish = read_wish(run)._replace(index_base=redacted(read_wish(run).index_base))
+    known = run.knowledge.table(webpage.PLATFORMS, run.request.channel)
+    machine = run.with_request(run.request._replace(gpus=("none",))).find_machine()
     system = machine.platform.name if machine.platform.name in webpage.PLATFORMS else "linux-x86_64"
-    names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
+    names = (*run.knowledge.gpu_names.products, *run.knowledge.other_names.amd_named)
     page = webpage.page(known, wish, names, {"system": system, "python": python_name(machine.python.tag)})
     if file == "-":
         print(page, end="")

@@ -12,6 +12,7 @@ from torchpick.decide.answer import decided
 from torchpick.environment import interpreter
 from torchpick.errors import UsageError
 from torchpick.install import shell
+from torchpick.install.question import answer_request, collect_question, unknown_packages
 from torchpick.model import VERSION
 from torchpick.model.machine import Machine
 from torchpick.model.redaction import redacted
@@ -29,21 +30,22 @@ def run(args: Arguments) -> int:
         print(f"torchpick {VERSION}")
         return 0
     _refuse_commands(args.words)
-    session = console.session(args)
-    given = decided(session.answer(), session.knowledge.rules)
+    run = console.start(args)
+    question = collect_question(run)
+    given = decided(answer_request(run, question), run.knowledge.rules)
     pick, stack = given.pick, given.stack
     facts = {} if stack is None else {"stack": stack.to_json()["stack"]}
     if console.tell_as_json(pick, args, **facts):
         return 0
     bold = console.painter()
     commands = install_lines(args, pick.machine)
-    if not session.strangers:
+    if not unknown_packages(run, question):
         commands.append(answer.pip_command(pick))
     beside = answer.packages(given.environment)
     if len(pick.machines) == 1:
-        drivers = session.knowledge.rules.drivers
+        drivers = run.knowledge.rules.drivers
         beside += older_drivers(
-            pick.machine, drivers, lambda machine: session.answer(machines=(machine,), everything=False)
+            pick.machine, drivers, lambda machine: answer_request(run, machines=(machine,), everything=False)
         )
     print(answer.text(pick, commands, console.width(), bold, beside))
     return 0

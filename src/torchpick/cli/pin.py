@@ -16,8 +16,8 @@ def run(args: Arguments) -> int:
         raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")
     project = chosen(args.project, no_project=args.no_project)
     args.words = [word for word in args.words if word not in files]
-    session = console.session(args)
-    pinned = scripts.pin(session, files[0]) if files else pin(session, project)
+    run = console.start(args)
+    pinned = scripts.pin(run, files[0]) if files else pin(run, project)
     if console.tell_as_json(pinned.pick, args, files=pinned.touched, pinned=pinned.notes):
         return 0
     for file in pinned.touched:

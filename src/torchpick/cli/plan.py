@@ -18,23 +18,23 @@ def run(args: Arguments) -> int:
     if args.dockerfile and args.json:
         raise UsageError("--dockerfile and --json are two forms of one answer", hint="use only one of them")
     progress = console.progress(args)
-    session = console.session(args, report=progress)
+    run = console.start(args, report=progress)
     with progress.during("index"):
-        planned = plan_environment(session, _order(args))
+        planned = plan_environment(run, _order(args))
     found = planned.stack
     if args.json:
-        print(console.dated(found.to_json(args.command), session.table.date))
+        print(console.dated(found.to_json(args.command), run.read_table().date))
         return 0 if found.ok else 3
     bold = console.painter()
     if found.ok and args.dockerfile:
-        lines = dockerfile(session, found)
+        lines = dockerfile(run, found)
         print(lines)
         console.notes(args, *password_notes(lines, image=True))
     elif found.ok:
         print(answer.table(found, console.width(), bold))
         beside = [*answer.download(found)]
         if planned.again is not None:
-            beside += older_drivers(found.machine, session.knowledge.rules.drivers, planned.again)
+            beside += older_drivers(found.machine, run.knowledge.rules.drivers, planned.again)
         if beside:
             print("", block(beside, console.width(), bold, 15), sep="\n")
     else:

@@ -14,6 +14,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
 from torchpick.index import index_places
+from torchpick.install.question import read_wish
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
@@ -22,7 +23,7 @@ from torchpick.model.machine import PLATFORMS
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.versions import admits, named
-from torchpick.session import Session
+from torchpick.run import start_run
 from torchpick.wheels import refresh
 from torchpick.wheels.refresh import Refreshed, RefreshJob
 
@@ -70,7 +71,7 @@ def run(args: Arguments) -> int:
 def _plans(args: Arguments) -> list[IndexToRead]:
     """The wheel host and the user's own index, as far as they are asked for."""
     request = Request(tuple(args.words), backends=tuple(args.backend), channel=args.channel, index_base=args.index_base)
-    wish = Session(request).wish
+    wish = read_wish(start_run(request))
     if any(named(text) != "torch" for text in args.words):
         raise UsageError("refresh reads only torch", hint='such as `torchpick refresh "torch==2.14.1"`')
     is_named = bool(args.words or args.backend)

@@ -18,7 +18,7 @@ def run(args: Arguments) -> int:
     if shutil.which(args.passed_on[0]) is None:
         raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
     args.words = []
-    pick, command = command_of(console.session(args), args.passed_on)
+    pick, command = command_of(console.start(args), args.passed_on)
     console.tell(pick, args)
     console.notes(args, *pick.every_note, *(note.text for note in command.notes))
     return die_of(run_command(command, os.environ).status)

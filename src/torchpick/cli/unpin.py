@@ -14,7 +14,7 @@ from torchpick.install.pin import check_named, unpin
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.request import Request
 from torchpick.projects import scripts
-from torchpick.session import Session
+from torchpick.run import start_run
 
 
 def run(args: Arguments) -> int:
@@ -24,7 +24,7 @@ def run(args: Arguments) -> int:
         return _told(args, [file for file in args.words if scripts.unpin(file)], ", ".join(args.words))
     project = chosen(args.project, no_project=args.no_project)
     check_named(args.python)
-    python = Session(Request(gpus=("none",), python=args.python)).machine.python
+    python = start_run(Request(gpus=("none",), python=args.python)).find_machine().python
     if python.executable is None:
         raise UsageError("no environment is named or found", hint="name its interpreter with `--python PATH`")
     prefix = world.prefix_of(python.executable)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import RequirementError, UsageError
+from torchpick.install.question import collect_question, pick_build, unknown_packages
 from torchpick.model.pick import NO_LINE, NOTHING_RUNS, pip_line
 
 # The exit statuses that say something of this machine.
@@ -22,11 +23,12 @@ def run(args: Arguments) -> int:
     if args.bare and "default" in args.backend:
         hint = "remove `--bare`; `torchpick url --backend default` prints only the requirement"
         raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
-    session = console.session(args, "pip")
-    for word in session.strangers:
+    run = console.start(args, "pip")
+    question = collect_question(run)
+    for word in unknown_packages(run, question):
         hint = f"`torchpick install {word}` installs it together with torch, `torchpick plan {word}` shows how"
         raise RequirementError(f"`{word}` is not on torch's index, so this line cannot have it", hint=hint)
-    pick = session.pick(everything=args.json or args.verbose)
+    pick = pick_build(run, question, everything=args.json or args.verbose)
     if console.tell_as_json(pick, args):
         return 0
     print(pick.index_url if args.bare else pip_line(pick.build, pick.wish))

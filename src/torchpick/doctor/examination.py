@@ -20,7 +20,7 @@ from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.package import PackageFacts
 from torchpick.model.pythons import version_of
-from torchpick.session import Session
+from torchpick.run import Run
 
 Check = Callable[[EnvironmentUnderTest], Iterator[Finding]]
 
@@ -69,27 +69,27 @@ class Examination(NamedTuple):
         return all(finding.severity != ERROR for finding in self.findings)
 
 
-def examine(session: Session, *, torch_alone: bool = False) -> Examination:
+def examine(run: Run, *, torch_alone: bool = False) -> Examination:
     """Judge the environment of the request's `python`, else the active one; nothing in it is run.
 
     `torch_alone` looks at nothing but torch itself, for an answer in a moment.
     """
-    choice = target(session.request.python, session.environ, os.getcwd())
+    choice = target(run.request.python, run.environ, os.getcwd())
     here = distributions.read(
-        choice.python, session.environ, source=choice.source, is_others=choice.is_others, metadata=not torch_alone
+        choice.python, run.environ, source=choice.source, is_others=choice.is_others, metadata=not torch_alone
     )
-    return _examined(EnvironmentUnderTest(session, here, _machine(session, here), torch_alone=torch_alone))
+    return _examined(EnvironmentUnderTest(run, here, _machine(run, here), torch_alone=torch_alone))
 
 
-def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:
+def described(run: Run, packages: Mapping[str, str], cuda: str | None) -> Examination:
     """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
-    machine = session.machine
-    catalog = session.catalog(machine).packages
+    machine = run.find_machine()
+    catalog = run.read_catalog(machine).packages
     named_packages = tuple(_named(name, version, catalog) for name, version in packages.items())
     here = Environment(
         None, "the machine of the text", machine.python.version, distributions=named_packages, source="text"
     )
-    return _examined(DescribedEnvironment(session, here, machine, cuda))
+    return _examined(DescribedEnvironment(run, here, machine, cuda))
 
 
 def _named(name: str, version: str, catalog: Mapping[str, PackageFacts]) -> Distribution:
@@ -158,13 +158,13 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> Envir
     return EnvironmentChoice(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")
 
 
-def _machine(session: Session, here: Environment) -> Machine:
+def _machine(run: Run, here: Environment) -> Machine:
     """The machine, with the Python of the environment; a driver that does not answer is a finding, not an error."""
     python = Python(here.version, here.implementation, here.free_threaded, here.executable, here.source)
-    request = session.request
+    request = run.request
     if request.machine is None:
-        return session.asking(request._replace(python=here.version)).machine._replace(python=python)
-    fleet = session.asking(request._replace(python=None)).fleet
+        return run.with_request(request._replace(python=here.version)).find_machine()._replace(python=python)
+    fleet = run.with_request(request._replace(python=None)).read_fleet()
     if fleet.count > 1:
         hint = "give `--machine` a file with one machine"
         raise UsageError(f"{fleet.count} machines were given, and one environment is examined", hint=hint)

@@ -18,7 +18,7 @@ from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note
 from torchpick.model.pythons import span, version_of
 from torchpick.model.request import Request
-from torchpick.session import Session
+from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
 _SYSTEMS = {"windows", "macos", "linux", "aarch64", "intel"}
@@ -62,35 +62,35 @@ class Explanation(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
+def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
-    known = session.knowledge.file("errors.json", texts.read_signatures)
+    known = run.knowledge.file("errors.json", texts.read_signatures)
     search = texts.Search(known)
     start = b""
     for chunk in texts.decoded(chunks):
         search.feed(chunk)
         start += chunk[: max(0, texts.MOST_TEXT - len(start))]
-    said = texts.of_text(start, session.knowledge.file("words.json", texts.read_words))
+    said = texts.of_text(start, run.knowledge.file("words.json", texts.read_words))
     matches = search.matches() or tuple(
         Match(known[name], 0, text) for name, text in said.facts.items() if name in known
     )
-    request, mentioned = _with_mentions(session, said)
+    request, mentioned = _with_mentions(run, said)
     flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags)
     torch = "torch" if said.torch is None else f"torch=={said.torch.partition('+')[0]}"
     named = {"PACKAGE": said.facts.get("package"), "torch==X.Y.Z": torch, "--gpu NAME --driver VERSION": flags}
     known = {row.id: row.about(named) for row in known.values()}
-    facts = _facts(said, request, session)
-    mentioned += tuple(_published(said, session))
+    facts = _facts(said, request, run)
+    mentioned += tuple(_published(said, run))
     alone = Explanation(_explained(matches, facts, known), notes=mentioned)
-    asked = session.asking(request)
-    is_described = said.torch and (asked.given_gpus or said.driver or said.driver_cuda or said.packages)
+    asked = run.with_request(request)
+    is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
     if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
         return alone
     try:
         exam = _examined(asked, said)
     except TorchpickError as error:
         # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
-        if error.exit_status == 2 and (session.request != Request() or session.given_gpus):
+        if error.exit_status == 2 and (run.request != Request() or run.has_given_gpus):
             raise
         why = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
         return alone._replace(notes=(*mentioned, why))
@@ -98,7 +98,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     notes = (*mentioned, *_of_torch(said, exam))
     facts |= _facts_of(exam) | {note.code for note in notes}
     is_judged = isinstance(exam.subject, DescribedEnvironment) and (exam.findings or "TORCH_RUNS" in facts)
-    if not (is_judged or machine.counted or asked.given_gpus or request != Request()):
+    if not (is_judged or machine.counted or asked.has_given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         text = "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
         return Explanation(_explained(matches, facts, known), machine, (*notes, Note("NO_GPU_KNOWN", text)))
@@ -120,60 +120,60 @@ def _explained(
     return tuple(first.values())
 
 
-def _examined(session: Session, said: Mentions) -> Examination:
+def _examined(run: Run, said: Mentions) -> Examination:
     """The environment that the text is of: the one that is here, unless the text or the request is of another."""
-    request = session.request
+    request = run.request
     exam = None
     if request.platform is None and version_of(request.python) is None:
-        exam = examination.examine(session, torch_alone=True)
+        exam = examination.examine(run, torch_alone=True)
         installed = exam.subject.torch
         if installed is not None and said.torch in (None, installed.version, installed.release):
             return exam
-    if not session.given_gpus and not session.machine.counted:
+    if not run.has_given_gpus and not run.find_machine().counted:
         request = _driven(request, said)
-    asked = session.asking(request._replace(python=request.python or said.python))
+    asked = run.with_request(request._replace(python=request.python or said.python))
     packages = {**said.packages, "torch": str(said.torch)}
     exams = [examination.described(asked, packages, cuda) for cuda in _cudas(asked, said)]
     # Of several that it may be, nothing is known unless each of them is wrong.
     if len(exams) == 1 or (exams and not any(each.ok for each in exams)):
         return exams[-1]
-    if exam is not None and (exam.subject.torch is not None or said.python is None or not asked.given_gpus):
+    if exam is not None and (exam.subject.torch is not None or said.python is None or not asked.has_given_gpus):
         return exam
     return examination.described(asked, {}, None)
 
 
-def _cudas(session: Session, said: Mentions) -> list[str | None]:
+def _cudas(run: Run, said: Mentions) -> list[str | None]:
     """What the torch of the text may be built for: one CUDA where that is said, else those of its release's builds."""
     version = said.torch or ""
     if "+" in version or said.cuda is not None:
         return [said.cuda] if version else []
     is_listed = version == said.packages.get("torch") and len(said.packages) > 1
-    platform = session.request.platform or said.platform or session.machine.platform.name
-    if platform in _MACS or not (is_listed or session.given_gpus):
+    platform = run.request.platform or said.platform or run.find_machine().platform.name
+    if platform in _MACS or not (is_listed or run.has_given_gpus):
         return []
     # The wheel of a listing is the default index's.
-    table = session.knowledge.table((platform,), DEFAULT_INDEX if is_listed else "stable")
+    table = run.knowledge.table((platform,), DEFAULT_INDEX if is_listed else "stable")
     return [build.cuda for build in table.of(platform).builds(version) if is_listed or build.cuda]
 
 
-def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
+def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
     """The machine that the text names is the one it is about, unless another is given."""
-    request = session.request
+    request = run.request
     named: dict[object, str] = {}
-    for name in () if session.given_gpus else (said.capability or said.name, *said.others):
-        for gpu in _known([name], session):
+    for name in () if run.has_given_gpus else (said.capability or said.name, *said.others):
+        for gpu in _known([name], run):
             named.setdefault(gpu.arch, str(name))
     if named:
         request = request._replace(gpus=(*named.values(),))
-    if request.gpus is None and not session.given_gpus and said.platform not in _MACS:
+    if request.gpus is None and not run.has_given_gpus and said.platform not in _MACS:
         return request, ()
     platform = said.platform if request.platform is None and request.machine is None else None
     # What a text says of the system around is no more than a hint: the GPUs have to be there in such a machine.
-    there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), session))
+    there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), run))
     if platform not in (None, interpreter.own().platform.name) and all(there):
         request = request._replace(platform=platform)
         named["platform"] = str(platform)
-    given = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
+    given = request.driver or request.cuda_driver or run.environ.get("TORCHPICK_DRIVER")
     if not given and request.gpus is not None and "amd" not in said.facts:
         request = _driven(request, said)
         if request.driver or request.cuda_driver:
@@ -186,13 +186,13 @@ def _driven(request: Request, said: Mentions) -> Request:
     return request._replace(driver=said.driver, cuda_driver=None if said.driver else said.driver_cuda)
 
 
-def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
+def _facts(said: Mentions, request: Request, run: Run) -> set[str]:
     """What is known of the surroundings without a look: by the text, and by what was given."""
     facts = set(said.facts)
     if request.platform is not None:
         os, _, cpu = request.platform.partition("-")
         facts = (facts - _SYSTEMS) | {os, cpu}
-    vendors = {gpu.vendor for gpu in _known(request.gpus or (), session)}
+    vendors = {gpu.vendor for gpu in _known(request.gpus or (), run)}
     if "apple" in vendors:
         facts.add("macos")
     if vendors == {"nvidia"}:
@@ -242,24 +242,24 @@ def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
         yield Note("TORCH_RUNS", f"{torch.label} {' and '.join(words)}: so far the build is not at fault")
 
 
-def _published(said: Mentions, session: Session) -> Iterator[Note]:
+def _published(said: Mentions, run: Run) -> Iterator[Note]:
     """For what the torch was built that an installer did not find."""
     if said.asked is None:
         return
     platform = said.platform or interpreter.own().platform.name
     release = said.asked.partition("+")[0]
-    builds = session.knowledge.table((platform,)).of(platform).builds(release)
+    builds = run.knowledge.table((platform,)).of(platform).builds(release)
     if builds:
         glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
         where = f"{', '.join(each.backend for each in builds)}, and for Python {span(builds[0].pythons)}{glibc}"
         yield Note("TORCH_PUBLISHED", f"torch {release} is there for {where}")
 
 
-def _known(names: Iterable[str | None], session: Session) -> Iterator[GpuProduct]:
+def _known(names: Iterable[str | None], run: Run) -> Iterator[GpuProduct]:
     """The GPUs of these names; what is none is passed over."""
     for name in filter(None, names):
         with suppress(UsageError):
-            yield session.knowledge.gpu(name)
+            yield run.knowledge.gpu(name)
 
 
 def _findings(wanted: tuple[str, ...], alone: Finding, exam: Examination | None) -> tuple[Finding, ...]:

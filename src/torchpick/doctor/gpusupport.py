@@ -117,7 +117,7 @@ def triton(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     package = subject.environment.find("triton")
     if package is None or subject.torch is None or not is_dotted(package.version):
         return
-    rows = subject.session.knowledge.file("libraries.json", triton_floors)
+    rows = subject.run.knowledge.file("libraries.json", triton_floors)
     sure = [floor for since, floor in rows if release_key(since) <= release_key(package.version)]
     left = [gpu.index for gpu in subject.machine.nvidia if gpu.arch and sure and below(gpu.arch, sure[-1])]
     if left:

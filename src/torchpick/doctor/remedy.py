@@ -15,6 +15,7 @@ from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.install import shell
+from torchpick.install.question import read_wish
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.pick import Pick
@@ -85,7 +86,7 @@ def weigh(subject: EnvironmentUnderTest) -> RankedBuilds | None:
 
     An environment without a GPU to judge by is judged by its own backend: nothing is turned into a CPU build.
     """
-    machine, wish = subject.machine, subject.session.wish
+    machine, wish = subject.machine, read_wish(subject.run)
     flags: tuple[str, ...] = ()
     own = installedtorch.backend_of(subject.torch, subject.environment)
     if machine.trouble is not None:
@@ -122,7 +123,7 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding], weighed: Rank
         own = next(verdict for verdict in verdicts if verdict.build == freed.verdict.build)
         remedy = remedy._replace(bound_by=tuple(str(objection.facts["limit"]) for objection in own.objections))
     flags = (
-        *_there(subject.session.request).flags,
+        *_there(subject.run.request).flags,
         *weighed.flags,
         *(("--backend", remedy.backend) if remedy.narrowed else ()),
     )

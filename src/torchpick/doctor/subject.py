@@ -14,19 +14,19 @@ from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.package import PackageFacts
 from torchpick.model.table import Table
-from torchpick.session import Session
+from torchpick.run import Run
 from torchpick.wheels.judging import GpuCodeFit
 
 
 # The readers of wheels are imported where there is something to read: an answer without does not wait for them.
 class EnvironmentUnderTest:
-    """An environment, its machine, and the session that asks.
+    """An environment, its machine, and the run that asks.
 
     `torch_alone`: no more than torch is looked at.
     """
 
-    def __init__(self, session: Session, environment: Environment, machine: Machine, *, torch_alone: bool) -> None:
-        self.session = session
+    def __init__(self, run: Run, environment: Environment, machine: Machine, *, torch_alone: bool) -> None:
+        self.run = run
         self.environment = environment
         self.machine = machine
         self.torch_alone = torch_alone
@@ -34,11 +34,11 @@ class EnvironmentUnderTest:
     @property
     def is_here(self) -> bool:
         """Whether the machine is this computer, and the folders of its loader count."""
-        return self.machine.platform.os == "linux" and not self.session.given_gpus
+        return self.machine.platform.os == "linux" and not self.run.has_given_gpus
 
     @cached_property
     def table(self) -> Table:
-        return self.session.table_of((self.machine,))
+        return self.run.read_table((self.machine,))
 
     @cached_property
     def torch(self) -> InstalledTorch | None:
@@ -48,7 +48,7 @@ class EnvironmentUnderTest:
 
     @cached_property
     def shell(self) -> Shell:
-        return shellvariables.read(self.session.environ)
+        return shellvariables.read(self.run.environ)
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
@@ -75,14 +75,14 @@ class EnvironmentUnderTest:
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:
         """The packages of the table."""
-        return self.session.catalog(self.machine).packages
+        return self.run.read_catalog(self.machine).packages
 
 
 class DescribedEnvironment(EnvironmentUnderTest):
     """An environment of which only a text is known: the versions that it names, and no file to look at."""
 
-    def __init__(self, session: Session, environment: Environment, machine: Machine, cuda: str | None) -> None:
-        super().__init__(session, environment, machine, torch_alone=True)
+    def __init__(self, run: Run, environment: Environment, machine: Machine, cuda: str | None) -> None:
+        super().__init__(run, environment, machine, torch_alone=True)
         self._cuda = cuda
 
     @property

@@ -16,15 +16,16 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, RequirementError, TorchpickError, UsageError
-from torchpick.install.choice import Installer, choose_installer, leading_numbers
+from torchpick.install.choice import Installer, choose_installer, find_uv, leading_numbers
 from torchpick.install.installers import UvInstaller
+from torchpick.install.question import find_prefix, find_target, read_limits, read_settings, read_wish
 from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on
 from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Limit, Wish
-from torchpick.session import Session, one_of
+from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,14 +56,14 @@ class TargetQuestion:
     """An order in a target. `elsewhere` is the machine it is for, where that is not this computer."""
 
     def __init__(
-        self, session: Session, order: Order, asked: Requirements, target: Environment, elsewhere: Machine | None = None
+        self, run: Run, order: Order, asked: Requirements, target: Environment, elsewhere: Machine | None = None
     ) -> None:
-        self.session, self.order, self.asked, self.target, self.elsewhere = session, order, asked, target, elsewhere
+        self.run, self.order, self.asked, self.target, self.elsewhere = run, order, asked, target, elsewhere
         self.as_stack = False  # whether torch and its companions alone are answered as a whole environment too
 
     @cached_property
     def machine(self) -> Machine:
-        return one_of(self.session.machines)
+        return one_of(self.run.find_machines())
 
     @cached_property
     def installer(self) -> Installer:
@@ -70,12 +71,12 @@ class TargetQuestion:
         return self.installer_of(self.order.installer)
 
     def installer_of(self, wanted: str) -> Installer:
-        return choose_installer(wanted, self.target, self.session.uv, self.own)
+        return choose_installer(wanted, self.target, find_uv(self.run.environ), self.own)
 
     @property
     def own(self) -> UserSettings:
         """The user's settings, those of the variables alone for another machine."""
-        return self.session.own_settings(None if self.elsewhere else self.target.prefix)
+        return read_settings(self.run, None if self.elsewhere else self.target.prefix)
 
     @cached_property
     def policies(self) -> Policies:
@@ -122,12 +123,13 @@ class TargetQuestion:
     def limits(self) -> tuple[Limit, ...]:
         """The constraints of the order, and those that bind unasked."""
         mine = (each for each in self.asked.limits if self.holds(each.marker))
-        return tuple(dict.fromkeys((*as_limits(mine, self.wish.index_base), *self.session.limits)))
+        base = self.wish.index_base
+        return tuple(dict.fromkeys((*as_limits(mine, base), *read_limits(self.run, base))))
 
     @cached_property
     def wish(self) -> Wish:
         """What the flags say."""
-        return self.session.bare.wish
+        return read_wish(self.run.without_requirements())
 
     @property
     def is_of_family(self) -> bool:
@@ -141,8 +143,8 @@ class TargetQuestion:
         """The answer by what is known of packages, and with more demands; or what has to be learnt first."""
         question = self.question._replace(wanted=(*self.question.wanted, *more))
         # Of the family alone no more builds are judged than the pick takes, which loads less.
-        return self.session.answer_or_needs(
-            question, lambda: catalog, self.session.machines, everything=not self.is_of_family
+        return self.run.answer_or_needs(
+            question, lambda: catalog, self.run.find_machines(), everything=not self.is_of_family
         )
 
     @cached_property
@@ -192,21 +194,21 @@ def installed_torch(wish: Wish, target: Environment) -> TorchToKeep | None:
     return TorchToKeep(version, None if plus else distributions.cuda_of(target.packages), wishes)
 
 
-def read_question(session: Session, order: Order) -> TargetQuestion:
+def read_question(run: Run, order: Order) -> TargetQuestion:
     """Read what there is to install into the target; raises where an installation could only fail."""
-    _check_place(session)
+    _check_place(run)
     check_passed_on(order.passed_on)
-    asked = read_requirements(session, order)
+    asked = read_requirements(run, order)
     if not asked.wanted and not asked.opaque and not order.given.groups:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
-    target = session.target
+    target = find_target(run)
     distributions.check_installable(target, order.passed_on)
-    return TargetQuestion(session, order, asked, target)
+    return TargetQuestion(run, order, asked, target)
 
 
-def read_requirements(session: Session, order: Order) -> Requirements:
+def read_requirements(run: Run, order: Order) -> Requirements:
     """What is asked for; what lies in a folder or a file has the name that it says of itself."""
-    read = requirements.read(order.given, session.environ, session.fetch)
+    read = requirements.read(order.given, run.environ, run.fetch)
     if all(each.name or not each.place for each in read.wanted):
         return read
     from torchpick.install.places import with_names
@@ -214,26 +216,26 @@ def read_requirements(session: Session, order: Order) -> Requirements:
     return with_names(read)
 
 
-def read_plan_question(session: Session, order: Order) -> TargetQuestion:
+def read_plan_question(run: Run, order: Order) -> TargetQuestion:
     """The same for an environment that is only planned, on the machine that the request describes."""
-    asked = read_requirements(session, order)
-    machine = session.machines[0]
+    asked = read_requirements(run, order)
+    machine = run.find_machines()[0]
     python = machine.python
-    if python.executable is None or session.settings_prefix is None:
-        return TargetQuestion(session, order, asked, Environment(sys.executable, sys.prefix, python.version), machine)
+    if python.executable is None or find_prefix(run) is None:
+        return TargetQuestion(run, order, asked, Environment(sys.executable, sys.prefix, python.version), machine)
     target = distributions.read_target(
-        python.executable, python.version, free_threaded=python.free_threaded, environ=session.environ
+        python.executable, python.version, free_threaded=python.free_threaded, environ=run.environ
     )
-    return TargetQuestion(session, order, asked, target.emptied)
+    return TargetQuestion(run, order, asked, target.emptied)
 
 
-def _check_place(session: Session) -> None:
+def _check_place(run: Run) -> None:
     """Packages are installed on this computer, whatever machine is given."""
     given = {
-        "--platform": session.request.platform,
-        "TORCHPICK_PLATFORM": session.environ.get("TORCHPICK_PLATFORM"),
-        "--gpu": session.request.gpus and session.machine.platform.name,
-        "--machine": None if session.request.machine is None else session.request.machine[0],
+        "--platform": run.request.platform,
+        "TORCHPICK_PLATFORM": run.environ.get("TORCHPICK_PLATFORM"),
+        "--gpu": run.request.gpus and run.find_machine().platform.name,
+        "--machine": None if run.request.machine is None else run.request.machine[0],
     }
     here = interpreter.own().platform.name
     for name, value in given.items():
@@ -259,7 +261,7 @@ class LockQuestion(TargetQuestion):
         if isinstance(installer, UvInstaller):
             return installer
         is_old = leading_numbers(installer.version) < OLDEST_PIP_FOR_LOCKS
-        if (is_old or self.asked.opaque) and self.order.installer == "auto" and self.session.uv is not None:
+        if (is_old or self.asked.opaque) and self.order.installer == "auto" and find_uv(self.run.environ) is not None:
             return self.installer_of("uv")
         if is_old:
             oldest = ".".join(map(str, OLDEST_PIP_FOR_LOCKS))
@@ -271,38 +273,36 @@ class LockQuestion(TargetQuestion):
         return installer
 
 
-def read_lock_question(session: Session, order: Order) -> LockQuestion:
+def read_lock_question(run: Run, order: Order) -> LockQuestion:
     """Read what there is; raises where a lock could only fail."""
     # What is asked for stands in the order: a session's requirements are of torch's family alone.
-    session = session.bare
-    asked = read_requirements(session, order)
+    run = run.without_requirements()
+    asked = read_requirements(run, order)
     if not asked.wanted and not asked.opaque:
         order = order._replace(given=order.given._replace(words=("torch",)))
-        asked = requirements.read(order.given, session.environ, session.fetch)
+        asked = requirements.read(order.given, run.environ, run.fetch)
     for each in asked.wanted:
         if each.editable or os.path.isdir(each.place):
             raise folder_refused(f"`{each.text}`")
-    machine, *others = session.machines
+    machine, *others = run.find_machines()
     here = interpreter.environment(World.here())
     if here is not None and here.is_others and here.source == machine.python.source:
-        interpreter.installable(machine.python, session.request.python)
+        interpreter.installable(machine.python, run.request.python)
     if others:
         hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
         raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)
-    program = _program_here(session, machine)
+    program = _program_here(run, machine)
     # What is installed binds no lock.
     elsewhere = machine if program is None else None
-    return LockQuestion(
-        session, order._replace(upgrade=True), asked, _lock_target(session, machine, program), elsewhere
-    )
+    return LockQuestion(run, order._replace(upgrade=True), asked, _lock_target(run, machine, program), elsewhere)
 
 
-def _lock_target(session: Session, machine: Machine, program: str | None) -> Environment:
+def _lock_target(run: Run, machine: Machine, program: str | None) -> Environment:
     """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
     python = machine.python
     if program is not None:
         return distributions.read_target(
-            program, python.version, free_threaded=python.free_threaded, environ=session.environ
+            program, python.version, free_threaded=python.free_threaded, environ=run.environ
         ).emptied
     if python.free_threaded:
         text = f"{name_environment(machine)}: packages for a free-threaded Python are only found with one at hand"
@@ -310,11 +310,11 @@ def _lock_target(session: Session, machine: Machine, program: str | None) -> Env
     return Environment(sys.executable, sys.prefix, python.version)
 
 
-def _program_here(session: Session, machine: Machine) -> str | None:
+def _program_here(run: Run, machine: Machine) -> str | None:
     """The interpreter to resolve with, where the machine is this computer."""
-    request = session.request
+    request = run.request
     elsewhere = request.machine or request.platform or request.glibc or request.macos
-    elsewhere = elsewhere or session.environ.get("TORCHPICK_PLATFORM")
+    elsewhere = elsewhere or run.environ.get("TORCHPICK_PLATFORM")
     program = machine.python.executable
     return program if not elsewhere and program is not None and os.path.isfile(program) else None
 

@@ -14,13 +14,14 @@ from torchpick.install.command import Command, StoredFile, check_private_store, 
 from torchpick.install.files import list_files
 from torchpick.install.hashes import Wheel, check_vendor_alone, fits_pick, hashed_address, links_page, project_page
 from torchpick.install.job import exact_specifier
+from torchpick.install.question import find_prefix, pick_build, read_settings, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import holds_secret
-from torchpick.session import Session
+from torchpick.run import Run
 
 # Where an image keeps what the variables name.
 _IN_IMAGE = "/opt/torchpick"
@@ -32,28 +33,28 @@ _OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
 _OF_PROJECTS = ("sync", "lock", "add", "remove", "export", "run")
 
 
-def variables_for(session: Session, shell: str) -> tuple[Pick, Variables, tuple[Note, ...]]:
+def variables_for(run: Run, shell: str) -> tuple[Pick, Variables, tuple[Note, ...]]:
     """The pick, the variables that hand it over, and what a person should know."""
-    environ = session.environ
-    pick = session.pick()
+    environ = run.environ
+    pick = pick_build(run)
     check_vendor_alone(pick)
     check_private_store(cache_dir(environ))
     if shell == "dockerfile":
-        _check_image(session, pick)
-    read = list_files(session, pick)
+        _check_image(run, pick)
+    read = list_files(run, pick)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
         return pick, variables_of(pick, _IN_IMAGE, UserSettings(), read.files), read.notes
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
-    place = store_folder(os.path.join(runner, "torchpick")) if runner else session.store
-    own = session.own_settings(session.settings_prefix)
+    place = store_folder(os.path.join(runner, "torchpick")) if runner else store_folder(cache_dir(run.environ))
+    own = read_settings(run, find_prefix(run))
     found = variables_of(pick, place, own, read.files)
     return pick, found, (*note_indexes(own, ("pip", "uv")), *found.notes, *read.notes)
 
 
-def command_of(session: Session, argv: Sequence[str]) -> tuple[Pick, Command]:
+def command_of(run: Run, argv: Sequence[str]) -> tuple[Pick, Command]:
     """The pick, and the command as it is to be run; NoBuildError where no build runs."""
-    pick, found, notes = variables_for(session, "sh")
+    pick, found, notes = variables_for(run, "sh")
     command = Command(argv[0], tuple(argv), found.set, found.unset, found.files, (*notes, *_untaken(argv)))
     return pick, command
 
@@ -82,11 +83,11 @@ def password_notes(lines: str, *, image: bool) -> tuple[Note, ...]:
     return (Note("PASSWORD_PRINTED", in_image if image else text),)
 
 
-def _check_image(session: Session, pick: Pick) -> None:
+def _check_image(run: Run, pick: Pick) -> None:
     """An image runs elsewhere: that this computer has no GPU says nothing of it."""
-    request = session.request
-    asked_for_cpu = request.cpu or request.allow_cpu or session.wish.backends
-    if not (pick.machine.gpus or session.given_gpus or asked_for_cpu):
+    request = run.request
+    asked_for_cpu = request.cpu or request.allow_cpu or read_wish(run).backends
+    if not (pick.machine.gpus or run.has_given_gpus or asked_for_cpu):
         hint = "name the GPU that the image is for, such as `--gpu t4 --driver 580`; `--cpu` makes one without"
         raise UsageError("there is no GPU here, and an image runs elsewhere", hint=hint)
 

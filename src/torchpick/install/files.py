@@ -12,15 +12,17 @@ from urllib.parse import urlsplit
 from torchpick.environment.requirementfiles import is_word
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, NetworkError
-from torchpick.install.command import StoredFile, record_path, write_files
+from torchpick.install.command import StoredFile, record_path, store_folder, write_files
 from torchpick.install.hashes import Hashes, Wheel, check_mirror, fits_pick, hashed_address, project_page, torch_wheels
 from torchpick.install.job import Job, family_to_install, keeps_installed, vendor_requirements
+from torchpick.install.question import find_prefix, read_settings
 from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address, is_sha256
 from torchpick.model.machine import Note, Platform
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
-from torchpick.session import Session
+from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,19 +168,20 @@ class ListedFiles(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def list_files(session: Session, pick: Pick) -> ListedFiles:
+def list_files(run: Run, pick: Pick) -> ListedFiles:
     """What the pages of torch and its companions have of this very build, each read once and kept."""
     if not pick.index_url:
         return ListedFiles()
-    check_mirror(session.own_settings(session.settings_prefix), pick.index_url)
-    hashes = Hashes(pick, session.knowledge)
+    check_mirror(read_settings(run, find_prefix(run)), pick.index_url)
+    hashes = Hashes(pick, run.knowledge)
     found: dict[str, tuple[Wheel, ...]] = {}
     is_folder, is_down = _is_folder(pick), False
+    folder = store_folder(cache_dir(run.environ))
     with _host(pick) as host:
         for name, version in {**pick.build.pins, **_tritons(pick)}.items():
-            record = record_path(session.store, project_page(pick, name), name, version, pick.build.platform)
+            record = record_path(folder, project_page(pick, name), name, version, pick.build.platform)
             is_known, wheels = (False, None) if is_folder else _kept(record, pick)
-            if not is_known and (is_folder or not session.offline):
+            if not is_known and (is_folder or not run.offline):
                 wheels = None if is_down else _read(host, name, version, pick)
                 is_down = wheels is None
                 write_files([StoredFile(record, json.dumps([time.time(), wheels]), private=True)])

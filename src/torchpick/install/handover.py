@@ -16,7 +16,7 @@ from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import InstallerError
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.install.asking import TargetQuestion
-from torchpick.install.command import Command, store_notes
+from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
 from torchpick.install.user_settings import note_indexes
@@ -53,7 +53,7 @@ class Learnt(NamedTuple):
 
 def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     """An answer as a job for the installer, without the addresses of files."""
-    answer, session, target = learnt.answer, asking.session, asking.target
+    answer, run, target = learnt.answer, asking.run, asking.target
     stack, pick = answer.environment, answer.pick
     wanted = [each.name for each in asking.wanted]
     brings = {name for name in TRIO if stack.version(name) is not None}
@@ -69,12 +69,14 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         from torchpick.decide.environments import same_module
 
         notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
-    ours = (*learnt.notes, *store_notes(cache_dir(session.environ), session.store))
+    cache = cache_dir(run.environ)
+    folder = store_folder(cache)
+    ours = (*learnt.notes, *store_notes(cache, folder))
     return Job(
         asked=asking.asked,
         pick=pick,
         target=target,
-        place=session.store,
+        place=folder,
         own=asking.own,
         pins={name: version for name, version in pins.items() if name not in twins},
         needs=frozenset(brings),
@@ -87,7 +89,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         left_out=tuple(twins) if leaves_out else (),
         upgrade=asking.order.upgrade,
         no_deps=asking.order.no_deps,
-        offline=session.offline,
+        offline=run.offline,
         passed_on=asking.order.passed_on,
         cuda_installed=distributions.cuda_of(target.packages) if "+" not in pick.version else None,
         elsewhere=asking.elsewhere,
@@ -129,7 +131,7 @@ def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[
 
 def hand_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
     """The answer as a job with its files, and the exact command for it; nothing is started or written."""
-    installer, knowledge = asking.installer, asking.session.knowledge
+    installer, knowledge = asking.installer, asking.run.knowledge
     job = with_addresses(job_of(asking, learnt), installer.name, asking.machine.platform, knowledge, pages=pages)
     return job, installer.command(job)
 
@@ -138,7 +140,7 @@ def prove(asking: TargetQuestion, job: Job) -> tuple[ReportedPackage, ...]:
     """What the command would take from where; raises where a file of the family would come from elsewhere."""
     from torchpick.install.reporting import read_report
 
-    items = read_report(asking.installer.reporter(job), asking.session.environ)
+    items = read_report(asking.installer.reporter(job), asking.run.environ)
     index = job.pick.index_url
     for item in items:
         named = job.files.get(item.name, "").partition("#")[0]
@@ -154,9 +156,9 @@ def prove(asking: TargetQuestion, job: Job) -> tuple[ReportedPackage, ...]:
 
 def find_answer(asking: TargetQuestion) -> Learnt:
     """The answer to what is asked, with all that is to be learnt for it; raises where none fits."""
-    rules = asking.session.knowledge.rules
+    rules = asking.run.knowledge.rules
     if asking.is_of_family:
-        answer = asking.answer_or_needs(asking.session.catalog(asking.machine))
+        answer = asking.answer_or_needs(asking.run.read_catalog(asking.machine))
         return Learnt(decided(cast("Answer", answer), rules))
     from torchpick.install.places import unread_notes
 
@@ -164,8 +166,8 @@ def find_answer(asking: TargetQuestion) -> Learnt:
     answer = learner.answer(asking.answer_or_needs)
     more: tuple[PackageDemand, ...] = ()
     hidden = learner.undescribed(answer) if answer.ok and not asking.order.only_planned else []
-    if hidden and not asking.session.offline:
-        asking.session.report(f"asking {asking.installer.name} what {some_of(hidden)} requires")
+    if hidden and not asking.run.offline:
+        asking.run.report(f"asking {asking.installer.name} what {some_of(hidden)} requires")
         more = ask_installer(asking, answer, learner.catalog)
         answer = learner.answer(lambda catalog: asking.answer_or_needs(catalog, more))
     extras = cuda_extras(answer, learner.catalog.packages) if answer.ok else {}
@@ -196,7 +198,7 @@ def ask_installer(asking: TargetQuestion, answer: Answer, catalog: Catalog) -> t
     for verdict in answer.pick.considered:
         if verdict.reasons <= {Reason.OTHER_TORCH}:
             best.setdefault(verdict.build.torch, verdict.build)
-    installer, environ = asking.installer, asking.session.environ
+    installer, environ = asking.installer, asking.run.environ
     free = job._replace(pins={}, files={}, added=())
     versions = resolve_freely(installer.resolver(free), free, [*best.values()], catalog.torch_requirements, environ)
     names = {"torch", *answer.judged, *(demand.name for demand in answer.question.wanted)}
@@ -211,7 +213,7 @@ def learner_for(asking: TargetQuestion) -> Learner:
 
     machine, target = asking.machine, asking.target
     index_target = IndexTarget(machine.python.tag, machine.platform, target.full_version)
-    learner = Learner(asking.session, machine, index_target, target.program, asking.policies, asking.asked)
+    learner = Learner(asking.run, machine, index_target, target.program, asking.policies, asking.asked)
     learner.take_placed(asking.placed)
     learner.folders = target.packages
     learner.installer, learner.passed_on = asking.binding, asking.order.passed_on

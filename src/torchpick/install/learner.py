@@ -35,7 +35,7 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.metadata import Metadata, MetadataSource
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
 from torchpick.model.pythons import python_name
-from torchpick.session import Session
+from torchpick.run import Run
 
 T = TypeVar("T")
 
@@ -55,14 +55,14 @@ class Learner:
 
     def __init__(  # noqa: PLR0913 # what is asked for, and where
         self,
-        session: Session,
+        run: Run,
         machine: Machine,
         target: IndexTarget,
         python: str | None = None,
         policies: Policies | None = None,
         asked: Requirements | None = None,
     ) -> None:
-        self._session, self.target, self._python = session, target, python
+        self._run, self.target, self._python = run, target, python
         self._policies, self._asked = policies or Policies(), asked or Requirements(RequirementArgs())
         self.folders: tuple[str, ...] = ()  # where the installed versions of the catalog lie
         self.installer: str | None = None
@@ -70,7 +70,7 @@ class Learner:
         self.sizes: dict[tuple[str, str], int | None] = {}
         self._left_out: dict[str, tuple[LeftOutVersion, ...]] = {}
         self._indexes: Mapping[str, tuple[str, ...]] = {}
-        table = session.catalog(machine)
+        table = run.read_catalog(machine)
         self.table = table.packages
         self._learnt: dict[str, PackageFacts] = {}
         self._files: dict[tuple[str, str], ProjectFile] = {}
@@ -92,21 +92,21 @@ class Learner:
 
     def answer(self, ask: Callable[[Catalog], Answer | Needs]) -> Answer:
         """The answer by all that could be learnt."""
-        session = self._session
+        run = self._run
         try:
-            found = index_places.of_user(session.environ, self._python, self.installer)
+            found = index_places.of_user(run.environ, self._python, self.installer)
         except TorchpickError:
-            if not session.offline:
+            if not run.offline:
                 raise
             found = index_places.IndexPlaces(())
         indexes = with_more_indexes(found, self._asked, self.passed_on)
-        environ, report, target = session.environ, session.report, self.target
-        with ProjectReader(indexes, environ, report, target=target, offline=session.offline) as reader:
+        environ, report, target = run.environ, run.report, self.target
+        with ProjectReader(indexes, environ, report, target=target, offline=run.offline) as reader:
             for _ in range(MOST_ROUNDS):
                 answer = ask(self.catalog)
                 if isinstance(answer, Answer):
                     self._as_of = reader.as_of
-                    if len(indexes.indexes) > 1 and not session.offline:
+                    if len(indexes.indexes) > 1 and not run.offline:
                         asked = (demand.name for demand in answer.question.wanted if demand.name not in TRIO)
                         self._indexes = reader.indexes_with((*asked, *answer.judged))
                     return answer
@@ -218,9 +218,9 @@ class Learner:
     def _read_code(self, needs: Iterable[tuple[str, str]]) -> None:
         from torchpick.install.unread import UnreadWheel, read_wheels  # the readers of wheels
 
-        session, packages = self._session, self.catalog.packages
+        run, packages = self._run, self.catalog.packages
         wheels = [UnreadWheel(self._files[pair], packages[pair[0]]) for pair in needs]
-        read = read_wheels(wheels, packages, self.target.platform.name, session.environ, session.report)
+        read = read_wheels(wheels, packages, self.target.platform.name, run.environ, run.report)
         for (name, version), row in zip(needs, read, strict=True):
             before = next(row for row in packages[name].versions if row.version == version)
             if isinstance(row, str):
@@ -267,7 +267,7 @@ class Learner:
 
     def on_wheel_indexes(self) -> tuple[str, ...]:
         """The projects of the answer that a PyTorch wheel index among the user's own has too."""
-        base = self._session.base
+        base = self._run.index_base
         return tuple(name for name, urls in self._indexes.items() if any(is_wheel_host(url, base) for url in urls))
 
     def check_named(self, answer: Answer, hidden: Collection[str]) -> None:
@@ -306,7 +306,7 @@ class Learner:
         yield from self._policies.notes(answer, packages, self._left_out)
         yield from index_order_notes(self._indexes, self.installer)
         stale = sorted(name for name in judged if packages[name].unlisted and not packages[name].listed)
-        why = "nothing is looked up with `--offline`" if self._session.offline else "your index was not reached"
+        why = "nothing is looked up with `--offline`" if self._run.offline else "your index was not reached"
         if self._as_of is not None:
             read = datetime.fromtimestamp(self._as_of, tz=timezone.utc).date()
             yield Note("AS_OF", f"what your index has is as of {read}; {why}")

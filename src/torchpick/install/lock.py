@@ -25,7 +25,7 @@ from torchpick.model.pick import Pick
 from torchpick.model.pythons import marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import numbers
-from torchpick.session import Session
+from torchpick.run import Run
 
 
 class Lock(NamedTuple):
@@ -38,15 +38,15 @@ class Lock(NamedTuple):
     notes: tuple[Note, ...]
 
 
-def make_lock(session: Session, order: Order) -> Lock:
+def make_lock(run: Run, order: Order) -> Lock:
     """The lock for one machine; nothing is written."""
-    question = read_lock_question(session, order)
+    question = read_lock_question(run, order)
     job = _job_for_lock(question)
     pick = job.pick
-    session.report(f"resolving for {name_environment(pick.machine)}")
+    run.report(f"resolving for {name_environment(pick.machine)}")
     reported = prove(question, job)
-    with closing(Host(pick.index_url, flat=pick.is_flat, offline=session.offline)) as host:
-        hashes = Hashes(pick, session.knowledge)
+    with closing(Host(pick.index_url, flat=pick.is_flat, offline=run.offline)) as host:
+        hashes = Hashes(pick, run.knowledge)
         locked = [with_hashes(package, job, host, hashes) for package in reported]
     notes = [*question.installer.notes, *job.notes]
     packages = sorted((without_credentials(package, notes) for package in locked), key=lambda package: package.name)

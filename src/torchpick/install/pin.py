@@ -21,12 +21,13 @@ from torchpick.install.command import write_files
 from torchpick.install.env import Variables, variables_of
 from torchpick.install.files import ListedFiles, list_files
 from torchpick.install.hashes import check_vendor_alone, uv_index
+from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.install.user_settings import note_indexes, read_user_settings
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
-from torchpick.session import Session
+from torchpick.run import Run
 
 # pip's options that are ours to say in a pinned environment.
 _PIP_OPTIONS = {"PIP_FIND_LINKS": "find-links", "PIP_CONSTRAINT": "constraint"}
@@ -50,19 +51,19 @@ def check_named(python: str | None) -> None:
         raise UsageError("no environment is active, and there is no .venv here or above", hint=hint, code="NO_TARGET")
 
 
-def pin(session: Session, project: str | None) -> Pinned:
+def pin(run: Run, project: str | None) -> Pinned:
     """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
-    check_named(session.request.python)
-    pick, target = _decided(session)
+    check_named(run.request.python)
+    pick, target = _decided(run)
     check_vendor_alone(pick)
     prefix = target.prefix
     file = project_of(prefix, project)
-    read = list_files(session, pick)
+    read = list_files(run, pick)
     if file is not None:  # whatever speaks against it must do so before anything is touched
-        _project_change(file, pick, _variables(session, pick, prefix, read)[0])
+        _project_change(file, pick, _variables(run, pick, prefix, read)[0])
     with rewrite.of_environment(prefix):
         _put_back(prefix, project)
-        found, notes = _variables(session, pick, prefix, read)
+        found, notes = _variables(run, pick, prefix, read)
         changes = [_pip_change(prefix, found)]
         if file is not None:
             changes.append(_project_change(file, pick, found))
@@ -75,7 +76,7 @@ def pin(session: Session, project: str | None) -> Pinned:
         for change in changes:
             rewrite.write(rewrite.read(change.file), change.after, change.mode)
     notes += [note for change in changes for note in change.notes]
-    return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
+    return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(run.environ)))
 
 
 def _record(prefix: str) -> str:
@@ -83,20 +84,20 @@ def _record(prefix: str) -> str:
     return os.path.join(toolsettings.store_of(prefix), "pin.json")
 
 
-def _decided(session: Session) -> tuple[Pick, Environment]:
+def _decided(run: Run) -> tuple[Pick, Environment]:
     """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
-    target = read_question(session, Order(RequirementArgs(("torch",)))).target
-    question = session.question
-    if not session.wish.torch:
-        question = question._replace(stays=installed_torch(session.bare.wish, target))
-    return decided(session.answer(question), session.knowledge.rules).pick, target
+    target = read_question(run, Order(RequirementArgs(("torch",)))).target
+    question = collect_question(run)
+    if not read_wish(run).torch:
+        question = question._replace(stays=installed_torch(read_wish(run.without_requirements()), target))
+    return decided(answer_request(run, question), run.knowledge.rules).pick, target
 
 
-def _variables(session: Session, pick: Pick, prefix: str, read: ListedFiles) -> tuple[Variables, list[Note]]:
+def _variables(run: Run, pick: Pick, prefix: str, read: ListedFiles) -> tuple[Variables, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
-    files = toolsettings.pip(session.environ, prefix, os.path.expanduser("~"))
-    own = read_user_settings(session.environ, prefix, base=session.base)._replace(environ={}, pip=files)
+    files = toolsettings.pip(run.environ, prefix, os.path.expanduser("~"))
+    own = read_user_settings(run.environ, prefix, base=run.index_base)._replace(environ={}, pip=files)
     found = variables_of(pick, toolsettings.store_of(prefix), own, read.files)
     return found, [*note_indexes(own, ("pip",)), *read.notes, *found.notes]
 

@@ -16,10 +16,11 @@ from torchpick.install import shell
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.env import variables_for
 from torchpick.install.handover import Learnt, find_answer, index_notes
+from torchpick.install.question import answer_request
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Machine, Note
 from torchpick.model.stack import Download, Stack
-from torchpick.session import Session
+from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,14 +40,16 @@ class Planned(NamedTuple):
     again: Callable[[Machine], Answer] | None = None
 
 
-def plan_environment(session: Session, order: Order) -> Planned:
+def plan_environment(run: Run, order: Order) -> Planned:
     """The environment for what is ordered, torch where nothing is; where none fits its `ok` is false.
 
     What the table lacks is learnt from the user's own index; InstallerError where that has nothing of what is named.
     """
     if not any(order.given):
         order = order._replace(given=RequirementArgs(("torch",)))
-    question = read_plan_question(session.bare, order._replace(installer=session.installer, only_planned=True))
+    question = read_plan_question(
+        run.without_requirements(), order._replace(installer=run.installer, only_planned=True)
+    )
     question.as_stack = True
     try:
         learnt = find_answer(question)
@@ -57,10 +60,12 @@ def plan_environment(session: Session, order: Order) -> Planned:
     stack = learnt.answer.environment
     stack = stack._replace(notes=tuple(dict.fromkeys((*stack.notes, *learnt.notes))))
     if not stack.packages:
-        return Planned(stack._replace(hints=(*stack.hints, _OFFLINE if session.offline else _NOT_READ)))
+        return Planned(stack._replace(hints=(*stack.hints, _OFFLINE if run.offline else _NOT_READ)))
 
     def again(machine: Machine) -> Answer:
-        return session.answer(learnt.answer.question, machines=(machine,), everything=False, catalog=learnt.catalog)
+        return answer_request(
+            run, learnt.answer.question, machines=(machine,), everything=False, catalog=learnt.catalog
+        )
 
     notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
     folders = {project.name for project in question.placed if project.file is None}
@@ -82,7 +87,7 @@ def _with_a_newer_driver(asking_: TargetQuestion, learnt: Learnt, again: Callabl
     machine = asking_.machine
     if machine.driver is None or machine.driver.source == "assumed" or not machine.nvidia:
         return []
-    drivers = asking_.session.knowledge.rules.drivers
+    drivers = asking_.run.knowledge.rules.drivers
     mine, now = drivers.branch_number(machine.driver), _shown(learnt.answer)
     releases = _releases(learnt.answer)
     numbers = sorted(branch.number for branch in drivers.branches if branch.number > mine)
@@ -114,7 +119,7 @@ def _shown(answer: Answer) -> str:
 _ARCHITECTURES = {"linux-x86_64": "linux/amd64", "linux-aarch64": "linux/arm64"}
 
 
-def dockerfile(session: Session, stack: Stack) -> str:
+def dockerfile(run: Run, stack: Stack) -> str:
     """The Dockerfile of a stack that fits. Torch comes from its own index alone, everything else from the user's."""
     machine = stack.machine
     architecture = _ARCHITECTURES.get(machine.platform.name)
@@ -130,8 +135,8 @@ def dockerfile(session: Session, stack: Stack) -> str:
     if machine.python.image is None:
         raise UsageError(f"there is no image of Python {machine.python.tag}", hint="`--python 3.12` names another")
     _check_origins(stack)
-    request = session.request._replace(requirements=(f"torch=={torch}",))
-    _, variables, _ = variables_for(session.asking(request), "dockerfile")
+    request = run.request._replace(requirements=(f"torch=={torch}",))
+    _, variables, _ = variables_for(run.with_request(request), "dockerfile")
     files = {each.path: each.content for each in variables.files}
     return "\n".join(
         (

@@ -12,7 +12,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from torchpick.errors import Report
     from torchpick.knowledge.compat import Knowledge
@@ -24,6 +24,7 @@ def detect(
     knowledge: Knowledge,
     report: Report = silent,
     world: World | None = None,
+    look_for_gpus: Callable[[LookOptions, Platform], Seen] | None = None,
 ) -> Machine:
     """The machine; what is specified is not probed.
 
@@ -37,7 +38,7 @@ def detect(
     else:
         (python, platform), _ = given.interpreter_and_platform(facts, world, deadline)
         how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only, report=report)
-        seen = look(how, platform)
+        seen = (look_for_gpus or look)(how, platform)
         driver = _merged_driver(seen.driver, facts.driver)
         machine = Machine(platform, python, driver, seen.gpus, seen.notes, seen.trouble)
     if facts.visible_only:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from torchpick.environment import projectfile, rewrite, toml
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.hashes import check_vendor_alone, project_page, uv_index
+from torchpick.install.question import pick_build, read_wish
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.versions import named
-from torchpick.session import Session
+from torchpick.run import Run
 
 # The reference implementation's own expression (PEP 723), for the block of this type.
 _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
@@ -27,12 +28,12 @@ class PinnedScript(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def pin(session: Session, file: str) -> PinnedScript:
+def pin(run: Run, file: str) -> PinnedScript:
     """Write the pick into the script; what it says of torch itself narrows the pick."""
     script = _read(file)
     before = _unpinned(script.text, file)
     requirements = tuple(_requirements(_toml(before, file)))
-    narrowed = session.asking(session.request._replace(requirements=(*session.request.requirements, *requirements)))
+    narrowed = run.with_request(run.request._replace(requirements=(*run.request.requirements, *requirements)))
     pick = narrowed.pick()
     after = _with(before, projectfile.add_settings(_toml(before, file), _settings(narrowed, pick), file))
     if _unpinned(after, file) != before:
@@ -98,11 +99,11 @@ def _requirements(inner: str) -> Iterator[str]:
             yield f"{named(text)}{requirement.specifier}"
 
 
-def _settings(session: Session, pick: Pick) -> projectfile.ProjectSettings:
+def _settings(run: Run, pick: Pick) -> projectfile.ProjectSettings:
     check_vendor_alone(pick)
     pins = pick.build.pins
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
-    linked = (name for name in pins if name == "torch" or name in session.wish.companions)
+    linked = (name for name in pins if name == "torch" or name in read_wish(run).companions)
     pages = [*dict.fromkeys(project_page(pick, name) for name in linked if pick.index_url)]
     links = projectfile.ProjectSetting(("tool", "uv", "find-links"), pages) if pages else None
     return projectfile.settings_of_pins(pins, uv_index(pick), links)

@@ -1,0 +1,143 @@
+"""What a request asks, with everything that binds it, and its answer by what is known: light, for `url` asks here."""
+
+from __future__ import annotations
+
+from torchpick.decide import answer as answers
+from torchpick.decide import demands
+from torchpick.decide.answer import Answer, Question
+from torchpick.errors import TorchpickError
+from torchpick.model.machine import Machine
+from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
+from torchpick.run import Run, one_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.environment.distributions import Environment
+    from torchpick.install.user_settings import UserSettings
+    from torchpick.model.package import Catalog
+    from torchpick.model.request import Limit
+
+
+def read_wish(run: Run) -> Wish:
+    """What the request and everything that binds it want of torch and its companions."""
+    wish = demands.wish_of(run.request, run.environ)
+    wish = wish._replace(limits=read_limits(run, wish.index_base))
+    if not run.request.requirements:
+        return wish
+    return demands.narrowed(wish, run.request.requirements, lambda: run.find_machines()[0])
+
+
+def collect_question(run: Run) -> Question:
+    """What the request asks, with everything that binds it."""
+    wish = read_wish(run)
+    if not run.request.requirements:
+        return Question(wish)
+    return Question(wish, demands.package_demands(run.request.requirements, lambda: run.find_machines()[0]))
+
+
+def unknown_packages(run: Run, question: Question) -> list[str]:
+    """What is asked for that does not lie on torch's index."""
+    return [demand.text for demand in question.wanted if demand.name not in run.knowledge.family]
+
+
+def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
+    """The constraints that bind unasked: of variables, and of the settings of the environment where it is here."""
+    from torchpick.environment import settingsfiles
+
+    here = find_prefix(run)
+    prefix = here if here and settingsfiles.files_bind(run.environ, here) else None
+    if prefix is None and not settingsfiles.variables_bind(run.environ):
+        return ()
+    from torchpick.environment import toolsettings
+    from torchpick.install.user_settings import as_limits, unasked_constraints
+    from torchpick.knowledge.locations import cache_dir
+
+    settings = read_settings(run, prefix)
+    installer = run.installer if prefix is None or run.installer != "auto" else _choose_installer(run)
+    python = "" if run.request.machine is not None else run.find_machine().python.version
+    ours = (toolsettings.store_in(cache_dir(run.environ)), *((toolsettings.store_of(here),) if here else ()))
+    return as_limits(unasked_constraints(settings, installer, python, ours), base)
+
+
+def _choose_installer(run: Run) -> str | None:
+    """Which installer would install here; None where nothing could be installed."""
+    from torchpick.install.choice import choose_installer, find_uv
+
+    try:
+        target = find_target(run)
+        return choose_installer("auto", target, find_uv(run.environ), read_settings(run, target.prefix)).name
+    except TorchpickError:
+        return None
+
+
+def answer_request(
+    run: Run,
+    question: Question | None = None,
+    *,
+    machines: tuple[Machine, ...] | None = None,
+    everything: bool = True,
+    catalog: Catalog | None = None,
+) -> Answer:
+    """The answer to a question (the request's own) for these machines (those of the request), by what is known.
+
+    Without `everything` only as many builds are judged as it takes.
+    """
+    question = question or collect_question(run)
+    fleet = run.read_fleet() if machines is None and run.request.machine is not None else None
+    machines = fleet.machines if fleet is not None else run.find_machines() if machines is None else machines
+
+    def catalogs() -> Catalog:
+        return run.read_catalog(one_of(machines)) if catalog is None else catalog
+
+    answer = run.answer_or_needs(question, catalogs, machines, everything=everything)
+    if not isinstance(answer, Answer):
+        raise TypeError("the table's catalog asks for nothing")
+    if fleet is not None:
+        return answer._replace(pick=answer.pick._replace(fleet=fleet, notes=(*fleet.notes, *answer.pick.notes)))
+    if not answer.unknown:
+        return answer
+    from torchpick.install import shell
+
+    return answers.saying_unjudged(answer, shell.line(["torchpick", "plan", *run.request.requirements]))
+
+
+def pick_build(run: Run, question: Question | None = None, *, everything: bool = True) -> Pick:
+    """The pick, or NoBuildError where nothing runs."""
+    return answers.decided(answer_request(run, question, everything=everything), run.knowledge.rules).pick
+
+
+def find_prefix(run: Run) -> str | None:
+    """The environment of this computer that the request is about; None where it is about another machine."""
+    request = run.request
+    if request.machine is not None or request.platform or run.environ.get("TORCHPICK_PLATFORM"):
+        return None
+    try:
+        program = run.find_machine().python.executable
+    except TorchpickError:  # an interpreter that does not run has no settings
+        return None
+    if program is None:
+        return None
+    from torchpick.environment import world
+
+    return world.prefix_of(program)
+
+
+def find_target(run: Run) -> Environment:
+    """The environment to install into, of the target interpreter; a version that was given must be its own."""
+    from torchpick.environment import distributions, interpreter, world
+
+    (machine,) = run.find_machines()
+    python = interpreter.installable(machine.python, run.request.python)
+    program = str(python.executable)
+    tool = interpreter.tool_environment(world.prefix_of(program))
+    return distributions.read_target(
+        program, python.version, free_threaded=python.free_threaded, environ=run.environ, tool=tool
+    )
+
+
+def read_settings(run: Run, prefix: str | None) -> UserSettings:
+    """The settings of the user's pip and uv in an environment; without one those of variables alone."""
+    from torchpick.install.user_settings import read_user_settings
+
+    return read_user_settings(run.environ, prefix, run.fetch, run.index_base)
