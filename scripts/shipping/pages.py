@@ -12,8 +12,8 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from torchpick.cli import webpage
 from torchpick.cli.pick import older_drivers
-from torchpick.cli.show import webpage
 from torchpick.decide.answer import Answer
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request

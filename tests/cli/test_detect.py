@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from torchpick.cli import main
-from torchpick.cli.show import facts
+from torchpick.cli import facts, main
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.cli.show import text
+from torchpick.cli import text
 from torchpick.errors import TorchpickError
 from torchpick.model.arch import Arch, Fit
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from torchpick.cli.show.progress import Progress
+from torchpick.cli.progress import Progress
 
 
 class Screen(io.StringIO):

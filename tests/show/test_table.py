@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli import main
-from torchpick.cli.show.text import lines, paragraphs
+from torchpick.cli.text import lines, paragraphs
 
 LIST = ["list", "--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
 cells = st.text(alphabet="abc ", max_size=12)

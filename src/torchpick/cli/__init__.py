@@ -107,7 +107,7 @@ def _run(words: Sequence[str]) -> int:
     try:
         _refuse_unknown(command, words)
         if "--help" in words or "-h" in words:
-            from torchpick.cli.show import text
+            from torchpick.cli import text
 
             whole = parser.lines if "all" in words else Parser("machine").lines if "machine" in words else parser.short
             print(text.help_page(whole, console.width() or _HELP_WIDTH))

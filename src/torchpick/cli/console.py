@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from torchpick.cli.arguments import Arguments
-    from torchpick.cli.show.progress import Progress
+    from torchpick.cli.progress import Progress
     from torchpick.errors import Report, TorchpickError
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
@@ -84,7 +84,7 @@ def day(environ: Mapping[str, str] = os.environ, *, ago: int = 0) -> str:
 
 
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
-    from torchpick.cli.show import facts
+    from torchpick.cli import facts
 
     for machine in machines:
         for what, fact, source in facts.rows_of(machine):
@@ -99,7 +99,7 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
 
 
 def _say(line: str) -> None:
-    from torchpick.cli.show import text
+    from torchpick.cli import text
 
     print(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)), sep="\n", file=sys.stderr)
 
@@ -112,7 +112,7 @@ def notes(args: Arguments, *found: Note | str) -> None:
     found = tuple(filter(None, found))
     if args.quiet or not found:
         return
-    from torchpick.cli.show.text import note, plain, wrap
+    from torchpick.cli.text import note, plain, wrap
 
     sys.stdout.flush()
     for each in found:
@@ -122,7 +122,7 @@ def notes(args: Arguments, *found: Note | str) -> None:
 
 def error(failure: TorchpickError) -> None:
     """On stderr: the message, a blank line, the hint."""
-    from torchpick.cli.show import text
+    from torchpick.cli import text
 
     sys.stdout.flush()
     print(text.error(failure, width(sys.stderr), colour=coloured(sys.stderr)), file=sys.stderr)
@@ -172,14 +172,14 @@ def waiting(news: str | int) -> None:
 
 def progress(args: Arguments) -> Progress:
     """The `Report` of what takes long."""
-    from torchpick.cli.show.progress import Progress
+    from torchpick.cli.progress import Progress
 
     return Progress(sys.stderr, width(sys.stderr), quiet=args.quiet or args.json)
 
 
 def painter() -> Callable[[str], str]:
     """What makes a line of stdout bold; where no colour is wanted it leaves the line alone."""
-    from torchpick.cli.show.text import ansi
+    from torchpick.cli.text import ansi
 
     return ansi if coloured(sys.stdout) else str
 

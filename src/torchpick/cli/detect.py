@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from torchpick.cli import arguments, console
+from torchpick.cli import arguments, console, facts
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import facts
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, UsageError
 from torchpick.machine import machine_lines

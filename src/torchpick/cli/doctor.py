@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from torchpick import cli
-from torchpick.cli import arguments, console
+from torchpick.cli import answer, arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import answer
-from torchpick.cli.show.text import block, plain
-from torchpick.cli.show.text import fit as fit_words
+from torchpick.cli.text import block, plain
+from torchpick.cli.text import fit as fit_words
 from torchpick.doctor.examination import Examination, examine
 from torchpick.errors import UsageError
 from torchpick.model.fields import envelope, written

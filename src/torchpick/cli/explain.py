@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from torchpick.cli import arguments, console, doctor
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import block
+from torchpick.cli.text import block
 from torchpick.doctor.explanation import Explained, explain
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError

@@ -6,8 +6,8 @@ import os
 import time
 
 from torchpick.cli import arguments, console
+from torchpick.cli import fleetpage as shown
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import fleet as shown
 from torchpick.cluster import emit, sources
 from torchpick.cluster.engine import ClusterError, Engine
 from torchpick.decide import refusal, several

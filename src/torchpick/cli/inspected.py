@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from torchpick.cli.show.text import lines, paragraphs, plain
+from torchpick.cli.text import lines, paragraphs, plain
 from torchpick.model.fields import written
 from torchpick.model.verdict import UNKNOWN, WORST_FIRST
 from torchpick.wheels.judging import ReadingVerdict, without_code

@@ -6,7 +6,7 @@ import sys
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, file_rules, given
-from torchpick.cli.show.text import plain
+from torchpick.cli.text import plain
 from torchpick.errors import UsageError
 from torchpick.install import shell
 from torchpick.install.asking import Order, read_question

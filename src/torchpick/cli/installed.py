@@ -7,7 +7,7 @@ import sys
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import plain
+from torchpick.cli.text import plain
 from torchpick.errors import InstallerError
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.command import Command, Ended, die_of, run_command

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchpick.cli import arguments, console
+from torchpick.cli import answer, arguments, console, text
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import answer, text
 from torchpick.decide import environments
 from torchpick.decide.answer import decided
 from torchpick.decide.matrix import never_picked

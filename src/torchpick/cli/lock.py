@@ -9,7 +9,7 @@ from packaging.pylock import is_valid_pylock_path
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, file_rules
-from torchpick.cli.show.text import plain
+from torchpick.cli.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import UsageError

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchpick.cli import console
+from torchpick.cli import console, text, webpage
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import text, webpage
 from torchpick.decide import matrix
 from torchpick.decide.answer import decided
 from torchpick.decide.matrix import Row

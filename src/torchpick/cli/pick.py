@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from torchpick.cli import COMMANDS, arguments, console
+from torchpick.cli import COMMANDS, answer, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
 from torchpick.decide import resolve

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from torchpick.cli import console
+from torchpick.cli import console, text
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import text
 from torchpick.errors import UsageError
 from torchpick.install.pin import pin
 from torchpick.projects import scripts

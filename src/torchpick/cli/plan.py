@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from torchpick.cli import console
+from torchpick.cli import answer, console
 from torchpick.cli.arguments import Arguments, file_rules, given
 from torchpick.cli.pick import older_drivers
-from torchpick.cli.show import answer
-from torchpick.cli.show.text import block
+from torchpick.cli.text import block
 from torchpick.decide import refusal
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.asking import Order

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import plain
+from torchpick.cli.text import plain
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
 from torchpick.index import index_places
 from torchpick.install.question import read_wish

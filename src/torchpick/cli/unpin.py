@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.pin import chosen
-from torchpick.cli.show.text import plain
+from torchpick.cli.text import plain
 from torchpick.environment import world
 from torchpick.errors import UsageError
 from torchpick.install.pin import check_named, unpin

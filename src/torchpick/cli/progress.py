@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from torchpick.cli.show.text import note, plain, wrap
+from torchpick.cli.text import note, plain, wrap
 
 # Often enough to look alive, seldom enough to cost nothing.
 _EVERY_S = 0.1

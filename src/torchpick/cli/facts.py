@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.cli.show import text
+from torchpick.cli import text
 from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
 
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, TypeVar
 
-from torchpick.cli.show.text import fit as fit_words
+from torchpick.cli.text import fit as fit_words
 from torchpick.decide import matrix, remarks
 from torchpick.errors import UsageError
 from torchpick.knowledge import locations

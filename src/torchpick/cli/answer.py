@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from torchpick.cli.show.text import block, headed
-from torchpick.cli.show.text import fit as supported
+from torchpick.cli.text import block, headed
+from torchpick.cli.text import fit as supported
 from torchpick.install import shell
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package

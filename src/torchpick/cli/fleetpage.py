@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 
-from torchpick.cli.show.text import block, plain
+from torchpick.cli.text import block, plain
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.several import Outlook, Upgrade
 from torchpick.model import VERSION

@@ -1,1 +1,0 @@
-"""What does a person read? Text, tables and pages."""
