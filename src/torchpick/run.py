@@ -13,7 +13,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.machine import Machine
-from torchpick.model.noun import Noun
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.request import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
 
@@ -51,7 +51,7 @@ class Hardware:
         return self.seen
 
 
-class Run(Noun):
+class Run(NamedTuple):
     """A request, the variables it was made under, and who hears of progress.
 
     `installer` is the one whose settings files bind: `pip`, `uv`, or the one that would be chosen.

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from torchpick.environment.processes import Running
 
 from tests.doctor.homes import Home
 from tests.fakes.nvidia import Computer, Fakes, gpu
 from torchpick.cli import main
+from torchpick.environment.child import Running
 from torchpick.machine import computer, probe
 from torchpick.machine.kernel import LookOptions, Seen
 from torchpick.model.machine import Platform

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from torchpick.cli import COMMANDS, answer, arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import answer
 from torchpick.decide import resolve
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter

@@ -34,7 +34,7 @@ def pin(run: Run, file: str) -> PinnedScript:
     before = _unpinned(script.text, file)
     requirements = tuple(_requirements(_toml(before, file)))
     narrowed = run.with_request(run.request._replace(requirements=(*run.request.requirements, *requirements)))
-    pick = narrowed.pick()
+    pick = pick_build(narrowed)
     after = _with(before, projectfile.add_settings(_toml(before, file), _settings(narrowed, pick), file))
     if _unpinned(after, file) != before:
         hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
