@@ -62,7 +62,7 @@ def page(known: Table, wish: Wish, names: Iterable[tuple[str, str]], start: Mapp
 
 
 def _part(name: str) -> str:
-    return locations.text_of_ours("cli", "show", "page", name)
+    return locations.text_of_ours("cli", "page", name)
 
 
 def embedded(value: Mapping[str, object]) -> str:
