@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.environment.requirementfiles import not_below
+from torchpick.environment.rewrite import write_json
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.install.command import store_folder, stored_file, write_files
 
@@ -54,6 +55,22 @@ def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
     write_files([made])
 
     assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o027, 0o077])
+def test_folders_of_the_cache_are_the_users_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        stores = [folder_of(str(tmp_path / "above" / "cache"), "/nowhere") for _ in range(2)]
+        write_json(tmp_path / "above" / "cache" / "pages" / "page.json", [])
+    finally:
+        os.umask(before)
+
+    folders = [path for path in tmp_path.rglob("*") if path.is_dir()]
+    assert stores == [str(tmp_path / "above" / "cache" / "install")] * 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+    assert stat.S_IMODE((tmp_path / "above/cache/pages/page.json").stat().st_mode) == 0o600
 
 
 def test_a_cache_that_cannot_be_written_gives_way_to_a_folder_of_ones_own(tmp_path: Path) -> None:

@@ -89,6 +89,23 @@ def folder(path: str, hint: str = "use another folder") -> None:
         raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
+def private_folder(path: str) -> None:
+    """Make a folder of the user's alone, and those above it, whatever the umask. Raises OSError."""
+    above = os.path.dirname(path)
+    if above != path and not os.path.isdir(above):
+        private_folder(above)
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+
+
+def cache_folder(path: str) -> None:
+    """Make a folder of the cache where it is not there yet."""
+    try:
+        private_folder(path)
+    except OSError as error:
+        raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=_CACHE_HINT) from error
+
+
 def put(file: str, text: str, mode: int = 0o666, *, follow: bool = True, hint: str = _ANOTHER) -> None:
     """Write a file that is ours from the first to the last line: what was there is replaced, and read by nobody."""
     try:
@@ -261,7 +278,7 @@ CACHE_WAIT_S = 600.0
 @contextmanager
 def of_cache(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Alone in a folder of the cache."""
-    folder(str(path), _CACHE_HINT)
+    cache_folder(str(path))
     try:
         file = (path / "refresh.lock").open("a+b")
     except OSError as error:
@@ -279,11 +296,11 @@ def write_json(path: Path, value: object, most: int = _MOST_JSON, *, record: boo
     text = json.dumps(value, separators=(",", ":")) + "\n"
     if len(text) > most:
         return
-    folder(str(path.parent), _CACHE_HINT)
+    cache_folder(str(path.parent))
     if record:
         replace(str(path), text.encode(), 0o600, follow=False, lasting=False)
     else:
-        put(str(path), text, follow=False, hint=_CACHE_HINT)
+        put(str(path), text, 0o600, follow=False, hint=_CACHE_HINT)
 
 
 def read_json(path: Path) -> object:

@@ -191,14 +191,14 @@ def store_folder(cache: str) -> str:
     """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
     store = store_in(cache)
     with suppress(OSError):
-        os.makedirs(store, exist_ok=True)
+        rewrite.private_folder(store)
         if os.access(store, os.W_OK) and is_private_store(cache):
             return store
     import tempfile
 
     store = os.path.join(tempfile.gettempdir(), f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
     with suppress(OSError):
-        os.makedirs(store, mode=0o700, exist_ok=True)
+        rewrite.private_folder(store)
     # In a folder that everybody can write to, somebody else may have been there first.
     if os.path.islink(store) or not os.path.isdir(store) or not is_yours(store):
         raise _no_cache(f"neither {cache} nor {store} is yours alone to write")
