@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import distributions, layout
+from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
@@ -35,7 +35,7 @@ def read(root: Path, version: str, *, free_threaded: bool = False) -> Environmen
 def test_an_environment_is_read_from_its_folders(tmp_path: Path) -> None:
     packages = environment(tmp_path, "Home = /usr/bin\nversion = 3.12.4\nno equals sign\nprompt = a=b\n")
 
-    assert layout.settings_of(str(tmp_path)) == {"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"}
+    assert interpreter.settings_of(str(tmp_path)) == {"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"}
     assert read(tmp_path, "3.12") == Environment(
         str(tmp_path / "bin" / "python"), str(tmp_path), "3.12", full_version="3.12.4",
         sites=(packages,), packages=(packages,),
@@ -75,25 +75,26 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
 def test_the_version_that_venv_virtualenv_and_uv_write(tmp_path: Path, config: str | None, version: str | None) -> None:
     environment(tmp_path, config)
 
-    assert layout.full_version(layout.settings_of(str(tmp_path))) == version
+    assert interpreter.full_version(interpreter.settings_of(str(tmp_path))) == version
 
 
 def test_the_last_line_is_an_interpreters_answer() -> None:
-    said = layout.parse(b'module loaded\n{"version": [999, 0], "implementation": "cpython", "free_threaded": true}\n')
+    line = b'{"version": [999, 0], "implementation": "cpython", "free_threaded": true}'
+    said = interpreter.parse_answer(b"module loaded\n" + line + b"\n")
 
-    assert layout.python_of(said, "python") == Python("999.0", "cp", free_threaded=True, executable="python")
+    assert interpreter.python_of(said, "python") == Python("999.0", "cp", free_threaded=True, executable="python")
 
 
 @pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])
 def test_an_answer_without_a_version_is_none(version: object) -> None:
     with pytest.raises(ShapeError):
-        layout.parse(json.dumps({"version": version}).encode())
+        interpreter.parse_answer(json.dumps({"version": version}).encode())
 
 
 @pytest.mark.parametrize("said", [b"", b"\n", b"[]", b"\xff", b'{"version": [3, 12]}\nlast words'])
 def test_what_is_no_answer_is_none(said: bytes) -> None:
     with pytest.raises(ShapeError):
-        layout.parse(said)
+        interpreter.parse_answer(said)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
@@ -101,7 +102,7 @@ def test_an_interpreter_whose_settings_are_a_pipe_is_broken_before_it_is_started
     os.mkfifo(tmp_path / "pyvenv.cfg")
 
     with pytest.raises(TorchpickError, match="which is not a file") as caught:
-        layout.ask(str(tmp_path / "bin" / "python"), {}, 0.0)
+        interpreter.ask(str(tmp_path / "bin" / "python"), {}, 0.0)
     assert caught.value.code == "BROKEN_PYTHON"
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.laws import commands
 from tests.laws.commands import Asked, Said, World
-from torchpick.environment import layout
+from torchpick.environment import interpreter
 from torchpick.index import pages
 from torchpick.install import reporting
 from torchpick.knowledge.compat import Knowledge
@@ -83,9 +83,9 @@ def ask(worlds: Mapping[str, World], indexes: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
     monkeypatch.setattr(pages, "fetch", commands.page)
     monkeypatch.setattr(reporting, "capture_command", commands.resolver())
-    really_ask = layout.ask
+    really_ask = interpreter.ask
     said = cache(lambda program, folders: really_ask(program, os.environ, float("inf"), folders))
-    monkeypatch.setattr(layout, "ask", lambda program, _environ, _deadline, prefix=None: said(program, prefix))
+    monkeypatch.setattr(interpreter, "ask", lambda program, _environ, _deadline, prefix=None: said(program, prefix))
 
     def asked(question: Asked) -> dict[str, Said]:
         world = worlds[question.installer]

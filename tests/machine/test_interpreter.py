@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.environment import child, interpreter, layout
+from torchpick.environment import child, interpreter
 from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
@@ -242,7 +242,7 @@ def answer(**more: object) -> bytes:
     ],
 )
 def test_what_an_interpreter_says_of_itself(more: dict[str, object], tag: str, platform: tuple[object, ...]) -> None:
-    found = interpreter.parse(layout.parse(answer(**more)), "/usr/bin/python", "given")
+    found = interpreter.interpreter_of(interpreter.parse_answer(answer(**more)), "/usr/bin/python", "given")
     assert found.python.tag == tag
     assert tuple(found.platform) == (*platform, None)
 
@@ -271,7 +271,7 @@ def test_the_name_of_this_python_tells_musl_where_the_system_tells_no_library(
 @given(st.binary(max_size=100))
 def test_any_answer_is_read_or_refused(data: bytes) -> None:
     with pytest.raises((ShapeError, TorchpickError)):
-        interpreter.parse(layout.parse(data), "python", "given")
+        interpreter.interpreter_of(interpreter.parse_answer(data), "python", "given")
 
 
 def test_the_question_and_our_own_answer_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

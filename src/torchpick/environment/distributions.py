@@ -8,11 +8,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from torchpick.environment import interpreter, layout
+from torchpick.environment import interpreter
 from torchpick.environment.world import named, prefix_of, program_of, start_of, text_of
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
-from torchpick.model.metadata import MOST_REQUIRES, read_headers
 from torchpick.model.versions import grouped, major_minor, normal
 
 # Bounds on what is read: torch's RECORD has 1.5 MB.
@@ -136,7 +135,7 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
     path = named(python, environ, os.getcwd())
     program = program_of(path) if path is not None and os.path.isdir(path) else path
     prefix = os.devnull if path is None else path if os.path.isdir(path) else prefix_of(path)
-    settings = layout.settings_of(prefix)
+    settings = interpreter.settings_of(prefix)
     if program is None or not os.path.exists(program):
         if settings is None:
             hint = "specify an interpreter with `--python`"
@@ -145,9 +144,10 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
         message = f"the interpreter of {prefix} is gone; it was made by the Python in {made_by}"
         raise TorchpickError(message, hint="create the environment again", code="BROKEN_PYTHON")
     # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
-    answer = layout.ask(program, environ, time.monotonic() + interpreter.ANSWER_S, "" if settings is None else prefix)
+    deadline = time.monotonic() + interpreter.ANSWER_S
+    answer = interpreter.ask(program, environ, deadline, "" if settings is None else prefix)
     try:
-        about = layout.python_of(answer, program)
+        about = interpreter.python_of(answer, program)
         return Environment(
             executable=program,
             prefix=answer.text("prefix"),
@@ -155,19 +155,19 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
             implementation=about.implementation,
             free_threaded=about.free_threaded,
             full_version=about.exact,
-            sites=layout.search_path(answer, settings, environ),
+            sites=interpreter.search_path(answer, settings, environ),
             packages=tuple(dict.fromkeys(answer.texts("packages"))),
             by_uv="uv" in (settings or {}),  # it leaves its version in pyvenv.cfg
             managed=_manager_of(answer.text("stdlib")) if settings is None else None,
         )
     except ShapeError as error:
-        raise layout.broken(program, str(error)[:200]) from error
+        raise interpreter.broken(program, str(error)[:200]) from error
 
 
 def _of_folders(python: str, version: str, *, free_threaded: bool) -> Environment | None:
     """An environment whose folders show where its packages are, so that its interpreter need not be started."""
     prefix = prefix_of(python)
-    settings = layout.settings_of(prefix)
+    settings = interpreter.settings_of(prefix)
     if settings is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return None
     name = f"python{version}{'t' if free_threaded else ''}"
@@ -180,7 +180,7 @@ def _of_folders(python: str, version: str, *, free_threaded: bool) -> Environmen
         prefix=prefix,
         version=version,
         free_threaded=free_threaded,
-        full_version=layout.full_version(settings),
+        full_version=interpreter.full_version(settings),
         sites=(packages,),
         packages=(packages,),
         by_uv="uv" in (settings or {}),
@@ -190,7 +190,7 @@ def _of_folders(python: str, version: str, *, free_threaded: bool) -> Environmen
 
 def _written(prefix: str) -> Environment:
     """What an environment's files say of it, in which nothing is run."""
-    version = major_minor(layout.full_version(layout.settings_of(prefix)) or "")
+    version = major_minor(interpreter.full_version(interpreter.settings_of(prefix)) or "")
     environment = _of_folders(os.path.join(prefix, "bin", "python"), version, free_threaded=False)
     return (environment or Environment(None, prefix, version))._replace(executable=None)
 
@@ -274,6 +274,8 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
         return None
     if not metadata:
         return Distribution(normal(name), version, folder, info)
+    from torchpick.model.metadata import MOST_REQUIRES, read_headers  # names and versions need no packaging
+
     inside = os.path.join(folder, info)
     file = os.path.join(inside, "METADATA" if info.endswith(".dist-info") else "PKG-INFO")
     if os.path.isfile(inside):  # an old .egg-info is the metadata itself

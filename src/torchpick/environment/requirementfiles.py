@@ -125,12 +125,19 @@ def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
     """The entries of a file; `${NAME}` is filled in, as pip does."""
     entries: list[RequirementLine] = []
     for first, joined in _logical(text):
-        # pip: a comment starts at the line's start or after a blank (docs, requirements file format).
-        line = pattern(r"(?:^|\s)#.*").sub("", joined).strip() if "#" in joined else joined.strip()
+        line = _without_comment(joined).strip()
         if "${" in line:
             line = pattern(_VARIABLE).sub(lambda match: environ.get(match[1]) or match[0], line)
         entries += _entries(line, first) if line else []
     return tuple(entries)
+
+
+def _without_comment(line: str) -> str:
+    """pip: a comment starts at the line's start or after a blank (docs, requirements file format)."""
+    start = line.find("#")
+    while start > 0 and not line[start - 1].isspace():
+        start = line.find("#", start + 1)
+    return line if start < 0 else line[:start]
 
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
