@@ -84,7 +84,7 @@ def test_what_a_job_is_made_of(
     )  # fmt: skip
     assert {name: getattr(job, name) for name in fields if getattr(job, name)} == made
     assert [note.code for note in job.notes] == [*codes, "LEARNT"]
-    assert (job.asked.given.words, job.target.prefix) == (words, "/env")
+    assert (job.requirements.given.words, job.target.prefix) == (words, "/env")
 
 
 def test_uv_leaves_out_what_installs_the_same_module_and_pip_cannot() -> None:
@@ -119,4 +119,4 @@ def test_torch_is_added_where_a_package_links_it_and_asks_for_none() -> None:
 
 def test_offline_and_the_kept_settings_stay_so() -> None:
     assert handed("torch", request=AMPERE._replace(offline=True)).offline
-    assert handed("torch").place.endswith("install")
+    assert handed("torch").store.endswith("install")

@@ -15,8 +15,8 @@ from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import IntegrityError, NetworkError, UsageError
 from torchpick.index import pages
 from torchpick.index.pages import Link
-from torchpick.install.files import list_files
-from torchpick.install.hashes import Hashes, Wheel, check_mirror
+from torchpick.install.env import list_files
+from torchpick.install.files import Hashes, Wheel, check_mirror
 from torchpick.install.question import pick_build
 from torchpick.install.user_settings import UserSettings
 from torchpick.knowledge.compat import Knowledge
@@ -71,7 +71,7 @@ def test_on_the_wheel_host(
 ) -> None:
     known = hashes(monkeypatch, seen=seen)
 
-    found = known.checked(wheel(listed))
+    found = known.check(wheel(listed))
 
     assert (found.sha256, [note.code for note in known.notes([found])]) == (expected, codes)
     assert all(FILE in note.text for note in known.notes([found]))
@@ -84,26 +84,26 @@ def test_on_the_wheel_host(
 def test_a_mirror_may_not_say_otherwise_than_public_locks(pick: Pick, monkeypatch: pytest.MonkeyPatch) -> None:
     known = hashes(monkeypatch, pick, seen=A)
 
-    assert known.checked(wheel(None)).sha256 == A
+    assert known.check(wheel(None)).sha256 == A
     with pytest.raises(IntegrityError, match=rf"^{FILE_WORDS}{B}, public locks have {A} \(https://host\.example/"):
-        known.checked(wheel(B))
+        known.check(wheel(B))
 
 
 @pytest.mark.parametrize("pick", [PICK, MIRROR])
 def test_nobody_may_say_otherwise_than_the_wheel_that_was_read(pick: Pick, monkeypatch: pytest.MonkeyPatch) -> None:
     known = hashes(monkeypatch, read(pick), seen=B)
 
-    assert known.checked(wheel(None)).sha256 == A
+    assert known.check(wheel(None)).sha256 == A
     with pytest.raises(IntegrityError, match=f"{B}, the wheel that was read had {A}"):
-        known.checked(wheel(B))
+        known.check(wheel(B))
 
 
 @pytest.mark.parametrize("pick", [TESTED, OF_VENDOR])
 def test_what_locks_say_of_releases_is_no_word_about_a_candidate_or_a_vendors_own(
     pick: Pick, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert hashes(monkeypatch, pick, seen=A).checked(wheel(B)).sha256 == B
-    assert hashes(monkeypatch, pick, seen=A).checked(wheel(None)).sha256 is None
+    assert hashes(monkeypatch, pick, seen=A).check(wheel(B)).sha256 == B
+    assert hashes(monkeypatch, pick, seen=A).check(wheel(None)).sha256 is None
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     offline = list_files(start_run(A100._replace(offline=True), environ), pick_build(run))
 
     assert first == again == offline
-    assert {wheel.sha256 for wheels in first.files.values() for wheel in wheels} == {B}
+    assert {wheel.sha256 for wheels in first[0].values() for wheel in wheels} == {B}
     assert len(asked) == len(set(asked)) == len(family(run))
 
 
@@ -222,13 +222,13 @@ def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(run, url))
-    first = list_files(run, pick_build(run)).files
+    first = list_files(run, pick_build(run))[0]
     kept = next(tmp_path.rglob("record-*"))
     monkeypatch.setattr(pages, "fetch", lambda *_: ())
 
     for size, forgotten in ((16 << 20, []), ((16 << 20) + 1, [()])):
         kept.write_text(kept.read_text("utf-8").ljust(size), "utf-8")
-        found = list_files(run, pick_build(run)).files
+        found = list_files(run, pick_build(run))[0]
         assert [found[name] for name in first if found[name] != first[name]] == forgotten
 
 
@@ -245,12 +245,12 @@ def test_a_record_with_what_no_page_can_have_said_is_not_believed(
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(run, url))
-    first = list_files(run, pick_build(run)).files
+    first = list_files(run, pick_build(run))[0]
     for kept in tmp_path.rglob("record-*"):
         read_at, [row] = json.loads(kept.read_text("utf-8"))
         kept.write_text(json.dumps([read_at, [[*row[:column], value, *row[column + 1 :]]]]), "utf-8")
 
-    assert list_files(run, pick_build(run)).files == first
+    assert list_files(run, pick_build(run))[0] == first
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -270,7 +270,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
         now[0] += seconds
         asked.clear()
         run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-        return set(list_files(run, pick_build(run)).files), len(asked)
+        return set(list_files(run, pick_build(run))[0]), len(asked)
 
     monkeypatch.setattr("time.time", lambda: now[0])
     monkeypatch.setattr(pages, "fetch", fetch)
@@ -303,13 +303,13 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
     request = A100._replace(requirements=("torch==2.9.1+cu126",), driver="580.95.05", index_base=base)
     run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
 
-    found = list_files(run, pick_build(run))
+    found, _ = list_files(run, pick_build(run))
 
-    every = [wheel for wheels in found.files.values() for wheel in wheels]
+    every = [wheel for wheels in found.values() for wheel in wheels]
     assert every
     assert [wheel.url for wheel in every] == [place + wheel.file.replace("+", "%2B") for wheel in every]
     records = [path for path in tmp_path.rglob("*") if path.name.startswith("record-")]
-    assert len(records) == len(found.files)
+    assert len(records) == len(found)
     if os.name != "nt":
         assert {path.stat().st_mode & 0o077 for path in records} == {0}  # an address may hold a password
 
@@ -322,10 +322,10 @@ def test_without_a_network_only_a_hash_that_is_known_names_a_file(
     file = f"torch-{pick_build(run).version}-cp312-cp312-manylinux_2_28_x86_64.whl"
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {file: A} if seen else {})
 
-    found = list_files(run, pick_build(run))
+    found, _ = list_files(run, pick_build(run))
 
-    assert set(found.files) == named
-    assert all(wheel.sha256 for wheels in found.files.values() for wheel in wheels)
+    assert set(found) == named
+    assert all(wheel.sha256 for wheels in found.values() for wheel in wheels)
 
 
 @pytest.mark.parametrize("offline", [True, False])

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.install.hashes import links_page, measured_hash, torch_wheels, uv_index
+from torchpick.install.env import links_page, uv_index
+from torchpick.install.files import measured_hash, torch_wheels
 from torchpick.model.build import Build, Evidence
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish

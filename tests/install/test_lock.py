@@ -16,7 +16,7 @@ from torchpick.index import pages
 from torchpick.index.pages import Link
 from torchpick.index.user_index import Host
 from torchpick.install.asking import Order
-from torchpick.install.hashes import Hashes
+from torchpick.install.files import Hashes
 from torchpick.install.lock import hashed, make_lock, with_hashes, without_credentials
 from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.knowledge.compat import Knowledge
@@ -109,7 +109,7 @@ def test_a_folder_and_a_repository_are_told_apart() -> None:
 
 
 def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchpick.install.hashes.measured_hash", lambda *_: "another")
+    monkeypatch.setattr("torchpick.install.files.measured_hash", lambda *_: "another")
     file = ReportedFile(Address("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl"), SHA)
 
     with pytest.raises(IntegrityError, match="the wheel that was read had another"):

@@ -53,7 +53,7 @@ def test_each_comes_from_its_place_or_is_refused(
     target = TARGET._replace(installed={"pip": "26.3"})
     request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
     question = TargetQuestion(start_run(request, {}), Order(asked.given, "pip"), asked, target)
-    made = job(asked.given, pick=PICK, files={"torch": file} if file else {}, own=UserSettings())
+    made = job(asked.given, pick=PICK, files={"torch": file} if file else {}, settings=UserSettings())
 
     if fine:
         assert prove(question, made) == (item,)

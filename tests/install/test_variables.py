@@ -13,7 +13,7 @@ from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import UsageError
 from torchpick.install import shell
 from torchpick.install.env import Variables, file_url, variables_of
-from torchpick.install.hashes import Wheel
+from torchpick.install.files import Wheel
 from torchpick.install.installers import resolution_options
 from torchpick.install.question import pick_build
 from torchpick.install.user_settings import UserSettings

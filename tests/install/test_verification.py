@@ -108,7 +108,7 @@ def test_what_of_torch_is_not_there_is_said(
 
     def lacking(text: str, *needs: str) -> str | None:
         asked = requirements.read(RequirementArgs((text,)), {})
-        job = Job(asked=asked, pick=PICK, target=TARGET, place="/store", passed_on=words, needs=frozenset(needs))
+        job = Job(requirements=asked, pick=PICK, target=TARGET, store="/store", passed_on=words, needs=frozenset(needs))
         request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
         return missing_torch(TargetQuestion(start_run(request, {}), Order(asked.given), asked, TARGET), job)
 

@@ -2,35 +2,84 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
-from urllib import parse
+from urllib.parse import quote
 
-from torchpick.environment.requirementfiles import file_of, not_below, requirement
+from torchpick.environment.requirementfiles import file_of, is_word, not_below, requirement
 from torchpick.environment.toolsettings import UV_PLACES
-from torchpick.errors import UsageError
-from torchpick.install.command import Command, StoredFile, check_private_store, store_folder, stored_file
-from torchpick.install.files import list_files
-from torchpick.install.hashes import Wheel, check_vendor_alone, fits_pick, hashed_address, links_page, project_page
+from torchpick.environment.world import content
+from torchpick.errors import InstallerError, NetworkError, UsageError
+from torchpick.index import wheelnames
+from torchpick.install.command import (
+    Command,
+    StoredFile,
+    check_private_store,
+    record_path,
+    store_folder,
+    stored_file,
+    write_files,
+)
+from torchpick.install.files import (
+    Hashes,
+    Wheel,
+    check_mirror,
+    is_folder_index,
+    open_host,
+    project_page,
+    torch_wheels,
+    wheel_of_link,
+)
 from torchpick.install.job import exact_specifier
 from torchpick.install.question import find_prefix, pick_build, read_settings, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.address import Address, is_sha256
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import holds_secret
 from torchpick.run import Run
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.index.user_index import Host
+
 # Where an image keeps what the variables name.
 _IN_IMAGE = "/opt/torchpick"
-
-
 # Tools whose projects read none of pip's or uv's variables.
 _OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
 # What uv does in a project or for a script, where it reads no constraints from variables.
 _OF_PROJECTS = ("sync", "lock", "add", "remove", "export", "run")
+# Settings that name places which may have the very version, or make pip reject a page of links, as it has no dates.
+_BESIDE = (
+    *("index-url", "extra-index-url", "find-links", "uploaded-prior-to", "default-index", "index"),
+    *UV_PLACES,
+)
+_OTHER_PLACES = Note(
+    "OTHER_PLACES",
+    "your settings name indexes, and one with torch in this very version could supply it; `torchpick install` names "
+    "the very files",
+)
+# How long it is believed that a page has nothing for this Python, and that it cannot be reached.
+_DAY_S, _HOUR_S = 86400, 3600
+_MOST_RECORD = 16 << 20
+
+
+class Variables(NamedTuple):
+    """The variables to set and to take away, the files that their values name, and what a person should know."""
+
+    set: Mapping[str, str] = {}
+    unset: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        return {**written(self, "set", "unset"), "files": {file.path: file.content for file in self.files}}
 
 
 def variables_for(run: Run, shell: str) -> tuple[Pick, Variables, tuple[Note, ...]]:
@@ -41,25 +90,25 @@ def variables_for(run: Run, shell: str) -> tuple[Pick, Variables, tuple[Note, ..
     check_private_store(cache_dir(environ))
     if shell == "dockerfile":
         _check_image(run, pick)
-    read = list_files(run, pick)
+    wheels, notes = list_files(run, pick)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        return pick, variables_of(pick, _IN_IMAGE, UserSettings(), read.files), read.notes
+        return pick, variables_of(pick, _IN_IMAGE, UserSettings(), wheels), notes
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
-    place = store_folder(os.path.join(runner, "torchpick")) if runner else store_folder(cache_dir(run.environ))
-    own = read_settings(run, find_prefix(run))
-    found = variables_of(pick, place, own, read.files)
-    return pick, found, (*note_indexes(own, ("pip", "uv")), *found.notes, *read.notes)
+    store = store_folder(os.path.join(runner, "torchpick")) if runner else store_folder(cache_dir(run.environ))
+    settings = read_settings(run, find_prefix(run))
+    variables = variables_of(pick, store, settings, wheels)
+    return pick, variables, (*note_indexes(settings, ("pip", "uv")), *variables.notes, *notes)
 
 
 def command_of(run: Run, argv: Sequence[str]) -> tuple[Pick, Command]:
     """The pick, and the command as it is to be run; NoBuildError where no build runs."""
-    pick, found, notes = variables_for(run, "sh")
-    command = Command(argv[0], tuple(argv), found.set, found.unset, found.files, (*notes, *_untaken(argv)))
-    return pick, command
+    pick, variables, notes = variables_for(run, "sh")
+    command = Command(argv[0], tuple(argv), variables.set, variables.unset, variables.files)
+    return pick, command._replace(notes=(*notes, *_not_taken_notes(argv)))
 
 
-def _untaken(argv: Sequence[str]) -> tuple[Note, ...]:
+def _not_taken_notes(argv: Sequence[str]) -> tuple[Note, ...]:
     """What takes torch from a file of its own."""
     name = os.path.basename(argv[0]).lower().removesuffix(".exe")
     if name in _OTHERS:
@@ -92,74 +141,169 @@ def _check_image(run: Run, pick: Pick) -> None:
         raise UsageError("there is no GPU here, and an image runs elsewhere", hint=hint)
 
 
-# Settings that name places which may have the very version, or make pip reject a page of links, as it has no dates.
-_BESIDE = (
-    *("index-url", "extra-index-url", "find-links", "uploaded-prior-to", "default-index", "index"),
-    *UV_PLACES,
-)
-_OTHER_PLACES = Note(
-    "OTHER_PLACES",
-    "your settings name indexes, and one with torch in this very version could supply it; `torchpick install` names "
-    "the very files",
-)
+def check_vendor_alone(pick: Pick) -> None:
+    """Refuse a build that takes all it needs from its vendor's index: no setting says so of some packages alone."""
+    vendor = pick.build.vendor
+    if vendor is not None and vendor.alone:
+        raise InstallerError(
+            f"torch {pick.version} takes what it requires from {vendor.url} alone, which settings and locks cannot say",
+            hint="`torchpick install torch` installs it from there, and all else from your own indexes",
+            code="VENDOR_ALONE",
+        )
 
 
-class Variables(NamedTuple):
-    """The variables to set and to take away, the files that their values name, and what a person should know."""
-
-    set: Mapping[str, str] = {}
-    unset: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
-    files: tuple[StoredFile, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        return {**written(self, "set", "unset"), "files": {each.path: each.content for each in self.files}}
+def uv_index(pick: Pick) -> dict[str, object] | None:
+    """The index of the pick as uv's settings have one: for the projects alone that name it; None for the user's own."""
+    if not pick.index_url:
+        return None
+    if pick.is_flat:
+        return {"name": "pytorch-mirror", "url": pick.index_url, "format": "flat", "explicit": True}
+    return {"name": f"pytorch-{pick.build.backend}", "url": pick.index_url, "explicit": True}
 
 
-def variables_of(pick: Pick, place: str, own: UserSettings, read: Mapping[str, Sequence[Wheel]] = {}) -> Variables:
+def variables_of(
+    pick: Pick, store: str, settings: UserSettings, files: Mapping[str, Sequence[Wheel]] = {}
+) -> Variables:
     """What hands the pick over, beside the user's own settings, which must not get lost behind it.
 
-    `read` are the files of torch's family as their pages have them, for every Python.
+    `files` are those of torch's family as their pages have them, for every Python.
     """
     pins, on_host = pick.build.pins, bool(pick.index_url)
-    changed: dict[str, str] = {}
-    wheels = [wheel for mine in read.values() for wheel in mine]
-    files = [stored_file(place, "links", ".html", links_page(wheels))] if wheels else []
-    unread = [name for name in pins if on_host and name not in read]
-    pages = [*(file_url(each.path) for each in files), *dict.fromkeys(project_page(pick, name) for name in unread)]
+    wheels = [wheel for of_project in files.values() for wheel in of_project]
+    stored = [stored_file(store, "links", ".html", links_page(wheels))] if wheels else []
+    unread = [name for name in pins if on_host and name not in files]
+    pages = [*(file_url(file.path) for file in stored), *dict.fromkeys(project_page(pick, name) for name in unread)]
     # Where the user's places may have the very version, an address alone says which file is meant; without any none is
     # named, as pip reads the file again for whatever requires torch.
-    others = (word for each in (*own.pip.values(), *own.uv_places) if each.name in _BESIDE for word in each.words)
+    named = (setting for setting in (*settings.pip.values(), *settings.uv_places) if setting.name in _BESIDE)
+    others = not_below((word for setting in named for word in setting.words), store)
     # So may another index of a CUDA build without a local label.
     unlabelled = "+" not in pick.build.version and pick.build.family != "cpu"
-    exact = on_host and (unlabelled or bool(not_below(others, place)))
-    triton = {"triton": pick.build.libraries["triton"]} if exact and "triton" in read else {}
-    limits = {**pins, **triton}
-    lines = (_limit(pick, name, version, read.get(name, ()) if exact else ()) for name, version in limits.items())
-    files.append(stored_file(place, "constraints", ".txt", file_of(lines)))
-    ours, uv_limits = file_url(files[-1].path), own.environ.get("UV_CONSTRAINT", "").split()
-    changed["PIP_CONSTRAINT"] = " ".join((ours, *not_below(own.pip_words("constraint"), place)))
-    changed["UV_CONSTRAINT"] = " ".join((ours, *not_below(uv_limits, place)))
-    said = own.pip_words("find-links")
-    kept = not_below(said, place)
-    if pages or len(kept) != len(said):  # a blank: an empty variable would let the configuration file speak again
+    exact = on_host and (unlabelled or bool(others))
+    triton = {"triton": pick.build.libraries["triton"]} if exact and "triton" in files else {}
+    versions = {**pins, **triton}
+    lines = (_limit(pick, name, version, files.get(name, ()) if exact else ()) for name, version in versions.items())
+    stored.append(stored_file(store, "constraints", ".txt", file_of(lines)))
+    ours, users = file_url(stored[-1].path), settings.pip_words("find-links")
+    kept = not_below(users, store)
+    uv_users = settings.environ.get("UV_FIND_LINKS", "")
+    uv_links = (*pages, *not_below(filter(str.strip, uv_users.split(",")), store))
+    changed = {
+        "PIP_CONSTRAINT": " ".join((ours, *not_below(settings.pip_words("constraint"), store))),
+        "UV_CONSTRAINT": " ".join((ours, *not_below(settings.uv_words("UV_CONSTRAINT"), store))),
+    }
+    if pages or len(kept) != len(users):  # a blank: an empty variable would let the configuration file speak again
         changed["PIP_FIND_LINKS"] = " ".join((*pages, *kept)) or " "
-    uv_links = own.environ.get("UV_FIND_LINKS", "")
-    if for_uv := (*pages, *not_below(filter(str.strip, uv_links.split(",")), place)):
-        changed["UV_FIND_LINKS"] = ",".join(for_uv)
-    unset = () if for_uv or not uv_links else ("UV_FIND_LINKS",)
-    return Variables(changed, unset, (_OTHER_PLACES,) if exact and unread else (), tuple(files))
+    if uv_links:
+        changed["UV_FIND_LINKS"] = ",".join(uv_links)
+    unset = () if uv_links or not uv_users else ("UV_FIND_LINKS",)
+    return Variables(changed, unset, (_OTHER_PLACES,) if exact and unread else (), tuple(stored))
 
 
 def _limit(pick: Pick, name: str, version: str, wheels: Iterable[Wheel]) -> str:
     """The one version; with files, the very one for the machine's Python."""
-    mine = next(filter(fits_pick(pick), wheels), None)
-    if mine is None:
+    wheel = next((wheel for wheel in wheels if wheel.fits(pick)), None)
+    if wheel is None:
         return requirement(name, exact_specifier(version))
-    return requirement(name, address=hashed_address(mine))
+    return requirement(name, address=wheel.address)
 
 
 def file_url(path: str) -> str:
     """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
     plain = path.replace("\\", "/")
-    return "file://" + parse.quote(plain if plain.startswith("/") else f"/{plain}", safe="/:")
+    return "file://" + quote(plain if plain.startswith("/") else f"/{plain}", safe="/:")
+
+
+def links_page(wheels: Iterable[Wheel]) -> str:
+    """One HTML page for `--find-links`. No date: uv needs none on such a page, and pip reads none in HTML."""
+    links = "\n".join(f'<a href="{_escaped(wheel.address)}">{_escaped(wheel.file)}</a><br/>' for wheel in wheels)
+    return f"<!DOCTYPE html>\n<html>\n<body>\n{links}\n</body>\n</html>\n"
+
+
+def _escaped(text: str) -> str:
+    """For an attribute or a text; html.escape would load every entity there is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+# The files for every Python.
+
+
+def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[Wheel, ...]], tuple[Note, ...]]:
+    """What the pages of torch and its companions have of this very build, each read once and kept; with notes.
+
+    A project whose page could not be read is not among them: the installer is given the page, and says what is wrong.
+    """
+    if not pick.index_url:
+        return {}, ()
+    check_mirror(read_settings(run, find_prefix(run)), pick.index_url)
+    hashes = Hashes(pick, run.knowledge)
+    files: dict[str, tuple[Wheel, ...]] = {}
+    is_folder, is_down = is_folder_index(pick), False
+    with open_host(pick) as host:
+        for name, version in {**pick.build.pins, **_tritons(pick)}.items():
+            record = record_path(
+                store_folder(cache_dir(run.environ)), project_page(pick, name), name, version, pick.build.platform
+            )
+            is_kept, wheels = (False, None) if is_folder else _read_record(record, pick)
+            if not is_kept and (is_folder or not run.offline):
+                wheels = None if is_down else _read_page(host, name, version, pick)
+                is_down = wheels is None
+                write_files([StoredFile(record, json.dumps([time.time(), wheels]), private=True)])
+            if wheels is None and name == "torch":
+                wheels = _torch_of_table(pick, hashes) or None
+            if wheels is not None:
+                files[name] = tuple(map(hashes.check, wheels))
+        passed_over = host.notes()
+    fitting = (wheel for name in pick.build.pins for wheel in files.get(name, ()) if wheel.fits(pick))
+    return files, (*hashes.notes(fitting), *passed_over)
+
+
+def _tritons(pick: Pick) -> Mapping[str, str]:
+    """The triton of a build with its version, which is empty where torch alone says it."""
+    family, version = pick.build.family, pick.build.libraries.get("triton", "")
+    if family in ("rocm", "xpu"):
+        return {f"triton-{family}": "", f"pytorch-triton-{family}": ""}
+    return {"triton": version} if version[:1].isdigit() else {}
+
+
+def _torch_of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
+    """Torch's files whose name and hash are known without a page."""
+    if pick.is_flat:
+        return []
+    named = (wheel for tag in pick.build.pythons for wheel in torch_wheels(pick.build, tag, pick.index_url))
+    wheels = [wheel for wheel in map(hashes.add, named) if wheel.sha256]
+    return wheels if any(wheel.fits(pick) for wheel in wheels) else []
+
+
+def _read_page(host: Host, name: str, version: str, pick: Pick) -> list[Wheel] | None:
+    """The files of a project on its page; None where that cannot be reached."""
+    platforms = (pick.build.platform, None)
+    with suppress(NetworkError):
+        return [
+            wheel_of_link(link, pick.index_url)
+            for link in host.links(name)
+            if version in ("", link.wheel.version) and wheelnames.platform_of(link.wheel.platform) in platforms
+        ]
+    return None
+
+
+def _read_record(record: str, pick: Pick) -> tuple[bool, list[Wheel] | None]:
+    """Whether an earlier run still knows of a page, and the files of it, None where it could not be reached."""
+    try:
+        read_at, rows = json.loads(content(record, _MOST_RECORD))
+        age = time.time() - read_at
+        if rows is None:
+            return age < _HOUR_S, None
+        wheels = [_recorded(*row) for row in rows]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False, None
+    return (True, wheels) if age < _DAY_S or any(wheel.fits(pick) for wheel in wheels) else (False, None)
+
+
+def _recorded(name: str, file: str, url: str, sha256: str | None, other_hash: str | None = None) -> Wheel:
+    """A file of a record; a ValueError where it is not what a page can have said."""
+    if not (is_word(name) and is_word(file.replace("+", ".")) and (sha256 is None or is_sha256(sha256))):
+        raise ValueError("no file has these values")
+    wheel = Wheel(name, file, Address(url), sha256, other_hash)
+    wheel.url.with_hash(other_hash)  # raises where it is none
+    return wheel

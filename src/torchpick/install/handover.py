@@ -73,11 +73,11 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     folder = store_folder(cache)
     ours = (*learnt.notes, *store_notes(cache, folder))
     return Job(
-        asked=asking.asked,
+        requirements=asking.asked,
         pick=pick,
         target=target,
-        place=folder,
-        own=asking.own,
+        store=folder,
+        settings=asking.own,
         pins={name: version for name, version in pins.items() if name not in twins},
         needs=frozenset(brings),
         files={each.name: Address(each.index) for each in stack.packages if "#sha256=" in each.index},

@@ -1,6 +1,6 @@
-"""How pip and uv want it: which of them there are, which is used and why, and their commands for a job.
+"""How pip and uv want it: their commands for a job. Nothing is started here.
 
-Torch's family goes by its very files, all else as the user's settings have it. Nothing is started here.
+Torch's family goes by its very files, all else as the user's settings have it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from torchpick.decide.remarks import installs_from
@@ -19,11 +20,7 @@ from torchpick.install.job import (
     Job,
     after_vendor,
     constraints_file,
-    family_to_reinstall,
-    group_options,
-    has_sources,
     job_notes,
-    our_folders,
     repeat_option,
     requirement_lines,
     requirement_words,
@@ -50,10 +47,6 @@ def uv_takes(uv: str, flag: str) -> bool:
         return False
 
 
-# What makes `uv pip compile` write a lock, which names every file; the oldest uvs that know a backend cannot.
-LOCK_FORMAT = ("--format", "pylock.toml")
-
-
 class PipInstaller(NamedTuple):
     """A pip for a target: its words up to `install`."""
 
@@ -71,7 +64,7 @@ class PipInstaller(NamedTuple):
         argv = [*self.argv, "install", "-c", limits.path, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += ["--no-deps"] if job.no_deps else []
-        argv += ["--force-reinstall"] if family_to_reinstall(job) else []
+        argv += ["--force-reinstall"] if job.family_to_reinstall else []
         argv += [*job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
         command = Command("pip", tuple(argv), variables, files=(limits,), notes=notes)
@@ -80,9 +73,8 @@ class PipInstaller(NamedTuple):
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
         """The vendor's index alone; a blank hides what pip.conf names besides."""
         argv = (*self.argv, "install", "--index-url", job.pick.index_url, *job.passed_on, *family)
-        return Command(
-            "pip", argv, {"PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " ", **_import_paths(job.own.environ)}
-        )
+        hidden = {"PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " "}
+        return Command("pip", argv, hidden | _import_paths(job.settings.environ))
 
     def resolver(self, job: Job) -> Command:
         """A dry run over the user's own words: it weighs, and installs nothing."""
@@ -90,26 +82,27 @@ class PipInstaller(NamedTuple):
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
         argv += ["--no-deps"] if job.no_deps else []
         argv += job.passed_on
-        for each in job.asked.wanted:
-            if not each.where:
-                argv += ["-e", each.text] if each.editable else [each.text]
+        for requested in job.requirements.wanted:
+            if not requested.where:
+                argv += ["-e", requested.text] if requested.editable else [requested.text]
         # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
         return Command("pip", (*argv, *job.added), variables, ("PIP_UPLOADED_PRIOR_TO",))
 
     def reporter(self, job: Job) -> Command:
         """The installation's own command as a dry run."""
         command = self.command(job)
-        place = command.argv.index("install") + 1
+        start = command.argv.index("install") + 1
         # Where an index has no metadata file beside a wheel, pip would fetch the whole wheel to learn its needs.
         more = ("--ignore-installed", "--use-feature=fast-deps") if job.for_lock else ()
-        return command._replace(argv=(*command.argv[:place], "--dry-run", *more, *command.argv[place:]))
+        return command._replace(argv=(*command.argv[:start], "--dry-run", *more, *command.argv[start:]))
 
     def _users(self, job: Job) -> list[str]:
         """The user's own files and groups."""
-        argv = [*repeat_option("-c", job.asked.given.constraints), *repeat_option("-r", job.asked.given.files)]
+        args = job.requirements.given
+        argv = [*repeat_option("-c", args.constraints), *repeat_option("-r", args.files)]
         argv += ["--no-index"] if job.offline else []
         argv += ["--pre"] if job.pick.wish.channel != "stable" else []
-        return [*argv, *group_options(job)]
+        return [*argv, *repeat_option("--group", args.groups)]
 
     def _variables(self, job: Job) -> dict[str, str]:
         """What to set for the run: neither a constraint of an earlier pick nor the current folder may have a say.
@@ -120,23 +113,23 @@ class PipInstaller(NamedTuple):
             label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
             hint = "leave out `--installer pip`, and install uv (`python -m pip install uv`), which resolves for others"
             raise InstallerError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
-        for path in job.asked.opaque:
+        for path in job.requirements.opaque:
             hint = "name its folder, or `--installer uv`"
             raise UsageError(f"{path} is not a requirements file for pip", hint=hint)
-        bare = next((each for each in job.asked.wanted if not each.hashed), None) if job.asked.hashed else None
-        if bare is not None:
-            hint = "give it one, or `--installer uv`, which checks the hashes that there are"
-            message = f"{bare.source} has no hash, and pip takes none without beside those that have one"
-            raise UsageError(message, hint=hint)
-        said = job.own.pip_words("constraint")
-        users = not_below(said, *our_folders(job))
+        for requested in job.requirements.wanted if job.requirements.hashed else ():
+            if not requested.hashed:
+                hint = "give it one, or `--installer uv`, which checks the hashes that there are"
+                message = f"{requested.source} has no hash, and pip takes none without beside those that have one"
+                raise UsageError(message, hint=hint)
+        constraints = job.settings.pip_words("constraint")
+        users = not_below(constraints, *job.our_folders)
         remote = [word for word in users if "://" in located(word)]
         if remote and job.offline:  # pip would fetch it, `--no-index` or not
             hint = "download it, and name the file in your settings"
             raise UsageError(f"{redacted(remote[0])} is not on this computer, and `--offline` is given", hint=hint)
         # A blank: an empty variable would let the configuration file speak again.
-        limits = {} if users == said else {"PIP_CONSTRAINT": " ".join(users) or " "}
-        return limits | _import_paths(job.own.environ)
+        limits = {} if users == constraints else {"PIP_CONSTRAINT": " ".join(users) or " "}
+        return limits | _import_paths(job.settings.environ)
 
 
 def _import_paths(environ: Mapping[str, str]) -> dict[str, str]:
@@ -167,8 +160,6 @@ _SWITCHES = (
 
 
 class UvInstaller(NamedTuple):
-    """A uv by its path."""
-
     path: str
     notes: tuple[Note, ...] = ()
 
@@ -179,15 +170,14 @@ class UvInstaller(NamedTuple):
     def command(self, job: Job) -> Command:
         """The installation."""
         limits = constraints_file(job)
-        files = [limits]
-        python = ("--python", job.target.program)
-        argv = [self.path, "pip", "install", *python, "-c", limits.path, *self._users(job, files)]
+        users, overrides = self._users(job)
+        argv = [self.path, "pip", "install", "--python", job.target.program, "-c", limits.path, *users]
         argv += ["--upgrade"] if job.upgrade else []
-        argv += repeat_option("--reinstall-package", family_to_reinstall(job))
-        argv += repeat_option("-r", job.asked.given.files)
-        argv += [*group_options(job), *job.passed_on, *requirement_words(job)]
+        argv += repeat_option("--reinstall-package", job.family_to_reinstall)
+        argv += repeat_option("-r", job.requirements.given.files)
+        argv += [*repeat_option("--group", job.requirements.given.groups), *job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
-        command = Command("uv", tuple(argv), files=tuple(files), notes=notes)
+        command = Command("uv", tuple(argv), files=(limits, *overrides), notes=notes)
         return after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
@@ -198,55 +188,50 @@ class UvInstaller(NamedTuple):
 
     def resolver(self, job: Job) -> Command:
         """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
-        return self._compile(job, [])
+        return self._compile(job)
 
     def reporter(self, job: Job) -> Command:
         """The same choice as the installation's, as a lock that names every file."""
         limits = constraints_file(job)
-        made = self._compile(job, [*LOCK_FORMAT, "-c", limits.path])
-        return made._replace(files=(*made.files, limits))
+        # A lock names every file; the oldest uvs that know a backend cannot write one.
+        command = self._compile(job, "--format", "pylock.toml", "-c", limits.path)
+        return command._replace(files=(*command.files, limits))
 
-    def _compile(self, job: Job, more: list[str]) -> Command:
-        files: list[StoredFile] = []
-        argv = [self.path, "pip", "compile", "--quiet", "--no-header", *self._environment(job), *more]
-        argv += [*self._users(job, files), *resolution_options(job.passed_on)]
+    def _compile(self, job: Job, *options: str) -> Command:
+        users, overrides = self._users(job)
+        environment = ["--python", job.target.program]
+        if job.elsewhere is not None:
+            version, platform = job.elsewhere.python.version, uv_platform(job.elsewhere)
+            environment = ["--python-version", version, "--python-platform", platform]
+        argv = [self.path, "pip", "compile", "--quiet", "--no-header", *environment, *options]
+        argv += [*users, *resolution_options(job.passed_on)]
         # An option hides its variable, and links of ours are given beside the user's.
-        links = job.own.environ.get("UV_FIND_LINKS", "").split(",")
+        links = job.settings.environ.get("UV_FIND_LINKS", "").split(",")
         argv += repeat_option("--find-links", filter(str.strip, links))
-        needs = stored_file(job.place, "needs", ".txt", requirement_lines(job), private=True)
-        files.append(needs)
-        argv += [*group_options(job), *job.asked.given.files, needs.path]
+        needs = stored_file(job.store, "needs", ".txt", requirement_lines(job), private=True)
+        argv += [*repeat_option("--group", job.requirements.given.groups), *job.requirements.given.files, needs.path]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
         macos = None if job.elsewhere is None else installs_from(job.pick.build)
         variables = {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
-        return Command("uv", tuple(argv), variables, files=tuple(files))
+        return Command("uv", tuple(argv), variables, files=(*overrides, needs))
 
-    def _environment(self, job: Job) -> list[str]:
-        if job.elsewhere is None:
-            return ["--python", job.target.program]
-        return ["--python-version", job.elsewhere.python.version, "--python-platform", uv_platform(job.elsewhere)]
-
-    def _users(self, job: Job, files: list[StoredFile]) -> list[str]:
-        """The user's own constraints: an option hides its variable, so what that says is said again."""
-        own = not_below(job.own.environ.get("UV_CONSTRAINT", "").split(), *our_folders(job))
-        argv = repeat_option("-c", (*own, *job.asked.given.constraints))
-        if job.left_out:
-            # What is never to be installed, whoever needs it; the option hides the user's variable, which is repeated.
-            ours = stored_file(
-                job.place, "overrides", ".txt", file_of(requirement(name, marker=NEVER) for name in job.left_out)
-            )
-            files.append(ours)
-            paths = (ours.path, *job.own.environ.get("UV_OVERRIDE", "").split())
-            argv += repeat_option("--overrides", paths)
+    def _users(self, job: Job) -> tuple[list[str], tuple[StoredFile, ...]]:
+        """The user's own constraints, and a file of overrides: an option hides its variable, so that is said again."""
+        constraints = not_below(job.settings.uv_words("UV_CONSTRAINT"), *job.our_folders)
+        argv = repeat_option("-c", (*constraints, *job.requirements.given.constraints))
+        overrides: tuple[StoredFile, ...] = ()
+        if job.left_out:  # what is never to be installed, whoever needs it
+            lines = (requirement(name, marker=NEVER) for name in job.left_out)
+            overrides = (stored_file(job.store, "overrides", ".txt", file_of(lines)),)
+            argv += repeat_option("--overrides", (overrides[0].path, *job.settings.uv_words("UV_OVERRIDE")))
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--offline"] if job.offline else []
-        return [*argv, *self._no_sources(job)] if has_sources(job) else argv
-
-    def _no_sources(self, job: Job) -> list[str]:
-        if not uv_takes(self.path, "no-sources-package"):
-            return ["--no-sources"]
-        names = [*job.family, *(name for name in TRITONS if name not in job.named)]
-        return repeat_option("--no-sources-package", names)
+        if job.may_have_sources and not uv_takes(self.path, "no-sources-package"):
+            argv += ["--no-sources"]
+        elif job.may_have_sources:
+            names = [*job.family, *(name for name in TRITONS if name not in job.named)]
+            argv += repeat_option("--no-sources-package", names)
+        return argv, overrides
 
 
 def uv_platform(machine: Machine) -> str:
@@ -254,19 +239,19 @@ def uv_platform(machine: Machine) -> str:
     name, glibc = machine.platform.name, machine.platform.glibc
     if name in _PLATFORMS:
         return _PLATFORMS[name]
-    has = numbers(glibc)[:2] if glibc is not None else (2, 28)
-    fitting = [each for each in _GLIBCS if each <= has] or [_GLIBCS[0]]
-    return f"{name.partition('-')[2]}-manylinux_{fitting[-1][0]}_{fitting[-1][1]}"
+    limit = numbers(glibc)[:2] if glibc is not None else (2, 28)
+    major, minor = max((version for version in _GLIBCS if version <= limit), default=_GLIBCS[0])
+    return f"{name.partition('-')[2]}-manylinux_{major}_{minor}"
 
 
 def resolution_options(passed_on: tuple[str, ...]) -> list[str]:
     """Of what is passed on to an installation, the part that matters to a resolution."""
-    found: list[str] = []
+    options: list[str] = []
     rest = iter(passed_on)
     for word in rest:
         name, mark, _ = word.partition("=")
         if name in (*_VALUED, *_SWITCHES):
-            found.append(word)
+            options.append(word)
         if name in _VALUED and not (mark and name.startswith("--")):
-            found += [value for value in (next(rest, None),) if value is not None]
-    return found
+            options += islice(rest, 1)
+    return options

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchpick.environment import toolsettings
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirementfiles import argument, file_of, requirement
-from torchpick.environment.requirements import Requested, Requirements
+from torchpick.environment.requirements import Requirements
 from torchpick.install.command import Command, StoredFile, stored_file
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
@@ -29,11 +29,11 @@ class Job(NamedTuple):
     installed whoever needs it.
     """
 
-    asked: Requirements
+    requirements: Requirements
     pick: Pick
     target: Environment
-    place: str
-    own: UserSettings = UserSettings()
+    store: str
+    settings: UserSettings = UserSettings()
     pins: Mapping[str, str] = {}
     needs: frozenset[str] = frozenset()
     files: Mapping[str, Address] = {}
@@ -56,17 +56,78 @@ class Job(NamedTuple):
     @property
     def named(self) -> frozenset[str]:
         """The projects that are asked for by name."""
-        return frozenset(each.name for each in self.asked.wanted)
+        return frozenset(requested.name for requested in self.requirements.wanted)
 
     @property
     def placed(self) -> frozenset[str]:
         """The projects whose files the user named."""
-        return frozenset(each.name for each in self.asked.wanted if each.place)
+        return frozenset(requested.name for requested in self.requirements.wanted if requested.place)
 
     @property
     def moves_torch(self) -> bool:
         """Whether torch is part of this run, asked for or needed by what is."""
         return "torch" in self.needs or "torch" in self.named
+
+    @property
+    def our_folders(self) -> tuple[str, str]:
+        """The folders of files that torchpick writes, which bind nobody."""
+        return self.store, toolsettings.store_of(self.target.prefix)
+
+    @property
+    def companions_to_move(self) -> list[str]:
+        """Installed companions of another build, which torch's change would break."""
+        if not self.moves_torch or self.requirements.hashed:
+            return []
+        installed, family = self.target.installed, self.family
+        others = (name for name in COMPANIONS if name in installed and name in family and name not in self.named)
+        return [name for name in others if installed[name] != family[name]]
+
+    @property
+    def family_to_install(self) -> list[str]:
+        """The members of the family that this run may install."""
+        wanted = {*self.needs, *self.companions_to_move, *self.named}
+        return [name for name in self.family if name in wanted and name not in self.placed]
+
+    @property
+    def family_to_reinstall(self) -> list[str]:
+        """The members of whose very version another build is installed, which no specifier can tell apart."""
+        if "+" in self.pick.version or not self.moves_torch:
+            return []
+        return [name for name in self.family_to_install if self._is_other_build(name)]
+
+    def _is_other_build(self, name: str) -> bool:
+        installed, wanted = self.target.installed.get(name, ""), self.family[name]
+        if installed != wanted:  # `==2.14.1` is content with 2.14.1+cpu
+            return installed.partition("+")[0] == wanted
+        return name == "torch" and self.cuda_installed != self.pick.build.cuda
+
+    def keeps_installed(self, name: str) -> bool:
+        """Whether the very build is installed: as an address it would be fetched again."""
+        is_there = self.target.installed.get(name) == self.family[name] and name not in self.family_to_reinstall
+        return is_there and not any(word.partition("=")[0] in _AGAIN for word in self.passed_on)
+
+    @property
+    def from_vendor(self) -> list[str]:
+        """Torch's family where a vendor's own index supplies it with all that it requires, which no other index has."""
+        build = self.pick.build
+        if build.vendor is None or not build.vendor.alone:
+            return []
+        names = self.family_to_install
+        return [requirement(name, f"=={self.family[name]}", extras=build.extras_of(name)) for name in names]
+
+    @property
+    def may_have_sources(self) -> bool:
+        """Whether a project's own `[tool.uv.sources]` may be read: they beat an address that is given."""
+        local = any(
+            requested.editable or (requested.place and not requested.place.lower().endswith(".whl"))
+            for requested in self.requirements.wanted
+        )
+        return local or bool(self.requirements.opaque or self.requirements.given.groups)
+
+
+def exact_specifier(version: str) -> str:
+    """The specifier of this very build: `==2.15.0` would be content with 2.15.0+cu126 of a wheel index."""
+    return f"=={version}" if "+" in version else f"==={version}"
 
 
 def constraints_file(job: Job) -> StoredFile:
@@ -75,84 +136,35 @@ def constraints_file(job: Job) -> StoredFile:
     lines |= {name: requirement(name, exact_specifier(version)) for name, version in job.family.items()}
     lines |= {name: requirement(name, address=url) for name, url in sorted(job.files.items())}
     text = file_of(line for name, line in lines.items() if name not in job.placed)
-    return stored_file(job.place, "constraints", ".txt", text)
-
-
-def exact_specifier(version: str) -> str:
-    """The specifier of this very build: `==2.15.0` would be content with 2.15.0+cu126 of a wheel index."""
-    return f"=={version}" if "+" in version else f"==={version}"
-
-
-def our_folders(job: Job) -> tuple[str, str]:
-    """The folders of files that torchpick writes, which bind nobody."""
-    return job.place, toolsettings.store_of(job.target.prefix)
-
-
-def family_to_install(job: Job) -> list[str]:
-    """The members of the family that this run may install."""
-    wanted = {*job.needs, *companions_to_move(job), *job.named}
-    return [name for name in job.family if name in wanted and name not in job.placed]
-
-
-def keeps_installed(job: Job, name: str) -> bool:
-    """Whether the very build is installed: as an address it would be fetched again."""
-    there = job.target.installed.get(name) == job.family[name] and name not in family_to_reinstall(job)
-    return there and not any(word.partition("=")[0] in _AGAIN for word in job.passed_on)
+    return stored_file(job.store, "constraints", ".txt", text)
 
 
 def requirement_words(job: Job) -> list[str]:
     """The requirements of the command line, those of the family by their exact build, and what is added."""
-    found: list[str] = []
-    for each in job.asked.wanted:
-        if each.where:
+    words: list[str] = []
+    for requested in job.requirements.wanted:
+        name = requested.name
+        if requested.where:
             continue  # a line of a file, which is passed as it is
-        if each.editable:
-            found += ["-e", argument(each.text)]
-        elif each.name in job.family and not each.place:
-            extras = job.pick.build.extras_of(each.name)
-            found.append(_pinned(each._replace(extras=(*each.extras, *extras)), job.family[each.name]))
+        if requested.editable:
+            words += ["-e", argument(requested.text)]
+        elif name in job.family and not requested.place:
+            extras = (*requested.extras, *job.pick.build.extras_of(name))
+            words.append(requirement(name, f"=={job.family[name]}", extras=extras, marker=requested.marker))
         else:
-            found.append(argument(each.text))
-    return [*found, *(requirement(name, f"=={job.family[name]}") for name in companions_to_move(job)), *job.added]
-
-
-def _pinned(each: Requested, version: str) -> str:
-    return requirement(each.name, f"=={version}", extras=each.extras, marker=each.marker)
-
-
-def vendor_requirements(job: Job) -> list[str]:
-    """Torch's family where a vendor's own index supplies it with all that it requires, which no other index has."""
-    build = job.pick.build
-    if build.vendor is None or not build.vendor.alone:
-        return []
-    return [requirement(name, f"=={job.family[name]}", extras=build.extras_of(name)) for name in family_to_install(job)]
-
-
-def after_vendor(job: Job, command: Command, from_vendor: Callable[[Job, list[str]], Command]) -> Command:
-    """After what has to come from a vendor's index; where torch's family alone is asked for there is nothing after."""
-    asked, family = job.asked, vendor_requirements(job)
-    if not family:
-        return command
-    first = from_vendor(job, family)
-    more = any(each.name not in job.family or each.where or each.place for each in asked.wanted)
-    if more or asked.opaque or asked.given.groups or job.added:
-        return command._replace(before=first)
-    return first._replace(notes=command.notes)
+            words.append(argument(requested.text))
+    return [*words, *(requirement(name, f"=={job.family[name]}") for name in job.companions_to_move), *job.added]
 
 
 def requirement_lines(job: Job) -> str:
     """The command line's requirements in the user's own words, as a requirements file."""
-    wanted, editables = list[str](), list[str]()
-    for each in job.asked.wanted:
-        if not each.where:
-            text = os.path.abspath(each.text) if each.place == each.text and "://" not in each.text else each.text
-            (editables if each.editable else wanted).append(text)
-    return file_of((*wanted, *job.added), editables=editables)
-
-
-def group_options(job: Job) -> list[str]:
-    """The dependency groups, as both installers take them."""
-    return repeat_option("--group", job.asked.given.groups)
+    lines, editables = list[str](), list[str]()
+    for requested in job.requirements.wanted:
+        if not requested.where:
+            is_path = requested.place == requested.text and "://" not in requested.text
+            text = os.path.abspath(requested.text) if is_path else requested.text
+            (editables if requested.editable else lines).append(text)
+    return file_of((*lines, *job.added), editables=editables)
 
 
 def repeat_option(option: str, values: Iterable[str]) -> list[str]:
@@ -160,55 +172,40 @@ def repeat_option(option: str, values: Iterable[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
 
 
-def companions_to_move(job: Job) -> list[str]:
-    """Installed companions of another build, which torch's change would break: they are brought along."""
-    if not job.moves_torch or job.asked.hashed:
-        return []
-    there, family = job.target.installed, job.family
-    lost = (name for name in COMPANIONS if name in there and name in family and name not in job.named)
-    return [name for name in lost if there[name] != family[name]]
-
-
-def family_to_reinstall(job: Job) -> list[str]:
-    """The members of the family of whose very version another build is installed, which no specifier can tell apart."""
-    if "+" in job.pick.version or not job.moves_torch:
-        return []
-    return [name for name in family_to_install(job) if _is_other_build(job, name)]
-
-
-def _is_other_build(job: Job, name: str) -> bool:
-    installed, wanted = job.target.installed.get(name, ""), job.family[name]
-    if installed != wanted:  # `==2.14.1` is content with 2.14.1+cpu
-        return installed.partition("+")[0] == wanted
-    return name == "torch" and job.cuda_installed != job.pick.build.cuda
+def after_vendor(job: Job, command: Command, install: Callable[[Job, list[str]], Command]) -> Command:
+    """After what has to come from a vendor's index; where torch's family alone is asked for there is nothing after."""
+    family = job.from_vendor
+    if not family:
+        return command
+    first = install(job, family)
+    requirements = job.requirements
+    more = any(
+        requested.name not in job.family or requested.where or requested.place for requested in requirements.wanted
+    )
+    if more or requirements.opaque or requirements.given.groups or job.added:
+        return command._replace(before=first)
+    return first._replace(notes=command.notes)
 
 
 def job_notes(job: Job) -> list[Note]:
     """What the state of the environment means for this run, in words."""
-    found = [*job.notes]
-    there, again = job.target.installed, family_to_reinstall(job)
+    notes = [*job.notes]
+    installed, again = job.target.installed, job.family_to_reinstall
     for name, version in job.family.items():
-        if name not in there or not (name in job.named or (name == "torch" and job.moves_torch)):
+        if name not in installed or not (name in job.named or (name == "torch" and job.moves_torch)):
             continue
-        if there[name] == version and name not in again:
-            found.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
+        if installed[name] == version and name not in again:
+            notes.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
         else:
-            found.append(Note("REPLACED", f"{name} {there[name]} is installed, {version} takes its place"))
-    found += [
-        Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.family[name]} takes its place")
-        for name in companions_to_move(job)
+            notes.append(Note("REPLACED", f"{name} {installed[name]} is installed, {version} takes its place"))
+    notes += [
+        Note("BROUGHT_ALONG", f"{name} {installed[name]} is of another build, {job.family[name]} takes its place")
+        for name in job.companions_to_move
     ]
-    lost = [name for name in COMPANIONS if name in there and name not in job.family]
-    if lost and job.moves_torch and there.get("torch") != job.pick.version:
-        kept = f"{lost[0]} {there[lost[0]]} stays and may fail"
-        text = f"no {lost[0]} is known for torch {job.pick.version}: {kept}"
-        found.append(Note("COMPANION_STAYS", text))
+    lost = [name for name in COMPANIONS if name in installed and name not in job.family]
+    if lost and job.moves_torch and installed.get("torch") != job.pick.version:
+        stays = f"{lost[0]} {installed[lost[0]]} stays and may fail"
+        notes.append(Note("COMPANION_STAYS", f"no {lost[0]} is known for torch {job.pick.version}: {stays}"))
     if job.target.is_conda_base:
-        found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
-    return found
-
-
-def has_sources(job: Job) -> bool:
-    """Whether a project's own `[tool.uv.sources]` may be read: they beat an address that is given."""
-    local = any(each.editable or (each.place and not each.place.lower().endswith(".whl")) for each in job.asked.wanted)
-    return local or bool(job.asked.opaque or job.asked.given.groups)
+        notes.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
+    return notes

@@ -14,8 +14,9 @@ from torchpick.index import wheelnames
 from torchpick.index.pages import file_of
 from torchpick.index.user_index import Host, sha256_of, shown
 from torchpick.install.asking import LockQuestion, Order, folder_refused, name_environment, read_lock_question
+from torchpick.install.env import check_vendor_alone
+from torchpick.install.files import Hashes, Wheel
 from torchpick.install.handover import find_answer, hand_over, prove
-from torchpick.install.hashes import Hashes, Wheel, check_vendor_alone
 from torchpick.install.job import Job
 from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.model.address import Address
@@ -96,7 +97,7 @@ def _with_hash(name: str, file: ReportedFile, pick: Pick, host: Host, hashes: Ha
     if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
         sha256 = next((link.sha256 for link in host.links(name) if link.file == wheel.file), None)
         wheel = wheel._replace(sha256=sha256)
-    return file._replace(sha256=hashes.checked(wheel).sha256 or _hash_of_bytes(file.url))
+    return file._replace(sha256=hashes.check(wheel).sha256 or _hash_of_bytes(file.url))
 
 
 def _hash_of_bytes(url: str) -> str:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
-from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.world import World, is_yours
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.asking import Order, installed_torch, read_question
 from torchpick.install.command import write_files
-from torchpick.install.env import Variables, variables_of
-from torchpick.install.files import ListedFiles, list_files
-from torchpick.install.hashes import check_vendor_alone, uv_index
+from torchpick.install.env import Variables, check_vendor_alone, list_files, uv_index, variables_of
+from torchpick.install.files import Wheel
 from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.install.user_settings import note_indexes, read_user_settings
 from torchpick.model.fields import Fields, ShapeError, loads
@@ -54,24 +52,24 @@ def check_named(python: str | None) -> None:
 def pin(run: Run, project: str | None) -> Pinned:
     """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
     check_named(run.request.python)
-    pick, target = _decided(run)
+    pick, prefix = _decide(run)
     check_vendor_alone(pick)
-    prefix = target.prefix
     file = project_of(prefix, project)
-    read = list_files(run, pick)
+    wheels, file_notes = list_files(run, pick)
     if file is not None:  # whatever speaks against it must do so before anything is touched
-        _project_change(file, pick, _variables(run, pick, prefix, read)[0])
+        _project_change(file, pick, _variables(run, pick, prefix, wheels)[0])
     with rewrite.of_environment(prefix):
         _put_back(prefix, project)
-        found, notes = _variables(run, pick, prefix, read)
-        changes = [_pip_change(prefix, found)]
+        variables, index_notes = _variables(run, pick, prefix, wheels)
+        notes = [*index_notes, *file_notes, *variables.notes]
+        changes = [_pip_change(prefix, variables)]
         if file is not None:
-            changes.append(_project_change(file, pick, found))
+            changes.append(_project_change(file, pick, variables))
         else:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
         record = _record(prefix)
         rewrite.folder(os.path.dirname(record), _ANOTHER)
-        write_files(found.files)
+        write_files(variables.files)
         rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for change in changes:
             rewrite.write(rewrite.read(change.file), change.after, change.mode)
@@ -84,28 +82,32 @@ def _record(prefix: str) -> str:
     return os.path.join(toolsettings.store_of(prefix), "pin.json")
 
 
-def _decided(run: Run) -> tuple[Pick, Environment]:
+def _decide(run: Run) -> tuple[Pick, str]:
     """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
     target = read_question(run, Order(RequirementArgs(("torch",)))).target
     question = collect_question(run)
     if not read_wish(run).torch:
         question = question._replace(stays=installed_torch(read_wish(run.without_requirements()), target))
-    return decided(answer_request(run, question), run.knowledge.rules).pick, target
+    return decided(answer_request(run, question), run.knowledge.rules).pick, target.prefix
 
 
-def _variables(run: Run, pick: Pick, prefix: str, read: ListedFiles) -> tuple[Variables, list[Note]]:
+def _variables(
+    run: Run, pick: Pick, prefix: str, wheels: Mapping[str, Sequence[Wheel]]
+) -> tuple[Variables, tuple[Note, ...]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
     files = toolsettings.pip(run.environ, prefix, os.path.expanduser("~"))
-    own = read_user_settings(run.environ, prefix, base=run.index_base)._replace(environ={}, pip=files)
-    found = variables_of(pick, toolsettings.store_of(prefix), own, read.files)
-    return found, [*note_indexes(own, ("pip",)), *read.notes, *found.notes]
+    settings = read_user_settings(run.environ, prefix, base=run.index_base)._replace(environ={}, pip=files)
+    variables = variables_of(pick, toolsettings.store_of(prefix), settings, wheels)
+    return variables, note_indexes(settings, ("pip",))
 
 
-def _pip_change(prefix: str, found: Variables) -> FileChange:
-    there = rewrite.read(toolsettings.own_pip_file(prefix))
-    options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
-    return FileChange(there.file, there.text if there.exists else None, projectfile.pin_conf(there.text, options))
+def _pip_change(prefix: str, variables: Variables) -> FileChange:
+    before = rewrite.read(toolsettings.own_pip_file(prefix))
+    options = {
+        option: tuple(variables.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in variables.set
+    }
+    return FileChange(before.file, before.text if before.exists else None, projectfile.pin_conf(before.text, options))
 
 
 def project_of(prefix: str, named: str | None) -> str | None:
@@ -130,12 +132,12 @@ def _is_our_checkout(file: str) -> bool:
     return here in (folder, os.path.join(folder, "src"))
 
 
-def _project_change(file: str, pick: Pick, found: Variables) -> FileChange:
-    there = rewrite.read(file)
-    page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
+def _project_change(file: str, pick: Pick, variables: Variables) -> FileChange:
+    before = rewrite.read(file)
+    page = variables.set.get("UV_FIND_LINKS", "").split(",")[0]
     links = projectfile.ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
     wanted = projectfile.settings_of_pins(pick.build.pins, uv_index(pick), links)
-    return FileChange(file, there.text, projectfile.add_settings(there.text, wanted, file))
+    return FileChange(file, before.text, projectfile.add_settings(before.text, wanted, file))
 
 
 def _hidden(environ: Mapping[str, str]) -> list[Note]:
@@ -156,16 +158,16 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
 
     Nothing is written but what is there less the lines that carry our mark, whatever the record names.
     """
-    place = toolsettings.store_of(prefix)
+    store = toolsettings.store_of(prefix)
     own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
     files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix), own))
     touched = [file for file in files if file and _unmark(file)]
     for file in filter(None, files):
         rewrite.clear(os.path.dirname(file))
-    if os.path.isdir(place):
-        shutil.rmtree(place, ignore_errors=True)
+    if os.path.isdir(store):
+        shutil.rmtree(store, ignore_errors=True)
         with suppress(OSError):  # others keep files there, too
-            os.rmdir(os.path.dirname(place))
+            os.rmdir(os.path.dirname(store))
     return tuple(touched)
 
 
@@ -187,16 +189,16 @@ def _recorded(prefix: str) -> str | None:
 
 def _unmark(file: str) -> bool:
     """Take ours out of a file; whether there was anything of ours."""
-    there = rewrite.read(file)
+    before = rewrite.read(file)
     text = (
-        projectfile.remove_settings(there.text, projectfile.PIN)
+        projectfile.remove_settings(before.text, projectfile.PIN)
         if file.endswith(".toml")
-        else projectfile.unpin_conf(there.text)
+        else projectfile.unpin_conf(before.text)
     )
-    if text == there.text:
+    if text == before.text:
         return False
     if text.strip() or file.endswith(".toml"):
-        rewrite.write(there, text)
+        rewrite.write(before, text)
     else:
         os.unlink(os.path.realpath(file))  # all of it was ours; a link to a file that was not there is somebody's own
     return True

@@ -180,7 +180,7 @@ def resolve_freely(
     """The version of each package; ResolverError, in the resolver's own words, where it refuses."""
     releases = _release_range(builds) if builds else "==0+nothing.runs.here"
     # The user's index may hold other releases.
-    limits = stored_file(job.place, "limits", ".txt", file_of([requirement("torch", releases)]))
+    limits = stored_file(job.store, "limits", ".txt", file_of([requirement("torch", releases)]))
     with _stand_ins(builds, torch_requirements) as folder:
         argv = (*resolver.argv, "--find-links", folder, "-c", limits.path)
         report = run_and_read_report(resolver._replace(argv=argv, files=(*resolver.files, limits)), environ)

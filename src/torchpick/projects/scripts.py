@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from torchpick.environment import projectfile, rewrite, toml
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install.hashes import check_vendor_alone, project_page, uv_index
+from torchpick.install.env import check_vendor_alone, uv_index
+from torchpick.install.files import project_page
 from torchpick.install.question import pick_build, read_wish
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
