@@ -17,7 +17,7 @@ from scripts.table import layout
 from scripts.table.package_rules import RULES, Rule, Source
 from torchpick.index import wheelnames
 from torchpick.wheels import packaged
-from torchpick.wheels.packaged import PackageContext, Row
+from torchpick.wheels.packaged import OwnCuda, Row
 
 ROOT = Path(__file__).parents[2]
 COMPAT = ROOT / "compat"
@@ -50,7 +50,7 @@ def platform_read(row: Row) -> str:
 def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
     """Every file of compat/packages, by its package's name."""
     torch = default_torch(compat)
-    around = PackageContext({row["version"]: row["cuda"] for row in torch})
+    own_cuda = {row["version"]: row["cuda"] for row in torch}
     found: dict[str, Row] = {"torch": {"schema": 1, "name": "torch", "versions": torch}}
     beside = json.loads(BESIDE.read_text(encoding="utf-8"))["packages"]
     by_project: dict[str, list[Row]] = {}
@@ -58,7 +58,7 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
         by_project.setdefault(row["project"], []).append(row)
     for name, rule in sorted(RULES.items()):
         rows = sorted(by_project.get(name, ()), key=lambda row: Version(row["version"]), reverse=True)
-        versions = [_version(row, rule, around) for row in rows if platform_read(row) != "windows-x86_64"]
+        versions = [_version(row, rule, own_cuda) for row in rows if platform_read(row) != "windows-x86_64"]
         _fill_unread(versions)
         _add_windows(versions, {row["version"]: row for row in rows if platform_read(row) == "windows-x86_64"}, rule)
         versions += [_from_source(name.replace("-", "_"), source, rule) for source in rule.sources]
@@ -83,10 +83,10 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
     return found
 
 
-def _version(line: Row, rule: Rule, around: PackageContext) -> Row:
+def _version(line: Row, rule: Rule, own_cuda: OwnCuda) -> Row:
     """A line as a version; one that was read for its links alone says nothing of code."""
     line = {**line, "needed": [*line["needed"], *line.get("needed_cuda", ())]}
-    found = packaged.version({"code": [], **line}, rule.wheel, around)
+    found = packaged.version({"code": [], **line}, rule.wheel, own_cuda)
     if "code" not in line:
         ref = found["evidence"]["ref"]
         found.update(code=None, evidence={"kind": "declared", "ref": f"METADATA and links of {ref}"})
@@ -97,7 +97,7 @@ def _add_windows(versions: list[Row], lines: dict[str, Row], rule: Rule) -> None
     """What differs for Windows: its wheel and the code in it. What that links its libraries do not say."""
     for row in versions:
         if (line := lines.get(row["version"])) is not None:
-            found = packaged.version(line, rule.wheel, PackageContext({}))
+            found = packaged.version(line, rule.wheel, {})
             row["windows"] = {key: found[key] for key in ("file", "sha256", "pythons", "code", "evidence")}
             needs = [name for name in row["needs"] if not name.startswith("libnccl")]  # there is none for Windows
             if not found["code"]:

@@ -11,7 +11,7 @@ from torchpick.model.address import Address
 from torchpick.model.arch import Arch
 from torchpick.model.package import WheelRule
 from torchpick.wheels.librarycode import CodeContents, Library
-from torchpick.wheels.packaged import PackageContext, Row, SurveyWheel
+from torchpick.wheels.packaged import Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
 
 
@@ -67,7 +67,7 @@ def reading(*libraries: Library, unread: int = 0, whole: bool = True, needed: tu
 
 
 def row_of(rule: WheelRule | None, found: Reading) -> Row | None:
-    return package_of_reading(WHEEL, rule, found, PackageContext({}))
+    return package_of_reading(WHEEL, rule, found, {})
 
 
 def test_a_reading_is_a_version_with_what_it_links_and_its_code() -> None:

@@ -18,12 +18,11 @@ from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import plain
 from torchpick.model.package import WheelRule
 from torchpick.wheels import librarycode, listed, packaged, refresh
-from torchpick.wheels.packaged import PackageContext
 from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
 
 FILE = Path(__file__).with_name("rows.json")
 LINUX = "manylinux_2_28_x86_64"
-AROUND = PackageContext({"2.9.0": "12.8", "2.10.0": "13.0"})
+OWN_CUDA = {"2.9.0": "12.8", "2.10.0": "13.0"}
 LINE: dict[str, Any] = {
     "file": "pkg-1.0-cp312-cp312-linux_x86_64.whl", "sha256": "ab", "project": "pkg", "version": "1.0",
     "requires_python": ">=3.10", "requires": ["torch==2.9", "numpy"], "pythons": ["cp312"],
@@ -158,7 +157,7 @@ READ = Reading(
 def rows() -> dict[str, object]:
     now: dict[str, object] = {}
     for name, (line, rule) in LINES.items():
-        now[f"a wheel: {name}"] = packaged.version(LINE | line, rule, AROUND)
+        now[f"a wheel: {name}"] = packaged.version(LINE | line, rule, OWN_CUDA)
     now["a version of which nothing is known"] = packaged.empty("1.0", {"kind": "declared", "ref": "x"})
     for name, (found, channel) in LISTED.items():
         builds = listed.builds(found, channel)

@@ -10,17 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
+from types import ModuleType
 
 from torchpick.cluster.engine import ClusterError, Engine, why
 from torchpick.environment import guard
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.locations import PACKAGE
-from torchpick.wheels.inspect_target import ReadOptions, read_target
+from torchpick.wheels.inspect_target import ReadOptions, new_client, read_target
 from torchpick.wheels.readings import Reading
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.index.client import Client
 
 _STATUS = "`ray status` says what the cluster lacks; its Python needs httpx and packaging"
 
@@ -51,19 +48,19 @@ def last_line(words: object) -> str:
     return str(words).strip().rpartition("\n")[2] or "it did not answer"
 
 
-def connect(address: str, **options: object) -> None:
-    """Make this process a client of the cluster; it says nothing of its own."""
+def connect(address: str, **options: object) -> ModuleType:
+    """The `ray` library, as a client of the cluster that says nothing of its own."""
     import ray
 
     ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False, **options)
+    module: ModuleType = ray
+    return module
 
 
 def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma: no cover # in a process of its own
     """A line of JSON for each node as it answers: its name, its answer, and what else it said."""
     channel = guard.answer_apart()
-    import ray
-
-    connect(address)
+    ray = connect(address)
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     # Defined here, so that Ray sends the code itself: the workers need no torchpick in their Python.
@@ -106,11 +103,8 @@ def address_of(word: str) -> str:
 @contextmanager
 def reader(address: str) -> Iterator[Callable[[str, ReadOptions], Reading]]:
     """What reads a wheel at an address as a task of the cluster, for many threads at once."""
-    import ray
-
-    # Ray carries our code to the workers.
-    try:
-        connect(address, runtime_env={"py_modules": [PACKAGE]})
+    try:  # Ray carries our code to the workers
+        ray = connect(address, runtime_env={"py_modules": [PACKAGE]})
     except Exception as error:
         raise ClusterError(f"ray: {last_line(error)}", hint=_STATUS) from error
     task = ray.remote(num_cpus=1, max_retries=2)(read_on_node)
@@ -141,9 +135,5 @@ def read_on_node(url: str, depth: str | None) -> Reading | TorchpickError:
         return error
 
 
-@cache
-def _client() -> Client:
-    """The one of this worker, which reads wheel after wheel."""
-    from torchpick.index.client import Client
-
-    return Client()
+# The one of this worker, which reads wheel after wheel.
+_client = cache(new_client)

@@ -20,7 +20,7 @@ from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.wheels import inspect_target, packaged
 from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.packaged import PackageContext, Row, SurveyWheel
+from torchpick.wheels.packaged import OwnCuda, Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def read_wheels(
 ) -> list[Package | str]:
     """Each wheel as a version of the table; where it cannot be read, the reason."""
     torch = known.get("torch")
-    around = PackageContext({} if torch is None else {own.version: own.cuda for own in torch.versions})
+    own_cuda = {} if torch is None else {own.version: own.cuda for own in torch.versions}
     todo = wheels[:MOST_WHEELS]
     names = ", ".join(f"{wheel.facts.name} {wheel.file.version}" for wheel in todo)
     report(f"reading which GPUs and which CUDA {names} {'were' if len(todo) > 1 else 'was'} built for")
@@ -60,7 +60,7 @@ def read_wheels(
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         how = _how(environ, report, over)
-        rows = [*pool.map(lambda wheel: _row(wheel, how, around, platform, len(todo)), todo)]
+        rows = [*pool.map(lambda wheel: _row(wheel, how, own_cuda, platform, len(todo)), todo)]
     finally:
         over.set()
         pool.shutdown(cancel_futures=True)
@@ -79,7 +79,7 @@ def _how(environ: Mapping[str, str], report: Report, over: threading.Event) -> R
     return ReadOptions(report=tell, readings=Readings(cache_dir(environ)))
 
 
-def _row(wheel: UnreadWheel, how: ReadOptions, around: PackageContext, platform: str, shares: int) -> Package | str:
+def _row(wheel: UnreadWheel, how: ReadOptions, own_cuda: OwnCuda, platform: str, shares: int) -> Package | str:
     file, facts = wheel
     if file.wheel is None:
         return "it is not a wheel"
@@ -88,7 +88,7 @@ def _row(wheel: UnreadWheel, how: ReadOptions, around: PackageContext, platform:
     link = Link(file.file, file.url, file.wheel, file.sha256, file.requires_python, file.yanked)
     try:
         reading = inspect_target.read_target(link.with_hash, how._replace(allowance=allowance))
-        row = package_of_reading(SurveyWheel(link, ("any",), (platform,)), rule, reading, around)
+        row = package_of_reading(SurveyWheel(link, ("any",), (platform,)), rule, reading, own_cuda)
     except TorchpickError as error:
         return error.message
     except ValueError:
@@ -96,16 +96,14 @@ def _row(wheel: UnreadWheel, how: ReadOptions, around: PackageContext, platform:
     return package_of(facts.name, row) if row is not None else "what is read of so large a wheel does not show it"
 
 
-def package_of_reading(
-    wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, around: PackageContext
-) -> Row | None:
+def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, own_cuda: OwnCuda) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
     held = [one for one in reading.libraries if one.holds_code]
     code = [{**packaged.code_of(one), "whole": one.complete} for one in held]
     # What a library links stands at its end: one that was read in part has not told it.
     unread = reading.unread + (0 if reading.depth == WHOLE else sum(not one.complete for one in reading.libraries))
     line = {**packaged.line(wheel, reading), "libraries_unread": unread, "code": code}
-    row = packaged.version(line, rule or WheelRule(), around)
+    row = packaged.version(line, rule or WheelRule(), own_cuda)
     libraries = row["code"] or []
     if rule is None:
         return {**row, "code": as_one_library(str(wheel.link.wheel.project), libraries, all_read=not unread)}

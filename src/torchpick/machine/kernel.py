@@ -97,7 +97,7 @@ def product_name(text: str | None) -> str | None:
 # cfgmgr32.h: CM_GETIDLIST_FILTER_CLASS | CM_GETIDLIST_FILTER_PRESENT, and the class of display adapters (devguid.h).
 _FILTER = 0x00000200 | 0x00000100
 _DISPLAY = "{4d36e968-e325-11ce-bfc1-08002be10318}"
-_ID = r"PCI\\VEN_([0-9A-Fa-f]{4})&DEV_([0-9A-Fa-f]{4})"
+_ID = r"PCI\\VEN_([0-9A-Fa-f]{4})&DEV_([0-9A-Fa-f]{4}).*"
 
 
 def _windows_gpus() -> tuple[PciGpu, ...]:
@@ -120,12 +120,10 @@ def _windows_gpus() -> tuple[PciGpu, ...]:
 
 def windows_ids(listed: str) -> tuple[PciGpu, ...]:
     r"""Device instance ids between NULs (`PCI\VEN_10DE&DEV_1B06&SUBSYS_…`) as GPUs, addressed by their instance id."""
-    import re
-
     return tuple(
         PciGpu(instance[:200], int(match[1], 16), int(match[2], 16))
         for instance in listed.split("\0")[:1000]
-        if (match := re.match(_ID, instance))
+        if (match := formed(_ID, instance))
     )
 
 

@@ -6,6 +6,7 @@ Only ever imported in a child: both segfault, hang, abort and print in the wild,
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import sys
@@ -36,6 +37,12 @@ class _RefusedError(Exception):
 
 def _failed(kind: str, text: str, code: int | None = None) -> Reading:
     return {"failure": {"kind": kind, "text": text, "code": code}}
+
+
+def read(source: str, libraries: Sequence[str]) -> bytes:
+    """A line of JSON: what NVML or libcuda says; some bindings hand over bytes."""
+    reading = (read_nvml if source == "nvml" else read_cuda)(libraries)
+    return json.dumps(reading, default=lambda raw: raw.split(b"\0", 1)[0].decode("utf-8", "replace")).encode() + b"\n"
 
 
 def read_nvml(libraries: Sequence[str]) -> Reading:

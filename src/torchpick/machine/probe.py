@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torchpick.environment import child, guard
 from torchpick.environment.child import Running
 from torchpick.machine import kernel
-from torchpick.model.fields import Fields, ShapeError, loads, plain, read
+from torchpick.model.fields import Fields, ShapeError, loads, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def ask(
 def start(source: str, libraries: Sequence[str], limit_s: float) -> Running:
     """A child that calls into a driver library: a fork where that is safe, else a fresh interpreter."""
     if guard.can_fork():
-        return guard.fork(lambda: _ask_library(source, libraries), limit_s)
+        return guard.fork(lambda: _ask(source, libraries), limit_s)
     question = {"source": source, "libraries": libraries, "limit_s": limit_s}
     return child.start(guard.python(__name__, question), os.environ, line=True)
 
@@ -123,19 +123,14 @@ def answer(source: str, libraries: Sequence[str], limit_s: float) -> None:
     """The other end of `start`, in a fresh interpreter."""
     channel = guard.answer_apart()
     guard.confine(limit_s)
-    guard.write_all(channel, _ask_library(source, libraries))
+    guard.write_all(channel, _ask(source, libraries))
     os._exit(0)
 
 
-def _ask_library(source: str, libraries: Sequence[str]) -> bytes:
-    import json
-
+def _ask(source: str, libraries: Sequence[str]) -> bytes:
     from torchpick.machine import nvidia_calls
 
-    facts = (nvidia_calls.read_nvml if source == "nvml" else nvidia_calls.read_cuda)(libraries)
-    # Some bindings hand over bytes.
-    text = json.dumps(plain(facts), default=lambda raw: raw.split(b"\0", 1)[0].decode("utf-8", "replace"))
-    return f"{text}\n".encode()
+    return nvidia_calls.read(source, libraries)
 
 
 def read_answer(source: str, ended: Running) -> DriverReading:

@@ -116,16 +116,21 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
     if how.elsewhere is not None:
         reading = how.elsewhere(url, how)._replace(target=shown)
     else:
-        from torchpick.index.client import Client
-
         facts = wheel.WheelFacts(shown, file, sha256)
         with ExitStack() as stack:
-            client = how.client() if how.client is not None else stack.enter_context(Client())
+            client = how.client() if how.client is not None else stack.enter_context(new_client())
             source = stack.enter_context(closing(RemoteSource(url, client, how.report)))
             reading = _naming(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
     if how.readings is not None:
         how.readings.keep(url, reading)
     return reading
+
+
+def new_client() -> Client:
+    """What reads wheels on the web; what lies here is read without it."""
+    from torchpick.index.client import Client
+
+    return Client()
 
 
 def sha256_of(text: str) -> str | None:
@@ -184,10 +189,9 @@ def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
     from torchpick.index import user_index
-    from torchpick.index.client import Client
     from torchpick.wheels import packaged
 
-    with Client() as client:
+    with new_client() as client:
         links = pages.fetch(url, client)
     platform = user_index.target_of(how.wanted).platform.name
     wheels = packaged.of_versions(links or (), platform)
@@ -241,10 +245,8 @@ class _Readers:
 
     def _client(self) -> Client:
         """The one of this thread: its certificates take longer to load than many a wheel to read."""
-        from torchpick.index.client import Client
-
         client: Client | None = getattr(self._local, "client", None)
         if client is None:
-            client = self._local.client = Client()
+            client = self._local.client = new_client()
             self._clients.append(client)
         return client

@@ -21,14 +21,6 @@ from torchpick.wheels.librarycode import CodeContents, Library, Modules
 from torchpick.wheels.readings import Reading
 
 
-class ModuleCount(NamedTuple):
-    """So many modules load as machine code, by PTX only, not at all."""
-
-    sass: int
-    ptx: int
-    none: int
-
-
 class LibraryVerdict(NamedTuple):
     """One library and one GPU; `text` says why, for a person."""
 
@@ -87,12 +79,13 @@ class GpuCodeFit(NamedTuple):
         """Whether the driver knows the PTX of this CUDA; true where either is not given."""
         return cuda is None or self.driver_cuda is None or numbers(self.driver_cuda) >= numbers(cuda)
 
-    def tally(self, modules: Iterable[Modules], ptx_cuda: str | None = None) -> ModuleCount:
+    def tally(self, modules: Iterable[Modules], ptx_cuda: str | None = None) -> tuple[int, int, int]:
+        """So many modules load as machine code, by PTX only, not at all."""
         counts = [0, 0, 0]
         for module in modules:
             fit = self.load(module, ptx_cuda)
             counts[0 if fit > Fit.JIT else 1 if fit else 2] += module.count
-        return ModuleCount(*counts)
+        return counts[0], counts[1], counts[2]
 
 
 def judge_library(library: Library, judge: GpuCodeFit) -> LibraryVerdict | None:
@@ -100,14 +93,14 @@ def judge_library(library: Library, judge: GpuCodeFit) -> LibraryVerdict | None:
     contents = _judged(library)
     if contents is None:
         return None
-    every = judge.tally(contents.modules, library.ptx_cuda)
-    word = _word(judge.tally(_general(contents.modules), library.ptx_cuda))
-    loads, total = every.sass + every.ptx, sum(every)
+    sass, ptx, none = judge.tally(contents.modules, library.ptx_cuda)
+    word = _word(*judge.tally(_general(contents.modules), library.ptx_cuda))
+    loads, total = sass + ptx, sass + ptx + none
     text = f"{loads} of {total} modules load" if loads < total else f"all {total} modules load"
     if total == 1:
         text = "its module loads" if loads else "its module does not load"
-    if every.ptx:
-        text += f", {every.ptx} by PTX only"
+    if ptx:
+        text += f", {ptx} by PTX only"
     if contents is not library.code:
         text += "; its code lies outside the usual section"
     if not library.complete:
@@ -143,18 +136,17 @@ def _spanned(module: Modules, named: set[int]) -> set[int]:
     return {arch.major for arch in module.sass} | later
 
 
-def _word(count: ModuleCount) -> str:
+def _word(sass: int, ptx: int, none: int) -> str:
     """A library chooses among its modules, so not all must load; where next to none do, it is broken here.
 
     Known to work: cuDNN 9.28 on 7.5 (47 % of one library's general modules load), cuFFT 11.4 on 6.1 (38 %). Known to
     be without: torch.linalg of 2.15.0 on 7.5 (3 %). The threshold is between them.
     """
-    loads = count.sass + count.ptx
-    if not loads:
+    if not sass + ptx:
         return NOT
-    if loads * 10 < sum(count):
+    if (sass + ptx) * 10 < sass + ptx + none:
         return PARTLY
-    return JIT if count.ptx > count.sass else RUNS
+    return JIT if ptx > sass else RUNS
 
 
 def judge_package(

@@ -24,6 +24,8 @@ from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import Reading
 
 Row = dict[str, Any]
+# The CUDA of each of the default index's own torches.
+OwnCuda = Mapping[str, str | None]
 T = TypeVar("T")
 
 _CUDA_LIBRARY = re.compile(
@@ -40,18 +42,12 @@ _KEYS = (
 )
 
 
-class PackageContext(NamedTuple):
-    """What a version is read beside: the CUDA of the default index's own torches."""
-
-    own_cuda: Mapping[str, str | None]
-
-
 def empty(version: str, evidence: dict[str, str]) -> Row:
     """A version of which nothing is known."""
     return {**written(Package("", version), *_KEYS), "evidence": evidence}
 
 
-def version(line: Mapping[str, Any], rule: WheelRule, around: PackageContext) -> Row:
+def version(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row:
     """A line of evidence as a version of its package."""
     number = line["version"]
     linked = line["needed"]
@@ -71,7 +67,7 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: PackageContext) ->
         **{key: line[key] for key in ("file", "sha256", "pythons", "platforms", "glibc", "yanked")},
         "requires_python": line["requires_python"] or "",
         "requires": requires,
-        "cuda": _with_minor(cuda, requires, around.own_cuda),
+        "cuda": _with_minor(cuda, requires, own_cuda),
         "links_torch": torch if torch or rule.links_torch is None else rule.links_torch,
         "needs": [] if rule.per_cuda else needs,
         "preloads": rule.preloads,
@@ -121,7 +117,7 @@ def _requires(texts: Iterable[str], rule: WheelRule, number: str) -> list[str]:
     return [*dict.fromkeys(requires), *rule.beyond_for(number)]
 
 
-def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | None]) -> str | None:
+def _with_minor(cuda: str | None, requires: list[str], own_cuda: OwnCuda) -> str | None:
     """The toolkit's minor, where the package is pinned to a torch: that of the default index's own."""
     if cuda is None or "." in cuda:
         return cuda
@@ -130,7 +126,7 @@ def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | N
         if requirement.name == "torch":
             for clause in requirement.specifier:
                 release = clause.version if clause.version.count(".") >= 2 else f"{clause.version}.0"
-                toolkit = own.get(release) if clause.operator in ("==", ">=") else None
+                toolkit = own_cuda.get(release) if clause.operator in ("==", ">=") else None
                 if toolkit is not None and toolkit.partition(".")[0] == cuda:
                     return toolkit
     return cuda
