@@ -60,12 +60,12 @@ def test_a_list_names_each_thing_once_whatever_its_comments_are_written_in(tmp_p
     file = tmp_path / "names"
     file.write_bytes(b"# caf\xe9\na==1.0 # why\n\n  b.whl  \na==1.0\n")
 
-    assert inspect_target.listed(str(file), ReadOptions()) == ["a==1.0", "b.whl"]
+    assert inspect_target.list_targets(str(file), ReadOptions()) == ["a==1.0", "b.whl"]
     file.write_bytes(b"# nothing\n")
     with pytest.raises(UsageError, match="names nothing to inspect"):
-        inspect_target.listed(str(file), ReadOptions())
+        inspect_target.list_targets(str(file), ReadOptions())
     with pytest.raises(UsageError, match="cannot read"):
-        inspect_target.listed(str(tmp_path / "none"), ReadOptions())
+        inspect_target.list_targets(str(tmp_path / "none"), ReadOptions())
 
 
 def test_a_page_is_a_list_of_its_newest_builds(index: Loopback, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,7 @@ def in_turn(links: list[Link]) -> list[tuple[Link, bool]]:
 
 
 def _reading(archive: Archive, link: Link, *, deep: bool) -> Reading:
-    return wheel.of_release(archive, link) if deep else wheel.read(archive, WheelFacts(link.file, link.file))
+    return wheel.read_release(archive, link) if deep else wheel.read_wheel(archive, WheelFacts(link.file, link.file))
 
 
 def _line(link: Link, reading: Reading) -> dict[str, object]:
@@ -94,7 +94,7 @@ def _line(link: Link, reading: Reading) -> dict[str, object]:
         "arches": texts(reading.sass),
         "ptx": texts(reading.ptx),
         "libraries": {one.path.rpartition("/")[2]: plain(one.code.modules) for one in reading.libraries},
-        "lacks": refresh.lacks(reading),
+        "lacks": refresh.missing_arches(reading),
         "pins": refresh.pins(reading),
         "uploaded": link.uploaded,
         "yanked": link.yanked is not None,

@@ -109,8 +109,8 @@ def _read(link: Link, source: RemoteSource) -> dict[str, object]:
     found = []
     for member in sorted(archive.members(), key=lambda each: each.header_offset):
         if _DECIDES.fullmatch(member.filename):
-            with librarycode.unpacked(archive.stream(member), member.file_size) as buffer:
-                found.append(librarycode.of_buffer(buffer, member.filename))
+            with librarycode.unpack(archive.stream(member), member.file_size) as buffer:
+                found.append(librarycode.read_buffer(buffer, member.filename))
     source.close()
     serves = served(found)
     return {

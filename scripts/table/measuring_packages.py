@@ -54,8 +54,8 @@ def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
             continue
         left -= member.compress_size
         data = b"".join(archive.stream(member))
-        needed.update(sections.links_of(data).needed)
-        one = librarycode.of_buffer(data, member.filename)
+        needed.update(sections.read_links(data).needed)
+        one = librarycode.read_buffer(data, member.filename)
         if one.holds_code:
             held.append(one)
     source.close()
@@ -71,10 +71,10 @@ def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
         unread=unread,
         metadata=metadata,
     )
-    found = packaged.line(wheel, reading)
+    found = packaged.evidence_line(wheel, reading)
     if not unread:
         libraries = [one for one in reading.libraries if one.holds_code]
-        found["code"] = [{**packaged.code_of(one), "modules": one.code.total} for one in libraries]
+        found["code"] = [{**packaged.code_line(one), "modules": one.code.total} for one in libraries]
     return {
         **found,
         "uploaded": wheel.link.uploaded,
@@ -106,7 +106,7 @@ def main(argv: list[str]) -> int:
         jobs = []
         for name, versions in todo.items():
             for version in versions:
-                wheel = packaged.wanted(pages[name], version, args.platform)
+                wheel = packaged.wheel_of_version(pages[name], version, args.platform)
                 if wheel is None:
                     print(f"{name}=={version}: no wheel for {args.platform} on the index", file=sys.stderr)
                 else:

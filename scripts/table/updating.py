@@ -55,7 +55,7 @@ def _listed(base: str, client: Client) -> tuple[ListedBuild, ...]:
     links = pages.fetch(f"{base.rstrip('/')}/torch/", client)
     if links is None:
         raise TorchpickError(f"{redacted(base)} has no page of torch", hint="name the index with `--index-base URL`")
-    return listed.builds(links)
+    return listed.list_builds(links)
 
 
 def _new(found: tuple[ListedBuild, ...], out: Path, only: str | None) -> list[str]:
@@ -72,7 +72,7 @@ def _row(found: ListedBuild, client: Client) -> dict[str, object]:
         print(f"reading {found.sample.file}", file=sys.stderr)
         source = _open(found.sample.url, client)
         try:
-            build = refresh.measured_row(found.sample, wheel.of_release(Archive(source), found.sample), build)
+            build = refresh.measured_row(found.sample, wheel.read_release(Archive(source), found.sample), build)
         finally:
             source.close()
     return _readable(build, found)

@@ -76,7 +76,7 @@ def fleet(
     crowds = machinefiles.MachineGroups()
     for place, machine in enumerate(machines):
         crowds.add(machine, f"machine {place}", machine.name)
-    listed = machinefiles.prepared(crowds.fleet(), run.knowledge.rules.drivers, wish)
+    listed = machinefiles.prepare(crowds.fleet(), run.knowledge.rules.drivers, wish)
     found = several.outlook(listed, run.read_table(listed.machines), wish)
     groups = []
     for group in found.groups:
@@ -160,7 +160,7 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     wanted = WheelTarget(python, platform)
     reading = read_target(thing, ReadOptions(wanted=wanted, offline=run.offline))
     drivers = run.knowledge.rules.drivers
-    return reading, inplace.verdicts(reading, run.find_machines(), drivers, wanted.program)
+    return reading, inplace.judge_machines(reading, run.find_machines(), drivers, wanted.program)
 
 
 def check(  # noqa: PLR0913 # the flags of the contract, by name

@@ -93,12 +93,12 @@ class Run(NamedTuple):
         """The one machine that flags and this computer make, its trouble included; what is given is not looked for."""
         key, machines = _machine_part(self.request), self.hardware.machines
         if key not in machines:
-            machines[key] = self._machine(given.read(self.request, self.knowledge))
+            machines[key] = self._machine(given.read_overrides(self.request, self.knowledge))
         return machines[key]
 
     def _machine(self, facts: MachineOverrides) -> Machine:
         if facts.gpus is not None and len(facts.gpus) < 2 and not facts.only:
-            machine = given.machine(facts, facts.gpus, World.here())
+            machine = given.make_machine(facts, facts.gpus, World.here())
         else:
             from torchpick.machine import computer
 
@@ -108,7 +108,7 @@ class Run(NamedTuple):
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None and facts.driver is None:
             return machine
-        return resolve.complete_driver(given.checked(machine, facts), self.knowledge.rules.drivers)
+        return resolve.complete_driver(given.check_jetson(machine, facts), self.knowledge.rules.drivers)
 
     def read_fleet(self) -> Fleet:
         """The machines of `--machine` that the pick is for, and those left out."""
@@ -116,9 +116,9 @@ class Run(NamedTuple):
 
         key, fleets = _machine_part(self.request), self.hardware.fleets
         if key not in fleets:
-            fleets[key] = machinefiles.listed(self.request, self.knowledge)
+            fleets[key] = machinefiles.read_machines(self.request, self.knowledge)
         wish = demands.wish_of(self.request, self.environ)
-        return machinefiles.prepared(fleets[key], self.knowledge.rules.drivers, wish, strict=self.request.strict)
+        return machinefiles.prepare(fleets[key], self.knowledge.rules.drivers, wish, strict=self.request.strict)
 
     def find_machines(self) -> tuple[Machine, ...]:
         """The machines to pick for: those of a file, or the one. DetectionError if a GPU does not answer."""
@@ -127,7 +127,7 @@ class Run(NamedTuple):
             first, *rest = fleet.machines
             return (first._replace(notes=(*fleet.notes, *first.notes)), *rest)
         machine = self.find_machine()
-        if (error := given.no_answer(machine)) is not None:
+        if (error := given.detection_error(machine)) is not None:
             raise error
         return (machine,)
 

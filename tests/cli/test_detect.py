@@ -113,10 +113,10 @@ def test_errors_have_a_hint_and_a_status(words: list[str], status: int, capsys: 
 
 @pytest.mark.parametrize(("text", "seconds"), [("", 10.0), ("30", 30.0), ("0.5", 0.5)])
 def test_the_deadline(text: str, seconds: float) -> None:
-    assert given.read(Request(), Knowledge({"TORCHPICK_DETECT_TIMEOUT": text})).timeout == seconds
+    assert given.read_overrides(Request(), Knowledge({"TORCHPICK_DETECT_TIMEOUT": text})).timeout == seconds
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "1e9", "9999", "nan", "1.2.3"])
 def test_a_deadline_that_is_none(text: str) -> None:
     with pytest.raises(UsageError, match="TORCHPICK_DETECT_TIMEOUT"):
-        given.read(Request(), Knowledge({"TORCHPICK_DETECT_TIMEOUT": text}))
+        given.read_overrides(Request(), Knowledge({"TORCHPICK_DETECT_TIMEOUT": text}))

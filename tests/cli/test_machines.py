@@ -46,7 +46,7 @@ def line(machine: Machine) -> str:
 def read(data: bytes, *, strict: bool = False) -> Fleet:
     reader = machinefiles.Reader(Request(), Knowledge({}))
     reader.stream(BytesIO(data), "fleet")
-    return machinefiles.checked(reader.fleet(), "fleet", strict=strict)
+    return machinefiles.check_fleet(reader.fleet(), "fleet", strict=strict)
 
 
 def fleet(text: str) -> Fleet:
@@ -126,7 +126,7 @@ def test_the_compact_line_is_short_and_decides_the_same(count: int) -> None:
         for place in range(count)
     )
     machine = PASCAL._replace(name="n1.cluster.example.org", gpus=gpus)
-    short = machine_lines.line(machine)
+    short = machine_lines.write_line(machine)
     assert len(short) < machine_lines.MOST_BYTES
     [read_back] = fleet(short).machines
     assert [(gpu.index, gpu.name, gpu.arch) for gpu in read_back.gpus] == [
@@ -142,7 +142,7 @@ def test_the_compact_line_keeps_every_fact_of_the_platform_and_the_driver() -> N
         PYTHON,
         Driver("580.95.05", "13.0", "nvml", "cuda", "windows"),
     )
-    [back] = fleet(machine_lines.line(machine)).machines
+    [back] = fleet(machine_lines.write_line(machine)).machines
     assert None not in (*machine.platform, *(machine.driver or ()))
     assert (back.platform, back.driver) == (machine.platform, machine.driver)
 
@@ -154,15 +154,15 @@ def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
     )
     trouble = Trouble("DRIVER_MISMATCH", "x" * 900, "y" * 900)
     machine = PASCAL._replace(gpus=gpus, name="h" * 250, trouble=trouble)
-    assert len(machine_lines.line(machine)) < machine_lines.MOST_BYTES
-    assert fleet(f"{machine_lines.line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
+    assert len(machine_lines.write_line(machine)) < machine_lines.MOST_BYTES
+    assert fleet(f"{machine_lines.write_line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
 
 
 def test_what_is_said_of_a_silent_gpu_is_cut_between_words() -> None:
     """A hint is to be followed: half a word of it is none."""
     hint = "restart the container, or " + "or ".join(f"give it by `--gpu sm_{number}`, " for number in range(80, 90))
     silent = PASCAL._replace(gpus=(), trouble=Trouble("DRIVER_SILENT", "x" * 900, hint))
-    [left] = fleet(f"{machine_lines.line(silent)}\n{line(BARE)}").silent
+    [left] = fleet(f"{machine_lines.write_line(silent)}\n{line(BARE)}").silent
 
     assert left.hint.endswith(" ...")
     assert hint.startswith(f"{left.hint[:-4]} ")

@@ -45,7 +45,7 @@ def read(*nodes: object, kind: str = "List") -> Fleet:
 def read_bytes(data: bytes) -> Fleet:
     reader = machinefiles.Reader(Request(python="3.12"), Knowledge({}))
     reader.stream(BytesIO(data), "nodes.json")
-    return machinefiles.checked(reader.fleet(), "nodes.json")
+    return machinefiles.check_fleet(reader.fleet(), "nodes.json")
 
 
 def parse(*nodes: object, kind: str = "List") -> list[Machine]:

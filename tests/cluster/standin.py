@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from torchpick.cluster.engine import ClusterError, Engine, why
+from torchpick.cluster.engine import ClusterError, Engine, failure_words
 from torchpick.environment.child import ChildResult
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.machinefiles import Reader
@@ -57,7 +57,7 @@ class StandIn:
     def output(self, words: Sequence[str], hint: str) -> bytes:
         found = self.call(words)
         if found.status != 0:
-            raise ClusterError(why(found), hint=hint)
+            raise ClusterError(failure_words(found), hint=hint)
         return found.answer
 
     def calls(

@@ -137,7 +137,7 @@ def test_what_is_made_of_an_answer(answer: bytes, said_: str, has: str, found: s
     ],
 )
 def test_why_a_program_gave_no_answer(result: ChildResult, why: str) -> None:
-    assert engines.why(result) == why
+    assert engines.failure_words(result) == why
 
 
 @on_posix
@@ -147,11 +147,11 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     broken.chmod(0o755)
 
     with pytest.raises(ClusterError) as caught:
-        engines.started(["kubectl", "get"], {"PATH": str(tmp_path)})
+        engines.start_program(["kubectl", "get"], {"PATH": str(tmp_path)})
     assert caught.value.message == "cannot start kubectl: No such file or directory"
     assert caught.value.hint == "is it installed completely?"
     with pytest.raises(ClusterError) as caught:
-        engines.started(["srun", "-n1"], {"PATH": str(tmp_path)})
+        engines.start_program(["srun", "-n1"], {"PATH": str(tmp_path)})
     assert caught.value.message == "`srun` is not on PATH"
     assert caught.value.hint == "run this where the cluster's programs are installed"
 
@@ -178,7 +178,7 @@ def test_a_source_is_an_engine_with_its_place_or_a_file(
     monkeypatch.chdir(tmp_path)
     Path("ray").mkdir()
 
-    assert sources.parsed(source) == SOURCES[source]
+    assert sources.split_source(source) == SOURCES[source]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_source_that_cannot_be_meant(
     source: str, options: tuple[str, ...], image: str | None, message: str, hint: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        sources.check(source, options, image)
+        sources.check_source(source, options, image)
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
@@ -216,7 +216,7 @@ def test_a_source_that_cannot_be_meant(
     ],
 )
 def test_a_source_that_can(source: str, options: tuple[str, ...], image: str | None) -> None:
-    sources.check(source, options, image)
+    sources.check_source(source, options, image)
 
 
 def test_each_engine_is_asked_and_a_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,9 +227,9 @@ def test_each_engine_is_asked_and_a_file_is_read(tmp_path: Path, monkeypatch: py
     for source, program in first.items():
         stand = StandIn(lambda _: ended(status=1))
         with pytest.raises(ClusterError) if program != "ssh" else nullcontext():
-            sources.read(source, stand.engine)
+            sources.read_source(source, stand.engine)
         assert stand.asked[0][0].split()[0] == program
     stand = StandIn(lambda _: ended())
-    sources.read("n1.json", stand.engine)
+    sources.read_source("n1.json", stand.engine)
 
     assert [str(gpu.arch) for machine in stand.reader.fleet().machines for gpu in machine.gpus] == ["sm_80"]

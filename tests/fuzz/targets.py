@@ -77,12 +77,12 @@ def archive(data: bytes) -> None:
             left -= len(chunk)
             if left < 0:
                 return
-    wheel.read(one, wheel.WheelFacts("x", "torch-2.15.0-cp312-cp312-win_amd64.whl"))
+    wheel.read_wheel(one, wheel.WheelFacts("x", "torch-2.15.0-cp312-cp312-win_amd64.whl"))
 
 
 def library_(data: bytes) -> None:
-    librarycode.of_buffer(data, "lib.so")
-    librarycode.of_part(data, len(data), "lib.so")
+    librarycode.read_buffer(data, "lib.so")
+    librarycode.read_start(data, len(data), "lib.so")
 
 
 def page(data: bytes) -> None:
@@ -188,7 +188,7 @@ def dependency_groups(data: bytes) -> None:
 
 
 def machine(data: bytes) -> None:
-    machinefiles.checked(_fleet(data), "fuzz")
+    machinefiles.check_fleet(_fleet(data), "fuzz")
 
 
 def _fleet(data: bytes) -> Fleet:
@@ -198,7 +198,7 @@ def _fleet(data: bytes) -> Fleet:
 
 
 def probed(data: bytes) -> None:
-    probe.load(data, "nvml")
+    probe.parse_reading(data, "nvml")
 
 
 def gpu(data: bytes) -> None:

@@ -45,7 +45,7 @@ def test_an_xpu_build_computes_on_intels_gpus_alone(monkeypatch: pytest.MonkeyPa
         asked[kind] = tuple(gpu.vendor for gpu in gpus)
         return Verified(None, ())
 
-    monkeypatch.setattr(verify, "run", run)
+    monkeypatch.setattr(verify, "run_kernels", run)
     for backend in ("xpu", "cu130", "cpu"):
         pick = api.pick(gpus=["none"], backends=[backend], platform="linux-x86_64", python="3.12", glibc="2.35")
         verify_pick(pick._replace(machines=(pick.machine._replace(gpus=(nvidia, intel)),)), "python", {})
@@ -67,7 +67,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
         seen.append((kind, deadline))
         return Verified(None, ())
 
-    monkeypatch.setattr(verify, "run", run)
+    monkeypatch.setattr(verify, "run_kernels", run)
     return seen
 
 

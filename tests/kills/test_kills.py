@@ -196,7 +196,9 @@ def test_a_killed_refresh_leaves_a_whole_table(tmp_path: Path, count: Count) -> 
 
         def whole() -> str:
             done = command.run()
-            known = {row.version for _, row in refresh.cached(cache, index.base, "stable") if row.arches is not None}
+            known = {
+                row.version for _, row in refresh.cached_rows(cache, index.base, "stable") if row.arches is not None
+            }
             if done.status or known != set(versions):
                 return f"{done.err} {known}"
             return " ".join(leftovers(cache))

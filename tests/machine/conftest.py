@@ -94,6 +94,6 @@ def look() -> Look:
 
         world: World = computer.world(**(environ or {}))
         how = LookOptions(world, time.monotonic() + timeout, Known(), trust_pci, exact_order)
-        return nvidia.look(how, kernel.read(world))
+        return nvidia.look(how, kernel.read_kernel(world))
 
     return ask

@@ -20,7 +20,6 @@ from torchpick.environment import child, guard
 from torchpick.environment.child import Running, WindowsChild
 from torchpick.errors import silent
 from torchpick.machine import probe
-from torchpick.machine.kernel import windows_ids
 from torchpick.machine.probe import DriverReading
 
 pytestmark = pytest.mark.process
@@ -372,12 +371,6 @@ def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(guard, "can_fork", lambda: False)
     found = probe.ask({"nvml": partial(probe.start, "nvml", [])}, time.monotonic() + PATIENCE_S, bool, silent)
     assert sources(found) == [("nvml", "unasked")]
-
-
-def test_windows_device_ids() -> None:
-    listed = "PCI\\VEN_10DE&DEV_1B06&SUBSYS_1&REV_A1\\4&1\0PCI\\VEN_8086&DEV_46a6\\3\0ROOT\\BasicDisplay\\0\0\0"
-    assert [(each.vendor, each.device) for each in windows_ids(listed)] == [(0x10DE, 0x1B06), (0x8086, 0x46A6)]
-    assert windows_ids("") == ()
 
 
 @pytest.mark.process

@@ -11,12 +11,11 @@ from torchpick.environment import guard
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import computer as computers
 from torchpick.machine import computer as this
 from torchpick.machine import kernel
 from torchpick.machine.given import MachineOverrides
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.machine import Driver, Gpu, Machine, Platform
 
 PASCAL = Gpu(0, "nvidia", "GTX 1080 Ti", Arch("sm", 6, 1))
 ELSEWHERE = "windows-x86_64" if sys.platform != "win32" else "linux-x86_64"
@@ -27,7 +26,7 @@ def detect(*, world: World | None = None, knowledge: Knowledge | None = None, **
 
 
 def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "read", None)
+    monkeypatch.setattr(kernel, "read_kernel", None)
     monkeypatch.setattr(guard, "fork", None)
     found = detect(gpus=(PASCAL,))
     assert (found.gpus, found.driver, found.trouble) == ((PASCAL,), None, None)
@@ -104,53 +103,3 @@ def test_the_pci_id_is_used_only_where_it_is_trusted(computer: Computer) -> None
     assert "sm_89" in found.trouble.hint
     trusting = detect(world=world, knowledge=Known(), trust_pci=True)
     assert (trusting.trouble, [str(each.arch) for each in trusting.gpus]) == (None, ["sm_89"])
-
-
-def machine(*gpus: Gpu, trouble: Trouble | None = None) -> Machine:
-    return Machine(Platform("linux", "x86_64"), Python("3.12"), None, gpus, (), trouble)
-
-
-NVIDIA = Gpu(0, "nvidia", "RTX 4090", Arch("sm", 8, 9))
-OLD = Gpu(1, "nvidia", "GTX 1080 Ti", Arch("sm", 6, 1))
-AMD = Gpu(2, "amd", "RX 7900", Arch.parse("gfx1100"), counted=False)
-
-
-def test_only_the_named() -> None:
-    found = computers.narrowed(machine(NVIDIA, OLD, AMD), [1])
-    assert [each.counted for each in found.gpus] == [False, True, False]
-    assert [note.code for note in found.notes] == ["ONLY_LEFT_OUT"]
-
-
-def test_only_can_choose_another_vendor_past_a_silent_driver() -> None:
-    trouble = Trouble("NOUVEAU_BOUND", "text", "hint")
-    found = computers.narrowed(machine(NVIDIA, AMD, trouble=trouble), [2])
-    assert ([each.counted for each in found.gpus], found.trouble) == ([False, True], None)
-    assert computers.narrowed(machine(NVIDIA, AMD, trouble=trouble), [0]).trouble == trouble
-
-
-@pytest.mark.parametrize(("only", "words"), [([5], "has GPU 0, 1, 2"), ([0, 2], "no build supports both")])
-def test_only_refuses(only: list[int], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        computers.narrowed(machine(NVIDIA, OLD, AMD), only)
-    with pytest.raises(UsageError):
-        computers.narrowed(machine(), only)
-
-
-def test_nvidias_count_whatever_stands_first() -> None:
-    gpus, notes = computers.one_vendor([AMD._replace(counted=True), NVIDIA])
-    assert [each.counted for each in gpus] == [False, True]
-    assert [note.code for note in notes] == ["OTHER_VENDOR_LEFT_OUT"]
-
-
-def test_integrated_graphics_count_only_alone() -> None:
-    inside = Gpu(1, "nvidia", "Orin", Arch("sm", 8, 7), integrated=True, source="nvml")
-    assert [each.counted for each in computers.one_vendor([inside])[0]] == [True]
-    gpus, notes = computers.one_vendor([NVIDIA, inside])
-    assert [each.counted for each in gpus] == [True, False]
-    assert [note.code for note in notes] == ["INTEGRATED_LEFT_OUT"]
-
-
-def test_visible_replaces_the_note_that_all_count() -> None:
-    told = machine(NVIDIA, OLD._replace(visible=False))._replace(notes=(Note("CUDA_VISIBLE_DEVICES", "x"),))
-    found = computers.without_hidden(told)
-    assert [note.code for note in found.notes] == ["NOT_VISIBLE_LEFT_OUT"]

@@ -19,7 +19,7 @@ from torchpick.model.request import Request
 
 
 def told(request: Request, environ: Mapping[str, str]) -> MachineOverrides:
-    return facts_of.read(request, Knowledge(environ))
+    return facts_of.read_overrides(request, Knowledge(environ))
 
 
 def test_nothing_told_is_nothing() -> None:

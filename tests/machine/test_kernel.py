@@ -24,8 +24,8 @@ def put(root: Path, path: str, text: str) -> None:
 
 
 def test_an_empty_folder_is_a_computer_without_anything(tmp_path: Path) -> None:
-    assert kernel.read(world(tmp_path)) == KernelFacts()
-    assert kernel.read(world(tmp_path / "gone")) == KernelFacts()
+    assert kernel.read_kernel(world(tmp_path)) == KernelFacts()
+    assert kernel.read_kernel(world(tmp_path / "gone")) == KernelFacts()
 
 
 @given(st.text(max_size=200))
@@ -81,7 +81,7 @@ def test_containers(tmp_path: Path, path: str, text: str) -> None:
 def test_the_cuda_of_a_jetson_is_that_of_its_release(tmp_path: Path, text: str, cuda: str | None) -> None:
     put(tmp_path, "etc/nv_tegra_release", text)
 
-    assert kernel.read(world(tmp_path)).jetson_cuda == cuda
+    assert kernel.read_kernel(world(tmp_path)).jetson_cuda == cuda
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_cuda_of_a_jetson_is_that_of_its_release(tmp_path: Path, text: str, 
 )
 def test_tegra(tmp_path: Path, path: str, text: str, chip: str | None) -> None:
     put(tmp_path, path, text)
-    assert kernel.read(world(tmp_path)).tegra == chip
+    assert kernel.read_kernel(world(tmp_path)).tegra == chip
 
 
 def test_a_jetson_is_called_what_its_device_tree_calls_the_board(tmp_path: Path) -> None:
@@ -103,14 +103,14 @@ def test_a_jetson_is_called_what_its_device_tree_calls_the_board(tmp_path: Path)
     put(tmp_path, "proc/device-tree/compatible", "nvidia,p3768-0000+p3767-0000\0nvidia,p3767-0000\0nvidia,tegra234\0")
     put(tmp_path, "proc/device-tree/model", f"{board}\0")
 
-    assert f"NVIDIA {kernel.read(world(tmp_path)).tegra}" == board
+    assert f"NVIDIA {kernel.read_kernel(world(tmp_path)).tegra}" == board
     assert Knowledge({}).gpu(board).arch == Arch.parse("sm_87")
 
 
 def test_nodes(tmp_path: Path) -> None:
     for name in ("nvidia0", "nvidia17", "nvidiactl", "nvidia-uvm", "nvidia-modeset", "nvidia0x", "null"):
         put(tmp_path, f"dev/{name}", "")
-    found = kernel.read(world(tmp_path))
+    found = kernel.read_kernel(world(tmp_path))
     assert found.nodes == ("nvidia0", "nvidia17")
 
 
@@ -119,4 +119,4 @@ def test_a_tegra_s_own_gpu_is_seen_by_its_nodes(node: str, tmp_path: Path) -> No
     for name in (node, f"{node}-x", "nvhost-as", "nvmap"):
         put(tmp_path, f"dev/{name}", "")
 
-    assert kernel.read(world(tmp_path)).nodes == (node,)
+    assert kernel.read_kernel(world(tmp_path)).nodes == (node,)

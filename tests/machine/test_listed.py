@@ -37,7 +37,7 @@ MACHINE = {
 def listed(folder: Path, value: dict[str, Any], **more: Any) -> Fleet:
     file = folder / "machine.json"
     file.write_text(json.dumps(value), "utf-8")
-    return machinefiles.listed(Request(machine=(str(file),), **more), Knowledge({}))
+    return machinefiles.read_machines(Request(machine=(str(file),), **more), Knowledge({}))
 
 
 @pytest.mark.parametrize(

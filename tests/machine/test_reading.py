@@ -21,7 +21,7 @@ def test_a_whole_answer_is_read() -> None:
         ],
         "libcuda": "580.65.06",
     }
-    assert probe.load(json.dumps(told).encode(), "nvml") == DriverReading(
+    assert probe.parse_reading(json.dumps(told).encode(), "nvml") == DriverReading(
         "nvml",
         "580.95.05",
         "13.0",
@@ -29,12 +29,12 @@ def test_a_whole_answer_is_read() -> None:
         libcuda="580.65.06",
     )
     refused = {"failure": {"kind": "refused", "text": "NVML says: no", "code": 9}}
-    assert probe.load(json.dumps(refused).encode(), "nvml").failure == Failure("refused", "NVML says: no", 9)
+    assert probe.parse_reading(json.dumps(refused).encode(), "nvml").failure == Failure("refused", "NVML says: no", 9)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_answer_or_a_failure(data: bytes) -> None:
-    assert probe.load(data, "nvml").source == "nvml"
+    assert probe.parse_reading(data, "nvml").source == "nvml"
 
 
 @given(
@@ -48,5 +48,5 @@ def test_any_bytes_are_an_answer_or_a_failure(data: bytes) -> None:
     )
 )
 def test_any_json_is_an_answer_or_a_failure(value: object) -> None:
-    found = probe.load(json.dumps(value).encode(), "nvml")
+    found = probe.parse_reading(json.dumps(value).encode(), "nvml")
     assert all(device.capability is None or 1 <= device.capability[0] <= 30 for device in found.devices)

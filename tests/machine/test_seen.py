@@ -124,7 +124,7 @@ def looked_at(case: Case) -> dict[str, object]:
         world = World(root, case.environ, root, "darwin" if case.platform.os == "macos" else "linux")
         how = LookOptions(world, time.monotonic() + 60, Knowledge({}), trust_pci=case.trust_pci)
         usual = KernelFacts()._asdict()
-        facts = {fact: value for fact, value in plain(kernel.read(world)).items() if value != plain(usual[fact])}
+        facts = {fact: value for fact, value in plain(kernel.read_kernel(world)).items() if value != plain(usual[fact])}
         return {"facts": facts, **plain(computer.look(how, case.platform))}
 
 
@@ -218,6 +218,7 @@ BASE = Machine(LINUX, Python("3.12"), Driver("580.95.05"), (ONE, TWO, RX), NOTES
         ((), "", ""),
         ((ONE, TWO), "01", ""),
         ((ONE, RX), "0", "amd2 (gfx1100): left out, as a build supports one vendor's GPUs"),
+        ((RX, ONE), "0", "amd2 (gfx1100): left out, as a build supports one vendor's GPUs"),
         ((RX, ONE._replace(counted=False)), "2", "nvidia0 (sm_61): left out, as a build supports one vendor's GPUs"),
         ((RX, APU), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
         ((RX, APU._replace(source="given")), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
@@ -230,7 +231,7 @@ BASE = Machine(LINUX, Python("3.12"), Driver("580.95.05"), (ONE, TWO, RX), NOTES
 def test_the_gpus_of_one_vendor_count_and_a_processor_s_own_where_it_is_alone(
     gpus: tuple[Gpu, ...], counted: str, notes: str
 ) -> None:
-    found, left = computer.one_vendor(gpus)
+    found, left = computer.count_one_vendor(gpus)
 
     assert "".join(str(each.index) for each in found if each.counted) == counted
     assert [each._replace(counted=True) for each in found] == [each._replace(counted=True) for each in gpus]
@@ -250,14 +251,14 @@ def test_what_a_variable_hides_does_not_count_where_that_is_asked_for() -> None:
 
 
 def test_only_the_gpus_that_are_named_count() -> None:
-    found = computer.narrowed(BASE, (1,))
-    other = computer.narrowed(BASE._replace(gpus=(ONE, TWO, RX._replace(counted=False))), (2,))
+    found = computer.only_gpus(BASE, (1,))
+    other = computer.only_gpus(BASE._replace(gpus=(ONE, TWO, RX._replace(counted=False))), (2,))
 
     assert ([each.counted for each in found.gpus], found.trouble) == ([False, True, False], TROUBLE)
     assert found.notes[-1] == Note("ONLY_LEFT_OUT", "nvidia0 (sm_61), amd2 (gfx1100): left out (--only)")
     assert ([each.counted for each in other.gpus], other.trouble) == ([False, False, True], None)
     assert other.notes[-1] == Note("ONLY_LEFT_OUT", "nvidia0 (sm_61), nvidia1 (sm_86): left out (--only)")
-    assert computer.narrowed(BASE._replace(gpus=(TWO,)), (1,)).notes == NOTES
+    assert computer.only_gpus(BASE._replace(gpus=(TWO,)), (1,)).notes == NOTES
 
 
 @pytest.mark.parametrize(
@@ -273,7 +274,7 @@ def test_only_gpus_that_are_there_and_of_one_vendor_are_taken(
     gpus: tuple[Gpu, ...], only: tuple[int, ...], message: str, hint: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        computer.narrowed(BASE._replace(gpus=gpus), only)
+        computer.only_gpus(BASE._replace(gpus=gpus), only)
 
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
@@ -348,12 +349,12 @@ def test_an_address_as_the_kernel_writes_it(raw: str | None, address: str | None
     ],
 )  # fmt: skip
 def test_equal_gpus_that_are_written_once_are_as_many_as_they_were(value: object, expanded: object) -> None:
-    assert machine_lines.expanded(value) == expanded
+    assert machine_lines.expand_gpus(value) == expanded
 
 
 def test_no_line_has_more_gpus_than_a_machine() -> None:
-    assert len(machine_lines.expanded({"gpus": [{"count": 1024}]})["gpus"]) == 1024  # type: ignore[index]
-    assert len(machine_lines.expanded({"gpus": [{}] * 5000})["gpus"]) == 1025  # type: ignore[index]
+    assert len(machine_lines.expand_gpus({"gpus": [{"count": 1024}]})["gpus"]) == 1024  # type: ignore[index]
+    assert len(machine_lines.expand_gpus({"gpus": [{}] * 5000})["gpus"]) == 1025  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -374,14 +375,14 @@ def test_the_file_of_a_host_lies_in_its_folder_and_is_not_hidden(name: str, file
 def test_a_line_is_short_enough_for_a_launcher() -> None:
     long = tuple(gpu(index, "nvidia", "sm_90", name=f"{index} {'x' * 70}") for index in range(40))
     machine = BASE._replace(gpus=long, notes=(), name="n" * 300, trouble=Trouble("C", "word " * 40, "hint " * 20))
-    line = machine_lines.line(machine)
+    line = machine_lines.write_line(machine)
 
     assert len(line) < machine_lines.MOST_BYTES
     found = json.loads(line)["machine"]
     assert found["name"] == "n" * 64
     assert found["gpus"] == [{"arch": "sm_90", "count": 40}]
     assert found["trouble"] == {"code": "C", "text": "word " * 21 + "...", "hint": ("hint " * 20)}
-    two = json.loads(machine_lines.line(machine._replace(gpus=long[:2], trouble=None)))
+    two = json.loads(machine_lines.write_line(machine._replace(gpus=long[:2], trouble=None)))
     assert [each["name"] for each in two["machine"]["gpus"]] == [f"{index} {'x' * 70}"[:64] for index in range(2)]
     assert (two["exit"], json.loads(line)["exit"]) == (0, 4)
 

@@ -40,7 +40,10 @@ APPLE = Gpu(0, "apple", "M3", None)
     ],
 )
 def test_who_has_to_compute(family: str, gpus: tuple[Gpu, ...], kind: str, work: tuple[Gpu, ...]) -> None:
-    assert verify.work(family, Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=gpus)) == (kind, work)
+    assert verify.devices_to_check(family, Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=gpus)) == (
+        kind,
+        work,
+    )
 
 
 class Tensor:
@@ -159,7 +162,7 @@ def test_what_each_gpu_computed_or_why_not(
     lines: list[object], more: str, torch: str | None, ran: list[tuple[object, ...]], tmp_path: Path
 ) -> None:
     environ = {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "1"}
-    found = verify.run(python(tmp_path, *lines, more=more), "cuda", (ONE, TWO), environ, 60.0)
+    found = verify.run_kernels(python(tmp_path, *lines, more=more), "cuda", (ONE, TWO), environ, 60.0)
 
     assert found == Verified(torch, tuple(Ran(*each) for each in ran))  # type: ignore[arg-type]
     assert (tmp_path / "seen").read_text("utf-8") == "GPU-a,GPU-b,\n"
@@ -179,7 +182,7 @@ def test_what_the_shell_hides_is_shown_where_the_gpus_are_known(
     kind: str, gpus: tuple[Gpu, ...], seen: str, tmp_path: Path
 ) -> None:
     environ = {"PATH": os.environ["PATH"], "CUDA_VISIBLE_DEVICES": "1"}
-    verify.run(python(tmp_path, HEAD, {}), kind, gpus, environ, 60.0)
+    verify.run_kernels(python(tmp_path, HEAD, {}), kind, gpus, environ, 60.0)
 
     assert (tmp_path / "seen").read_text("utf-8") == seen
 
@@ -187,7 +190,7 @@ def test_what_the_shell_hides_is_shown_where_the_gpus_are_known(
 @pytest.mark.process
 def test_an_interpreter_that_does_not_start_is_named() -> None:
     with pytest.raises(InstallerError, match=r"/no/such does not start: No such file") as caught:
-        verify.run("/no/such", "cpu", (), {}, 60.0)
+        verify.run_kernels("/no/such", "cpu", (), {}, 60.0)
     assert caught.value.hint == "`--python PATH`"
 
 

@@ -19,7 +19,7 @@ from tests.fakes.nvidia import Fakes, gpu
 from torchpick.environment.world import World
 from torchpick.machine import kernel
 
-_FACTS = kernel.read(World.here())
+_FACTS = kernel.read_kernel(World.here())
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(bool(_FACTS.nvidia or _FACTS.nodes), reason="this computer has an NVIDIA GPU of its own"),

@@ -16,7 +16,7 @@ from torchpick.machine import computer, kernel, probe
 from torchpick.machine.given import MachineOverrides
 from torchpick.machine.probe import DriverReading
 
-FACTS = kernel.read(World.here())
+FACTS = kernel.read_kernel(World.here())
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(not (FACTS.nodes and shutil.which("nvidia-smi")), reason="no NVIDIA GPU here"),

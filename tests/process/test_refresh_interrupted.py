@@ -51,7 +51,7 @@ def read(cache: Path) -> dict[str, bool]:
     json.loads(file.read_text("utf-8"))
     return {
         row.version: row.arches is not None
-        for _, row in refresh.cached(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable")
+        for _, row in refresh.cached_rows(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable")
     }
 
 

@@ -28,7 +28,7 @@ def links(*paths: str) -> tuple[Link, ...]:
 
 def build(torch: str = "2.16.0", backend: str = "cu126", channel: str = "stable") -> Build:
     label = "" if channel == "default" else f"+{backend}"
-    (one,) = listed.builds(links(f"{backend}/torch-{torch}{label}-cp312-cp312-{LINUX}.whl"), channel)
+    (one,) = listed.list_builds(links(f"{backend}/torch-{torch}{label}-cp312-cp312-{LINUX}.whl"), channel)
     return one.build
 
 

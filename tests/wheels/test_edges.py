@@ -156,7 +156,7 @@ def test_whatever_fails_in_an_archive_names_it(kind: type[Exception]) -> None:
     ],
 )
 def test_a_library_holds_code_wherever_it_lies_and_of_either_kind(named: dict[str, bytes], holds_code: bool) -> None:
-    assert librarycode.of_buffer(making.elf(named), "x.so").holds_code is holds_code
+    assert librarycode.read_buffer(making.elf(named), "x.so").holds_code is holds_code
 
 
 NEVER = (
@@ -167,12 +167,12 @@ NEVER = (
 
 @pytest.mark.parametrize("name", NEVER)
 def test_no_program_keeps_code_in_the_sections_of_compilers_and_linkers(name: str) -> None:
-    assert not librarycode.of_buffer(making.elf({name: making.module("sm_80")}), "x.so").holds_code
-    assert librarycode.of_buffer(making.elf({f".own{name}": making.module("sm_80")}), "x.so").holds_code
+    assert not librarycode.read_buffer(making.elf({name: making.module("sm_80")}), "x.so").holds_code
+    assert librarycode.read_buffer(making.elf({f".own{name}": making.module("sm_80")}), "x.so").holds_code
 
 
 def test_a_bare_cubin_is_one_module() -> None:
-    assert librarycode.of_buffer(making.cubin(90), "x.cubin").code.modules == (Modules((Arch("sm", 9, 0),), (), 1),)
+    assert librarycode.read_buffer(making.cubin(90), "x.cubin").code.modules == (Modules((Arch("sm", 9, 0),), (), 1),)
 
 
 def test_the_directory_of_an_archive_may_have_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def unread(data: bytes) -> Iterator[bytes]:
 
 def test_a_library_that_cannot_be_unpacked_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(librarycode, "MOST_IN_MEMORY", 0)
-    with pytest.raises(WheelError) as caught, librarycode.unpacked(unread(b"x"), 2):
+    with pytest.raises(WheelError) as caught, librarycode.unpack(unread(b"x"), 2):
         pass
     assert caught.value.message == "cannot be unpacked: No space left on device"
     assert caught.value.hint == "free some space, or name another folder with TMPDIR"
@@ -196,7 +196,7 @@ def test_a_library_that_cannot_be_unpacked_says_why(monkeypatch: pytest.MonkeyPa
 
 def test_a_stream_without_bytes_is_an_empty_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(librarycode, "MOST_IN_MEMORY", 0)
-    with librarycode.unpacked([], 1) as buffer:
+    with librarycode.unpack([], 1) as buffer:
         assert len(buffer) == 0
 
 
@@ -205,7 +205,7 @@ ISA_OF_NO_CUDA = [(6, 2), (6, 6), (7, 9), (8, 9), (9, 10), (10, 0)]
 
 @pytest.mark.parametrize("isa", ISA_OF_NO_CUDA)
 def test_an_isa_that_no_cuda_brought_has_none(isa: tuple[int, int]) -> None:
-    assert librarycode.of_buffer(making.library(making.module("compute_80", isa=isa)), "x.so").ptx_cuda is None
+    assert librarycode.read_buffer(making.library(making.module("compute_80", isa=isa)), "x.so").ptx_cuda is None
 
 
 def empty(code: str, size: int) -> bool:
@@ -268,7 +268,7 @@ def test_several_wheels_of_one_build_are_read_by_the_newest_python() -> None:
         torch("2.9.0+cu126", f"cp39-cp39-{LINUX}"),
     ]
     for order in (files, files[::-1]):
-        [one] = listed.builds(links(*order))
+        [one] = listed.list_builds(links(*order))
         assert one.sample.file == files[2]
         assert one.build.glibc == "2.34"
         assert one.build.pythons == ("cp39", "cp312", "cp313t")
@@ -279,7 +279,7 @@ def read(
 ) -> Reading:
     facts = wheel.WheelFacts("shown", "pkg-1.0-py3-none-any.whl", "ab", remote=remote)
     allowance = None if most is None else Allowance(most)
-    return wheel.read(Archive(Bytes(making.wheel(members, stored=True))), facts, depth, allowance)
+    return wheel.read_wheel(Archive(Bytes(making.wheel(members, stored=True))), facts, depth, allowance)
 
 
 SMALL, OTHER = making.library(making.module("sm_80")), making.library(making.module("sm_90"))
@@ -343,7 +343,7 @@ def test_a_sample_has_the_small_libraries_whole_and_the_beginning_of_the_largest
 
 
 def library(*modules: bytes) -> Library:
-    return librarycode.of_buffer(making.library(*modules), "x.so")
+    return librarycode.read_buffer(making.library(*modules), "x.so")
 
 
 def test_alike_modules_are_counted_together_and_those_with_more_come_first() -> None:
@@ -358,9 +358,9 @@ def test_alike_modules_are_counted_together_and_those_with_more_come_first() -> 
 @pytest.mark.parametrize(("length", "table"), [(88, ()), (87, None)])
 def test_the_header_of_a_dll_lies_in_the_file(length: int, table: tuple[()] | None) -> None:
     head = b"MZ".ljust(60, b"\0") + (64).to_bytes(4, "little") + b"PE\0\0"
-    assert sections.sections(head.ljust(88, b"\0")[:length]) == table
+    assert sections.read_sections(head.ljust(88, b"\0")[:length]) == table
 
 
 def test_the_name_of_a_library_may_be_of_any_bytes() -> None:
     data = linking(["libXX.so.1"]).replace(b"libXX", b"lib\xff\xfe")
-    assert sections.links_of(data).needed == ("lib\ufffd\ufffd.so.1",)
+    assert sections.read_links(data).needed == ("lib\ufffd\ufffd.so.1",)

@@ -15,7 +15,7 @@ from torchpick.wheels.librarycode import Library, texts
 
 
 def read(data: bytes) -> Library:
-    return librarycode.of_buffer(data, "lib.so")
+    return librarycode.read_buffer(data, "lib.so")
 
 
 @pytest.mark.parametrize("linker", ["gnu", "llvm", "patchelf"])
@@ -119,7 +119,7 @@ def test_amd_code_is_named() -> None:
 def test_a_cut_library_is_incomplete() -> None:
     data = making.library(making.module("sm_80"), making.module("sm_90"))
     cut = data[: data.rfind(fatbin.MAGIC) + 100]
-    one = librarycode.of_part(cut, len(data), "lib.so")
+    one = librarycode.read_start(cut, len(data), "lib.so")
 
     assert texts(one.sass) == ["sm_80"]
     assert not one.complete
@@ -131,7 +131,7 @@ def test_what_comes_as_a_stream_is_the_same_in_memory_and_in_a_file(size: int, m
     data = making.noise(1, size)
     for most in (0, 1 << 30):
         monkeypatch.setattr(librarycode, "MOST_IN_MEMORY", most)
-        with librarycode.unpacked([data[:100], data[100:]], max(size, 1)) as buffer:
+        with librarycode.unpack([data[:100], data[100:]], max(size, 1)) as buffer:
             assert buffer[:] == data
 
 
@@ -143,7 +143,7 @@ def test_sections_that_overlap_are_read_once() -> None:
     first = data[table + 64 + 24 : table + 64 + 40]
     for place in range(1, 51):
         data[table + 64 * place + 24 : table + 64 * place + 40] = first
-    one = librarycode.of_buffer(bytes(data), "lib.so")
+    one = librarycode.read_buffer(bytes(data), "lib.so")
 
     assert one.unregistered.total == 1
 
@@ -153,7 +153,7 @@ def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -
     data = making.library(*(making.module(f"sm_{number}") for number in (50, 60, 70, 80, 90)))
 
     with pytest.raises(WheelError, match="different sets"):
-        librarycode.of_buffer(data, "lib.so")
+        librarycode.read_buffer(data, "lib.so")
 
 
 @given(data=st.data())
@@ -164,4 +164,4 @@ def test_no_damage_makes_it_raise_anything_else(data: st.DataObject) -> None:
         whole[place : place + 8] = data.draw(st.binary(min_size=8, max_size=8))
     cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
     with suppress(WheelError):
-        librarycode.of_buffer(cut, "lib.so")
+        librarycode.read_buffer(cut, "lib.so")

@@ -25,7 +25,7 @@ FILES = (
 
 
 def test_of_a_versions_wheels_that_of_the_usual_python_is_read() -> None:
-    found = packaged.wanted(links(*FILES), "1.0.0")
+    found = packaged.wheel_of_version(links(*FILES), "1.0.0")
 
     assert found is not None
     assert found.link.file == f"pkg-1.0-cp312-cp312-{LINUX}.whl"
@@ -43,7 +43,7 @@ def test_of_a_versions_wheels_that_of_the_usual_python_is_read() -> None:
 def test_a_wheel_of_the_platform_goes_before_one_of_any_and_an_everyday_one_before_a_free_threaded(
     files: tuple[str, ...], read: str | None
 ) -> None:
-    found = packaged.wanted(links(*files), "1.0")
+    found = packaged.wheel_of_version(links(*files), "1.0")
 
     assert (None if found is None else found.link.file) == read
 
@@ -53,20 +53,20 @@ def test_every_version_for_the_platform_the_newest_first_and_none_that_was_withd
     windows = links("pkg-4.0-cp312-cp312-win_amd64.whl", "pkg-1.0.post1-cp312-cp312-win_amd64.whl")
 
     def files(platform: str) -> list[str]:
-        return [each.link.file for each in packaged.of_versions((*links(*FILES), *yanked, *windows), platform)]
+        return [each.link.file for each in packaged.wheels_of_versions((*links(*FILES), *yanked, *windows), platform)]
 
     assert files("linux-x86_64") == [FILES[6], FILES[2]]
     assert files("windows-x86_64") == [*(link.file for link in windows), FILES[5]]
 
 
 def test_what_is_known_of_a_wheel_beside_its_code() -> None:
-    found = packaged.wanted(links(*FILES), "1.0")
+    found = packaged.wheel_of_version(links(*FILES), "1.0")
     assert found is not None
     metadata = "Name: pkg\nRequires-Python: >=3.9\nRequires-Dist: torch>=2\nRequires-Dist: numpy"
     needed = ("libc.so.6", "libc10.so", "libcudart.so.13", "libnccl.so.2", "libtorch_cuda.so", "libstdc++.so.6")
     reading = Reading("x", WHOLE, True, 1, 1, 1, needed=needed, unread=3, metadata=metadata)
 
-    assert packaged.line(found, reading) == {
+    assert packaged.evidence_line(found, reading) == {
         "file": found.link.file,
         "sha256": "ab" * 32,
         "project": "pkg",
@@ -80,5 +80,5 @@ def test_what_is_known_of_a_wheel_beside_its_code() -> None:
         "libraries_unread": 3,
         "yanked": False,
     }
-    bare = packaged.line(found, reading._replace(metadata=None))
+    bare = packaged.evidence_line(found, reading._replace(metadata=None))
     assert (bare["requires"], bare["requires_python"]) == ([], None)

@@ -43,6 +43,6 @@ def test_a_library_lacks_what_the_flags_name_and_it_hardly_supports() -> None:
     fine = making.library(making.module("sm_75", "sm_80", "sm_90"))
     flags = tuple(map(Arch.parse, ("sm_60", "sm_75", "sm_80", "sm_90")))
     torch = TorchFacts("2.9.1+cu126", "12.6", flags=flags)
-    libraries = [librarycode.of_buffer(data, f"torch/lib/{name}.so") for name, data in (("a", linalg), ("b", fine))]
+    libraries = [librarycode.read_buffer(data, f"torch/lib/{name}.so") for name, data in (("a", linalg), ("b", fine))]
 
-    assert refresh.lacks(reading(torch, *libraries)) == {"a.so": ["sm_60", "sm_75"], "b.so": ["sm_60"]}
+    assert refresh.missing_arches(reading(torch, *libraries)) == {"a.so": ["sm_60", "sm_75"], "b.so": ["sm_60"]}

@@ -29,7 +29,7 @@ def reading(tmp_path: Path) -> Reading:
     file.write_bytes(making.torch_wheel(more={"torch/lib/libx.so": rich}))
     source = FileSource(file)
     try:
-        return wheel.read(Archive(source), WheelFacts("torch", file.name, HASH), WHOLE)
+        return wheel.read_wheel(Archive(source), WheelFacts("torch", file.name, HASH), WHOLE)
     finally:
         source.close()
 

@@ -126,7 +126,7 @@ def in_words(build: Build) -> Any:
     return {name: value for name, value in plain(build).items() if value != usual.get(name, ...)}
 
 
-BUILT = listed.builds(links(torch("2.9.0+cu126"), torch("2.9.0+cu126", f"cp313-cp313-{LINUX}")))
+BUILT = listed.list_builds(links(torch("2.9.0+cu126"), torch("2.9.0+cu126", f"cp313-cp313-{LINUX}")))
 [ROW] = [each.build for each in BUILT]
 MEASURED = ROW._replace(
     arches=(Arch.parse("sm_80"),), evidence=Evidence("measured", "torch-2.9.0.whl sha256:00", TwinWheel("t.whl", "11"))
@@ -148,7 +148,7 @@ METADATA = (
 READ = Reading(
     "x", WHOLE, True, 1, 1, 1, torch=TorchFacts("2.9.0", "12.6", flags=tuple(map(Arch.parse, ("sm_75", "sm_80",
         "compute_90")))),
-    libraries=(librarycode.of_buffer(making.library(making.module("sm_80", "sm_90")),
+    libraries=(librarycode.read_buffer(making.library(making.module("sm_80", "sm_90")),
         "torch/lib/libtorch_cuda_linalg.so"),),
     metadata=METADATA,
 )  # fmt: skip
@@ -157,13 +157,13 @@ READ = Reading(
 def rows() -> dict[str, object]:
     now: dict[str, object] = {}
     for name, (line, rule) in LINES.items():
-        now[f"a wheel: {name}"] = packaged.version(LINE | line, rule, OWN_CUDA)
-    now["a version of which nothing is known"] = packaged.empty("1.0", {"kind": "declared", "ref": "x"})
+        now[f"a wheel: {name}"] = packaged.make_row(LINE | line, rule, OWN_CUDA)
+    now["a version of which nothing is known"] = packaged.empty_row("1.0", {"kind": "declared", "ref": "x"})
     for name, (found, channel) in LISTED.items():
-        builds = listed.builds(found, channel)
+        builds = listed.list_builds(found, channel)
         now[f"a page: {name}"] = [in_words(each.build) | {"sample": each.sample.file} for each in builds]
     for name, row in KNOWN.items():
-        news = listed.compare(BUILT, {} if row is None else {row.key: row})
+        news = listed.compare_builds(BUILT, {} if row is None else {row.key: row})
         changed = [in_words(each) for each in news.changed]
         now[f"known: {name}"] = {"unread": [each.build.version for each in news.unread], "changed": changed}
     now["a wheel that was read"] = in_words(
@@ -216,4 +216,4 @@ def test_what_several_refreshes_did_is_added_up() -> None:
     first = refresh.Refreshed((ROW,), (), (one,), (), 5, 1)
     second = refresh.Refreshed((), (MEASURED,), (), (), 7, 2)
 
-    assert refresh.together([first, second]) == refresh.Refreshed((ROW,), (MEASURED,), (one,), (), 12, 3)
+    assert refresh.add_up([first, second]) == refresh.Refreshed((ROW,), (MEASURED,), (one,), (), 12, 3)

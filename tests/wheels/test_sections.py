@@ -8,7 +8,7 @@ import pytest
 
 from tests.wheels import making
 from torchpick.wheels import sections
-from torchpick.wheels.librarycode import of_buffer, texts
+from torchpick.wheels.librarycode import read_buffer, texts
 from torchpick.wheels.sections import DATA, EXECUTABLE, OTHER
 
 ELF = making.elf({".text": b"x" * 8, ".rodata": b"y" * 8, ".nv_fatbin": making.module("sm_80"), ".eh_frame": b"z" * 8})
@@ -17,7 +17,7 @@ PE = making.pe({".text": b"x" * 8, ".rdata": b"y" * 8, ".nv_fatb": making.module
 
 def found(data: bytes) -> dict[str, tuple[str, bytes]] | None:
     """What each section is, and the bytes in it."""
-    table = sections.sections(data)
+    table = sections.read_sections(data)
     return None if table is None else {s.name: (s.role, data[s.offset : s.offset + s.size]) for s in table}
 
 
@@ -129,11 +129,11 @@ def test_a_section_of_a_dll_that_runs_is_no_data(flags: int) -> None:
     ],
 )  # fmt: skip
 def test_the_cuda_that_brought_an_isa_of_ptx(isa: tuple[int, int], cuda: str | None) -> None:
-    assert of_buffer(making.library(making.module("compute_80", isa=isa)), "x.so").ptx_cuda == cuda
+    assert read_buffer(making.library(making.module("compute_80", isa=isa)), "x.so").ptx_cuda == cuda
 
 
 def test_modules_stand_by_their_number_and_architectures_by_theirs() -> None:
-    one = of_buffer(
+    one = read_buffer(
         making.library(
             making.module("sm_90"), making.module("sm_90a", "sm_100f", "sm_90", "compute_120"), making.module("sm_90")
         ),
@@ -146,4 +146,4 @@ def test_modules_stand_by_their_number_and_architectures_by_theirs() -> None:
         (1, ["sm_90", "sm_90a", "sm_100f"], ["compute_120"]),
     ]
     assert (one.code.total, one.generations, one.holds_code) == (3, None, True)
-    assert of_buffer(making.library(making.module("sm_90", "sm_90a")), "x.so").generations == 1
+    assert read_buffer(making.library(making.module("sm_90", "sm_90a")), "x.so").generations == 1

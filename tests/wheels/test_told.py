@@ -108,7 +108,7 @@ def test_what_was_read_before_costs_nothing_now_and_what_another_computer_reads_
 
 
 def released(data: bytes) -> Reading:
-    return wheel.of_release(Archive(Bytes(data)), LINK)
+    return wheel.read_release(Archive(Bytes(data)), LINK)
 
 
 def test_of_a_release_its_flags_its_small_libraries_and_its_headers_are_read() -> None:

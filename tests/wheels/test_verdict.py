@@ -20,7 +20,7 @@ from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
 def of(*groups: tuple[int, str], path: str = "lib.so", **how: object) -> Library:
     modules = [making.module(*codes.split()) for count, codes in groups for _ in range(count)]
-    return librarycode.of_buffer(making.library(*modules, **how), path)  # type: ignore[arg-type]
+    return librarycode.read_buffer(making.library(*modules, **how), path)  # type: ignore[arg-type]
 
 
 def reading(*libraries: Library, flags: str = "", cuda: str | None = None, compilers: tuple[str, ...] = ()) -> Reading:
@@ -123,8 +123,8 @@ def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() ->
     """As cuFFT registers one module without a kernel; a profiler that registers nothing holds a tool's code."""
     data = making.module("sm_60", "sm_80") * 3
     dummy = making.module("sm_52", size=872)
-    cufft = librarycode.of_buffer(making.elf({".nv_fatbin": dummy, ".ldata": data}), "libcufft.so")
-    profiler = librarycode.of_buffer(making.elf({".rodata": data}), "libcupti.so")
+    cufft = librarycode.read_buffer(making.elf({".nv_fatbin": dummy, ".ldata": data}), "libcufft.so")
+    profiler = librarycode.read_buffer(making.elf({".rodata": data}), "libcupti.so")
 
     verdict = judge_reading(reading(cufft), GpuCodeFit(Arch.parse("sm_61")))
     assert (verdict.word, verdict.fit, str(verdict.via)) == (RUNS, Fit.BINARY, "sm_60")
@@ -238,7 +238,7 @@ PER_CUDA = tuple(
         ("132", "sm_75 compute_120"),
     )
 )
-SELF_LOADED = librarycode.of_buffer(
+SELF_LOADED = librarycode.read_buffer(
     making.elf({".nv_fatbin": making.module("sm_52", size=872), ".ldata": making.module("sm_60", "sm_80") * 3}),
     "libf.so",
 )

@@ -14,7 +14,7 @@ from torchpick.index.client import Client
 from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import wheel
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, torch_facts
+from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, parse_version_file
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("sm_75", "sm_80", "sm_90"))
@@ -23,7 +23,7 @@ LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("s
 def read(
     data: bytes, file: str = "pkg-1.0-py3-none-any.whl", depth: str | None = None, *, remote: bool = False
 ) -> Reading:
-    return wheel.read(Archive(Bytes(data)), wheel.WheelFacts(file, file, remote=remote), depth)
+    return wheel.read_wheel(Archive(Bytes(data)), wheel.WheelFacts(file, file, remote=remote), depth)
 
 
 def test_torch_is_read_by_its_flags() -> None:
@@ -39,7 +39,7 @@ def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: Client) -> N
     noise = making.noise(3, 8_000_000)
     host.files["/t.whl"] = making.torch_wheel(more={"torch/lib/libtorch_cuda.so": noise})
     source = RemoteSource(f"{host.url}/t.whl", client)
-    found = wheel.read(Archive(source), wheel.WheelFacts("t", TORCH))
+    found = wheel.read_wheel(Archive(source), wheel.WheelFacts("t", TORCH))
     source.close()
 
     assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
@@ -124,7 +124,7 @@ def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
     }
     archive = Archive(Bytes(making.wheel(members)))
     facts = wheel.WheelFacts("pkg", "pkg-1.0-py3-none-any.whl")
-    found = wheel.read(archive, facts, allowance=Allowance(1_000_000, r"pkg/_C\.so"))
+    found = wheel.read_wheel(archive, facts, allowance=Allowance(1_000_000, r"pkg/_C\.so"))
 
     assert found.depth == SAMPLE
     assert found.needed == ("libc10.so", "libcudart.so.13")
@@ -150,4 +150,4 @@ def test_source_is_refused_with_the_reason(file: str) -> None:
     ("", (None, None, None)), ("cuda = something()\n__version__ = 5", (None, None, None)),
 ])  # fmt: skip
 def test_the_version_file_is_read_and_not_run(text: str, expected: tuple[str | None, ...]) -> None:
-    assert torch_facts(text)[:3] == expected
+    assert parse_version_file(text)[:3] == expected

@@ -10,7 +10,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, UsageError
 from torchpick.machine import machine_lines
-from torchpick.machine.given import no_answer
+from torchpick.machine.given import detection_error
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.run import start_run
@@ -25,7 +25,7 @@ def run(args: Arguments) -> int:
     machine = run.find_machine()
     if not args.gpu and args.platform is None:
         machine = machine._replace(name=machine_lines.host_name(run.environ))
-    error = no_answer(machine)
+    error = detection_error(machine)
     file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
     if args.json:
         line = _line(machine, error, short=args.compact)
@@ -41,7 +41,7 @@ def run(args: Arguments) -> int:
 
 def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
     if short:
-        return machine_lines.line(machine)
+        return machine_lines.write_line(machine)
     if error is not None:
         return console.error_json(error, "detect")
     return dumps(envelope("detect", machine=machine))

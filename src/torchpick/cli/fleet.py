@@ -42,7 +42,7 @@ def run(args: Arguments) -> int:
     run = start_run(arguments.with_wish(request, args), report=console.waiting)
     wish = read_wish(run)
     asked = _asked(args, places, run)
-    fleet = machinefiles.prepared(asked, run.knowledge.rules.drivers, wish, strict=args.strict)
+    fleet = machinefiles.prepare(asked, run.knowledge.rules.drivers, wish, strict=args.strict)
     table = run.read_table(fleet.machines)
     found = several.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
     refused = _refusal(found, run, most) if found.unserved else None
@@ -54,18 +54,18 @@ def _asked(args: Arguments, places: list[str], run: Run) -> Fleet:
     """Every source into one fleet; a cluster that gives nothing is left out as a machine is."""
     limit_s, options = arguments.number("--timeout", args.timeout, 86_400), tuple(args.passed_on)
     for where in places:
-        sources.check(where, options, args.image)
+        sources.check_source(where, options, args.image)
     reader = machinefiles.Reader(run.request, run.knowledge)
     for where in places:
         try:
             until = time.monotonic() + limit_s
-            sources.read(where, Engine(args.program, args.image, options, reader, run.environ, until))
+            sources.read_source(where, Engine(args.program, args.image, options, reader, run.environ, until))
         except ClusterError as error:
             reader.silent(error.code, error.message, error.hint or "", "")
     try:
-        return machinefiles.checked(reader.fleet(), machinefiles.names(places), strict=args.strict)
+        return machinefiles.check_fleet(reader.fleet(), machinefiles.name_sources(places), strict=args.strict)
     except DetectionError as error:
-        if args.strict or not any(sources.parsed(where)[0] for where in places):
+        if args.strict or not any(sources.split_source(where)[0] for where in places):
             raise
         # The cluster was reached, and none of its machines answered.
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error

@@ -47,7 +47,9 @@ class _Results:
             if not self._args.json:
                 console.error(reading)
         else:
-            verdicts = inplace.verdicts(reading, self._scene.machines, self._rules.drivers, self._scene.wanted.program)
+            verdicts = inplace.judge_machines(
+                reading, self._scene.machines, self._rules.drivers, self._scene.wanted.program
+            )
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
                 self.status = 3
             entry = inspected.facts(reading, verdicts)
@@ -101,7 +103,7 @@ def run(args: Arguments) -> int:
 
 
 def _answers(args: Arguments, how: ReadOptions, jobs: int, stack: ExitStack) -> Answers:
-    things = args.words if args.from_ is None else [*args.words, *inspect_target.listed(args.from_, how)]
+    things = args.words if args.from_ is None else [*args.words, *inspect_target.list_targets(args.from_, how)]
     if args.on is not None:
         from torchpick.cluster import ray
 

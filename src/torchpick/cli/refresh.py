@@ -50,13 +50,13 @@ def run(args: Arguments) -> int:
     with progress.during("refresh"):
         for plan in plans:
             try:
-                reports[plan.what] = refresh.run(plan.job, plan.known, progress)
+                reports[plan.what] = refresh.refresh_table(plan.job, plan.known, progress)
             except TorchpickError as error:
                 errors[plan.what] = error
     if not reports:
         raise next(iter(errors.values()))
     notes = [f"{what} could not be read, only {next(iter(reports))}: {error}" for what, error in errors.items()]
-    report = refresh.together(reports.values())
+    report = refresh.add_up(reports.values())
     status = 1 if report.failures or (errors and args.index_base) else 0
     if args.json:
         print(dumps(_json(report, notes, status)))

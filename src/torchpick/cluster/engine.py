@@ -60,13 +60,13 @@ class Engine(NamedTuple):
 
     def call(self, words: Sequence[str], limit_s: float | None = None) -> ChildResult:
         """Run a program to its end, or to the deadline."""
-        return child.finish(started(words, self.environ), self.left_s if limit_s is None else limit_s)
+        return child.finish(start_program(words, self.environ), self.left_s if limit_s is None else limit_s)
 
     def output(self, words: Sequence[str], hint: str) -> bytes:
         """The answer of a program; ClusterError with its own words where it fails."""
         ended = self.call(words)
         if ended.status != 0:
-            raise ClusterError(f"{words[0]}: {why(ended)}", hint=hint)
+            raise ClusterError(f"{words[0]}: {failure_words(ended)}", hint=hint)
         return ended.answer
 
     def calls(self, waiting: deque[Call], limit_s: float) -> Iterator[tuple[Hosts, ChildResult]]:
@@ -76,7 +76,7 @@ class Engine(NamedTuple):
             while waiting:
                 hosts, words = waiting.popleft()
                 if self.left_s:
-                    return hosts, started(words, self.environ), min(limit_s, self.left_s)
+                    return hosts, start_program(words, self.environ), min(limit_s, self.left_s)
                 for host in hosts:
                     self.reader.unanswered(host, "NOT_ASKED", "no time was left to ask it")
             return None
@@ -90,7 +90,7 @@ class Engine(NamedTuple):
             self.reader.unanswered(host, "NO_TORCHPICK" if absent else "NO_ANSWER", words)
 
 
-def started(words: Sequence[str], environ: Mapping[str, str]) -> Running:
+def start_program(words: Sequence[str], environ: Mapping[str, str]) -> Running:
     """A program of PATH that was started; ClusterError where it cannot be."""
     program = which(words[0], environ)
     if program is None:
@@ -102,7 +102,7 @@ def started(words: Sequence[str], environ: Mapping[str, str]) -> Running:
         raise ClusterError(message, hint="is it installed completely?") from error
 
 
-def why(ended: ChildResult) -> str:
+def failure_words(ended: ChildResult) -> str:
     """The last error message, or how it ended."""
     if ended.status is None:
         return "it did not answer in time"

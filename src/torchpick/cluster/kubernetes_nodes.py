@@ -11,7 +11,7 @@ from io import BytesIO
 from secrets import token_hex
 
 from torchpick.cluster.emit import job
-from torchpick.cluster.engine import ClusterError, Engine, why
+from torchpick.cluster.engine import ClusterError, Engine, failure_words
 from torchpick.environment import rewrite
 from torchpick.machine import kubernetes
 from torchpick.model.fields import Fields
@@ -39,8 +39,8 @@ def detect(context: str, engine: Engine) -> None:
 
 def _gpu_nodes(output: bytes) -> list[str]:
     try:
-        nodes = [Fields(node) for node in kubernetes.nodes(json.loads(output))]
-        machines = [kubernetes.machine(node, Python("3.12"), lambda _: None) for node in nodes]
+        nodes = [Fields(node) for node in kubernetes.list_nodes(json.loads(output))]
+        machines = [kubernetes.machine_of_node(node, Python("3.12"), lambda _: None) for node in nodes]
     except ValueError as error:
         raise ClusterError(f"kubectl get nodes: {error}", hint=_HINT) from error
     return [machine.name for machine in machines if machine.name and (machine.gpus or machine.trouble)]
@@ -72,7 +72,7 @@ def _collect(names: Sequence[str], kubectl: Sequence[str], selector: str, engine
             states[number] = f"{phase.lower()}: {' '.join(words.split())}"
             if number in left and phase in ("Succeeded", "Failed"):
                 log = engine.call([*kubectl, "logs", name], limit_s=30)
-                engine.take(left.pop(number), log.answer, f"its pod {states[number]} {why(log)}")
+                engine.take(left.pop(number), log.answer, f"its pod {states[number]} {failure_words(log)}")
         time.sleep(1.0 if left else 0)
     for number, node in left.items():
         state = states.get(number, "not made")

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
 
-from torchpick.cluster.engine import ClusterError, Engine, why
+from torchpick.cluster.engine import ClusterError, Engine, failure_words
 from torchpick.environment import guard
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.locations import PACKAGE
@@ -32,7 +32,7 @@ def detect(address: str, engine: Engine) -> None:
         else:
             engine.take(name, answer.encode(), last_line(words))
     if not ended.values:
-        raise ClusterError(f"ray: {why(ended)}", hint="`ray status` shows whether the cluster can be reached")
+        raise ClusterError(f"ray: {failure_words(ended)}", hint="`ray status` shows whether the cluster can be reached")
 
 
 def check(address: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from secrets import token_hex
 from typing import NamedTuple
 
-from torchpick.cluster.engine import Call, ClusterError, Engine, why
+from torchpick.cluster.engine import Call, ClusterError, Engine, failure_words
 from torchpick.environment.child import ChildResult
 from torchpick.model.versions import grouped
 
@@ -106,7 +106,7 @@ def _take(crowd: Sequence[Node], ended: ChildResult, engine: Engine) -> None:
     wants_gpus = any("gpu" in word or word.startswith("-G") for word in engine.options)
     answers, talk = _by_rank(ended.answer), _by_rank(ended.talk)
     # The last words of an srun that was not refused are another task's.
-    end = why(ended._replace(talk=b"") if answers else ended)
+    end = failure_words(ended._replace(talk=b"") if answers else ended)
     for rank, node in enumerate(crowd):
         # Of a task that was stopped with its srun, only that it never began says why.
         lines = [line for line in talk.get(rank, ()) if ended.status is not None or "execve()" in line] or [end]

@@ -12,15 +12,15 @@ from torchpick.errors import UsageError
 _ENGINES = {"slurm": slurm.detect, "kubernetes": kubernetes_nodes.detect, "ray": ray.detect, "ssh": ssh.detect}
 
 
-def parsed(source: str) -> tuple[str, str]:
+def split_source(source: str) -> tuple[str, str]:
     """The cluster's engine and what stands behind its colon; for a file no engine, and its name."""
     engine, _, name = source.partition(":")
     return (engine, name) if engine in _ENGINES and (name or not os.path.exists(source)) else ("", source)
 
 
-def check(source: str, options: Sequence[str], image: str | None) -> None:
+def check_source(source: str, options: Sequence[str], image: str | None) -> None:
     """UsageError for a source that is not valid, that runs no image, or has no program to take options."""
-    engine, name = parsed(source)
+    engine, name = split_source(source)
     if not source:
         raise UsageError("a SOURCE is empty", hint="such as `torchpick fleet slurm`, a folder, a file, or `-`")
     if image and engine != "kubernetes":
@@ -32,9 +32,9 @@ def check(source: str, options: Sequence[str], image: str | None) -> None:
         raise UsageError("`ssh` needs a file of hosts", hint="`torchpick fleet ssh:HOSTFILE`")
 
 
-def read(source: str, engine: Engine) -> None:
+def read_source(source: str, engine: Engine) -> None:
     """Give the engine's reader every machine of this source."""
-    kind, name = parsed(source)
+    kind, name = split_source(source)
     if kind:
         _ENGINES[kind](name, engine)
     else:

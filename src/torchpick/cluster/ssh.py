@@ -7,7 +7,7 @@ from collections import deque
 from itertools import islice
 from math import ceil
 
-from torchpick.cluster.engine import AT_ONCE, Call, Engine, why
+from torchpick.cluster.engine import AT_ONCE, Call, Engine, failure_words
 from torchpick.environment.requirementfiles import text_of
 from torchpick.errors import UsageError
 from torchpick.model.fleet import expanded, is_name
@@ -42,6 +42,6 @@ def detect(file: str, engine: Engine) -> None:
     for (host,), ended in engine.calls(waiting, limit):
         before, begun, answer = ended.answer.partition(_MARK.encode())
         if begun or before or ended.status is not None:
-            engine.take(host, answer if begun else before, why(ended))
+            engine.take(host, answer if begun else before, failure_words(ended))
         else:
             engine.reader.unanswered(host, "LOGIN_HANGS", "it was reached, and its login did not end in time")

@@ -17,7 +17,7 @@ from torchpick.model.machine import Gpu
 from torchpick.wheels import inplace, judging, readings
 from torchpick.wheels.judging import GpuCodeFit, LibraryVerdict
 from torchpick.wheels.librarycode import Library, union
-from torchpick.wheels.sections import Linked, links_of
+from torchpick.wheels.sections import Linked, read_links
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
 # says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and torch's pins.
@@ -90,7 +90,7 @@ def packages(
             continue  # triton's own code is a profiler's; it compiles what it runs
         with_code = []
         for path in distributions.libraries(package):
-            if not judging.counts(path.rpartition("/")[2]):
+            if not judging.is_counted(path.rpartition("/")[2]):
                 continue
             try:
                 library = inplace.read_library(os.path.join(package.folder, path), path, data=False)
@@ -107,20 +107,20 @@ def packages(
 def _inspected(
     package: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
 ) -> InspectedPackage:
-    libraries = judging.chosen(held, torch_cuda).libraries
+    libraries = judging.loaded_libraries(held, torch_cuda).libraries
     arches = union([arch for library in libraries for arch in (library.sass, library.ptx)])
     support = []
     for gpu in gpus:
         if gpu.arch:
             own = judge._replace(gpu=gpu.arch)
-            judged = judging.judge_package(judging.chosen(held, torch_cuda, own).libraries, own, package.name)
+            judged = judging.judge_package(judging.loaded_libraries(held, torch_cuda, own).libraries, own, package.name)
             support.append(GpuSupport(gpu.index, judged.word, judged.failing))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 
 
 def version(folder: str, package: str) -> str | None:
     """What a companion's version file says, local label included."""
-    return readings.torch_facts(world.text_of(os.path.join(folder, package, "version.py"))).version
+    return readings.parse_version_file(world.text_of(os.path.join(folder, package, "version.py"))).version
 
 
 def needs(path: str) -> Linked:
@@ -136,7 +136,7 @@ def needs(path: str) -> Linked:
 def _needs(path: str, *_file: int) -> Linked:
     """Several checks ask of a library; in a notebook another may lie at its path by the next examination."""
     try:
-        return inplace.mapped(path, links_of) or Linked()
+        return inplace.look_into(path, read_links) or Linked()
     except WheelError:
         return Linked()
 

@@ -83,7 +83,7 @@ _PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libt
 
 def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | None:
     """The installed torch; None where its version cannot be read."""
-    facts = readings.torch_facts(world.text_of(os.path.join(here.torches[0], "torch", "version.py")))
+    facts = readings.parse_version_file(world.text_of(os.path.join(here.torches[0], "torch", "version.py")))
     recorded = here.find("torch")
     version = facts.version or (recorded.version if recorded is not None else None)
     return None if version is None else _judged(version, facts, here, machine, table)
@@ -189,7 +189,9 @@ def libraries(folder: str) -> Iterator[tuple[str, str]]:
         names = sorted(os.listdir(lib))
     except OSError:
         return
-    yield from ((os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and judging.counts(name))
+    yield from (
+        (os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and judging.is_counted(name)
+    )
 
 
 def _libraries(here: Environment, cuda: str | None, row: Build | None) -> Mapping[str, str]:

@@ -99,11 +99,11 @@ def _row(wheel: UnreadWheel, how: ReadOptions, own_cuda: OwnCuda, platform: str,
 def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, own_cuda: OwnCuda) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
     held = [one for one in reading.libraries if one.holds_code]
-    code = [{**packaged.code_of(one), "whole": one.complete} for one in held]
+    code = [{**packaged.code_line(one), "whole": one.complete} for one in held]
     # What a library links stands at its end: one that was read in part has not told it.
     unread = reading.unread + (0 if reading.depth == WHOLE else sum(not one.complete for one in reading.libraries))
-    line = {**packaged.line(wheel, reading), "libraries_unread": unread, "code": code}
-    row = packaged.version(line, rule or WheelRule(), own_cuda)
+    line = {**packaged.evidence_line(wheel, reading), "libraries_unread": unread, "code": code}
+    row = packaged.make_row(line, rule or WheelRule(), own_cuda)
     libraries = row["code"] or []
     if rule is None:
         return {**row, "code": as_one_library(str(wheel.link.wheel.project), libraries, all_read=not unread)}

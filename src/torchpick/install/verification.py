@@ -17,11 +17,11 @@ from torchpick.model.verdict import Objection
 
 def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
-    kind, gpus = verify.work(pick.build.family, pick.machine)
+    kind, gpus = verify.devices_to_check(pick.build.family, pick.machine)
     if kind == "cuda" and not gpus:
         kind = "cpu"  # nothing is here that it was picked for
     compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
-    return verify.run(python, kind, gpus, environ, verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S)
+    return verify.run_kernels(python, kind, gpus, environ, verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S)
 
 
 def missing_torch(asking: TargetQuestion, job: Job) -> str | None:

@@ -34,7 +34,7 @@ def detect(
     world = world or World.here()
     deadline = time.monotonic() + facts.timeout
     if facts.gpus is not None:
-        machine = given.machine(facts, facts.gpus, world)
+        machine = given.make_machine(facts, facts.gpus, world)
     else:
         (python, platform), _ = given.interpreter_and_platform(facts, world, deadline)
         how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only, report=report)
@@ -44,10 +44,10 @@ def detect(
     if facts.visible_only:
         machine = without_hidden(machine)
     if facts.only:
-        machine = narrowed(machine, facts.only)
+        machine = only_gpus(machine, facts.only)
     if facts.gpus is None:
         return machine
-    gpus, notes = one_vendor(machine.gpus)
+    gpus, notes = count_one_vendor(machine.gpus)
     return machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
 
 
@@ -61,7 +61,7 @@ def _merged_driver(detected: Driver | None, specified: Driver | None) -> Driver 
 def look(how: LookOptions, platform: Platform) -> Seen:
     """Look for GPUs of every vendor, NVIDIA's first, and say which vendor's count."""
     # A vendor's modules are imported only where there is a sign of it: most machines have one, many have none.
-    facts = kernel.read(how.world)
+    facts = kernel.read_kernel(how.world)
     seen = Seen()
     if kernel.worth_asking(facts, how.world):
         from torchpick.machine import nvidia
@@ -75,11 +75,11 @@ def look(how: LookOptions, platform: Platform) -> Seen:
     others = [str(gpu.index) for gpu in seen.gpus if gpu.counted and gpu.vendor != "nvidia"]
     if trouble and others:
         trouble = trouble._replace(hint=f"{trouble.hint}, or `--only {','.join(others)}` for the other GPU")
-    counted, left_out = one_vendor(seen.gpus)
+    counted, left_out = count_one_vendor(seen.gpus)
     return seen._replace(gpus=counted, notes=(*seen.notes, *left_out), trouble=trouble)
 
 
-def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
+def count_one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
     """Count NVIDIA's GPUs, else the first counted vendor's; integrated ones only if specified or alone."""
     counted = [gpu for gpu in gpus if gpu.counted]
     if not counted:
@@ -118,7 +118,7 @@ def without_hidden(machine: Machine) -> Machine:
     )
 
 
-def narrowed(machine: Machine, only: Sequence[int]) -> Machine:
+def only_gpus(machine: Machine, only: Sequence[int]) -> Machine:
     """A given index counts, even if its GPU would have been left out as another vendor's."""
     gpus = {gpu.index: gpu for gpu in machine.gpus}
     unknown = [str(index) for index in only if index not in gpus]

@@ -50,7 +50,7 @@ class MachineOverrides(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
+def read_overrides(request: Request, knowledge: Knowledge) -> MachineOverrides:
     """Read flags and variables; a flag beats its variable."""
     environ = knowledge.environ
     specs = _specs(request, environ)
@@ -58,7 +58,7 @@ def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
         hint = "remove `--gpus visible`: a specified GPU always counts"
         raise UsageError("`--gpus visible` is for this computer's GPUs, and `--gpu` specifies others", hint=hint)
     name = _first(request.platform, environ, "TORCHPICK_PLATFORM")
-    specified = None if name is None else platform(name)
+    specified = None if name is None else parse_platform(name)
     if request.glibc is not None:
         if request.platform is not None and specified is not None and specified.os != "linux":
             raise UsageError(
@@ -74,7 +74,7 @@ def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
     gpus, of_gpus = _of_a_mac(implied) if products is None else _gpus(products)
     return MachineOverrides(
         gpus=gpus,
-        driver=driver(request, environ),
+        driver=parse_driver(request, environ),
         wsl=(name or "").lower() in ("wsl", "wsl2"),
         platform=implied,
         glibc=request.glibc,
@@ -87,7 +87,7 @@ def read(request: Request, knowledge: Knowledge) -> MachineOverrides:
     )
 
 
-def machine(facts: MachineOverrides, gpus: tuple[Gpu, ...], world: World) -> Machine:
+def make_machine(facts: MachineOverrides, gpus: tuple[Gpu, ...], world: World) -> Machine:
     """The machine of these GPUs; this computer's platform, Python and JetPack where they are not specified."""
     (python, platform), notes = interpreter_and_platform(facts, world, time.monotonic() + facts.timeout)
     machine = Machine(platform, python, facts.driver, gpus, notes)
@@ -171,7 +171,7 @@ def _first(flag: str | None, environ: Mapping[str, str], name: str) -> str | Non
     return flag if flag is not None else environ.get(name) or None
 
 
-def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
+def parse_driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     version = _first(request.driver, environ, "TORCHPICK_DRIVER")
     version = version and version.removesuffix(".x").removeprefix("v")  # `535.x` is a branch, as `535` is
     cuda = _first(request.cuda_driver, environ, "TORCHPICK_CUDA_DRIVER")
@@ -186,7 +186,7 @@ def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     return Driver(version, cuda, "given", None if cuda is None else "given")
 
 
-def checked(machine: Machine, facts: MachineOverrides) -> Machine:
+def check_jetson(machine: Machine, facts: MachineOverrides) -> Machine:
     """The machine; of a Jetson up to Orin no driver is assumed, as it takes other wheels with each JetPack."""
     if facts.gpus is not None and machine.jetsons and machine.driver is None:
         raise UsageError(
@@ -206,7 +206,7 @@ _SHORT = {
 }  # fmt: skip
 
 
-def platform(name: str) -> Platform:
+def parse_platform(name: str) -> Platform:
     """The platform of this name, one that PyTorch has builds for."""
     name = _SHORT.get(name.lower(), name)
     if name not in TABLE_PLATFORMS:
@@ -296,7 +296,7 @@ def _gpus(products: tuple[GpuProduct, ...]) -> tuple[tuple[Gpu, ...], tuple[Note
     return tuple(gpus), tuple(notes)
 
 
-def no_answer(machine: Machine) -> DetectionError | None:
+def detection_error(machine: Machine) -> DetectionError | None:
     """The error of a machine whose GPU does not answer."""
     if machine.trouble is None:
         return None

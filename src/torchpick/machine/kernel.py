@@ -165,7 +165,7 @@ class KernelFacts(NamedTuple):
         return tuple(gpu for gpu in self.pci if gpu.vendor == vendor and gpu.bound != "vfio-pci")
 
 
-def read(world: World) -> KernelFacts:
+def read_kernel(world: World) -> KernelFacts:
     """Everything at once: some twenty small reads."""
     version = driver_version(world.read(VERSION))
     dev = world.names("/dev") if world.system.startswith("linux") else []

@@ -41,7 +41,7 @@ _RESOURCES = ("amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915")
 Named = Callable[[str], "GpuProduct | None"]
 
 
-def nodes(value: object) -> Sequence[object]:
+def list_nodes(value: object) -> Sequence[object]:
     """The nodes of a List, whose own kind the API leaves out; what is no such list is one thing, or several."""
     if not isinstance(value, dict) or value.get("kind") not in ("List", "NodeList"):
         return value if isinstance(value, list) else (value,)
@@ -50,7 +50,7 @@ def nodes(value: object) -> Sequence[object]:
     return [{**bare, **item} if isinstance(item, dict) else item for item in items] if isinstance(items, list) else ()
 
 
-def machine(node: Fields, python: Python, named: Named) -> Machine:
+def machine_of_node(node: Fields, python: Python, named: Named) -> Machine:
     """The node as a machine; its `trouble` says where it has a GPU that nothing describes."""
     if node.text("kind") != "Node":
         raise node.fail("kind", f"must be Node, is {node.text('kind')!r}")
@@ -69,14 +69,14 @@ def machine(node: Fields, python: Python, named: Named) -> Machine:
         platform=Platform.from_json(words),
         python=python,
         driver=_driver(labels),
-        gpus=() if product is None else labelled(product, _count(labels, resources)),
+        gpus=() if product is None else gpus_of_product(product, _count(labels, resources)),
         notes=(Note("GLIBC_ASSUMED", "a container has the C library of its image, so it is not checked"),),
         trouble=_undescribed(labels, resources) if product is None else None,
         name=name,
     )
 
 
-def labelled(product: GpuProduct, count: int) -> tuple[Gpu, ...]:
+def gpus_of_product(product: GpuProduct, count: int) -> tuple[Gpu, ...]:
     """So many of a GPU that is known by its name alone."""
     return tuple(Gpu(index, product.vendor, product.name, product.arch, source="label") for index in range(count))
 

@@ -23,7 +23,7 @@ _MOST_TEXT = 110
 _MOST_NAME = 64
 
 
-def line(machine: Machine) -> str:
+def write_line(machine: Machine) -> str:
     """The envelope of `detect --json` in this form; without the GPUs' names where it would be too long with them."""
     status = 0 if machine.trouble is None else 4
     for named in (True, False):
@@ -72,7 +72,7 @@ def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:
     return rows
 
 
-def expanded(value: object) -> object:
+def expand_gpus(value: object) -> object:
     """The same machine with a row for each GPU; what is not in this form is left for the reader to judge."""
     if not isinstance(value, dict) or not isinstance(value.get("gpus"), list):
         return value
@@ -119,7 +119,7 @@ class StreamValue(NamedTuple):
     why: str = ""
 
 
-def values(stream: IO[bytes]) -> Iterator[StreamValue]:
+def read_values(stream: IO[bytes]) -> Iterator[StreamValue]:
     """Every value of the stream, and in its place whatever is not one.
 
     One that is spread over lines goes on until its brackets are closed. Where that is no value, it was cut: then the

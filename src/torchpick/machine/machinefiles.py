@@ -101,7 +101,7 @@ class Reader(MachineGroups):
     def __init__(self, request: Request, knowledge: Knowledge) -> None:
         super().__init__()
         self._python = None if request.python is None else _version(request.python)
-        self._driver = given.driver(request, {})
+        self._driver = given.parse_driver(request, {})
         self._knowledge = knowledge
 
     def unanswered(self, host: str, code: str, text: str) -> None:
@@ -113,7 +113,7 @@ class Reader(MachineGroups):
         gpu = self._gpu(product)
         if gpu is None or self._driver is None:
             return False
-        gpus, platform = kubernetes.labelled(gpu, count), Platform("linux", cpu)
+        gpus, platform = kubernetes.gpus_of_product(gpu, count), Platform("linux", cpu)
         self._take(Machine(platform, interpreter.own().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
         return True
 
@@ -167,7 +167,7 @@ class Reader(MachineGroups):
         A host that was asked speaks for itself alone, whatever it calls itself: then `has` is the GPU that its cluster
         knows there, or nothing.
         """
-        values = [*machine_lines.values(stream)] if host else machine_lines.values(stream)
+        values = [*machine_lines.read_values(stream)] if host else machine_lines.read_values(stream)
         # A file of one machine is called as the host; of several, each has its own name.
         alone = host if isinstance(values, list) and len(values) == 1 else None
         is_empty = True
@@ -177,7 +177,7 @@ class Reader(MachineGroups):
             if value.why:
                 self.unread(origin.where, value.why, origin.name, origin.fallback)
                 continue
-            for node in kubernetes.nodes(value.value):
+            for node in kubernetes.list_nodes(value.value):
                 self._value(node, origin)
         return not is_empty
 
@@ -185,7 +185,7 @@ class Reader(MachineGroups):
         try:
             fields = Fields(value)
             if fields.has("kind") and fields.has("apiVersion") and origin.has is None:
-                node = kubernetes.machine(fields, interpreter.own().python, self._gpu)
+                node = kubernetes.machine_of_node(fields, interpreter.own().python, self._gpu)
                 self._take(node, origin._replace(name=None))
             else:
                 self._take(_machine(fields, value), origin)
@@ -196,7 +196,7 @@ class Reader(MachineGroups):
             self.unread(origin.where, str(error), origin.name, origin.fallback, hint=hint)
 
 
-def listed(request: Request, knowledge: Knowledge) -> Fleet:
+def read_machines(request: Request, knowledge: Knowledge) -> Fleet:
     """The machines of `--machine`; flags that describe another one are refused."""
     flags = {"gpus": "--gpu", "visible_only": "--gpus visible"}
     for name in MACHINE_FIELDS:
@@ -208,10 +208,10 @@ def listed(request: Request, knowledge: Knowledge) -> Fleet:
     reader = Reader(request, knowledge)
     for where in sources:
         reader.read(where)
-    return checked(reader.fleet(), names(sources), strict=request.strict)
+    return check_fleet(reader.fleet(), name_sources(sources), strict=request.strict)
 
 
-def prepared(fleet: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
+def prepare(fleet: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
     """The machines that count, each with an assumed driver if none is known."""
     fleet = several.gpu_fleet(fleet, wish)
     if strict and fleet.idle:
@@ -253,12 +253,12 @@ def _origin(where: str, prefix: str | None, file: str | None, has: str | None) -
     return _Origin(where, prefix, file)
 
 
-def names(sources: Iterable[str]) -> str:
+def name_sources(sources: Iterable[str]) -> str:
     """Files, folders and stdin for a sentence."""
     return ", ".join("stdin" if where == "-" else where for where in sources)
 
 
-def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
+def check_fleet(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
     """The fleet, if it has a usable machine."""
     left = (*fleet.silent, *fleet.unread[:20])
     if left and (strict or not fleet.crowds):
@@ -277,13 +277,13 @@ def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
 def _machine(fields: Fields, value: object) -> Machine:
     """The machine of a line: bare, or in the envelope of `detect`."""
     if not fields.has("schema"):
-        return Machine.from_json(machine_lines.expanded(value))
+        return Machine.from_json(machine_lines.expand_gpus(value))
     if fields.number("schema") > SCHEMA:
         message = f"written by a newer torchpick (schema {fields.number('schema')})"
         raise UsageError(message, hint="update torchpick")
     if fields.lacks("machine"):
         raise _of_failure(fields)
-    return Machine.from_json(machine_lines.expanded(fields.raw("machine")), "machine")
+    return Machine.from_json(machine_lines.expand_gpus(fields.raw("machine")), "machine")
 
 
 def _of_failure(fields: Fields) -> TorchpickError:

@@ -55,7 +55,7 @@ class DriverReading(NamedTuple):
         return tuple(device for device in self.devices if device.error is None)
 
 
-def failed(source: str, kind: str, text: str) -> DriverReading:
+def failed_reading(source: str, kind: str, text: str) -> DriverReading:
     return DriverReading(source, failure=Failure(kind, text))
 
 
@@ -92,7 +92,7 @@ def ask(
                 except OSError as error:
                     # The library is there: no process, no memory, no file could be had. That says nothing of the GPU.
                     text = f"{source} cannot be queried: {error.strerror or error}"
-                    answers[source] = failed(source, "unasked", text)
+                    answers[source] = failed_reading(source, "unasked", text)
                 patience = now + (deadline - now) / 2
             child.wait([*running.values()], min(patience if waiting else deadline, report_at))
             for source, started in [row for row in running.items() if row[1].finished]:
@@ -104,7 +104,7 @@ def ask(
                 report(f"waiting for the GPU driver ({', '.join(running)}) …")
         for source in running:
             spent = time.monotonic() - began
-            answers[source] = failed(source, "hangs", f"{source} did not answer within {spent:.0f} s")
+            answers[source] = failed_reading(source, "hangs", f"{source} did not answer within {spent:.0f} s")
         return readings()
     finally:
         for started in running.values():
@@ -137,16 +137,16 @@ def read_answer(source: str, ended: Running) -> DriverReading:
     """What a source's child left. Success is a complete answer, not a status: libraries call exit(0) in their init."""
     talk = ended.talk.decode("utf-8", "replace").strip()
     if ended.answer.endswith(b"\n"):
-        reading = load(ended.answer, source)
+        reading = parse_reading(ended.answer, source)
         if reading.failure is not None and "stub" in talk.lower():
             return reading._replace(failure=reading.failure._replace(kind="stub"))
         return reading
     if ended.overflow:
-        return failed(source, "silent", f"{source} gave an endless answer")
+        return failed_reading(source, "silent", f"{source} gave an endless answer")
     if ended.status is not None and ended.status < 0:
-        return failed(source, "crashed", f"{source} crashed ({signal_name(-ended.status)})")
+        return failed_reading(source, "crashed", f"{source} crashed ({signal_name(-ended.status)})")
     words = f": {talk.splitlines()[-1][:200]}" if talk else ""
-    return failed(source, "silent", f"{source} exited without an answer (status {ended.status}){words}")
+    return failed_reading(source, "silent", f"{source} exited without an answer (status {ended.status}){words}")
 
 
 def signal_name(number: int) -> str:
@@ -156,7 +156,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def load(text: bytes, source: str) -> DriverReading:
+def parse_reading(text: bytes, source: str) -> DriverReading:
     """Read what a child wrote, believing nothing: it shared a process with a driver library."""
     try:
         fields = Fields(loads(text))
@@ -171,7 +171,7 @@ def load(text: bytes, source: str) -> DriverReading:
             libcuda=kernel.driver_version(fields.maybe_text("libcuda")),
         )
     except ShapeError as error:
-        return failed(source, "silent", f"gave an answer that cannot be read: {error}")
+        return failed_reading(source, "silent", f"gave an answer that cannot be read: {error}")
 
 
 def _load_device(fields: Fields) -> Device:

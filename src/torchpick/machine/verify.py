@@ -21,7 +21,7 @@ _KINDS = {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}
 _COMPUTE_WITH = {"cuda": ("nvidia", "amd"), "xpu": ("intel",)}
 
 
-def work(family: str, machine: Machine) -> tuple[str, tuple[Gpu, ...]]:
+def devices_to_check(family: str, machine: Machine) -> tuple[str, tuple[Gpu, ...]]:
     """The kind of device that a build of this family computes on, and the GPUs of a machine that have to."""
     kind = _KINDS.get(family, "mps" if "apple" in machine.vendors else "cpu")
     return kind, tuple(gpu for gpu in machine.used if gpu.vendor in _COMPUTE_WITH.get(kind, ()))
@@ -44,7 +44,7 @@ class Verified(NamedTuple):
     ran: tuple[Ran, ...]
 
 
-def run(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float) -> Verified:
+def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float) -> Verified:
     """Run the kernels with this interpreter's torch; `kind` is cuda, xpu, mps or cpu, `gpus` must compute."""
     # As `-c`, since the folder of a script goes to the front of sys.path, and ours holds a pip.py.
     script = locations.text_of_ours("machine", "verify_script.py")

@@ -19,7 +19,7 @@ from torchpick.model.table import DriverTable
 from torchpick.wheels import fatbin, judging, librarycode, readings, sections
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
 from torchpick.wheels.librarycode import Library
-from torchpick.wheels.readings import PYTHON_LIBRARIES, VERSION_FILE, WHOLE, Reading, TorchFacts, torch_facts
+from torchpick.wheels.readings import PYTHON_LIBRARIES, VERSION_FILE, WHOLE, Reading, TorchFacts, parse_version_file
 
 
 def read_distribution(package: distributions.Distribution, target: str) -> Reading:
@@ -50,18 +50,18 @@ def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
     library = next((path for path in PYTHON_LIBRARIES if path in present), None)
     if VERSION_FILE not in present or library is None:
         return None
-    torch = torch_facts(world.text_of(str(folder / VERSION_FILE)))
+    torch = parse_version_file(world.text_of(str(folder / VERSION_FILE)))
     return torch._replace(flags=compiled_flags(str(folder / library)) or ())
 
 
 def read_library(path: str, shown: str, *, data: bool = True) -> Library | None:
     """A file; without `data` only the code that a loader registers. None if it is gone, empty or not a regular file."""
-    return mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown, data=data))
+    return look_into(path, lambda buffer: librarycode.read_buffer(buffer, shown, data=data))
 
 
 def read_file(path: str, shown: str) -> Reading:
     """A library by its path, which no package has to hold."""
-    is_library = mapped(path, lambda buffer: bool(sections.form(buffer[:4])) or buffer[:4] == fatbin.MAGIC)
+    is_library = look_into(path, lambda buffer: bool(sections.library_format(buffer[:4])) or buffer[:4] == fatbin.MAGIC)
     library = read_library(path, os.path.basename(path)) if is_library else None
     if library is None:
         raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
@@ -74,12 +74,12 @@ def torch_cuda(python: str | None) -> str | None:
     return distributions.cuda_of(distributions.read(python or sys.executable, os.environ, metadata=False).torches)
 
 
-def verdicts(
+def judge_machines(
     reading: Reading, machines: Sequence[Machine], drivers: DriverTable, python: str | None = None
 ) -> tuple[ReadingVerdict, ...]:
     """Whether it runs: one verdict for each kind of GPU and driver among the machines."""
     cuda = None
-    if judging.chosen(reading.libraries, None).libraries != reading.libraries:
+    if judging.loaded_libraries(reading.libraries, None).libraries != reading.libraries:
         cuda = torch_cuda(python)  # which library is loaded depends on the torch beside it
     judged: dict[GpuCodeFit, ReadingVerdict] = {}
     for machine in machines:
@@ -115,10 +115,10 @@ T = TypeVar("T")
 
 def compiled_flags(path: str) -> tuple[Arch, ...] | None:
     """The architectures that a libtorch_python names itself."""
-    return mapped(path, lambda buffer: readings.compiled_flags([buffer]))
+    return look_into(path, lambda buffer: readings.compiled_flags([buffer]))
 
 
-def mapped(path: str, look: Callable[[mmap], T]) -> T | None:
+def look_into(path: str, look: Callable[[mmap], T]) -> T | None:
     """What a look at the file finds; None if it is gone, empty or not a regular file."""
     try:
         with world.opened(path) as file:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
-from itertools import islice
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -117,10 +116,9 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
         reading = how.elsewhere(url, how)._replace(target=shown)
     else:
         facts = wheel.WheelFacts(shown, file, sha256)
-        with ExitStack() as stack:
-            client = how.client() if how.client is not None else stack.enter_context(new_client())
-            source = stack.enter_context(closing(RemoteSource(url, client, how.report)))
-            reading = _naming(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
+        ours = new_client() if how.client is None else nullcontext(how.client())
+        with ours as client, closing(RemoteSource(url, client, how.report)) as source, _naming(shown):
+            reading = wheel.read_wheel(Archive(source), facts, how.depth, how.allowance)
     if how.readings is not None:
         how.readings.keep(url, reading)
     return reading
@@ -143,26 +141,26 @@ def _read_path(path: Path, shown: str, how: ReadOptions) -> Reading:
     if not path.is_file():
         raise WheelError(f"{shown} is not a file", hint="give a wheel or a library; `--from FOLDER` reads its wheels")
     wheel.check_is_wheel(path.name)
-    with closing(FileSource(path, how.report)) as source:
-        zipped = source.read(0, min(2, source.size)) == b"PK"
-        source.bytes_read = 0
-        if zipped:
+    with closing(FileSource(path, how.report)) as source, _naming(shown):
+        if source.read(0, min(2, source.size)) == b"PK":
+            source.bytes_read = 0
             facts = wheel.WheelFacts(shown, path.name, remote=False)
-            return _naming(shown, lambda: wheel.read(Archive(source), facts, how.depth))
-    return _naming(shown, lambda: inplace.read_file(str(path), shown))
+            return wheel.read_wheel(Archive(source), facts, how.depth)
+        return inplace.read_file(str(path), shown)
 
 
-def _naming(shown: str, work: Callable[[], Reading]) -> Reading:
-    """Do the work; an error about its bytes names the file."""
+@contextmanager
+def _naming(shown: str) -> Iterator[None]:
+    """An error about a file's bytes names the file."""
     try:
-        return work()
+        yield
     except WheelError as error:
         if shown in error.message:
             raise
         raise type(error)(f"{shown}: {error.message}", hint=error.hint, code=error.code) from error
 
 
-def listed(source: str, how: ReadOptions) -> list[str]:
+def list_targets(source: str, how: ReadOptions) -> list[str]:
     """The targets of a file, a line each; or of a page or a folder, one wheel of each version for the platform."""
     if "://" in source or Path(source).is_dir():
         return _wheels_of_page(source if "://" in source else Path(source).absolute().as_uri(), how)
@@ -194,7 +192,7 @@ def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
     with new_client() as client:
         links = pages.fetch(url, client)
     platform = user_index.target_of(how.wanted).platform.name
-    wheels = packaged.of_versions(links or (), platform)
+    wheels = packaged.wheels_of_versions(links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
     return [wheel.link.with_hash for wheel in wheels]
@@ -202,51 +200,35 @@ def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
 
 def read_targets(targets: Iterable[str], how: ReadOptions, jobs: int, *, in_order: bool) -> Answers:
     """The targets with their readings, in their order or as they come; one that fails is its error."""
-    with closing(_Readers(how, jobs)) as readers:
-        waiting = iter(targets)
-        running: dict[Future[Reading | TorchpickError], str] = {}
-        while True:
-            for target in islice(waiting, jobs * 2 - len(running)):
-                running[readers.pool.submit(readers.read, target)] = target
-            if not running:
-                return
-            first = next(iter(running))
-            for job in [first] if in_order else wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(job), job.result()
+    over, local = threading.Event(), threading.local()
+    clients: list[Client] = []
 
+    def report(news: str | int) -> None:
+        if over.is_set():
+            raise TorchpickError("it was given up", hint="run the command again")
+        how.report(news)
 
-class _Readers:
-    """Threads that read targets, each with its own HTTP client."""
+    def thread_client() -> Client:
+        """The one of this thread: its certificates take longer to load than many a wheel to read."""
+        if not hasattr(local, "client"):
+            local.client = new_client()
+            clients.append(local.client)
+        client: Client = local.client
+        return client
 
-    def __init__(self, how: ReadOptions, jobs: int) -> None:
-        self.pool = ThreadPoolExecutor(jobs)
-        self._how = how._replace(report=self._report, client=self._client)
-        self._report_on = how.report
-        self._over, self._local = threading.Event(), threading.local()
-        self._clients: list[Client] = []
-
-    def read(self, target: str) -> Reading | TorchpickError:
+    def read(target: str) -> Reading | TorchpickError:
         try:
-            return read_target(target, self._how)
+            return read_target(target, how._replace(report=report, client=thread_client))
         except TorchpickError as error:
             return error
 
-    def close(self) -> None:
-        """What is being read is given up."""
-        self._over.set()
-        self.pool.shutdown(cancel_futures=True)
-        for client in self._clients:
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        running = {pool.submit(read, target): target for target in targets}
+        for job in [*running] if in_order else as_completed(running):
+            yield running.pop(job), job.result()
+    finally:  # what is being read is given up
+        over.set()
+        pool.shutdown(cancel_futures=True)
+        for client in clients:
             client.close()
-
-    def _report(self, news: str | int) -> None:
-        if self._over.is_set():
-            raise TorchpickError("it was given up", hint="run the command again")
-        self._report_on(news)
-
-    def _client(self) -> Client:
-        """The one of this thread: its certificates take longer to load than many a wheel to read."""
-        client: Client | None = getattr(self._local, "client", None)
-        if client is None:
-            client = self._local.client = new_client()
-            self._clients.append(client)
-        return client

@@ -178,7 +178,7 @@ def judge_torch(libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[Libr
 
 def judge_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = None) -> ReadingVerdict:
     """Whether a reading runs on a GPU."""
-    loaded = chosen(reading.libraries, torch_cuda, judge)
+    loaded = loaded_libraries(reading.libraries, torch_cuda, judge)
     notes = loaded.notes
     counted = without_vendored(loaded.libraries, "torch" if reading.flags else reading.name)
     fit, via = _best(reading, counted.libraries, judge)
@@ -263,7 +263,9 @@ class LoadedLibraries(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def chosen(libraries: tuple[Library, ...], torch_cuda: str | None, judge: GpuCodeFit | None = None) -> LoadedLibraries:
+def loaded_libraries(
+    libraries: tuple[Library, ...], torch_cuda: str | None, judge: GpuCodeFit | None = None
+) -> LoadedLibraries:
     """The libraries that would be loaded, where a wheel has one per CUDA (bitsandbytes), and a note on which.
 
     Which one that is, is torch's to say. Without a torch it is one that `judge` finds to run here, where there is one:
@@ -310,7 +312,7 @@ def without_vendored(libraries: tuple[Library, ...], project: str | None) -> Loa
     """The libraries that a package's verdict is based on: without copies of NVIDIA's inside it, which say nothing."""
     if project is not None and project.startswith(_NVIDIA):
         return LoadedLibraries(libraries)
-    counted = tuple(library for library in libraries if counts(_name(library)))
+    counted = tuple(library for library in libraries if is_counted(_name(library)))
     if project is None and not any(library.holds_code for library in counted):
         return LoadedLibraries(libraries)  # a file or folder by its path: it may be NVIDIA's own
     left = sorted({_name(library) for library in libraries if library not in counted and library.code.total})
@@ -318,7 +320,7 @@ def without_vendored(libraries: tuple[Library, ...], project: str | None) -> Loa
     return LoadedLibraries(counted, (note,) if left else ())
 
 
-def counts(name: str) -> bool:
+def is_counted(name: str) -> bool:
     """Whether a library of this file name says what a package that is not NVIDIA's supports."""
     return not _VENDORED.fullmatch(name)
 

@@ -167,7 +167,7 @@ _AMD = "contains AMD GPU code (.hip_fatbin), which is not read"
 _NO_TABLE = "the file has no section table, so it is not known which of its code a loader would find"
 
 
-def of_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
+def read_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
     """Read a library; of a memory map only the headers and the data sections are touched.
 
     Without `data` only the code that a loader registers is read, which costs a tenth.
@@ -175,9 +175,9 @@ def of_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
     size = len(buffer)
     if (bare := _bare(buffer, path)) is not None:
         return bare
-    if sections.form(buffer[:4]) is None:
+    if sections.library_format(buffer[:4]) is None:
         return Library(path, size)
-    table = sections.sections(buffer)
+    table = sections.read_sections(buffer)
     tally = _Tally()
     if table is None:
         tally.add(DATA, fatbin.scan(buffer))
@@ -192,7 +192,7 @@ def of_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
     return tally.library(path, size, notes=(_AMD,) if any(section.name == ".hip_fatbin" for section in table) else ())
 
 
-def of_part(buffer: Buffer, size: int, path: str) -> Library:
+def read_start(buffer: Buffer, size: int, path: str) -> Library:
     """The beginning of a library, in which its sections are not known."""
     tally = _Tally()
     # Its last container is cut by its end.
@@ -201,7 +201,7 @@ def of_part(buffer: Buffer, size: int, path: str) -> Library:
 
 
 @contextmanager
-def unpacked(chunks: Iterable[bytes], size: int) -> Iterator[Buffer]:
+def unpack(chunks: Iterable[bytes], size: int) -> Iterator[Buffer]:
     """The bytes of a library that comes as a stream: in memory where they are few, else mapped from a nameless file."""
     if size <= MOST_IN_MEMORY:
         yield b"".join(chunks)

@@ -35,7 +35,7 @@ class ListedBuild(NamedTuple):
     sample: Link
 
 
-def builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild, ...]:
+def list_builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild, ...]:
     """The builds behind the links, newest first; what is not torch for a known backend and platform is left out.
 
     On the channel `default`, the user's own index, they are the wheels without a local label.
@@ -78,7 +78,7 @@ def _listed(torch: str, backend: str, platform: str, version: str, links: list[L
         version,
         ".".join(map(str, toolkit_order(backend))) if family_of(backend) == "cuda" else None,
         arches=() if backend in ("cpu", "xpu") else None,  # without CUDA or ROCm there is no code for either
-        pythons=in_order(pythons),
+        pythons=order_pythons(pythons),
         tags=tuple(tags),
         # The one that every wheel keeps to; none where one of them promises nothing.
         glibc=max(floors, key=numbers) if len(floors) == len(tags) and floors else None,
@@ -102,7 +102,7 @@ def python_of(link: Link) -> str | None:
     return link.wheel.python + ("t" if link.wheel.abi == f"{link.wheel.python}t" else "")
 
 
-def in_order(pythons: Iterable[str]) -> tuple[str, ...]:
+def order_pythons(pythons: Iterable[str]) -> tuple[str, ...]:
     """Each Python once, the oldest first."""
     return tuple(sorted(set(pythons), key=lambda name: (_digits(name), name)))
 
@@ -118,7 +118,7 @@ class News(NamedTuple):
     changed: tuple[Build, ...]  # rows of the table with what the index says of their wheels
 
 
-def compare(builds: Iterable[ListedBuild], table: Mapping[BuildKey, Build]) -> News:
+def compare_builds(builds: Iterable[ListedBuild], table: Mapping[BuildKey, Build]) -> News:
     """Compare the index with the table."""
     unread, changed = [], []
     for entry in builds:
@@ -251,7 +251,7 @@ def _files(release: CompanionRelease, row: Build) -> list[Link]:
 def _pythons(release: CompanionRelease, row: Build) -> tuple[str, ...]:
     """The Pythons that its files for this build are for; none where one file is for every Python."""
     tags = [python_of(link) for link in _files(release, row)]
-    return () if None in tags else in_order(tag for tag in tags if tag is not None)
+    return () if None in tags else order_pythons(tag for tag in tags if tag is not None)
 
 
 def _plain(link: Link) -> str:

@@ -42,12 +42,12 @@ _KEYS = (
 )
 
 
-def empty(version: str, evidence: dict[str, str]) -> Row:
+def empty_row(version: str, evidence: dict[str, str]) -> Row:
     """A version of which nothing is known."""
     return {**written(Package("", version), *_KEYS), "evidence": evidence}
 
 
-def version(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row:
+def make_row(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row:
     """A line of evidence as a version of its package."""
     number = line["version"]
     linked = line["needed"]
@@ -63,7 +63,7 @@ def version(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row:
     ref = f"{line['file']} sha256:{line['sha256']}"
     kind = "measured" if whole or not code else "declared"
     return {
-        **empty(number, {"kind": kind, "ref": ref if kind == "measured" else f"METADATA and links of {ref}"}),
+        **empty_row(number, {"kind": kind, "ref": ref if kind == "measured" else f"METADATA and links of {ref}"}),
         **{key: line[key] for key in ("file", "sha256", "pythons", "platforms", "glibc", "yanked")},
         "requires_python": line["requires_python"] or "",
         "requires": requires,
@@ -144,7 +144,7 @@ class SurveyWheel(NamedTuple):
     platforms: tuple[str, ...]
 
 
-def wanted(links: Iterable[Link], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
+def wheel_of_version(links: Iterable[Link], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
     """The wheel of this version for the platform (or for any), CPython 3.12 first; None where there is none."""
     return _best([link for link in links if Version(link.wheel.version) == Version(version)], platform)
 
@@ -163,7 +163,7 @@ def _of_any(link: Link) -> bool:
     return link.wheel.platform == "any"
 
 
-def of_versions(links: Iterable[Link], platform: str) -> tuple[SurveyWheel, ...]:
+def wheels_of_versions(links: Iterable[Link], platform: str) -> tuple[SurveyWheel, ...]:
     """The wheel to read of each version for the platform, the newest version first."""
     versions = grouped(
         ((link.wheel.project, Version(link.wheel.version)), link) for link in links if link.yanked is None
@@ -190,7 +190,7 @@ def _order(link: Link) -> tuple[bool, bool, bool, str]:
     return _of_any(link), wheel.abi.endswith("t"), wheel.python != "cp312", link.file
 
 
-def line(wheel: SurveyWheel, reading: Reading) -> Row:
+def evidence_line(wheel: SurveyWheel, reading: Reading) -> Row:
     """What is known of the wheel beside its code, as a line of evidence has it."""
     link = wheel.link
     headers = HeaderParser().parsestr(reading.metadata or "")
@@ -210,5 +210,5 @@ def line(wheel: SurveyWheel, reading: Reading) -> Row:
     }
 
 
-def code_of(library: Library) -> Row:
+def code_line(library: Library) -> Row:
     return {"path": library.path, "sass": texts(library.sass), "ptx": texts(library.ptx)}

@@ -48,7 +48,7 @@ class TorchFacts(NamedTuple):
     flags: tuple[Arch, ...] = ()
 
 
-def torch_facts(text: str) -> TorchFacts:
+def parse_version_file(text: str) -> TorchFacts:
     """Read torch/version.py, which is never run."""
     version, cuda, hip = (pattern.search(text) for pattern in (_VERSION, _CUDA, _HIP))
     return TorchFacts(version and version[1], cuda and cuda[1], hip and hip[1])
@@ -176,7 +176,7 @@ class Readings:
             with suppress(ShapeError, ValueError):
                 fields = Fields(rewrite.read_json(self._file(sha256, read_depth)))
                 if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
-                    reading = of_json(fields.object("reading"))
+                    reading = parse_reading(fields.object("reading"))
                     whole = allowance.most if allowance else DEFAULT_WHOLE
                     if depth is not None or read_depth != SAMPLE or reading.size > whole:
                         return reading
@@ -218,7 +218,7 @@ def _origin(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
-def of_json(row: Fields) -> Reading:
+def parse_reading(row: Fields) -> Reading:
     """Raises ShapeError or ValueError."""
     torch = row.maybe_object("torch")
     return read(

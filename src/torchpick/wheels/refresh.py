@@ -68,7 +68,7 @@ class Refreshed(NamedTuple):
     requests: int
 
 
-def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
+def refresh_table(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
     """Refresh under the cache's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
     with (
         rewrite.of_cache(job.cache, lambda: report("another refresh is running: waiting for it")),
@@ -77,7 +77,7 @@ def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
         return _Run(job, shipped, report, client).work()
 
 
-def together(reports: Iterable[Refreshed]) -> Refreshed:
+def add_up(reports: Iterable[Refreshed]) -> Refreshed:
     """What several refreshes did, as one."""
     return Refreshed(*(reduce(add, parts) for parts in zip(*reports, strict=True)))
 
@@ -89,13 +89,13 @@ class _Run:
         self.listed: set[BuildKey] = set()
 
     def work(self) -> Refreshed:
-        before = dict(cached(self.job.cache, self.job.base, self.job.channel))
+        before = dict(cached_rows(self.job.cache, self.job.base, self.job.channel))
         index, builds = self._builds()
         self.listed = {entry.build.key for entry in builds}
         self.rows = {key: row for key, row in before.items() if key in self.listed and _is_needed(row, self.shipped)}
         refused = listed.with_another_hash(builds, (*self.shipped.values(), *before.values()))
         builds = tuple(entry for entry in builds if entry.build.key not in refused)
-        news = listed.compare(builds, {**self.shipped, **self.rows})
+        news = listed.compare_builds(builds, {**self.shipped, **self.rows})
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions}
         changed.update({row.key: row for row in news.changed})
@@ -123,7 +123,7 @@ class _Run:
         for places in self.job.places:
             index = UserIndex(places, self.client)
             if (links := index.links("torch")) is not None:
-                return index, listed.builds(links, self.job.channel)
+                return index, listed.list_builds(links, self.job.channel)
         hint = "specify the index with `--index-base URL`"
         if self.job.channel == DEFAULT_INDEX:
             hint = "pip's and uv's settings say which index is yours"
@@ -138,7 +138,7 @@ class _Run:
             key = entry.build.key
             try:
                 with self._archive(entry.sample.url) as archive:
-                    reading = wheel.of_release(archive, entry.sample)
+                    reading = wheel.read_release(archive, entry.sample)
             except TorchpickError as error:
                 failures.append(FailedRead(entry, error))
                 continue
@@ -177,7 +177,7 @@ def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
     return Path(locations.table_file(str(cache), base, channel, platform))
 
 
-def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
+def cached_rows(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
     """The rows of earlier refreshes from this base; a file that is not ours any more is ignored."""
     for platform in TABLE_PLATFORMS:
         value = rewrite.read_json(table_file(cache, base, channel, platform))
@@ -202,7 +202,7 @@ def measured_row(link: Link, reading: Reading, before: Build) -> Build:
         for prefix, name in _PINNED.items()
         if project.startswith(prefix)
     }
-    missing = {library: tuple(Arch.parse(text) for text in texts) for library, texts in lacks(reading).items()}
+    missing = {library: tuple(Arch.parse(text) for text in texts) for library, texts in missing_arches(reading).items()}
     digest = f" sha256:{link.sha256}" if link.sha256 else ""
     return before._replace(
         cuda=reading.torch and reading.torch.cuda,
@@ -219,7 +219,7 @@ def pins(reading: Reading) -> dict[str, str]:
     return {normal(name): version for name, version in _PIN.findall(reading.metadata or "") if on_cuda}
 
 
-def lacks(reading: Reading) -> dict[str, list[str]]:
+def missing_arches(reading: Reading) -> dict[str, list[str]]:
     """Library → the architectures that a torch's flags name and that it does not support, or hardly supports."""
     torch = reading.torch
     judge = judging.GpuCodeFit(

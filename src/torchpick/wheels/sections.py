@@ -40,7 +40,7 @@ class Section(NamedTuple):
     role: str
 
 
-def form(head: bytes) -> str | None:
+def library_format(head: bytes) -> str | None:
     """`elf`, `pe`, or None if it is neither."""
     if head[:4] == b"\x7fELF":
         return "elf"
@@ -95,9 +95,9 @@ def _role(name: str, *, data: bool) -> str:
     return DATA if data and not name.startswith(_NEVER) else OTHER
 
 
-def sections(buffer: Buffer) -> tuple[Section, ...] | None:
+def read_sections(buffer: Buffer) -> tuple[Section, ...] | None:
     """The sections of a library; None where it has no table of them."""
-    kind = form(buffer[:4])
+    kind = library_format(buffer[:4])
     return None if kind is None else _pe_sections(buffer) if kind == "pe" else _elf_sections(buffer)
 
 
@@ -114,11 +114,11 @@ class Linked(NamedTuple):
     runpath: tuple[str, ...] = ()
 
 
-def links_of(buffer: Buffer) -> Linked:
+def read_links(buffer: Buffer) -> Linked:
     """Read an ELF library's dynamic section; nothing if it is not such a library."""
     if bytes(buffer[:4]) != b"\x7fELF":
         return Linked()
-    named = {section.name: section for section in sections(buffer) or ()}
+    named = {section.name: section for section in read_sections(buffer) or ()}
     dynamic, names = named.get(".dynamic"), named.get(".dynstr")
     if dynamic is None or names is None:
         return Linked()

@@ -24,7 +24,7 @@ from torchpick.wheels.readings import (
     Reading,
     TorchFacts,
     compiled_flags,
-    torch_facts,
+    parse_version_file,
 )
 
 # A sample may cost so much of the wheel, its directory included.
@@ -45,7 +45,9 @@ class WheelFacts(NamedTuple):
     remote: bool = True
 
 
-def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowance: Allowance | None = None) -> Reading:
+def read_wheel(
+    archive: Archive, facts: WheelFacts, depth: str | None = None, allowance: Allowance | None = None
+) -> Reading:
     """Read a wheel as deep as asked; by default as deep as is cheap and enough, or as an allowance allows."""
     named = wheelnames.parse(facts.file)
     by_name = named is not None and named.project == "torch"
@@ -101,7 +103,7 @@ def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts 
     )
 
 
-def of_release(archive: Archive, link: Link) -> Reading:
+def read_release(archive: Archive, link: Link) -> Reading:
     """A torch wheel as far as the table needs it: its flags, what it requires, and its small libraries."""
     torch = torch_of(archive)
     if torch is None:
@@ -126,7 +128,7 @@ def torch_of(archive: Archive) -> TorchFacts | None:
     if VERSION_FILE not in members:
         return None
     text = archive.read(members.pop(VERSION_FILE), _MOST_TEXT).decode("utf-8", "replace")
-    torch = torch_facts(text)
+    torch = parse_version_file(text)
     if not members or (torch.cuda is None and torch.hip is None):
         return torch  # a CPU build has no flags: nothing to search for in its library
     library = next(iter(members.values()))
@@ -140,9 +142,9 @@ def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[
 
 def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     """A library read whole; what it links is added to `needed`."""
-    with librarycode.unpacked(archive.stream(member), member.file_size) as buffer:
-        needed.update(sections.links_of(buffer).needed)
-        return librarycode.of_buffer(buffer, member.filename)
+    with librarycode.unpack(archive.stream(member), member.file_size) as buffer:
+        needed.update(sections.read_links(buffer).needed)
+        return librarycode.read_buffer(buffer, member.filename)
 
 
 def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed: Allowance) -> tuple[Library, ...]:
@@ -161,8 +163,8 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
     telling = [member for member in rest if allowed.main and re.fullmatch(allowed.main, member.filename)] or rest[-1:]
     for left, member in zip(range(len(telling), 0, -1), telling, strict=True):
         end = source.bytes_read + (allowed.most - source.bytes_read) // left
-        with librarycode.unpacked(_until(archive, member, end), member.file_size) as buffer:
-            libraries.append(librarycode.of_part(buffer, member.file_size, member.filename))
+        with librarycode.unpack(_until(archive, member, end), member.file_size) as buffer:
+            libraries.append(librarycode.read_start(buffer, member.file_size, member.filename))
     return tuple(libraries)
 
 

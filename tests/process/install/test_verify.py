@@ -85,7 +85,7 @@ def python(world: World) -> Path:
 
 def ran(world: World, python: Path, words: str, count: int, deadline_s: float = 20.0) -> verify.Verified:
     environ = {**world.environ, "STAND_IN_GPUS": words}
-    return verify.run(str(python), "cuda", gpus(count), environ, deadline_s)
+    return verify.run_kernels(str(python), "cuda", gpus(count), environ, deadline_s)
 
 
 def test_every_gpu_computes(world: World, python: Path) -> None:
