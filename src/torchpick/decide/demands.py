@@ -278,13 +278,14 @@ def _base(url: str) -> str:
     if url == WHEEL_HOST:
         return url  # without a look, which a start would pay for
     hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
+    from torchpick.model.address import Address
+
     try:
-        url = _address(url)
+        url = str(Address(url))
     except ValueError as error:
         raise _refused(url, "is not a valid mirror URL", hint) from error
     scheme, mark, rest = url.removeprefix("flat+").partition("://")
-    known = bool(mark and rest) and scheme in ("https", "http", "file")
-    if not known or not _has_host(rest):
+    if not mark or not rest or scheme not in ("https", "http", "file") or not _has_host(rest):
         raise _refused(url, "is not a valid mirror URL", hint)
     if url.startswith("flat+"):
         return url  # one page, whose links are relative to it as it is spelled
@@ -292,12 +293,6 @@ def _base(url: str) -> str:
         hint = "remove what follows the path; credentials go before the host or into netrc"
         raise _refused(url, "has a query or a fragment, so no backend can be added to it", hint)
     return url.rstrip("/")
-
-
-def _address(url: str) -> str:
-    from torchpick.model.address import Address
-
-    return str(Address(url))
 
 
 def _refused(url: str, why: str, hint: str) -> UsageError:

@@ -27,23 +27,23 @@ DEFAULT_INDEX = "the default index"
 
 
 def best(
-    search: StackSearch, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False
+    search: StackSearch, wanted: tuple[PackageDemand, ...], *, allow_mixed: bool = False
 ) -> tuple[Stack, Solution | None] | Needs:
     """The environment and how it was solved; where none fits its objections say why."""
-    solution = search.best(asked, allow_mixed=allow_mixed)
+    solution = search.best(wanted, allow_mixed=allow_mixed)
     if isinstance(solution, Needs):
         return solution
-    texts = tuple(demand.text for demand in asked if not demand.by)
+    texts = tuple(demand.text for demand in wanted if not demand.by)
     if solution is not None:
-        return _Environment(search, asked, solution).stack(texts), solution
-    objections = _objections(search, asked)
+        return _Environment(search, wanted, solution).stack(texts), solution
+    objections = _objections(search, wanted)
     stack = Stack(
         search.machine,
         texts,
         objections=objections,
-        notes=tuple(search.unread(asked)),
-        hints=tuple(dict.fromkeys(hints(search, asked, objections))),
-        unknown=search.unknown(asked),
+        notes=tuple(search.unread(wanted)),
+        hints=tuple(dict.fromkeys(hints(search, wanted, objections))),
+        unknown=search.unknown(wanted),
     )
     return stack, None
 
@@ -60,7 +60,7 @@ def versions(
             yield first, outcome[0]
 
 
-def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
+def _objections(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
     """The objections by package, each once with all its versions, in the newest one's words; named packages first.
 
     A version of several wheels is refused for what the one for this Python lacks.
@@ -78,8 +78,8 @@ def _objections(search: StackSearch, asked: tuple[PackageDemand, ...]) -> tuple[
         versions = dict.fromkeys(item.version for item in group if item.version)
         newest_first = sorted(versions, key=lambda version: order.index(version) if version in order else -1)
         objections.append(PackageObjection(name, tuple(newest_first), group[0].objection))
-    names = {demand.name: place for place, demand in enumerate(asked)}
-    return tuple(sorted(objections, key=lambda objection: names.get(objection.name, len(names))))
+    named_order = {demand.name: index for index, demand in enumerate(wanted)}
+    return tuple(sorted(objections, key=lambda item: named_order.get(item.name, len(named_order))))
 
 
 def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
@@ -92,8 +92,8 @@ def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
 class _Environment:
     """What a search found, as pins with their reasons and notes."""
 
-    def __init__(self, search: StackSearch, asked: tuple[PackageDemand, ...], solution: Solution) -> None:
-        self.search, self.asked, self.solution = search, asked, solution
+    def __init__(self, search: StackSearch, wanted: tuple[PackageDemand, ...], solution: Solution) -> None:
+        self.search, self.wanted, self.solution = search, wanted, solution
         self.packages, self.build = tuple(solution.packages.values()), solution.build
         self.index_url = self.build and (
             redacted(self.build.index_url(search.wish.index_base, search.wish.channel)) or None
@@ -132,7 +132,7 @@ class _Environment:
     def _plain_pins(self) -> Iterator[PinnedPackage]:
         """The plain projects that were asked for: named with the version that fits, and left to the installer."""
         plain = self.solution.cone.plain
-        for name in dict.fromkeys(demand.name for demand in self.asked if demand.name in plain):
+        for name in dict.fromkeys(demand.name for demand in self.wanted if demand.name in plain):
             demands = [demand for demand in self.solution.demands if demand.name == name]
             package = next(iter(self.search.fitting(self.search.facts[name], demands)), plain[name][0])
             index, why = package.place or DEFAULT_INDEX, "you asked for it"
@@ -180,7 +180,7 @@ class _Environment:
     def _why(self, package: Package) -> str:
         """Who asks for it, and why its newest version was passed over."""
         by = [demand for demand in self.solution.demands if demand.name == package.name and demand.by]
-        is_named = any(demand.name == package.name and not demand.by for demand in self.asked)
+        is_named = any(demand.name == package.name and not demand.by for demand in self.wanted)
         start = "you asked for it" if is_named else self._asks(by[0]) if by else "it is needed"
         passed = self._passed_over(package)
         return start if passed is None else f"{start}; not {passed[0]}: {passed[1]}"
@@ -258,8 +258,8 @@ class _Environment:
                 if version is not None and not demand.admits(version):
                     yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and {demand.name} {version} is taken")
                 elif demand.name in own and not are_compatible([demand, *own[demand.name]]):
-                    asked = ",".join(other.specifier for other in own[demand.name])
-                    yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and `{demand.name}{asked}` is asked for")
+                    bounds = ",".join(other.specifier for other in own[demand.name])
+                    yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and `{demand.name}{bounds}` is asked for")
 
     def _of_package(self, package: Package) -> Iterator[Note]:
         search, torch, who = self.search, self.build, package.who

@@ -88,8 +88,9 @@ def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verd
 
 def _cells(ordered: Sequence[Verdict]) -> tuple[Cell, ...]:
     """The verdicts by release, newest first; releases that were not asked for are left out."""
-    asked = ((verdict.build.torch, verdict) for verdict in ordered if Reason.NOT_REQUESTED not in verdict.reasons)
-    by_release = grouped(asked)
+    by_release = grouped(
+        (verdict.build.torch, verdict) for verdict in ordered if Reason.NOT_REQUESTED not in verdict.reasons
+    )
     newest_first = sorted(by_release, key=release_key, reverse=True)
     return tuple(Cell(torch, tuple(by_release[torch])) for torch in newest_first)
 
@@ -149,17 +150,17 @@ class FleetFit:
 
     def running(self, machines: Iterable[Machine]) -> list[ByPin]:
         """Each machine's own builds, best first; equal machines share them."""
-        return [self._judge(place, machine)[1] for place, machine in enumerate(machines)]
+        return [self._judge(index, machine)[1] for index, machine in enumerate(machines)]
 
     def kinds(self, machines: Iterable[Machine]) -> tuple[GpuKind, ...]:
         """The kinds of GPU in these machines."""
         kinds: dict[object, tuple[list[GpuPlace], ByPin]] = {}
-        for place, machine in enumerate(machines):
-            facts, _, alone = self._judge(place, machine)
+        for index, machine in enumerate(machines):
+            facts, _, alone = self._judge(index, machine)
             for gpu in machine.counted or (None,):
                 kind = _kind_of(gpu)
                 members, _ = kinds.setdefault((facts, kind), ([], alone[kind]))
-                members.append(GpuPlace(place, gpu and gpu.index))
+                members.append(GpuPlace(index, gpu and gpu.index))
         return tuple(GpuKind(tuple(members), served) for members, served in kinds.values())
 
     def considered(self) -> tuple[Verdict, ...]:
@@ -170,7 +171,7 @@ class FleetFit:
         )
         return tuple(sorted(listed, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
 
-    def _judge(self, place: int, machine: Machine) -> _Judged:
+    def _judge(self, index: int, machine: Machine) -> _Judged:
         gpus = tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
         facts = self._facts(machine)
         key = facts, gpus
@@ -178,21 +179,21 @@ class FleetFit:
             hardware = self._hardware.setdefault((machine.platform.name, machine.driver, gpus), {})
             fresh = tuple(resolve.judge(machine, self.table, self.wish, hardware))
             for verdict in fresh:
-                self._consider(place, verdict)
+                self._consider(index, verdict)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
             self._judged[key] = facts, running, _alone(machine, fresh, running)
         return self._judged[key]
 
-    def _consider(self, place: int, verdict: Verdict) -> None:
+    def _consider(self, index: int, verdict: Verdict) -> None:
         key = verdict.build.key
         worst, by_reason = self._considered.get(key) or (None, {})
         if worst is None or verdict.rank < worst.rank:
-            worst = verdict._replace(fits=tuple(fit._replace(machine=place) for fit in verdict.fits))
+            worst = verdict._replace(fits=tuple(fit._replace(machine=index) for fit in verdict.fits))
             self._considered[key] = worst, by_reason
         for objection in verdict.objections:
             texts = by_reason.setdefault(objection.reason, {})
             if len(texts) < _MOST_TEXTS:
-                texts.setdefault(objection.text, objection._replace(machine=place))
+                texts.setdefault(objection.text, objection._replace(machine=index))
 
     def _facts(self, machine: Machine) -> object:
         """What a build depends on in a machine, apart from its GPUs; any glibc that is new enough for all is one."""
@@ -277,11 +278,11 @@ def undominated(columns: Mapping[K, CoverSet]) -> dict[K, CoverSet]:
 
     by_bits = grouped((column.bits, name) for name, column in columns.items() if column.bits)
     best = {bits: max(names, key=order) for bits, names in by_bits.items()}
-    kept: list[K] = []
+    left: list[K] = []
     for bits, name in sorted(best.items(), key=lambda item: item[0].bit_count(), reverse=True):
-        if not any(bits & ~columns[other].bits == 0 and order(name) <= order(other) for other in kept):
-            kept.append(name)
-    return {name: columns[name] for name in kept}
+        if not any(bits & ~columns[other].bits == 0 and order(name) <= order(other) for other in left):
+            left.append(name)
+    return {name: columns[name] for name in left}
 
 
 def _bits(mask: int) -> Iterable[int]:
@@ -295,9 +296,9 @@ def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
     """Each build as the set of kinds that it supports. Its worth is its own, so no other kind can change an order."""
     bits: Counter[Pin] = Counter()
     builds: dict[Pin, Build] = {}
-    for place, kind in enumerate(kinds):
+    for index, kind in enumerate(kinds):
         for pin, verdict in kind.served.items():
-            bits[pin] |= 1 << place
+            bits[pin] |= 1 << index
             builds.setdefault(pin, verdict.build)
     # The newest torch counts; a cpu build never for the sake of a newer one.
     worth = {pin: (build.family != "cpu", release_key(build.torch)) for pin, build in builds.items()}

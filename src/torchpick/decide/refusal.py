@@ -67,8 +67,8 @@ def of_stack(stack: Stack) -> Refusal:
         lines.append(f"and {len(objections) - _MOST_REASONS} more; `--json` has all")
     gpus = labels(stack.machine.used)
     what = "no environment fits" if objections else "nothing is known that could be planned of"
-    asked = some_of(stack.asked, _MOST_ASKED, " ")
-    why = "\n".join([f"{what} {asked}{f' for {gpus}' if gpus else ''}", *lines])
+    names = some_of(stack.asked, _MOST_ASKED, " ")
+    why = "\n".join([f"{what} {names}{f' for {gpus}' if gpus else ''}", *lines])
     remedy = f"`torchpick list {objections[0].name}` says of each version why" if objections else ""
     # A machine with another maker's GPUs runs neither.
     if stack.machine.nvidia and any(item.objection.reason is Reason.CUDA_MAJOR_MIXED for item in objections):
@@ -103,16 +103,16 @@ def _able(pick: Pick) -> list[Verdict]:
 def _why_not_asked(pick: Pick) -> str | None:
     """Why the build that was asked for does not run, and where those begin or end that do; None where any would do."""
     able, wish = _able(pick), pick.wish
-    asked = [verdict for verdict in able if not verdict.reasons & _NARROWING]
+    matching = [verdict for verdict in able if not verdict.reasons & _NARROWING]
     narrowed = wish.torch or wish.backends or wish.limits or any(wish.companions.values())
-    if not narrowed or len(asked) == len(able):
+    if not narrowed or len(matching) == len(able):
         return None
-    if not asked:
+    if not matching:
         unasked = [_unasked(verdict, wish) for verdict in able]
         where = " on ".join(filter(None, (labels(pick.machine.used), pick.machine.platform.name)))
         none = f"{unasked[0]}, and no known build for {where} is that" if all(unasked) else None
         return _unpublished(pick, able) or none
-    best = min(asked, key=lambda verdict: (Reason.UNCONFIRMED in verdict.reasons, len(verdict.reasons)))
+    best = min(matching, key=lambda verdict: (Reason.UNCONFIRMED in verdict.reasons, len(verdict.reasons)))
     of = " ".join(f"{name}{specifier}" for name, specifier in wish.companions.items() if specifier)
     label = f"torch {best.build.version}{f' (of {of})' if of and not wish.torch else ''}"
     why = f"{label}{' ' if best.objections[0].reason in _OF_CODE else ': '}{_joined(best)}"
@@ -147,9 +147,9 @@ def _joined(verdict: Verdict) -> str:
 
 def _beginning(specifier: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
     """Where the table of torch begins, if an older release is asked for."""
-    asked = specifier.lstrip("=<~ ")
+    version = specifier.lstrip("=<~ ")
     oldest = min((verdict.build.torch for verdict in verdicts), key=release_key, default=None)
-    if oldest is not None and is_dotted(asked) and release_key(asked) < release_key(oldest):
+    if oldest is not None and is_dotted(version) and release_key(version) < release_key(oldest):
         yield f"the table of torch begins at {oldest}"
 
 
@@ -225,26 +225,26 @@ def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
 
 
 def hints(
-    search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+    search: StackSearch, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     """Every hint on an environment, the nearest way first."""
-    yield from _older(search, asked)
-    unpinned = next(_without_a_pin(search, asked), None)
+    yield from _older(search, wanted)
+    unpinned = next(_without_a_pin(search, wanted), None)
     if unpinned:
         yield unpinned
     if search.wish.backends:
         free = search.changed(wish=search.wish._replace(backends=()))
-        yield from _would_be(f"without `--backend {search.wish.backends[0]}`", free, asked, asked[0].name)
+        yield from _would_be(f"without `--backend {search.wish.backends[0]}`", free, wanted, wanted[0].name)
     if search.machine.jetsons:
         yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"
     elif search.fit.gpus:  # theirs are for NVIDIA's discrete GPUs
-        yield from _elsewhere(search, asked, objections)
-    known = [search.facts[demand.name] for demand in asked if demand.name in search.facts]
-    yield from (f"{facts.name} {facts.refused}" for facts in known if facts.refused is not None and facts.versions)
+        yield from _elsewhere(search, wanted, objections)
+    facts_of = [search.facts[demand.name] for demand in wanted if demand.name in search.facts]
+    yield from (f"{facts.name} {facts.refused}" for facts in facts_of if facts.refused is not None and facts.versions)
     old = (item.objection.facts for item in objections if item.objection.reason is Reason.PACKAGE_DRIVER_TOO_OLD)
     for needs in dict.fromkeys(facts["needs"] for facts in old if is_dotted(facts["needs"])):
         newer = search.changed(machine=resolve.with_driver(search.machine, needs, search.table.drivers))
-        yield from _would_be(f"with driver {needs} or newer", newer, asked, asked[0].name)
+        yield from _would_be(f"with driver {needs} or newer", newer, wanted, wanted[0].name)
     if not search.machine.used and any(item.objection.reason is Reason.CUDA_MAJOR_MIXED for item in objections):
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
     if unpinned:
@@ -252,16 +252,16 @@ def hints(
     # What runs on this GPU where a package has no code for it.
     uncoded = {item.name for item in objections if item.objection.reason is Reason.PACKAGE_NO_KERNELS}
     for_else = {item.name for item in objections} - uncoded
-    yield from (facts.advice for facts in known if facts.advice is not None and facts.name not in for_else)
+    yield from (facts.advice for facts in facts_of if facts.advice is not None and facts.name not in for_else)
     if uncoded and search.builds:
         yield f"torch itself runs here: torch {search.builds[0].build.version}"
 
 
-def _older(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[str]:
+def _older(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
     """Where the table begins, if older versions than it knows could be what is asked for."""
-    exact = (demand.specifier.lstrip("=~<") for demand in asked if demand.name == "torch")
+    exact = (demand.specifier.lstrip("=~<") for demand in wanted if demand.name == "torch")
     torch = next(filter(is_dotted, exact), "")
-    for demand in asked:
+    for demand in wanted:
         if demand.name == "torch":
             yield from _beginning(demand.specifier, search.verdicts)
             continue
@@ -274,17 +274,17 @@ def _older(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[st
             yield f"the table of {demand.name} begins at {facts.versions[-1].version}"
 
 
-def _without_a_pin(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[str]:
+def _without_a_pin(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
     """The environments that would fit without one of the pins."""
-    for demand in asked:
+    for demand in wanted:
         if demand.specifier:
-            freed = tuple(other._replace(specifier="") if other is demand else other for other in asked)
+            freed = tuple(other._replace(specifier="") if other is demand else other for other in wanted)
             yield from _would_be(f"without `{demand.specifier}` on {demand.name}", search, freed, demand.name)
 
 
-def _would_be(change: str, search: StackSearch, asked: tuple[PackageDemand, ...], name: str) -> Iterator[str]:
+def _would_be(change: str, search: StackSearch, wanted: tuple[PackageDemand, ...], name: str) -> Iterator[str]:
     """What the answer would be with a change, where one fits."""
-    solution = search.best(asked)
+    solution = search.best(wanted)
     if isinstance(solution, Solution):
         package = solution.packages.get(name)
         pins = [] if package is None else [package.who]
@@ -293,10 +293,10 @@ def _would_be(change: str, search: StackSearch, asked: tuple[PackageDemand, ...]
 
 
 def _elsewhere(
-    search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+    search: StackSearch, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     """Other indexes that have a version that was passed over for its CUDA, for the platforms of its usual wheels."""
-    names = {demand.name for demand in asked}
+    names = {demand.name for demand in wanted}
     for item in objections:
         facts = search.facts.get(item.name)
         if facts is None or item.name not in names or item.objection.reason not in _OF_CUDA:

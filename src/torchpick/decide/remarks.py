@@ -121,8 +121,8 @@ def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     changes = [*first.values()]
     if late and _needs(gentlest := min(late, key=_needs)) < _needs(late[0]):
         # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
-        place = changes.index(first[Reason.DRIVER_TOO_OLD])
-        changes.insert(place + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
+        index = changes.index(first[Reason.DRIVER_TOO_OLD])
+        changes.insert(index + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
     return tuple(changes)
 
 
@@ -326,9 +326,9 @@ def on_age(pick: Pick, oldest: str) -> str | None:
 
 def _unknown_release(pick: Pick) -> str | None:
     """A release that is asked for and newer than any in the table."""
-    known = max((release_key(verdict.build.torch)[0] for verdict in pick.considered), default=())
+    newest = max((release_key(verdict.build.torch)[0] for verdict in pick.considered), default=())
     for clause in pick.wish.torch.split(","):
         version = clause.strip().lstrip("=~>").strip().removeprefix("v").removesuffix(".*")
-        if is_dotted(version) and release_key(version)[0] > known:
+        if is_dotted(version) and release_key(version)[0] > newest:
             return version
     return None

@@ -100,8 +100,8 @@ class BuildFit:
         fits, rank, why = self._hardware[build.key]
         # The most important first: what was asked for, then the hardware, then the software, then what we do not know.
         objections = (*self._unasked(build), *why, *self._software(build), *self._doubts(build))
-        kept = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus), self._excluded)
-        return Verdict(kept, objections, fits, rank)
+        build = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus), self._excluded)
+        return Verdict(build, objections, fits, rank)
 
     def _of_hardware(self, build: Build) -> Hardware:
         fits = self._fit(build)

@@ -144,15 +144,15 @@ class Cone(NamedTuple):
     needs: Needs | None = None
 
 
-def find_cone(search: SearchFacts, asked: Sequence[PackageDemand]) -> Cone:
+def find_cone(search: SearchFacts, wanted: Sequence[PackageDemand]) -> Cone:
     """The cone of what is asked, by what the search knows of packages."""
     # Where a version of a plain project is asked for, what the table's packages ask of such counts too.
-    plain_pins = (demand for demand in asked if demand.specifier and not is_leaf(demand.name))
+    plain_pins = (demand for demand in wanted if demand.specifier and not is_leaf(demand.name))
     closure = _Closure(search, deep=not all(search.in_table(demand.name) for demand in plain_pins))
-    closure.read(asked, search.limits)
+    closure.read(wanted, search.limits)
     roots = (PackageDemand(*root) for root in search.catalog.roots)
     closure.read([root for root in roots if root.name not in closure.readings], ())
-    named = {demand.name for demand in asked}
+    named = {demand.name for demand in wanted}
     order = _order(named, closure.edges, closure.standing(named))
     plain = {name: reading for name, reading in closure.readings.items() if name not in order}
     return Cone(order, plain, closure.needs())
@@ -171,9 +171,9 @@ class _Closure:
         self._pages: list[str] = []
         self._metadata: dict[tuple[str, str], None] = {}
 
-    def read(self, asked: Iterable[PackageDemand], limits: Iterable[PackageDemand]) -> None:
+    def read(self, wanted: Iterable[PackageDemand], limits: Iterable[PackageDemand]) -> None:
         self._meet(limits)
-        level = [*asked]
+        level = [*wanted]
         while level:
             self._meet(level)
             after: list[PackageDemand] = []

@@ -44,8 +44,8 @@ def _common(machines: tuple[Machine, ...], fit: FleetFit) -> Pick:
         alike = len({machine.platform.name for machine in machines}) == 1  # no change is one for every system
         return Pick(machines, wish, (), considered, changes=changes(considered) if alike else (), table_date=table.date)
     chosen = tuple(
-        verdicts[shared[0]]._replace(fits=tuple(fit._replace(machine=place) for fit in verdicts[shared[0]].fits))
-        for place, verdicts in enumerate(running)
+        verdicts[shared[0]]._replace(fits=tuple(fit._replace(machine=index) for fit in verdicts[shared[0]].fits))
+        for index, verdicts in enumerate(running)
     )
     remarks: dict[Note, None] = {}
     different = {id(item[-1]): item for item in zip(machines, chosen, running, strict=True)}
@@ -192,7 +192,7 @@ def _at_most(
     # Kinds that the same builds support count as one, with all their machines.
     merged: Counter[frozenset[Pin]] = Counter()
     for kind in kinds:
-        merged[frozenset(kind.served)] += sum(weights[place] for place in machines_of(kind.members))
+        merged[frozenset(kind.served)] += sum(weights[index] for index in machines_of(kind.members))
 
     def value(chosen: Sequence[Pin]) -> tuple[object, ...]:
         gets = [([candidates[pin].worth for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
@@ -214,7 +214,7 @@ def _releases(groups: Iterable[Group]) -> Releases:
 
 def _moves(fleet: Fleet, before: Releases, after: Releases) -> tuple[Move, ...]:
     """Who gets another torch, the largest gain first."""
-    moved = grouped(((before.get(place), after.get(place)), place) for place in range(len(fleet.crowds)))
+    moved = grouped(((before.get(index), after.get(index)), index) for index in range(len(fleet.crowds)))
     moves = [Move(old, new, fleet.hosts(places)) for (old, new), places in moved.items() if old != new]
     return tuple(sorted(moves, key=lambda move: (move.hosts.count, _release(move.after)), reverse=True))
 
@@ -234,24 +234,24 @@ def _upgrades(
 
     before = given(kinds)
     owners = grouped(
-        (machine.driver.version, place)
-        for place, machine in enumerate(fleet.machines)
+        (machine.driver.version, index)
+        for index, machine in enumerate(fleet.machines)
         if machine.driver and machine.driver.version and machine.nvidia
     )
     answers: dict[tuple[Move, ...], Upgrade] = {}
     for branch in [branch.number for branch in drivers.branches]:
         able = grouped(
-            (version, place)
+            (version, index)
             for version in sorted(owners, key=numbers)
             if drivers.branch_number(Driver(version)) < branch
-            for place in owners[version]
-            if _supports(fleet.machines[place], branch, drivers)
+            for index in owners[version]
+            if _supports(fleet.machines[index], branch, drivers)
         )
         for versions in [*([version] for version in able), *([[*able]] if len(able) > 1 else [])]:
             machines = list(fleet.machines)
-            moved = [place for version in versions for place in able[version]]
-            for place in moved:
-                machines[place] = resolve.with_driver(machines[place], str(branch), drivers)
+            moved = [index for version in versions for index in able[version]]
+            for index in moved:
+                machines[index] = resolve.with_driver(machines[index], str(branch), drivers)
             moves = _moves(fleet, before, given(fit.kinds(machines)))
             # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
             if any(move.gains for move in moves):

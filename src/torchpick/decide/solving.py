@@ -90,9 +90,9 @@ class Attempt:
         self.search, self.cone, self.level = search, cone, level
         self._limits = grouped((limit.name, limit) for limit in search.limits)
 
-    def solve(self, asked: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | StepsExceeded:
+    def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | StepsExceeded:
         start = _State({}, frozenset(), {}, self.search.builds, frozenset(), None)
-        state = self._pose(start, [Posed(demand, frozenset()) for demand in asked], None)
+        state = self._pose(start, [Posed(demand, frozenset()) for demand in wanted], None)
         if not isinstance(state, _State):
             return state
         outcome = solve(self, state, MOST_STEPS)
@@ -320,10 +320,10 @@ class StackSearch(SearchFacts):
         """A search that differs in its machine or its wish."""
         return StackSearch(machine or self.machine, self.table, wish or self.wish, self.catalog, self.limits)
 
-    def best(self, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False) -> Solution | Needs | None:
+    def best(self, wanted: tuple[PackageDemand, ...], *, allow_mixed: bool = False) -> Solution | Needs | None:
         """One CUDA major first; then another that a package brings itself; last one that is added for it."""
-        asked = overridden(asked, self.catalog.overrides)
-        cone = find_cone(self, asked)
+        wanted = overridden(wanted, self.catalog.overrides)
+        cone = find_cone(self, wanted)
         # The table is not the index: the page of each of its packages is looked at.
         of_cone = (self.facts[name] for name in cone.order if self.catalog.may_learn)
         unseen = {facts.name: "" for facts in of_cone if not (facts.listed or facts.unlisted)}
@@ -332,10 +332,10 @@ class StackSearch(SearchFacts):
             return needs._replace(pages={**needs.pages, **unseen})
         for level in (ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, *((MIXED,) if allow_mixed else ())):
             self.refused, self.moved = [], []
-            outcome = Attempt(self, cone, level).solve(asked)
+            outcome = Attempt(self, cone, level).solve(wanted)
             if isinstance(outcome, StepsExceeded):
                 why = f"the search was stopped after {outcome.steps} steps"
-                self.refused.insert(0, Refused(asked[0].name, "", constrained(why)))
+                self.refused.insert(0, Refused(wanted[0].name, "", constrained(why)))
                 return None
             if not isinstance(outcome, Conflict):
                 return outcome

@@ -24,9 +24,9 @@ _GPU = re.compile(
 )
 
 
-def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
+def refuse(words: Iterable[str], command: str, packages: Iterable[str]) -> None:
     """UsageError for a word that is something else than a requirement, or one letter off a package that is known."""
-    names = (*OFTEN, *(each for each in known if len(each) >= _LONG))
+    names = (*OFTEN, *(package for package in packages if len(package) >= _LONG))
     for word in words:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
@@ -49,7 +49,7 @@ def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
             raise UsageError(f"`{word}` is a version, not a package", hint=hint)
         if name in _TORCH:
             raise UsageError(f"`{word}` is not a package of PyTorch's", hint=f"did you mean `torch{rest}`?")
-        if meant := next((each for each in names if _is_typo(name, each)), None):
+        if meant := next((package for package in names if _is_typo(name, package)), None):
             really = f"A package really called `{name}` goes into a requirements file, after `-r`"
             raise UsageError(f"`{word}` is one letter off `{meant}`", hint=f"did you mean `{meant}{rest}`? {really}")
 
@@ -62,7 +62,7 @@ def _is_typo(name: str, meant: str) -> bool:
 
 
 def _shorter(name: str) -> set[str]:
-    return {name, *(name[:place] + name[place + 1 :] for place in range(1, len(name)))}
+    return {name, *(name[:index] + name[index + 1 :] for index in range(1, len(name)))}
 
 
 def _refused(word: str, what: str, hint: str) -> UsageError:
