@@ -272,7 +272,7 @@ def test_a_partial_library_names_the_newest_whole_build() -> None:
 def test_the_channel_of_development_builds_is_named_where_it_was_not_asked(channel: str, *, said: bool) -> None:
     pick = answer(machine("sm_80"), build(), wish=Wish(torch="==2.16.0.dev20261007", channel=channel))
 
-    assert ("development builds are on `--channel nightly`" in refusal.words(pick).remedy) is said
+    assert ("development builds are on `--channel nightly`" in refusal.explain_no_build(pick)[1]) is said
 
 
 def test_where_nothing_runs_the_smallest_changes_are_named() -> None:

@@ -688,7 +688,7 @@ def test_six_reasons_are_said_and_the_others_counted(table: Table) -> None:
     stack = plan(table, facts, "ext", "new")
     one = stack.objections[:1]
 
-    said = [refusal.of_stack(stack._replace(objections=one * count)).why.splitlines() for count in (6, 7)]
+    said = [refusal.explain_no_environment(stack._replace(objections=one * count))[0].splitlines() for count in (6, 7)]
 
     assert [len(lines) for lines in said] == [7, 8]
     assert said[1] == [*said[0], "and 1 more; `--json` has all"]

@@ -87,8 +87,8 @@ def _refusal(found: Outlook, run: Run, most: int | None) -> TorchpickError:
         who = shown.counted("machine", found.fleet.hosts(left).count)
         message = f"`--max-environments {most}` leaves no environment for {who}"
         return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
-    refused = refusal.words(pick, run.knowledge.rules)
-    return NoBuildError(refused.why, pick=pick, hint=refused.remedy)
+    why, remedy = refusal.explain_no_build(pick, run.knowledge.rules)
+    return NoBuildError(why, pick=pick, hint=remedy)
 
 
 def _weighed(places: list[int], fleet: Fleet, run: Run) -> Pick:

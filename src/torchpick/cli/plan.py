@@ -37,7 +37,7 @@ def run(args: Arguments) -> int:
         if beside:
             print("", block(beside, console.width(), bold, 15), sep="\n")
     else:
-        why, remedy = refusal.of_stack(found)
+        why, remedy = refusal.explain_no_environment(found)
         console.error(TorchpickError(why, hint=remedy))
     # Why a package is not newer stands in the table.
     console.notes(args, *found.machine.notes, *(note for note in found.notes if note.code != "PACKAGE_MOVED"))

@@ -272,5 +272,8 @@ def decided(answer: Answer, table: Table | None = None) -> Answer:
     from torchpick.decide import refusal
 
     stack = answer.environment if answer.environment.objections else None
-    refused = refusal.words(answer.pick, table) if stack is None else refusal.of_stack(stack)
-    raise NoBuildError(refused.why, pick=answer.pick._replace(verdicts=()), hint=refused.remedy, stack=stack)
+    if stack is None:
+        why, remedy = refusal.explain_no_build(answer.pick, table)
+    else:
+        why, remedy = refusal.explain_no_environment(stack)
+    raise NoBuildError(why, pick=answer.pick._replace(verdicts=()), hint=remedy, stack=stack)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, takes
@@ -34,18 +33,11 @@ _OF_CODE = frozenset({Reason.NO_KERNELS, Reason.PTX_ONLY_DRIVER_TOO_OLD})
 _OF_CUDA = frozenset({Reason.PACKAGE_DRIVER_TOO_OLD, Reason.CUDA_MAJOR_MIXED, Reason.CONSTRAINED})
 
 
-class Refusal(NamedTuple):
-    """Why no build runs, and what would have to change."""
-
-    why: str
-    remedy: str
-
-
-def words(pick: Pick, table: Table | None = None) -> Refusal:
-    """The refusal of a pick without a build that runs; the table knows the alternatives."""
+def explain_no_build(pick: Pick, table: Table | None = None) -> tuple[str, str]:
+    """Why no build runs, and what would have to change; the table knows the alternatives."""
     remedy = "; ".join(_changes(pick, table))
     if len(pick.machines) == 1 and pick.fleet is None and (why := _why_not_asked(pick)) is not None:
-        return Refusal(why, remedy)
+        return why, remedy
     message = f"no PyTorch build runs {_where(pick)}"
     own = sorted({verdict.build.platform for verdict in pick.considered if verdict.ok})
     nearest = _nearest(pick, own)
@@ -56,11 +48,11 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
         message += f": none is published for {what}"
     else:
         message += f"; the nearest is {nearest.build.version}: {_joined(nearest)}"
-    return Refusal(message, remedy)
+    return message, remedy
 
 
-def of_stack(stack: Stack) -> Refusal:
-    """What stands in the way of one environment, a line for each reason."""
+def explain_no_environment(stack: Stack) -> tuple[str, str]:
+    """What stands in the way of one environment, a line for each reason, and what would have to change."""
     objections = stack.objections
     lines = [f"{f'{item.name} {item.span}'.rstrip()}: {item.objection.text}" for item in objections[:_MOST_REASONS]]
     if len(objections) > _MOST_REASONS:
@@ -73,7 +65,7 @@ def of_stack(stack: Stack) -> Refusal:
     # A machine with another maker's GPUs runs neither.
     if stack.machine.nvidia and any(item.objection.reason is Reason.CUDA_MAJOR_MIXED for item in objections):
         remedy = "`--allow-mixed` takes two CUDA majors"
-    return Refusal(why, "; ".join(stack.hints[:2]) or remedy)
+    return why, "; ".join(stack.hints[:2]) or remedy
 
 
 def _where(pick: Pick) -> str:

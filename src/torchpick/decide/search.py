@@ -44,12 +44,6 @@ class Needs(NamedTuple):
     roots: Mapping[str, str] = {}
 
 
-class StepsExceeded(NamedTuple):
-    """Hostile requirements must not be searched for ever."""
-
-    steps: int
-
-
 class Problem(Protocol[S, C]):
     """What is searched; a state is a value, and the same state always has the same next project and candidates."""
 
@@ -79,8 +73,11 @@ class _Choice(Generic[S, C]):
         self.taken: list[C] = []  # the candidate that the choices after it stand on
 
 
-def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Conflict | Needs | StepsExceeded:
-    """The first solution; else the choices that exclude any (none: what was asked does), or what is to be learnt."""
+def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Conflict | Needs | None:
+    """The first solution; else the choices that exclude any (none: what was asked does), or what is to be learnt.
+
+    None where so many steps came to no end: hostile requirements must not be searched for ever.
+    """
     stack: list[_Choice[S, C]] = []
     outcome: S | Conflict | Needs = start
     for _ in range(most_steps):
@@ -112,7 +109,7 @@ def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Conflict | N
             break
         else:
             outcome = Conflict(stack.pop().causes)
-    return StepsExceeded(most_steps)
+    return None
 
 
 def _jump_back(stack: list[_Choice[S, C]], causes: Causes) -> _Choice[S, C] | None:

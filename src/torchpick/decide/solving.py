@@ -21,7 +21,7 @@ from torchpick.decide.demands import (
     overridden,
 )
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS
-from torchpick.decide.search import Causes, Cone, Conflict, Needs, StepsExceeded, find_cone, solve
+from torchpick.decide.search import Causes, Cone, Conflict, Needs, find_cone, solve
 from torchpick.decide.searchfacts import Refused, SearchFacts, constrained
 from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build
 from torchpick.model.package import Package, Stage
@@ -90,7 +90,7 @@ class Attempt:
         self.search, self.cone, self.level = search, cone, level
         self._limits = grouped((limit.name, limit) for limit in search.limits)
 
-    def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | StepsExceeded:
+    def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | None:
         start = _State({}, frozenset(), {}, self.search.builds, frozenset(), None)
         state = self._pose(start, [Posed(demand, frozenset()) for demand in wanted], None)
         if not isinstance(state, _State):
@@ -333,8 +333,8 @@ class StackSearch(SearchFacts):
         for level in (ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, *((MIXED,) if allow_mixed else ())):
             self.refused, self.moved = [], []
             outcome = Attempt(self, cone, level).solve(wanted)
-            if isinstance(outcome, StepsExceeded):
-                why = f"the search was stopped after {outcome.steps} steps"
+            if outcome is None:
+                why = f"the search was stopped after {MOST_STEPS} steps"
                 self.refused.insert(0, Refused(wanted[0].name, "", constrained(why)))
                 return None
             if not isinstance(outcome, Conflict):

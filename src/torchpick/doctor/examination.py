@@ -110,7 +110,9 @@ def _examined(subject: EnvironmentUnderTest) -> Examination:
     fix = remedy.of(subject, findings, weighed) if fixable and weighed is not None else None
     refused = None
     if fixable and fix is None:
-        refused = remedy.UNKNOWN if weighed is None else "; ".join(refusal.words(weighed.pick, subject.table))
+        refused = (
+            remedy.UNKNOWN if weighed is None else "; ".join(refusal.explain_no_build(weighed.pick, subject.table))
+        )
     fixed = [_fixed(finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
     return Examination(subject, worst_first(fixed), fix, refused=refused)
 
