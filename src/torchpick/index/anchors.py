@@ -11,7 +11,7 @@ class Anchors(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.base: str | None = None
-        self.found: list[dict[str, str | None]] = []
+        self.tags: list[dict[str, str | None]] = []
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:  # noqa: ARG002 # as it is there
         """Such as `<![if]>`, which is a comment in HTML; Python's own raises where no name that it knows follows."""
@@ -23,6 +23,6 @@ class Anchors(HTMLParser):
         if href is None:
             return
         if tag == "a":
-            self.found.append(attributes)
+            self.tags.append(attributes)
         elif tag == "base" and self.base is None:
             self.base = href

@@ -38,11 +38,11 @@ class _RangedFile(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        place = offset + (0, self._position, self._source.size)[whence]
-        if place < 0:
+        position = offset + (0, self._position, self._source.size)[whence]
+        if position < 0:
             raise OSError("before the beginning")
-        self._position = place
-        return place
+        self._position = position
+        return position
 
     def read(self, count: int = -1) -> bytes:
         left = max(0, self._source.size - self._position)
@@ -98,7 +98,7 @@ class Archive:
 
     def expect(self, members: Iterable[ZipInfo], gap: int = _GAP) -> None:
         """Announce the members to be streamed, in the order of their places; neighbours then come in one request."""
-        self._expected = [(each.header_offset, _end(each)) for each in members]
+        self._expected = [(member.header_offset, _end(member)) for member in members]
         self.source.expect(self._expected, gap)
 
     def _check(self, member: ZipInfo) -> None:
@@ -118,7 +118,7 @@ class Archive:
     def check_overlap(self) -> None:
         """Refuse members that share their bytes: the bombs that hide a terabyte in a megabyte are made so."""
         end, previous = 0, ""
-        for member in sorted(self.members(), key=lambda each: each.header_offset):
+        for member in sorted(self.members(), key=lambda member: member.header_offset):
             if member.header_offset < end:
                 text = f"contains {member.filename} and {previous} in the same bytes: a zip bomb"
                 raise WheelLayoutError(text, hint=_HINT)

@@ -178,12 +178,12 @@ class _Findings:
 
     def guess(self) -> Metadata | None:
         """What an earlier build left in it, which the next may change."""
-        kept = self._pkg_info
+        pkg_info = self._pkg_info
         if self._requires is not None:
-            return self._requires._replace(requires_python="" if kept is None else kept.requires_python)
-        if kept is None or not (kept.requires or self._has_egg):  # an egg without requires.txt requires nothing
+            return self._requires._replace(requires_python="" if pkg_info is None else pkg_info.requires_python)
+        if pkg_info is None or not (pkg_info.requires or self._has_egg):  # an egg without requires.txt requires nothing
             return None
-        return kept._replace(source=MetadataSource.GUESSED)
+        return pkg_info._replace(source=MetadataSource.GUESSED)
 
 
 class _Start:

@@ -42,8 +42,8 @@ def of_user(environ: Mapping[str, str], python: str | None = None, installer: st
     """
     home = os.path.expanduser("~")
     readers = (_of_uv, _of_pip) if installer == "uv" else (_of_pip, _of_uv)
-    found = (read(environ, python, home) for read in readers)
-    return next(filter(None, found), None) or IndexPlaces((default(python),))
+    settings = (read(environ, python, home) for read in readers)
+    return next(filter(None, settings), None) or IndexPlaces((default(python),))
 
 
 def default(python: str | None = None) -> str:
@@ -83,33 +83,36 @@ def bundled() -> Iterator[str]:
 
 def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
     prefix = sys.prefix if python is None else world.prefix_of(python)
-    said = toolsettings.strongest(
+    settings = toolsettings.strongest(
         [*toolsettings.pip(environ, prefix, home).values(), *toolsettings.pip_of_environ(environ)],
     )
-    if not {"index-url", "extra-index-url", "find-links", "no-index"} & set(said):
+    if not {"index-url", "extra-index-url", "find-links", "no-index"} & set(settings):
         return None
-    links = tuple(_page(word) for word in _words(said, "find-links"))
-    if "no-index" in said and said["no-index"].is_on:
+    links = tuple(_page(word) for word in _words(settings, "find-links"))
+    if "no-index" in settings and settings["no-index"].is_on:
         return IndexPlaces((), links)
-    main = _words(said, "index-url")[:1] or (default(python),)
-    return IndexPlaces((*main, *_words(said, "extra-index-url")), links)
+    main = _words(settings, "index-url")[:1] or (default(python),)
+    return IndexPlaces((*main, *_words(settings, "extra-index-url")), links)
 
 
-def _words(said: Mapping[str, toolsettings.Setting], name: str) -> tuple[str, ...]:
-    return said[name].words if name in said else ()
+def _words(settings: Mapping[str, toolsettings.Setting], name: str) -> tuple[str, ...]:
+    return settings[name].words if name in settings else ()
 
 
 def _of_uv(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
     files = toolsettings.uv(environ, home, ".")
-    named = [*toolsettings.uv_of_environ(environ), *(each for file in files for each in toolsettings.uv_of_file(file))]
+    settings = [
+        *toolsettings.uv_of_environ(environ),
+        *(setting for file in files for setting in toolsettings.uv_of_file(file)),
+    ]
 
-    def said(*names: str) -> list[str]:
-        settings = (each for name in names for each in named if each.name == name)
-        return [_login(each.label, word, environ) for each in settings for word in each.words]
+    def addresses(*names: str) -> list[str]:
+        chosen = (setting for name in names for setting in settings if setting.name == name)
+        return [_login(setting.label, word, environ) for setting in chosen for word in setting.words]
 
-    extra = said("UV_INDEX", "UV_EXTRA_INDEX_URL", "index", "extra-index-url")
-    main = said("UV_DEFAULT_INDEX", "UV_INDEX_URL", "default-index", "index-url")
-    pages = (word for each in named if each.name in ("UV_FIND_LINKS", "find-links") for word in each.words)
+    extra = addresses("UV_INDEX", "UV_EXTRA_INDEX_URL", "index", "extra-index-url")
+    main = addresses("UV_DEFAULT_INDEX", "UV_INDEX_URL", "default-index", "index-url")
+    pages = (word for setting in settings if setting.name in ("UV_FIND_LINKS", "find-links") for word in setting.words)
     links = tuple(map(_page, pages))
     without = toolsettings.uv_key(files, "no-index")
     if environ.get("UV_NO_INDEX", "").lower() in toolsettings.YES or (without is not None and without.is_on):

@@ -133,16 +133,16 @@ def located(entry: PageEntry) -> tuple[Address, str, str | None, str | None] | N
 def _link(entry: PageEntry, refused: Callable[[str], None]) -> Link | None:
     """A Link where the entry is a wheel; one that is refused would have another address to pip or uv."""
     try:
-        place = located(entry)
+        location = located(entry)
     except ValueError as error:
         if ".whl" in entry.href.lower():
             # The end of an address has the file's name; a redactor might overlook what is before it.
             name = redacted(entry.href.rpartition("/")[2].rpartition("@")[2][:_MOST_SHOWN].strip())
             refused(f"the address of `{name}` is not valid: {error}")
         return None
-    if place is None or (wheel := wheelnames.parse(place[1])) is None:
+    if location is None or (wheel := wheelnames.parse(location[1])) is None:
         return None
-    url, file, sha256, other_hash = place
+    url, file, sha256, other_hash = location
     if entry.wrong_hash:
         refused(f"`{file}` is not listed right: {entry.wrong_hash}")
         return None
@@ -155,19 +155,19 @@ def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None
 
     A ValueError for one that no file can have: it binds pip, and would bind nobody if it were left out.
     """
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for kind, digest in pairs:
         if kind not in _DIGITS:
             continue
         if len(digest) != _DIGITS[kind] or not _HEX.fullmatch(digest):
             raise ValueError(f"its {kind} is not one")
-        found.setdefault(kind, digest)
-    if "sha256" in found:
-        return found["sha256"], None
-    other = next((f"{kind}={found[kind]}" for kind in _DIGITS if kind in found and kind not in _UNCHECKED_BY_UV), None)
-    if found and other is None:
-        raise ValueError(f"its only hash is a {next(iter(found))}, which uv does not check")
-    return None, other
+        hashes.setdefault(kind, digest)
+    if "sha256" in hashes:
+        return hashes["sha256"], None
+    best = next((kind for kind in _DIGITS if kind in hashes and kind not in _UNCHECKED_BY_UV), None)
+    if hashes and best is None:
+        raise ValueError(f"its only hash is a {next(iter(hashes))}, which uv does not check")
+    return None, best and f"{best}={hashes[best]}"
 
 
 def _of_json(text: str, base: str) -> Iterator[PageEntry]:
@@ -220,8 +220,8 @@ def _sidecar(value: object) -> str | None:
     if value in (None, False, "", "false"):
         return None
     text = f"sha256={value.get('sha256')}" if isinstance(value, dict) else str(value)
-    found = _HASH.fullmatch(text.lower())
-    return found[1] if found else ""
+    match = _HASH.fullmatch(text.lower())
+    return match[1] if match else ""
 
 
 def _of_html(text: str, base: str) -> Iterator[PageEntry]:
@@ -232,14 +232,14 @@ def _of_html(text: str, base: str) -> Iterator[PageEntry]:
         anchors.feed(text[start : start + _PIECE])
         if len(anchors.rawdata) > _MOST_TAG:
             raise WheelLayoutError(f"the page has a tag of more than {_MOST_TAG} characters", hint=_HINT)
-        if len(anchors.found) > MOST_ENTRIES:
+        if len(anchors.tags) > MOST_ENTRIES:
             raise WheelLayoutError(f"the page has more than {MOST_ENTRIES} links", hint=_HINT)
     if anchors.base is not None:
         try:
             base = joined(base, anchors.base.strip(_BLANKS))
         except ValueError:
             base = anchors.base  # what is relative to it has no address
-    for tag in anchors.found:
+    for tag in anchors.tags:
         # One without a value counts as yes.
         sidecar = next((tag[name] or "true" for name in _SIDECARS if name in tag), None)
         yield PageEntry(
@@ -290,25 +290,25 @@ def local(url: str) -> Path:
 
 def folder(url: str, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
     """A page in a folder: its index.html, else the wheels that lie there."""
-    found = page_in_folder(url)
-    return None if found is None else parse(*found, refused=refused)
+    page = page_in_folder(url)
+    return None if page is None else parse(*page, refused=refused)
 
 
 def page_in_folder(url: str) -> tuple[bytes, str] | None:
     """A folder's page, made of the files that lie there where it has none, and what its links are relative to."""
-    place = local(url)
+    path = local(url)
     try:
-        is_folder = place.is_dir()
-        page = place / "index.html" if is_folder else place
+        is_folder = path.is_dir()
+        page = path / "index.html" if is_folder else path
         if page.exists():
             body = _bytes(page)
         elif is_folder:
-            files = sorted(path.name for path in place.iterdir() if path.name.endswith(_SUFFIXES))
+            files = sorted(file.name for file in path.iterdir() if file.name.endswith(_SUFFIXES))
             body = "".join(f'<a href="{quote(name)}">{name}</a>' for name in files).encode()
         else:
             return None
     except OSError as error:
-        raise WheelError(f"cannot read {place}: {error.strerror}", hint="check its permissions") from error
+        raise WheelError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
     return body, url if not is_folder or url.endswith("/") else url + "/"
 
 

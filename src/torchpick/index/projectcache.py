@@ -47,11 +47,11 @@ class ProjectCache:
         """What is kept of a page; for a target only what is of use to it, which has a record of its own."""
         key = _page_key(url, target)
         if target is None or self._written_at("pages", key) >= self._written_at("pages", url):
-            kept = self._page(key, index)
-            if kept is not None or target is None:
-                return kept
-        page = self._page(url, index)
-        return None if page is None else self.renew_page(url, _of_use(page, target), target)
+            record = self._page(key, index)
+            if record is not None or target is None:
+                return record
+        whole = self._page(url, index)
+        return None if whole is None else self.renew_page(url, _of_use(whole, target), target)
 
     def keep_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> KeptPage:
         """Keep a page that was read; what comes back is what of it is of use."""

@@ -72,12 +72,12 @@ def of_entry(entry: PageEntry, index_url: str = "") -> ProjectFile | None:
     Every text of a page and of a record is checked here, and only here. What is of another type may raise any error.
     """
     try:
-        place = pages.located(entry)
+        location = pages.located(entry)
     except ValueError:
         return None
-    if place is None or entry.wrong_hash:
+    if location is None or entry.wrong_hash:
         return None
-    url, file, digest, _ = place
+    url, file, digest, _ = location
     wheel = wheelnames.parse(file)
     version = _version_of_sdist(file) if wheel is None else normal_version(wheel.version)
     if version is None or len(url) > _MOST_ADDRESS:
@@ -131,12 +131,12 @@ def normal_version(text: str) -> str:
 def file_at(place: str) -> ProjectFile:
     """The wheel or sdist that an address or a path leads to, which may end in `#sha256=…`."""
     url = place if "://" in place or place.startswith("file:") else Path(place).absolute().as_uri()
-    found = of_entry(PageEntry(url, url if url.startswith("file:") else ""))
-    if found is None:
+    file = of_entry(PageEntry(url, url if url.startswith("file:") else ""))
+    if file is None:
         name = redacted(unquote(place.partition("#")[0]))
         hint = "give the address or the path of a file that ends in .whl, .tar.gz or .zip, named as installers expect"
         raise WheelError(f"{name} is neither a wheel nor an sdist by its name", hint=hint)
-    return found
+    return file
 
 
 class LeftOutReason(Enum):
@@ -197,17 +197,17 @@ def of_use(files: Sequence[ProjectFile], target: IndexTarget) -> tuple[ProjectFi
     unfit: dict[tuple[Version, bool], dict[LeftOutReason, int]] = {}
     fit: set[tuple[Version, bool]] = set()
     decisive: set[int] = set()
-    for place, file in enumerate(files):
+    for number, file in enumerate(files):
         kind = parsed_version(file.version), file.wheel is None
         preference = _preference(file, target, _NO_RULES)
         if isinstance(preference, LeftOutReason):
-            unfit.setdefault(kind, {}).setdefault(preference, place)
+            unfit.setdefault(kind, {}).setdefault(preference, number)
         else:
             fit.add(kind)
-            decisive.add(place)
+            decisive.add(number)
     for kind in unfit.keys() - fit:
         decisive.add(next(unfit[kind][reason] for reason in LeftOutReason if reason in unfit[kind]))
-    return tuple(file for place, file in enumerate(files) if place in decisive)
+    return tuple(file for number, file in enumerate(files) if number in decisive)
 
 
 _Preference = tuple[bool, int, tuple[int, str]]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from torchpick.environment.world import opened
 from torchpick.errors import BrokenOffError, IntegrityError, NetworkError, RangesUnsupportedError, WheelError, silent
@@ -92,68 +92,57 @@ _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
 _HINT = "check the connection and try again"
 
 
-class Span(NamedTuple):
-    """What an answer says it holds: `bytes 5-9/100`."""
-
-    first: int
-    last: int
-    size: int
-
-
 class RemoteSource(Source):
     """One URL read by ranges."""
 
     def __init__(self, url: str, client: Client, report: Report = silent, whole: int | None = None) -> None:
         self.name = redacted(url.partition("#")[0])
         self.bytes_read = self.requests = 0
-        self._url, self._client, self._report, self._whole = url, client, report, WHOLE if whole is None else whole
+        self._url, self._client, self._report = url, client, report
         self._headers: Mapping[str, str] = {}  # of the first answer: this version of the file
         self._open: Reply | None = None
         self._position = self._end = 0  # of the open answer in the file
         self._spare = b""  # bytes of the open answer that came and were not taken
         self._runs: list[tuple[int, int]] = []
         self._tail = b""
-        self.size = self._measure()
+        self.size = self._measure(WHOLE if whole is None else whole)
 
     # The size comes with the first bytes that are wanted anyway: the last ones.
-    def _measure(self) -> int:
+    def _measure(self, whole: int) -> int:
         reply = self._get(f"bytes=-{TAIL}")
-        if reply.status in (416, 501) or (reply.status == 206 and _span(reply) is None):
+        if reply.status in (416, 501) or (reply.status == 206 and _range_of(reply) is None):
             reply.close()
             reply = self._get("bytes=0-0")  # a server that knows no suffix ranges, or an empty file
-        span = _span(reply)
         length = reply.headers.get("content-length", "")
-        if reply.status == 200 and length.isdigit() and int(length) <= self._whole:
-            span = Span(0, int(length) - 1, int(length))
-            if span.size > TAIL:
-                self._report(f"{self.name} is downloaded whole, {span.size} bytes: its server does not support ranges")
-        elif reply.status == 200:
+        range_ = _range_of(reply) if reply.status == 206 else None
+        if reply.status == 200 and length.isdigit() and int(length) <= whole:
+            range_ = 0, int(length), int(length)
+            if int(length) > TAIL:
+                self._report(f"{self.name} is downloaded whole, {length} bytes: its server does not support ranges")
+        if range_ is None:
             reply.close()
-            raise RangesUnsupportedError(
-                f"the server of {self.name} does not support ranges",
-                hint="download it yourself and inspect the file",
-            )
-        elif reply.status != 206 or span is None:
-            reply.close()
-            raise reply.refusal(self.name)
+            if reply.status != 200:
+                raise reply.refusal(self.name)
+            hint = "download it yourself and inspect the file"
+            raise RangesUnsupportedError(f"the server of {self.name} does not support ranges", hint=hint)
         self._headers = reply.headers
-        self._take_up(reply, span.first, span.last + 1)
-        if span.last + 1 == span.size and span.size - span.first <= WHOLE:
+        self._open, (self._position, self._end, size) = reply, range_
+        if self._end == size and size - self._position <= WHOLE:
             with suppress(BrokenOffError):  # read again when it is wanted, with the patience of every other read
-                self._tail = b"".join(self._take(span.size - span.first))
+                self._tail = b"".join(self._take(size - self._position))
         self.close()
-        return span.size
+        return size
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
         if offset < 0 or offset + length > self.size:
             raise IntegrityError(f"{self.name} has no bytes at {offset}", hint="the file is damaged")
-        end = offset + length
-        tail_at = self.size - len(self._tail)
+        end, tail_at = offset + length, self.size - len(self._tail)
+        before_tail = min(end, tail_at)
         pauses = iter(self._client.limits.pauses)
-        while offset < min(end, tail_at):
+        while offset < before_tail:
             try:
-                self._reach(offset, min(end, tail_at))
-                for chunk in self._take(min(end, tail_at) - offset):
+                self._reach(offset, before_tail)
+                for chunk in self._take(before_tail - offset):
                     offset += len(chunk)
                     pauses = iter(self._client.limits.pauses)
                     yield chunk
@@ -183,27 +172,21 @@ class RemoteSource(Source):
         self.close()
         end = min(max(end, *(stop for start, stop in self._runs if start <= offset < stop), 0) + _BEYOND, self.size)
         reply = self._get(f"bytes={offset}-{end - 1}")
-        span = _span(reply)
-        if reply.status == 206 and span == (offset, end - 1, self.size) and self._is_same(reply):
-            self._take_up(reply, offset, end)
+        range_ = _range_of(reply) if reply.status == 206 else None
+        version = "etag" if "etag" in self._headers else "last-modified"
+        is_same = reply.headers.get(version) in (None, self._headers.get(version))
+        if is_same and range_ == (offset, end, self.size):
+            self._open, self._position, self._end = reply, offset, end
             return
         reply.close()
-        if reply.status == 206 and span is not None and span.size == self.size and self._is_same(reply):
+        if is_same and range_ is not None and range_[2] == self.size:
             raise RangesUnsupportedError(
-                f"{self.name}: asked for bytes {offset}-{end - 1}, the server sent {span.first}-{span.last}",
+                f"{self.name}: asked for bytes {offset}-{end - 1}, the server sent {range_[0]}-{range_[1] - 1}",
                 hint="its ranges cannot be trusted: download the file and inspect that",
             )
         if reply.status in (200, 206, 412, 416):
             raise IntegrityError(f"{self.name} changed while it was read", hint="run the command again")
         raise reply.refusal(self.name)
-
-    def _is_same(self, reply: Reply) -> bool:
-        """Whether this is still the version that was read before."""
-        name = "etag" if "etag" in self._headers else "last-modified"
-        return reply.headers.get(name) in (None, self._headers.get(name))
-
-    def _take_up(self, reply: Reply, position: int, end: int) -> None:
-        self._open, self._position, self._end, self._spare = reply, position, end, b""
 
     def _take(self, length: int) -> Iterator[bytes]:
         """The next bytes of the open answer; raises BrokenOffError where it ends before."""
@@ -236,14 +219,10 @@ class RemoteSource(Source):
         if left < 0:
             raise IntegrityError(f"{self.name}: the server sent more than was asked for", hint=_HINT)
 
-    def _get(self, span: str) -> Reply:
-        """One request for a range."""
+    def _get(self, range_: str) -> Reply:
         tag = self._headers.get("etag", "W/")
-        before = self._client.requests
-        try:
-            reply = self._client.open(self._url, {"range": span, **({} if tag.startswith("W/") else {"if-range": tag})})
-        finally:
-            self.requests += self._client.requests - before
+        self.requests += 1
+        reply = self._client.open(self._url, {"range": range_, **({} if tag.startswith("W/") else {"if-range": tag})})
         if reply.headers.get("content-encoding", "identity") != "identity":
             reply.close()
             raise RangesUnsupportedError(
@@ -253,7 +232,8 @@ class RemoteSource(Source):
         return reply
 
 
-def _span(reply: Reply) -> Span | None:
+def _range_of(reply: Reply) -> tuple[int, int, int] | None:
+    """Where an answer begins and ends in its file, and the size of that: `bytes 5-9/100` → (5, 10, 100)."""
     match = _CONTENT_RANGE.fullmatch(reply.headers.get("content-range", ""))
-    found = match and Span(*map(int, match.groups()))
-    return found if found is not None and found.first <= found.last < found.size else None
+    first, last, size = map(int, match.groups()) if match else (0, 0, 0)
+    return (first, last + 1, size) if first <= last < size else None

@@ -52,28 +52,28 @@ def fitting(links: Iterable[Link], specifier: str, target: IndexTarget) -> list[
     """The wheels that this Python can take, of the versions that the specifier admits, the best first."""
     admitted = SpecifierSet(specifier)
     exact = any(part.operator in ("==", "===") and not part.version.endswith(".*") for part in admitted)
-    found: list[tuple[Version, int, Link]] = []
+    ranked: list[tuple[Version, int, Link]] = []
     for link in links:
         rank = wheelnames.rank(link.wheel, target.tag, target.platform)
         if rank is not None and (link.yanked is None or exact) and suits_python(link.requires_python, target):
-            found.append((Version(link.wheel.version), -rank, link))
+            ranked.append((Version(link.wheel.version), -rank, link))
     # Pre-releases count where the specifier names one or there is nothing else (PEP 440).
-    versions = set(admitted.filter({version for version, _, _ in found}))
-    best = sorted((key for key in found if key[0] in versions), key=lambda key: key[:2], reverse=True)
+    versions = set(admitted.filter({version for version, _, _ in ranked}))
+    best = sorted((key for key in ranked if key[0] in versions), key=lambda key: key[:2], reverse=True)
     return [link for _, _, link in best]
 
 
-def best(name: str, specifier: str, mine: Collection[Link], page: str, target: IndexTarget) -> Link:
+def best(name: str, specifier: str, listed: Collection[Link], page: str, target: IndexTarget) -> Link:
     """The newest wheel of a project that suits; the page is only named."""
-    found = fitting(mine, specifier, target)
-    if not found:
-        versions = sorted({link.wheel.version for link in fitting(mine, "", target)})[-5:]
-        there = f"it has {', '.join(versions) or 'none'} for this Python" if mine else "no file of it is listed there"
+    links = fitting(listed, specifier, target)
+    if not links:
+        versions = sorted({link.wheel.version for link in fitting(listed, "", target)})[-5:]
+        why = f"it has {', '.join(versions) or 'none'} for this Python" if listed else "no file of it is listed there"
         hint = f"`--index-base URL` names a mirror, `torchpick refresh` reads what the index has; or leave {name} out"
         raise InstallerError(
-            f"{redacted(page)} has no {name}{specifier} that fits: {there}", hint=hint, code="NOT_ON_PAGE"
+            f"{redacted(page)} has no {name}{specifier} that fits: {why}", hint=hint, code="NOT_ON_PAGE"
         )
-    return found[0]
+    return links[0]
 
 
 class UserIndex:
@@ -199,17 +199,17 @@ def locate(
     requirement: str, wanted: WheelTarget, environ: Mapping[str, str] = os.environ, client: Client | None = None
 ) -> Link:
     """The newest wheel of the user's own index that meets the requirement and fits the target."""
-    asked = check(requirement)
+    required = check(requirement)
     from torchpick.index.client import Client
 
     target = target_of(wanted)
     with ExitStack() as stack:
         client = client or stack.enter_context(Client(environ=environ))
         index = UserIndex(index_places.of_user(environ, wanted.program), client)
-        found = index.candidates(asked.name, str(asked.specifier), target)
-        if not found:
-            raise _failure(asked, target, index)
-    return found[0]
+        links = index.candidates(required.name, str(required.specifier), target)
+        if not links:
+            raise _failure(required, target, index)
+    return links[0]
 
 
 def target_of(wanted: WheelTarget) -> IndexTarget:
@@ -224,19 +224,20 @@ def target_of(wanted: WheelTarget) -> IndexTarget:
     return IndexTarget(here.python.tag, platform)
 
 
-def _failure(asked: Requirement, target: IndexTarget, index: UserIndex) -> WheelError:
+def _failure(requirement: Requirement, target: IndexTarget, index: UserIndex) -> WheelError:
     """Why there is none: no such project, no such version, or none for this Python."""
     where = ", ".join(map(redacted, (*index.places.indexes, *index.places.links))) or "no index at all"
     hint = f"that is from {index.places.source}'s settings; `PIP_INDEX_URL=URL` specifies another index"
-    links = index.links(asked.name)
+    links = index.links(requirement.name)
     if links is None:
-        return WheelError(f"`{asked}`: {asked.name} is not on {where}", hint=hint, code="NOT_FOUND")
+        return WheelError(f"`{requirement}`: {requirement.name} is not on {where}", hint=hint, code="NOT_FOUND")
     versions = sorted({Version(link.wheel.version) for link in links}, reverse=True)
     some = ", ".join(map(str, versions[:5])) or "no wheel at all"
     glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
     aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
-    hint = f"request another version, `{asked.name}==VERSION`; `--python`, `--platform` and `--glibc` another machine"
-    text = "; ".join([f"`{asked}`: {where} has no wheel of it for {aim}, but {some}", *index.refused(asked.name)[:1]])
+    name = requirement.name
+    hint = f"request another version, `{name}==VERSION`; `--python`, `--platform` and `--glibc` another machine"
+    text = "; ".join([f"`{requirement}`: {where} has no wheel of it for {aim}, but {some}", *index.refused(name)[:1]])
     return WheelError(text, hint=hint, code="NOT_FOUND")
 
 

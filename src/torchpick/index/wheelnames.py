@@ -48,9 +48,9 @@ def parse(file: str) -> WheelName | None:
     if match is None or len(file) > _MOST_NAME:
         return None
     # Each part is judged by itself: on a page of thousands of files there are few of each.
-    name, said, build, *tags = match.groups()
+    name, text, build, *tags = match.groups()
     # `_` may part a pre-release (`1.0_rc1`); where it cannot, it is an old way to write the `+` of a local version.
-    for version in (said, said.replace("_", "+", 1)):
+    for version in (text, text.replace("_", "+", 1)):
         with suppress(ValueError):
             parsed_version(version)
             _check("x", "0", *((build,) if build else ()), *tags)
@@ -130,9 +130,9 @@ def rank(wheel: WheelName, python: str, platform: Platform) -> int | None:
 
 @lru_cache(maxsize=4096)  # a page has thousands of files, and few tags
 def _rank(pythons: str, abis: str, platforms: str, python: str, platform: Platform) -> int | None:
-    known = ranks_of(python, platform)
+    ranks = ranks_of(python, platform)
     tags = product(pythons.split("."), abis.split("."), platforms.split("."))
-    return min((known[text] for text in ("-".join(tag).lower() for tag in tags) if text in known), default=None)
+    return min((ranks[text] for text in ("-".join(tag).lower() for tag in tags) if text in ranks), default=None)
 
 
 @lru_cache(maxsize=8)
@@ -144,7 +144,7 @@ def ranks_of(python: str, platform: Platform) -> Mapping[str, int]:
     platforms = [*(tags.mac_platforms(_NEWEST_MACOS, platform.cpu) if mac else _platforms(platform))]
     own = tags.cpython_tags(version, [f"{python}m" if version < (3, 8) else python], platforms)
     both = (*own, *tags.compatible_tags(version, python.rstrip("t"), platforms))
-    return {tag: place for place, tag in enumerate(dict.fromkeys(map(str, both)))}
+    return {tag: rank for rank, tag in enumerate(dict.fromkeys(map(str, both)))}
 
 
 def version_of(python: str) -> tuple[int, int]:
