@@ -32,8 +32,22 @@ def test_a_command_reads_the_flags_that_its_help_lists_and_no_other(command: str
 
     flags = {flag.dest for flag in Parser(command).flags}
 
-    assert read <= flags | set(Arguments.__annotations__)
+    assert read <= flags | {"command", "words", "passed_on"}
     assert {flag for flag in flags if not re.search(rf"\b{flag}\b", source + shared)} == set()
+
+
+def test_a_flag_has_an_attribute_that_admits_what_its_help_gives_it() -> None:
+    """So that a type checker refuses a flag that does not exist, or that is taken for something else."""
+    declared = dict(Arguments.__annotations__)
+    named = {"command", "words", "passed_on"}
+    for command in ALL:
+        for flag in Parser(command).flags:
+            kind = "Sequence[str]" if flag.repeats else "str" if flag.metavar else "bool"
+            absent = "" if flag.default is not None else " | None"
+            assert declared[flag.dest] in (kind + absent, f"{kind} | None"), f"{command} {flag.names}"
+            named.add(flag.dest)
+
+    assert set(declared) == named
 
 
 def _source(module: str) -> str:

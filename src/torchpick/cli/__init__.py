@@ -113,8 +113,8 @@ def _run(words: Sequence[str]) -> int:
             print(text.help_page(whole, console.width() or _HELP_WIDTH))
             return 0
         args = parser.read(words)
-        args.command, args.passed_on = command, [*passed_on]
-        if shell := getattr(args, "shell", None):
+        args.command, args.passed_on = command, passed_on
+        if shell := args.shell:
             os.environ["TORCHPICK_SHELL"] = shell
         return int(module.run(args))
     except TorchpickError as error:

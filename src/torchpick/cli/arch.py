@@ -25,7 +25,7 @@ def run(args: Arguments) -> int:
     if not gpus:
         raise _nothing(machines)
     chosen = tuple(sorted({gpu for gpu in gpus if gpu.kind == "sm"}, key=lambda arch: arch.capability))
-    between, form = _FORMS[args.for_]
+    between, form = _FORMS[args.for_ or "torch"]
     line = between.join(map(form.format, chosen)) if chosen else _amd(args, gpus)
     notes = [note for machine in machines for note in machine.notes if note.code.endswith("LEFT_OUT")]
     if args.json:

@@ -19,17 +19,83 @@ if TYPE_CHECKING:
 
 
 class Arguments:
-    """The parsed arguments: a flag under its own name, with the value that its help says, and what is no flag."""
+    """The parsed arguments: each flag of any command under its own name, and what is no flag.
 
-    command: str
-    words: list[str]
-    json: bool
-    shell: str
-    passed_on: list[str]
+    A command sets those of its help; the others are as if they were not given.
+    """
 
-    if TYPE_CHECKING:
+    command: str = ""
+    words: Sequence[str] = ()
+    passed_on: Sequence[str] = ()
 
-        def __getattr__(self, flag: str) -> Any: ...  # noqa: ANN401 # the helps declare them
+    all: bool = False
+    allow_cpu: bool = False
+    allow_mixed: bool = False
+    allow_unconfirmed: bool = False
+    bare: bool = False
+    compact: bool = False
+    companions: bool = False
+    cpu: bool = False
+    deep: bool = False
+    dockerfile: bool = False
+    dry_run: bool = False
+    fix: bool = False
+    groups: bool = False
+    json: bool = False
+    more: bool = False
+    no_deps: bool = False
+    no_project: bool = False
+    offline: bool = False
+    pre: bool = False
+    prove: bool = False
+    quiet: bool = False
+    run: bool = False
+    strict: bool = False
+    trust_pci: bool = False
+    upgrade: bool = False
+    upgrades: bool = False
+    verbose: bool = False
+    verify: bool = False
+    version: bool = False
+    whole: bool = False
+    channel: str = ""
+    installer: str = ""
+    jobs: str = ""
+    output: str = ""
+    program: str = ""
+    timeout: str = ""
+    among: str | None = None
+    cuda_driver: str | None = None
+    driver: str | None = None
+    for_: str | None = None
+    from_: str | None = None
+    glibc: str | None = None
+    gpus: str | None = None
+    html: str | None = None
+    image: str | None = None
+    index_base: str | None = None
+    into: str | None = None
+    macos: str | None = None
+    max_environments: str | None = None
+    on: str | None = None
+    only: str | None = None
+    out: str | None = None
+    platform: str | None = None
+    project: str | None = None
+    python: str | None = None
+    shell: str | None = None
+    write: str | None = None
+    backend: Sequence[str] = ()
+    constraint: Sequence[str] = ()
+    editable: Sequence[str] = ()
+    emit: Sequence[str] = ()
+    gpu: Sequence[str] = ()
+    group: Sequence[str] = ()
+    machine: Sequence[str] = ()
+    no_binary: Sequence[str] = ()
+    only_binary: Sequence[str] = ()
+    platforms: Sequence[str] = ()
+    requirement: Sequence[str] = ()
 
 
 class Flag:
@@ -44,9 +110,11 @@ class Flag:
         parts = left.replace(", ", " ").split(" ")
         self.names = [part for part in parts if part.startswith("-")]
         name = self.names[-1].lstrip("-").replace("-", "_")
-        self.dest = f"{name}_" if name in ("for", "from") else name  # these are words of Python's own
         self.metavar = "" if len(parts) == len(self.names) else parts[len(self.names)]
         self.repeats = parts[-1] == "…"
+        # Two are words of Python's own; one machine has one platform, and `refresh` reads several.
+        several = self.repeats and name == "platform"
+        self.dest = f"{name}_" if name in ("for", "from") else "platforms" if several else name
         self.choices = self.metavar.split("|") if "|" in self.metavar and self.metavar.islower() else []
         _, mark, default = self.about.partition("[default: ")
         self.default: object = default[:-1] if mark else [] if self.repeats else None if self.metavar else False
@@ -101,19 +169,20 @@ class Parser:
         args = Arguments()
         values = args.__dict__
         values |= {flag.dest: flag.default for flag in self.flags}
-        args.words = []
+        left: list[str] = []
         rest = iter(words)
         for typed in rest:
             # What an editor makes of two dashes.
             meant = f"--{typed[1:]}" if typed[:1] in ("—", "–") else ""
             word = meant if meant.partition("=")[0] in self._by_name else typed
             if word == "--":
-                args.words += rest
+                left += rest
             elif word == "-" or not word.startswith("-"):
-                args.words.append(word)
+                left.append(word)
             else:
                 self._take(word, rest, values)
-        if args.words and "…" not in self.usage:
+        args.words = left
+        if left and "…" not in self.usage:
             raise UsageError(f"`{args.words[0]}` is too much for `{self.named}`", hint=f"run `{self.named} --help`")
         return args
 

@@ -20,14 +20,15 @@ def guard(words: list[str], _status: int) -> str | None:
 
 
 def run(args: Arguments) -> int:
-    args.shell = shell.ALIKE.get(args.shell, args.shell)
-    pick, found, notes = variables_for(console.start(args), args.shell)
+    named = args.shell or "sh"
+    named = shell.ALIKE.get(named, named)
+    pick, found, notes = variables_for(console.start(args), named)
     if console.tell_as_json(pick, args, environ=found, notes=notes):
         return 0
-    if args.shell != "dockerfile":
+    if named != "dockerfile":
         write_files(found.files)
-    lines = shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files})
+    lines = shell.variables(named, found.set, found.unset, {each.path: each.content for each in found.files})
     print(lines)
-    notes = (*notes, *password_notes(lines, image=args.shell == "dockerfile"))
+    notes = (*notes, *password_notes(lines, image=named == "dockerfile"))
     console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0

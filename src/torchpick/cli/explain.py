@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchpick.cli import arguments, console, doctor
 from torchpick.cli.arguments import Arguments
@@ -50,7 +50,7 @@ def run(args: Arguments) -> int:
     return 0
 
 
-def _chunks(words: list[str]) -> Iterator[bytes]:
+def _chunks(words: Sequence[str]) -> Iterator[bytes]:
     """The text; UsageError at its end where there was none."""
     is_blank = True
     for chunk in _given(words):
@@ -61,14 +61,14 @@ def _chunks(words: list[str]) -> Iterator[bytes]:
         raise UsageError("no text was given to explain", hint=hint)
 
 
-def _given(words: list[str]) -> Iterator[bytes]:
+def _given(words: Sequence[str]) -> Iterator[bytes]:
     if len(words) == 1 and (_PATH.fullmatch(words[0]) or os.path.isfile(words[0])):
         try:
             with opened(words[0], pipes=True) as file:
                 yield from iter(lambda: file.read(_CHUNK), b"")
         except OSError as error:
             raise UsageError(f"cannot read {words[0]}: {error.strerror}", hint="check the path") from error
-    elif words and words != ["-"]:
+    elif words and [*words] != ["-"]:
         yield " ".join(words).encode("utf-8", "surrogateescape")
     elif sys.stdin is not None and not sys.stdin.isatty():
         yield from iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")

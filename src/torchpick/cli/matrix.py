@@ -25,7 +25,7 @@ from torchpick.run import Run
 def run(args: Arguments) -> int:
     run = console.start(args)
     if args.html is not None:
-        return _page(args, run)
+        return _page(args, args.html, run)
     machine = _machine(run)
     known = run.read_table((machine,))
     rows = matrix.rows(machine, known, read_wish(run))
@@ -122,8 +122,7 @@ def _json(machine: Machine, row: Row, known: Table) -> dict[str, object]:
     }
 
 
-def _page(args: Arguments, run: Run) -> int:
-    file = args.html
+def _page(args: Arguments, file: str, run: Run) -> int:
     about = "gpu driver cuda_driver machine glibc macos gpus only trust_pci json"
     for flag in about.split():
         if getattr(args, flag):

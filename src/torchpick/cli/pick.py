@@ -18,7 +18,7 @@ from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torchpick.decide.answer import Answer
     from torchpick.model.table import DriverTable
@@ -68,7 +68,7 @@ def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine],
     return [("older drivers", f"{oldest} to {above - 1}: {what}") for (_, above), (what, oldest) in pairwise(spans)]
 
 
-def _refuse_commands(words: list[str]) -> None:
+def _refuse_commands(words: Sequence[str]) -> None:
     """A command after the options would be read as a requirement."""
     for word in words:
         if word in COMMANDS:

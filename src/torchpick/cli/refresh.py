@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -76,7 +76,7 @@ def _plans(args: Arguments) -> list[IndexToRead]:
         raise UsageError("refresh reads only torch", hint='such as `torchpick refresh "torch==2.14.1"`')
     is_named = bool(args.words or args.backend)
     admitted = admits(wish.torch, prereleases=args.channel != "stable")
-    platforms = _platforms(args.platform)
+    platforms = _platforms(args.platforms)
 
     def reads(found: Build) -> bool:
         if found.platform not in platforms or (wish.backends and found.backend not in wish.backends):
@@ -107,7 +107,7 @@ def _shipped(*, default_index: bool) -> dict[BuildKey, Build]:
     return {build.key: build for build in Knowledge(os.environ).shipped(default_index=default_index)}
 
 
-def _platforms(told: list[str]) -> tuple[str, ...]:
+def _platforms(told: Sequence[str]) -> tuple[str, ...]:
     if "all" in told:
         return PLATFORMS
     return tuple(map(console.platform_named, told)) or (console.platform_named(None),)
