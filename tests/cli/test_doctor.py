@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
 
@@ -10,8 +11,11 @@ import pytest
 
 import torchpick
 from tests.doctor.homes import CU126, Home, snapshot
-from torchpick import cli
-from torchpick.cli import main
+from torchpick.cli import install, main
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.progress import Progress
+from torchpick.install.asking import TargetQuestion
+from torchpick.install.handover import Learnt
 
 pytestmark = pytest.mark.process
 MX330 = ("--gpu", "MX330", "--driver", "580.119.02")
@@ -71,25 +75,35 @@ def test_the_width_of_the_terminal_is_kept_but_for_commands(
         assert len(line) <= 60 or line.startswith("run ") or "/" in line, line
 
 
-def test_fix_runs_exactly_what_it_showed(
+class Handed:
+    """Takes the place of the installer, and keeps what it was handed."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, status: int, change: Callable[[], object] = lambda: None) -> None:
+        self.got: list[tuple[TargetQuestion, Learnt]] = []
+        self._status, self._change = status, change
+        patch.setattr(install, "install_answer", self._install)
+
+    def _install(self, _args: Arguments, question: TargetQuestion, learnt: Learnt, _progress: Progress) -> int:
+        self.got.append((question, learnt))
+        self._change()
+        return self._status
+
+
+def test_fix_installs_exactly_what_it_showed(
     sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran: list[list[str]] = []
-    real = cli.main
+    handed = Handed(monkeypatch, 7)
 
-    def instead(argv: list[str]) -> int:
-        ran.append([*argv])
-        return 7
-
-    monkeypatch.setattr(cli, "main", instead)
-    status = real(["doctor", "--python", sick.python, *MX330, "--fix"])
+    status = main(["doctor", "--python", sick.python, *MX330, "--fix"])
     out, err = capsys.readouterr()
 
-    expected = ["install", "torch==2.9.1", *MX330, "--python", sick.python]
-    assert ran == [expected]
+    ((question, learnt),) = handed.got
+    assert (learnt.answer.pick.version, question.target.prefix) == ("2.9.1+cu126", str(sick.root))
+    assert question.order.given.words == ("torch==2.9.1",)
     assert status == 7
-    assert f"running torchpick {' '.join(expected)}" in err
-    assert f"run        torchpick {' '.join(expected)}" in out
+    shown = f"torchpick install torch==2.9.1 {' '.join(MX330)} --python {sick.python}"
+    assert f"running {shown}" in err
+    assert f"run        {shown}" in out
 
 
 def test_fix_hands_over_to_the_installer_for_good(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,10 +131,9 @@ def test_a_mirror_s_password_is_never_printed(
         "[global]\nextra-index-url = https://bob:pa55word@mirror.example/whl/cu118\n", "utf-8"
     )
     mirror = "https://carol:s3cret99@mirror.example/whl"
-    real = cli.main
-    monkeypatch.setattr(cli, "main", lambda _argv: 1)
+    Handed(monkeypatch, 1)
 
-    real(["doctor", "--python", sick.python, *MX330, "--index-base", mirror, flag])
+    main(["doctor", "--python", sick.python, *MX330, "--index-base", mirror, flag])
     out, err = capsys.readouterr()
 
     for secret in ("hunter2", "pa55word", "s3cret99"):
@@ -216,21 +229,18 @@ def test_after_the_fix_it_looks_again_and_0_means_that_nothing_is_left(
         .torch("2.14.1+cu126", "12.6", CU126)
         .companion("torchvision", "0.22.1+cu126", codes="")
     )
-    ran: list[list[str]] = []
-    real = cli.main
 
-    def instead(argv: list[str]) -> int:
-        ran.append([*argv])
+    def change() -> None:
         rmtree(sick.site / "torchvision-0.22.1.dist-info")
         sick.companion("torchvision", "0.29.1+cu126", codes="")
-        return 0
 
-    monkeypatch.setattr(cli, "main", instead)
-    status = real(["doctor", "--python", sick.python, "--gpu", "none", "--fix"])
+    handed = Handed(monkeypatch, 0, change)
+    status = main(["doctor", "--python", sick.python, "--gpu", "none", "--fix"])
     err = capsys.readouterr().err
 
-    install = ["install", "torch==2.14.1", "torchvision", "--gpu", "none", "--python", sick.python]
-    assert ran == [[*install, "--backend", "cu126"]]
+    ((question, learnt),) = handed.got
+    assert question.order.given.words == ("torch==2.14.1", "torchvision")
+    assert learnt.answer.pick.requirements == ("torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
     assert status == 0
     assert "looked again: nothing wrong" in err
 
@@ -238,10 +248,9 @@ def test_after_the_fix_it_looks_again_and_0_means_that_nothing_is_left(
 def test_an_installer_that_changed_nothing_is_no_fix(
     sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = cli.main
-    monkeypatch.setattr(cli, "main", lambda _argv: 0)
+    Handed(monkeypatch, 0)
 
-    status = real(["doctor", "--python", sick.python, *MX330, "--fix"])
+    status = main(["doctor", "--python", sick.python, *MX330, "--fix"])
     err = capsys.readouterr().err
 
     assert status == 3
@@ -251,10 +260,9 @@ def test_an_installer_that_changed_nothing_is_no_fix(
 def test_a_fix_that_was_interrupted_ends_as_such(
     sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = cli.main
-    monkeypatch.setattr(cli, "main", lambda _argv: 130)
+    Handed(monkeypatch, 130)
 
-    assert real(["doctor", "--python", sick.python, *MX330, "--fix"]) == 130
+    assert main(["doctor", "--python", sick.python, *MX330, "--fix"]) == 130
     assert "not fixed" in capsys.readouterr().err
 
 

@@ -10,8 +10,13 @@ import pytest
 
 from tests.doctor.homes import Home
 from tests.fakes.nvidia import Computer, Fakes, gpu
-from torchpick.cli import main
+from torchpick.cli import install, installed, main
+from torchpick.cli.arguments import Arguments
 from torchpick.environment.child import Running
+from torchpick.install.asking import TargetQuestion
+from torchpick.install.command import Command
+from torchpick.install.handover import hand_over
+from torchpick.install.job import Job
 from torchpick.machine import computer, probe
 from torchpick.machine.kernel import LookOptions, Seen
 from torchpick.model.machine import Platform
@@ -69,3 +74,24 @@ def test_a_command_asks_the_driver_once(
     main(words)
 
     assert children.count("nvml") == 1
+
+
+def test_a_fix_asks_it_once_before_and_once_after(
+    children: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", str(Home(tmp_path / ".venv").torch().root))
+    picked: list[str] = []
+
+    def start(_args: Arguments, _question: TargetQuestion, handed: tuple[Job, Command], **_: bool) -> int:
+        picked.append(handed[0].pick.version)
+        return 0
+
+    monkeypatch.setattr(installed, "start", start)
+    # No page is read, as for a dry run.
+    monkeypatch.setattr(install, "hand_over", lambda question, learnt, **_: hand_over(question, learnt, pages=False))
+
+    main(["doctor", "--fix"])
+
+    assert "looked again" in capsys.readouterr().err
+    assert picked == ["2.9.1+cu126"]
+    assert children.count("nvml") == 2

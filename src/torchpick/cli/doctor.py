@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from torchpick import cli
 from torchpick.cli import answer, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.text import block, plain
@@ -35,7 +34,7 @@ def run(args: Arguments) -> int:
     width, bold = console.width(), console.painter()
     print("\n\n".join(block(part, width, bold) for part in (_head(exam), *_parts(exam.findings))))
     console.notes(args, *(note.text for note in exam.subject.machine.notes))
-    return _fix(exam, request) if args.fix else status
+    return _fix(args, exam, request) if args.fix else status
 
 
 def _head(exam: Examination) -> list[tuple[str, str]]:
@@ -123,15 +122,17 @@ def _count(findings: Sequence[Finding]) -> str:
     return ", ".join(found) or "nothing wrong"
 
 
-def _fix(exam: Examination, request: Request) -> int:
-    """Run exactly the command that was shown, and look again: 0 only where no error is left."""
+def _fix(args: Arguments, exam: Examination, request: Request) -> int:
+    """Install exactly what was shown, and look again: 0 only where no error is left."""
     status = 0 if exam.ok else 3
-    if exam.remedy is None:
+    if exam.remedy is None or exam.remedy.pick is None:
         print("torchpick: there is nothing here that another build of torch fixes", file=sys.stderr)
         return status
     print(f"torchpick: running {plain(redacted(exam.remedy.text))}", file=sys.stderr)
     sys.stderr.flush()
-    if status := cli.main(exam.remedy.command[1:]):
+    from torchpick.cli.install import install_remedy  # what an examination alone has no use for
+
+    if status := install_remedy(args, exam.subject.run, exam.remedy, exam.remedy.pick):
         print(f"torchpick: not fixed: `torchpick install` ended with status {status}", file=sys.stderr)
         return status
     # Whatever was looked up before is of the environment as it was.

@@ -6,15 +6,23 @@ import sys
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, file_rules, given
+from torchpick.cli.progress import Progress
 from torchpick.cli.text import plain
-from torchpick.errors import UsageError
+from torchpick.decide.answer import Answer
+from torchpick.environment.requirements import RequirementArgs
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import shell
-from torchpick.install.asking import Order, read_question
+from torchpick.install.asking import Order, TargetQuestion, read_question
 from torchpick.install.command import Command, write_files
 from torchpick.install.files import host_of
-from torchpick.install.handover import find_answer, hand_over, prove
+from torchpick.install.handover import Learnt, find_answer, hand_over, prove
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
+from torchpick.run import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.doctor.remedy import Remedy
 
 
 def run(args: Arguments) -> int:
@@ -24,6 +32,11 @@ def run(args: Arguments) -> int:
     question = read_question(run, order)
     with progress.during("index"):
         learnt = find_answer(question)
+    return install_answer(args, question, learnt, progress)
+
+
+def install_answer(args: Arguments, question: TargetQuestion, learnt: Learnt, progress: Progress) -> int:
+    """Hand an answer over to the installer, or show how that would be done."""
     # The family alone is answered without the network; where that is asked anyway, a page more tells the files.
     pages = not args.dry_run or not question.is_of_family
     with progress.during("wheel index"):
@@ -43,6 +56,18 @@ def run(args: Arguments) -> int:
     from torchpick.cli import installed  # what a dry run has no use for
 
     return installed.start(args, question, (job, command), verify=args.verify)
+
+
+def install_remedy(args: Arguments, run: Run, remedy: Remedy, pick: Pick) -> int:
+    """Hand the build that doctor judged over to the installer; the exit status."""
+    passed_on = ("--force-reinstall",) if remedy.reinstalled else ()
+    order = Order(RequirementArgs(remedy.words), no_deps=remedy.alone, passed_on=passed_on)
+    try:
+        question = read_question(run.with_request(remedy.request), order)
+        return install_answer(args, question, Learnt(Answer(question.question, pick)), console.progress(args))
+    except TorchpickError as error:
+        console.error(error)
+        return error.exit_status
 
 
 def _order(args: Arguments) -> Order:

@@ -43,10 +43,11 @@ UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it fo
 
 
 class Remedy(NamedTuple):
-    """The build to install, the requirements that say so, what could not be kept, and the command.
+    """The build to install, the requirements that say so, what could not be kept, and the request that picks it.
 
     `narrowed`: the requirements alone would pick another backend, so it has to be named. `bound_by` are the constraints
-    without which it would be another build.
+    without which it would be another build. `needs` are requirements that the build makes; `reinstalled`: the same
+    version is put over itself, `alone` without its dependencies.
     """
 
     verdict: Verdict
@@ -55,7 +56,12 @@ class Remedy(NamedTuple):
     lost: tuple[str, ...] = ()
     narrowed: bool = False
     bound_by: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
+    request: Request = Request()
+    flags: tuple[str, ...] = ()
+    pick: Pick | None = None
+    needs: tuple[str, ...] = ()
+    reinstalled: bool = False
+    alone: bool = False
 
     @property
     def backend(self) -> str:
@@ -66,6 +72,18 @@ class Remedy(NamedTuple):
         return self.verdict.build.version
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """What is to be installed."""
+        return (*self.requirements, *self.needs)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What does the same, to be typed."""
+        again = ("--", "--force-reinstall") if self.reinstalled else ()
+        alone = ("--no-deps",) if self.alone else ()
+        return ("torchpick", "install", *self.words, *self.flags, *alone, *again)
+
+    @property
     def text(self) -> str:
         """The command as a shell takes it."""
         return shell.line(self.command)
@@ -74,10 +92,12 @@ class Remedy(NamedTuple):
 class RankedBuilds(NamedTuple):
     """The builds as they are judged for an environment.
 
-    `flags` are what the command has to say beyond the request: what would else be looked up again, and differ.
+    `flags` are what the command has to say beyond the request, and `request` says it all: what would else be looked up
+    again, and differ.
     """
 
     pick: Pick
+    request: Request
     flags: tuple[str, ...] = ()
 
 
@@ -86,22 +106,24 @@ def weigh(subject: EnvironmentUnderTest) -> RankedBuilds | None:
 
     An environment without a GPU to judge by is judged by its own backend: nothing is turned into a CPU build.
     """
-    machine, wish = subject.machine, read_wish(subject.run)
+    machine, wish, request = subject.machine, read_wish(subject.run), _there(subject.run.request)
     flags: tuple[str, ...] = ()
     own = installedtorch.backend_of(subject.torch, subject.environment)
     if machine.trouble is not None:
         machine, flags = machine._replace(gpus=(), trouble=None), ("--gpu", "none")
+        request = request._replace(gpus=("none",))
     if not machine.counted and not wish.backends:
         if isinstance(subject, DescribedEnvironment) and machine.driver is not None:
             builds = subject.table.of(machine.platform.name)
             wish = wish._replace(backends=tuple({build.backend for build in builds if build.family == "cuda"}))
         elif own is not None:
             wish, flags = wish._replace(backends=(own,)), (*flags, "--backend", own)
+            request = request._replace(backends=(own,))
         elif flags or subject.environment.find("torch") is not None:
             return None  # there is something to keep, and it is not known
     verdicts = tuple(resolve.judge(machine, subject.table, wish))
     wish = wish._replace(allow_cpu=True)  # a build for the CPU alone is no advice here
-    return RankedBuilds(Pick((machine,), wish, (), verdicts, changes=remarks.changes(verdicts)), flags)
+    return RankedBuilds(Pick((machine,), wish, (), verdicts, changes=remarks.changes(verdicts)), request, flags)
 
 
 def of(subject: EnvironmentUnderTest, findings: Sequence[Finding], weighed: RankedBuilds) -> Remedy | None:
@@ -122,19 +144,22 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding], weighed: Rank
     if freed is not None and freed.version != remedy.version:
         own = next(verdict for verdict in verdicts if verdict.build == freed.verdict.build)
         remedy = remedy._replace(bound_by=tuple(str(objection.facts["limit"]) for objection in own.objections))
-    flags = (
-        *_there(subject.run.request).flags,
-        *weighed.flags,
-        *(("--backend", remedy.backend) if remedy.narrowed else ()),
-    )
-    needs = dict.fromkeys(finding.needs for finding in findings if finding.needs and remedy.kept)
-    words = ("torchpick", "install", *remedy.requirements, *needs, *flags)
-    if ailments & {Ailment.TORCH_BROKEN, Ailment.FILES_MISSING} and _is_recorded(remedy, here):
-        # Nothing less brings the files of a recorded build back. Both installers would take the newest of every
-        # dependency along, numpy too, so that is for where a dependency is missing.
-        alone = not needs and not ailments & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
-        words = (*words, *(("--no-deps",) if alone else ()), "--", "--force-reinstall")
-    return remedy._replace(command=words)
+    request = weighed.request._replace(backends=(remedy.backend,)) if remedy.narrowed else weighed.request
+    narrowed = ("--backend", remedy.backend) if remedy.narrowed else ()
+    flags = (*_there(subject.run.request).flags, *weighed.flags, *narrowed)
+    needs = tuple(dict.fromkeys(finding.needs for finding in findings if finding.needs and remedy.kept))
+    # Nothing less brings the files of a recorded build back. Both installers would take the newest of every
+    # dependency along, numpy too, so that is for where a dependency is missing.
+    again = bool(ailments & {Ailment.TORCH_BROKEN, Ailment.FILES_MISSING}) and _is_recorded(remedy, here)
+    alone = again and not needs and not ailments & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
+    pick = _pick(remedy, subject, weighed.pick)
+    return remedy._replace(request=request, flags=flags, pick=pick, needs=needs, reinstalled=again, alone=alone)
+
+
+def _pick(remedy: Remedy, subject: EnvironmentUnderTest, weighed: Pick) -> Pick:
+    """The build as the pick for this machine, with the companions that stay beside it."""
+    wish = weighed.wish._replace(companions={name: "" for name in remedy.requirements if name in COMPANIONS})
+    return remarks.made(weighed.machine, subject.table, wish, remedy.verdict, weighed.considered)
 
 
 def _there(request: Request) -> Request:

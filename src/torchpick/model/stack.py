@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
+from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.verdict import Objection
 from torchpick.model.versions import grouped
 
