@@ -98,7 +98,7 @@ def begun(question: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyP
     reader = type("Reader", (MadeUpReader,), {"projects": question.get("packages", {})})
     monkeypatch.setattr(learner, "ProjectReader", reader)
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(question.get("stdin", "").encode())))
-    monkeypatch.setattr(interpreter, "own", pythons.made_up)
+    monkeypatch.setattr(interpreter, "running", pythons.made_up)
     return marks
 
 

@@ -160,7 +160,7 @@ def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torchpick runs in the Python and on the system of the recorded answers, whatever runs the tests."""
-    monkeypatch.setattr(interpreter, "own", pythons.made_up)
+    monkeypatch.setattr(interpreter, "running", pythons.made_up)
 
 
 @pytest.fixture

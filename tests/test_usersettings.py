@@ -42,26 +42,26 @@ def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monk
 
 
 def test_a_test_sees_no_settings_of_anybody() -> None:
-    assert toolsettings.pip(os.environ, "/nowhere", os.environ["HOME"]) == {}
-    assert toolsettings.uv(os.environ, os.environ["HOME"], "/") == []
+    assert toolsettings.read_pip_settings(os.environ, "/nowhere", os.environ["HOME"]) == {}
+    assert toolsettings.read_uv_files(os.environ, os.environ["HOME"], "/") == []
     assert not [name for name in os.environ if name.startswith(("PIP_", "UV_"))]
 
 
 LEFT_AT_COLLECTION = {*os.environ}
 SEEN_AT_COLLECTION = (
-    toolsettings.pip(os.environ, "/nowhere", os.environ["HOME"]),
-    toolsettings.uv(os.environ, os.environ["HOME"], "/"),
+    toolsettings.read_pip_settings(os.environ, "/nowhere", os.environ["HOME"]),
+    toolsettings.read_uv_files(os.environ, os.environ["HOME"], "/"),
 )
 
 
 def test_what_is_planted_binds_whoever_reads_it_and_no_test(tmp_path: Path) -> None:
     """Also while tests are collected, when some modules ask already."""
     environ = hostile.variables(tmp_path)
-    found = toolsettings.pip(environ, "/nowhere", environ["HOME"])
+    found = toolsettings.read_pip_settings(environ, "/nowhere", environ["HOME"])
 
     assert found["index-url"].words == (hostile.NOWHERE,)
     assert found["constraint"].words == ("/nowhere/constraints.txt",)
-    assert toolsettings.uv(environ, environ["HOME"], "/") != []
+    assert toolsettings.read_uv_files(environ, environ["HOME"], "/") != []
     assert SEEN_AT_COLLECTION == ({}, [])
     assert {*hostile.variables(tmp_path)} - LEFT_AT_COLLECTION >= {"TORCHPICK_INDEX_BASE", "PIP_CONSTRAINT"}
     assert not {*environ} & {name for name in os.environ if environ.get(name) == os.environ[name]}

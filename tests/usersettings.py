@@ -50,7 +50,7 @@ def _variable(option: str) -> str:
 def index_settings(original: Mapping[str, str] = ORIGINAL, prefix: str = sys.prefix) -> dict[str, str]:
     """The variables that lead pip and uv to the user's index: from the environment, else from pip's files."""
     home = original.get("HOME") or os.path.expanduser("~")
-    files = toolsettings.pip(original, prefix, home)
+    files = toolsettings.read_pip_settings(original, prefix, home)
     found = {_variable(name): " ".join(files[name].words) for name in _PIP_OPTIONS if name in files}
     names = [*map(_variable, _PIP_OPTIONS), *_UV_VARIABLES, *_NETWORK, *_PROXIES, *map(str.upper, _PROXIES)]
     return found | {name: original[name] for name in names if name in original}

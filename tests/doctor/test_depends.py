@@ -21,7 +21,7 @@ MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 
 
 def read(home: Home, machine: Machine = MACHINE, **known: PackageFacts) -> EnvironmentUnderTest:
-    here = distributions.read(home.python, {})
+    here = distributions.read_environment(home.python, {})
     subject = EnvironmentUnderTest(start_run(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
     subject.known = known
     return subject

@@ -177,16 +177,16 @@ def test_a_program_is_meant_before_a_folder_of_its_name_here(tmp_path: Path, mon
     environ = {"PATH": str(program.parent)}
 
     with pytest.raises(TorchpickError, match=re.escape(f"{program} does not start")):
-        distributions.read("env", environ)
+        distributions.read_environment("env", environ)
     for gone in (os.path.join(".", "env"), "nowhere"):
         with pytest.raises(UsageError, match="neither a Python nor an environment"):
-            distributions.read(gone, environ)
+            distributions.read_environment(gone, environ)
     (tmp_path / "env").mkdir()
     with pytest.raises(TorchpickError, match=re.escape(f"{program} does not start")):
-        distributions.read("env", environ)
+        distributions.read_environment("env", environ)
     (tmp_path / "env" / "pyvenv.cfg").write_text("home = /gone\n", "utf-8")
     with pytest.raises(TorchpickError, match=re.escape(f"the interpreter of {tmp_path / 'env'} is gone")):
-        distributions.read("env", {"PATH": ""})
+        distributions.read_environment("env", {"PATH": ""})
 
 
 def test_of_a_text_no_more_than_torch_and_what_goes_with_it_is_judged() -> None:

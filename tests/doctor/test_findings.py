@@ -805,7 +805,7 @@ def test_doctor_says_of_a_package_what_inspect_says(
 ) -> None:
     files = {f"kern/{name}": making.library(making.module(*codes.split())) for name, codes in libraries.items()}
     torch(home).add("kern", "1.0", files)
-    package = distributions.read(home.python, {}, metadata=False).find("kern")
+    package = distributions.read_environment(home.python, {}, metadata=False).find("kern")
     assert package is not None
     reading = inplace.read_distribution(package, "kern")
 

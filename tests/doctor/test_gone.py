@@ -19,7 +19,7 @@ def gone(home: Home, *recorded: str, there: tuple[str, ...] = ()) -> tuple[str, 
     home.write("needy-1.0.dist-info/RECORD", "".join(f"{path},,\n" for path in recorded))
     for path in there:
         home.write(path, "x")
-    needy = distributions.read(home.python, {}).find("needy")
+    needy = distributions.read_environment(home.python, {}).find("needy")
     assert needy is not None
     return presence.gone(needy)
 
@@ -64,7 +64,7 @@ def test_a_source_that_was_compiled_and_left_out_is_not_gone(home: Home) -> None
 def test_without_a_record_nothing_is_missed(home: Home) -> None:
     home.add("needy", "1.0", {"needy/a.py": ""}, without=["RECORD"])
     (home.site / "needy" / "a.py").unlink()
-    needy = distributions.read(home.python, {}).find("needy")
+    needy = distributions.read_environment(home.python, {}).find("needy")
     assert needy is not None
 
     assert presence.gone(needy) == ()

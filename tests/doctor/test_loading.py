@@ -26,7 +26,7 @@ NOWHERE = "libcudart.so.99"
 
 
 def subject(home: Home, *packages: str, shell: Shell | None = None) -> EnvironmentUnderTest:
-    here = distributions.read(home.python, {})
+    here = distributions.read_environment(home.python, {})
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
     found = EnvironmentUnderTest(start_run(Request(), {}), here, machine, torch_alone=False)
     inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
@@ -88,7 +88,7 @@ def test_another_project_of_the_family_has_it(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_folders_of_the_system_are_the_loader_s(folder: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = loading.LoaderFolders(distributions.read(home.python, {}), Shell())
+    folders = loading.LoaderFolders(distributions.read_environment(home.python, {}), Shell())
     monkeypatch.setattr("os.path.exists", lambda path: path == f"{folder}/{NOWHERE}")
 
     assert folders.has(NOWHERE)
@@ -141,7 +141,7 @@ def test_the_loader_looks_into_these_folders_and_its_cache(
 ) -> None:
     (tmp_path / "cache").write_bytes(b"glibc-ld.so.cache\0libone.so.1\0/lib/libone.so.1\0")
     monkeypatch.setattr(loading, "CACHE", str(tmp_path / "cache"))
-    here = distributions.read(home.python, {})
+    here = distributions.read_environment(home.python, {})
     folders = loading.LoaderFolders(here, Shell({"LD_LIBRARY_PATH": "/one::/two"}))
 
     assert folders.folders[:5] == [

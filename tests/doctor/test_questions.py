@@ -45,7 +45,7 @@ def test_a_question_is_answered(
     monkeypatch.chdir(tmp_path)  # the checkout may have an environment of its own
     home = homes[case.question.get("here", "")]
     monkeypatch.setattr(child, "run", pythons.answers(home.root, str(home.root)))
-    monkeypatch.setattr(interpreter, "own", pythons.made_up)
+    monkeypatch.setattr(interpreter, "running", pythons.made_up)
 
     found = json.dumps(answered(case.question, home))
 

@@ -52,7 +52,7 @@ def test_a_large_environment_is_looked_at_by_folders(home: Home, monkeypatch: py
         return real(folder)
 
     monkeypatch.setattr(os, "listdir", counted)
-    package = distributions.read(home.python, {}).find("torch")
+    package = distributions.read_environment(home.python, {}).find("torch")
     assert package is not None
 
     assert presence.gone(package) == ()
@@ -112,7 +112,7 @@ def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
 
     def absent() -> list[tuple[str, str]]:
         subject = EnvironmentUnderTest(
-            start_run(Request(), {}), distributions.read(home.python, {}), machine, torch_alone=False
+            start_run(Request(), {}), distributions.read_environment(home.python, {}), machine, torch_alone=False
         )
         return [(one.library, one.wanted_by) for one in loading.absent_libraries(subject)]
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.process
 def test_names_versions_and_requirements_come_from_the_metadata_s_head(home: Home) -> None:
     home.add("Some.Thing", "1.2", requires=["torch (==2.9.1)", "numpy; extra == 'x'"])
 
-    (one,) = distributions.read(home.python, {}).distributions
+    (one,) = distributions.read_environment(home.python, {}).distributions
 
     assert (one.name, one.version, one.folder) == ("some-thing", "1.2", str(home.site))
     assert one.requires == ("torch (==2.9.1)", "numpy; extra == 'x'")
@@ -28,7 +28,7 @@ def test_names_versions_and_requirements_come_from_the_metadata_s_head(home: Hom
 def test_of_more_requirements_than_any_package_has_the_first_are_read(home: Home) -> None:
     home.add("hostile", "1.0", requires=[f"a{number}" for number in range(MOST_REQUIRES + 5)])
 
-    (one,) = distributions.read(home.python, {}).distributions
+    (one,) = distributions.read_environment(home.python, {}).distributions
 
     assert len(one.requires) == MOST_REQUIRES
 
@@ -36,7 +36,7 @@ def test_of_more_requirements_than_any_package_has_the_first_are_read(home: Home
 def test_without_metadata_names_come_from_the_folders(home: Home) -> None:
     home.add("torch", "2.9.1", without=["METADATA"])
 
-    (one,) = distributions.read(home.python, {}, metadata=False).distributions
+    (one,) = distributions.read_environment(home.python, {}, metadata=False).distributions
 
     assert (one.name, one.version, one.requires) == ("torch", "2.9.1", ())
 
@@ -45,7 +45,7 @@ def test_an_old_egg_info_counts(home: Home) -> None:
     home.write("old-1.0-py3.12.egg-info", "Name: old\nVersion: 1.0\nRequires-Dist: torch\n\n")
     home.write("older.egg-info/PKG-INFO", "Name: older\nVersion: 0.9\n")
 
-    found = distributions.read(home.python, {}).distributions
+    found = distributions.read_environment(home.python, {}).distributions
 
     assert [(each.name, each.version) for each in found] == [("old", "1.0"), ("older", "0.9")]
 
@@ -59,7 +59,7 @@ def test_broken_metadata_and_record_are_said_and_survived(home: Home) -> None:
         "binary-2.0.dist-info/RECORD", b"\0\0,,\n" + b"x" * 70_000 + b"\nlib/a.so,sha256=x,1\n../../../etc/x.so,,\n"
     )
 
-    read = distributions.read(home.python, {})
+    read = distributions.read_environment(home.python, {})
     faults = {each.name: each.faults for each in read.distributions}
 
     assert faults["gone"] == ("METADATA is missing", "RECORD is missing")
@@ -99,7 +99,7 @@ def test_without_record_the_project_s_own_folders_are_walked(home: Home) -> None
     (info / "top_level.txt").write_text("thing\n..\n/etc\n", "utf-8")
     (home.site / "thing" / "up").symlink_to(home.site)
 
-    (one,) = distributions.read(home.python, {}).distributions
+    (one,) = distributions.read_environment(home.python, {}).distributions
 
     assert distributions.libraries(one) == ("thing/deep/_C.so.1",)
 
@@ -110,7 +110,7 @@ def test_a_folder_that_cannot_be_read_is_a_fault(home: Home, tmp_path: Path) -> 
     (home.site / "here.pth").write_text(f"{loop}\nimport os\n{tmp_path / 'not-there'}\n\0\n", "utf-8")
     home.add("thing", "1.0")
 
-    found = distributions.read(home.python, {})
+    found = distributions.read_environment(home.python, {})
 
     assert found.sites == (str(home.site),)
     assert [each.name for each in found.distributions] == ["thing"]
@@ -126,15 +126,15 @@ def test_the_search_path_has_pythonpath_pth_files_and_the_user_s_folder(tmp_path
 
     # `site` asks for the user's folder by this variable, which the child is given.
     user_base = {"PYTHONUSERBASE": str(tmp_path / "user")}
-    found = distributions.read(home.python, {**user_base, "PYTHONPATH": str(told)}).sites
-    without = distributions.read(home.python, {**user_base, "PYTHONNOUSERSITE": "1"}).sites
+    found = distributions.read_environment(home.python, {**user_base, "PYTHONPATH": str(told)}).sites
+    without = distributions.read_environment(home.python, {**user_base, "PYTHONNOUSERSITE": "1"}).sites
 
     assert found[:4] == (str(told), str(home.site), str(more), str(user))
     assert str(user) not in without
 
 
 def test_an_environment_of_its_own_does_not_look_beyond(home: Home) -> None:
-    assert distributions.read(home.python, {}).sites == (str(home.site),)
+    assert distributions.read_environment(home.python, {}).sites == (str(home.site),)
 
 
 def test_torch_in_two_folders_of_the_search_path_is_a_finding(home: Home, tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_what_is_no_python_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_folder_stands_for_its_interpreter_and_a_plain_python_for_itself(home: Home) -> None:
     home.add("thing", "1.0")
 
-    assert distributions.read(str(home.root), {}).find("thing") is not None
-    plain = distributions.read(BASE, {})
+    assert distributions.read_environment(str(home.root), {}).find("thing") is not None
+    plain = distributions.read_environment(BASE, {})
     assert plain.prefix == str(Path(BASE).parents[1])
     assert plain.find("thing") is None
 
@@ -223,7 +223,7 @@ def test_an_environment_of_debians_own_python_is_read_from_outside(tmp_path: Pat
     (site,) = root.glob("lib/python*/site-packages")
     (site / "torch-2.9.1.dist-info").mkdir()
 
-    found = distributions.read(str(root), {"PYTHONNOUSERSITE": "1"})
+    found = distributions.read_environment(str(root), {"PYTHONNOUSERSITE": "1"})
 
     torch = found.find("torch")
     assert torch is not None

@@ -59,7 +59,7 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
     packages = environment(tmp_path / "full")
     (tmp_path / "bare").mkdir()
 
-    full, bare = (distributions.read(str(tmp_path / name), {}, is_others=True) for name in ("full", "bare"))
+    full, bare = (distributions.read_environment(str(tmp_path / name), {}, is_others=True) for name in ("full", "bare"))
 
     assert (full.executable, full.version, full.sites) == (None, "3.12", (packages,))
     assert bare == Environment(None, str(tmp_path / "bare"), "")

@@ -33,7 +33,7 @@ def venv(folder: Path) -> Path:
 
 
 def is_others(folder: Path, **environ: str) -> bool:
-    place = interpreter.environment(World("/", environ, str(folder), sys.platform))
+    place = interpreter.find_environment(World("/", environ, str(folder), sys.platform))
     assert place is not None
     return place.is_others
 

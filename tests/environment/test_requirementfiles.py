@@ -172,11 +172,11 @@ def test_a_dependency_group_has_those_it_includes(tmp_path: Path, monkeypatch: p
     for file in ("pyproject.toml", "sub/pyproject.toml"):
         (tmp_path / file).write_text(GROUPS, "utf-8")
 
-    assert requirementfiles.of_group("test-all") == [
+    assert requirementfiles.read_group("test-all") == [
         (text, "pyproject.toml group test-all") for text in ("pytest", "ruff", "mypy>=1")
     ]
     for word in ("sub:lint", "sub/pyproject.toml:lint"):
-        assert requirementfiles.of_group(word) == [("ruff", "sub/pyproject.toml group lint")]
+        assert requirementfiles.read_group(word) == [("ruff", "sub/pyproject.toml group lint")]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_group_that_is_none_is_refused(
     (tmp_path / "pyproject.toml").write_text(GROUPS, "utf-8")
 
     with pytest.raises(UsageError, match=words) as caught:
-        requirementfiles.of_group(word)
+        requirementfiles.read_group(word)
     assert caught.value.hint
 
 
@@ -202,4 +202,4 @@ def test_groups_of_what_is_no_toml_are_refused(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "pyproject.toml").write_text("= =", "utf-8")
 
     with pytest.raises(UsageError, match=r"^pyproject\.toml: "):
-        requirementfiles.of_group("lint")
+        requirementfiles.read_group("lint")

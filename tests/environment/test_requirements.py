@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from torchpick.environment import requirements
 from torchpick.environment.requirementfiles import MOST_BYTES
-from torchpick.environment.requirements import Requested, RequirementArgs, parse, read, wheel_of
+from torchpick.environment.requirements import Requested, RequirementArgs, parse, read_requirements, wheel_of
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 
 FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec")
@@ -123,7 +123,7 @@ def test_files_nest_and_constraints_limit(tmp_path: Path) -> None:
     tmp_path.joinpath("sub", "b.txt").write_text("torch<2.12\n-r ../a.txt\n", "utf-8")
     tmp_path.joinpath("c.txt").write_text("torch!=2.9.0\nscipy<2\n", "utf-8")
 
-    asked = read(RequirementArgs(("torchvision",), (str(tmp_path / "a.txt"),)), {})
+    asked = read_requirements(RequirementArgs(("torchvision",), (str(tmp_path / "a.txt"),)), {})
 
     assert [each.name or each.place for each in asked.wanted] == ["torchvision", "numpy", "torch", "./here"]
     assert [each.name for each in asked.limits] == ["torch", "scipy"]
@@ -134,7 +134,7 @@ def test_encodings_that_pip_takes(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "r.txt"
     file.write_bytes("torch<2.12  # für alle\n".encode(encoding))
 
-    assert read(RequirementArgs((), (str(file),)), {}).wanted[0].specifier == "<2.12"
+    assert read_requirements(RequirementArgs((), (str(file),)), {}).wanted[0].specifier == "<2.12"
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfetorch", b"torch\x00", b"\x80\x81", b"\xff\xfe\x00"])
@@ -143,7 +143,7 @@ def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
     file.write_bytes(content)
 
     with pytest.raises((UsageError, RequirementError)):
-        read(RequirementArgs((), (str(file),)), {})
+        read_requirements(RequirementArgs((), (str(file),)), {})
 
 
 def test_a_huge_file_and_a_missing_one_are_refused(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_huge_file_and_a_missing_one_are_refused(tmp_path: Path) -> None:
 
     for path, words in ((file, "larger than"), (tmp_path / "none.txt", "cannot be read"), (tmp_path, "cannot be read")):
         with pytest.raises(UsageError, match=words):
-            read(RequirementArgs((), (str(path),)), {})
+            read_requirements(RequirementArgs((), (str(path),)), {})
 
 
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
@@ -162,21 +162,23 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
             f"-r {number + 1}.txt\n" if number < requirements.MOST_FILES else "", "utf-8"
         )
 
-    assert len(read(RequirementArgs((), (str(tmp_path / "1.txt"),)), {}).sources) == requirements.MOST_FILES
+    assert (
+        len(read_requirements(RequirementArgs((), (str(tmp_path / "1.txt"),)), {}).sources) == requirements.MOST_FILES
+    )
     with pytest.raises(UsageError, match="more than"):
-        read(RequirementArgs((), (str(tmp_path / "0.txt"),)), {})
+        read_requirements(RequirementArgs((), (str(tmp_path / "0.txt"),)), {})
 
 
 def test_files_that_only_the_installer_reads_are_opaque() -> None:
     files = ("pyproject.toml", "setup.py", "some/setup.cfg")
 
-    assert read(RequirementArgs((), files), {}).opaque == files
+    assert read_requirements(RequirementArgs((), files), {}).opaque == files
 
 
 @pytest.mark.parametrize("name", ["pylock.toml", "pylock.dev.toml"])
 def test_a_lock_is_refused_as_it_leaves_nothing_to_pick(name: str) -> None:
     with pytest.raises(UsageError, match="leaves no torch to pick") as caught:
-        read(RequirementArgs((), (name,)), {})
+        read_requirements(RequirementArgs((), (name,)), {})
 
     assert f"uv pip sync {name}" in str(caught.value.hint)
 
@@ -186,7 +188,7 @@ def test_a_file_is_no_lock_by_its_first_word_or_its_last(tmp_path: Path, name: s
     file = tmp_path / name
     file.write_text("numpy\n", "utf-8")
 
-    assert [each.name for each in read(RequirementArgs((), (str(file),)), {}).wanted] == ["numpy"]
+    assert [each.name for each in read_requirements(RequirementArgs((), (str(file),)), {}).wanted] == ["numpy"]
 
 
 @pytest.mark.parametrize("name", ["s.py", "s", "s.txt"])
@@ -197,13 +199,13 @@ def test_a_script_is_refused_as_pip_sees_comments_in_it(tmp_path: Path, name: st
     )
 
     with pytest.raises(UsageError, match="a script with requirements of its own"):
-        read(RequirementArgs((), (str(file),)), {})
+        read_requirements(RequirementArgs((), (str(file),)), {})
 
 
 def test_a_remote_file_is_fetched_by_us_with_what_it_names() -> None:
     pages = {"https://e.org/a/r.txt": b"numpy\n-r ../b/s.txt\n", "https://e.org/b/s.txt": b"torch<2.9\n"}
 
-    asked = read(RequirementArgs((), tuple(pages)[:1]), {}, pages.__getitem__)
+    asked = read_requirements(RequirementArgs((), tuple(pages)[:1]), {}, pages.__getitem__)
 
     assert [each.text for each in asked.wanted] == ["numpy", "torch<2.9"]
     assert list(asked.sources) == [(url, False) for url in pages]
@@ -212,7 +214,7 @@ def test_a_remote_file_is_fetched_by_us_with_what_it_names() -> None:
 @pytest.mark.parametrize("url", ["https://e.org/r.txt", "ftp://e.org/r.txt"])
 def test_a_remote_file_that_nobody_fetches_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="cannot be read here"):
-        read(RequirementArgs((), (url,)), {})
+        read_requirements(RequirementArgs((), (url,)), {})
 
 
 def test_a_remote_file_leads_to_no_file_of_this_computer(tmp_path: Path) -> None:
@@ -220,14 +222,14 @@ def test_a_remote_file_leads_to_no_file_of_this_computer(tmp_path: Path) -> None
     page = f"-r {tmp_path.joinpath('s.txt').as_uri()}".encode()
 
     with pytest.raises(UsageError, match=r"r\.txt"):
-        read(RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: page)
+        read_requirements(RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: page)
 
 
 def test_a_file_url_is_a_path(tmp_path: Path) -> None:
     file = tmp_path / "r s.txt"
     file.write_text("torch", "utf-8")
 
-    assert list(read(RequirementArgs((), (file.as_uri(),)), {}).sources) == [(str(file), False)]
+    assert list(read_requirements(RequirementArgs((), (file.as_uri(),)), {}).sources) == [(str(file), False)]
 
 
 def test_a_line_in_doubt_is_refused_with_its_place(tmp_path: Path) -> None:
@@ -240,7 +242,7 @@ def test_a_line_in_doubt_is_refused_with_its_place(tmp_path: Path) -> None:
         file.write_text(f"numpy\n{line}\n", "utf-8")
 
         with pytest.raises(RequirementError, match=f"r.txt line 2: .*{words}"):
-            read(RequirementArgs((), (str(file),)), {})
+            read_requirements(RequirementArgs((), (str(file),)), {})
 
 
 @pytest.mark.parametrize("place", ["https://[x", "https://host[/c.txt", "//[x", "file://[x"])
@@ -255,4 +257,4 @@ def test_an_address_that_nobody_can_read_is_refused_or_left_alone(option: str, p
         raise RequirementError(f"{url} is not there", hint="look")
 
     with suppress(TorchpickError):  # anything else is a traceback
-        read(RequirementArgs(("torch",), ("https://host/r.txt",)), {}, fetch)
+        read_requirements(RequirementArgs(("torch",), ("https://host/r.txt",)), {}, fetch)

@@ -23,27 +23,27 @@ def test_what_is_read_and_written_back_is_byte_for_byte_the_same(
     file = tmp_path_factory.mktemp("rewrite") / "file"
     file.write_bytes(content.encode())
 
-    there = rewrite.read(str(file))
-    rewrite.write(there, there.text)
+    there = rewrite.read_file(str(file))
+    rewrite.write_file(there, there.text)
 
     assert file.read_bytes() == content.encode()
     assert [each.name for each in file.parent.iterdir()] == ["file"]
 
 
 def test_a_file_that_is_not_there_is_empty_and_can_be_made(tmp_path: Path) -> None:
-    there = rewrite.read(str(tmp_path / "new"))
+    there = rewrite.read_file(str(tmp_path / "new"))
     assert (there.text, there.exists) == ("", False)
 
-    rewrite.write(there, "x\n")
+    rewrite.write_file(there, "x\n")
 
     assert (tmp_path / "new").read_text("utf-8") == "x\n"
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    there = rewrite.read(str(tmp_path / "no" / "file"))
+    there = rewrite.read_file(str(tmp_path / "no" / "file"))
 
     with pytest.raises(TorchpickError, match="cannot write"):
-        rewrite.write(there, "x")
+        rewrite.write_file(there, "x")
 
 
 def test_a_link_stays_a_link_and_the_mode_what_it_was(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_link_stays_a_link_and_the_mode_what_it_was(tmp_path: Path) -> None:
     file.chmod(0o640)
     link.symlink_to("real/pip.conf")
 
-    rewrite.write(rewrite.read(str(link)), "b")
+    rewrite.write_file(rewrite.read_file(str(link)), "b")
 
     assert link.is_symlink()
     assert file.read_text("utf-8") == "b"
@@ -78,7 +78,7 @@ def test_root_leaves_a_file_to_its_owner(tmp_path: Path) -> None:
     file.chmod(0o604)
     os.chown(file, 1234, 4321)
 
-    rewrite.write(rewrite.read(str(file)), "b")
+    rewrite.write_file(rewrite.read_file(str(file)), "b")
 
     known = file.stat()
     assert (known.st_uid, known.st_gid, known.st_mode & 0o7777) == (1234, 4321, 0o604)
@@ -96,7 +96,7 @@ def test_an_owner_that_cannot_be_kept_is_a_refusal(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(rewrite, "owners", lambda known: (known.st_uid + known.st_ino, known.st_gid))
 
     with pytest.raises(TorchpickError, match=f"belongs to user {known.st_uid}"):
-        rewrite.write(rewrite.read(str(file)), "b")
+        rewrite.write_file(rewrite.read_file(str(file)), "b")
     assert file.read_text("utf-8") == "a"
     assert [each.name for each in tmp_path.iterdir()] == ["pip.conf"]
 
@@ -108,7 +108,7 @@ def test_nothing_is_left_behind_where_it_fails(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "fsync", full)
 
     with pytest.raises(TorchpickError, match="No space left"):
-        rewrite.write(rewrite.read(str(tmp_path / "new")), "x")
+        rewrite.write_file(rewrite.read_file(str(tmp_path / "new")), "x")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -131,7 +131,7 @@ def test_a_pipe_is_refused_as_nobody_may_ever_write_into_it(tmp_path: Path) -> N
     os.mkfifo(tmp_path / "pip.conf")
 
     with pytest.raises(TorchpickError, match="is a pipe"):
-        rewrite.read(str(tmp_path / "pip.conf"))
+        rewrite.read_file(str(tmp_path / "pip.conf"))
 
 
 def test_what_killed_runs_of_this_computer_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ def test_a_file_that_is_written_removes_them_too(tmp_path: Path) -> None:
 def test_lines_keep_the_ends_that_all_of_them_have(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"a\r\nb\r\n")
-    there = rewrite.read(str(file))
+    there = rewrite.read_file(str(file))
     assert (there.text, there.newline, there.exists) == ("a\nb\n", "\r\n", True)
-    rewrite.write(there, "c\nd\n")
+    rewrite.write_file(there, "c\nd\n")
     assert file.read_bytes() == b"c\r\nd\r\n"
 
     file.write_bytes(b"a\r\nb\n")
-    assert rewrite.read(str(file)).text == "a\r\nb\n"
+    assert rewrite.read_file(str(file)).text == "a\r\nb\n"
 
 
 def test_what_is_no_utf_8_is_named_with_its_byte(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_what_is_no_utf_8_is_named_with_its_byte(tmp_path: Path) -> None:
     file.write_bytes(b"ab\xff")
 
     with pytest.raises(TorchpickError, match=r"file is not UTF-8: byte 2 cannot be read") as caught:
-        rewrite.read(str(file))
+        rewrite.read_file(str(file))
     assert caught.value.hint
 
 

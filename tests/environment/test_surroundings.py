@@ -13,7 +13,7 @@ def test_the_cuda_files_of_library_path_are_listed_and_nothing_else(tmp_path: Pa
     for name in ("libcudart.so.12", "libcudnn_ops.so.9", "libnvJitLink.so.12.1.105", "libz.so.1", "libcudart.so", "x"):
         (tmp_path / name).write_text("", "utf-8")
 
-    found = shellvariables.read(
+    found = shellvariables.read_shell(
         {"LD_LIBRARY_PATH": f":{tmp_path}:/nowhere:{tmp_path / 'x'}", "PATH": "/bin", "LD_PRELOAD": ""}
     )
 
@@ -28,8 +28,8 @@ def test_behind_the_driver_s_own_libcuda_no_other_is_loaded(tmp_path: Path) -> N
         folder.mkdir()
         (folder / "libcuda.so.1").write_text("", "utf-8")
 
-    own_first = shellvariables.read({"LD_LIBRARY_PATH": f"{driver}:{stubs}"})
-    stub_first = shellvariables.read({"LD_LIBRARY_PATH": f"{stubs}:{driver}"})
+    own_first = shellvariables.read_shell({"LD_LIBRARY_PATH": f"{driver}:{stubs}"})
+    stub_first = shellvariables.read_shell({"LD_LIBRARY_PATH": f"{stubs}:{driver}"})
 
     assert own_first.driver_library is None
     assert stub_first.driver_library is not None
@@ -40,7 +40,7 @@ def test_the_variables_that_matter_to_cuda_are_kept_and_no_others() -> None:
     matter = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "LD_PRELOAD", "CUDA_HOME")
     environ: dict[str, str] = dict.fromkeys((*matter, "TORCH_CUDA_ARCH_LIST", "CUDA_PATH", "HOME"), "x")
 
-    assert shellvariables.read(environ) == shellvariables.Shell(
+    assert shellvariables.read_shell(environ) == shellvariables.Shell(
         dict.fromkeys((*matter, "TORCH_CUDA_ARCH_LIST"), "x"), (), None
     )
 
@@ -64,6 +64,6 @@ def test_a_libcuda_before_the_drivers_own_is_named_by_the_folder_it_lies_in(
     (tmp_path / "link").symlink_to(real)
 
     for there in (real, tmp_path / "link"):
-        library = shellvariables.read({"LD_LIBRARY_PATH": f"/nowhere;{there}"}).driver_library
+        library = shellvariables.read_shell({"LD_LIBRARY_PATH": f"/nowhere;{there}"}).driver_library
         assert (library and (library.kind, library.version)) == found
         assert library is None or library.folder == str(there)

@@ -192,11 +192,11 @@ def test_of_two_folders_the_first_has_the_project_and_an_empty_torch_says_no_cud
     (tmp_path / "b" / "torch").mkdir()
     (tmp_path / "b" / "torch" / "version.py").write_text('cuda: str = "12.8"\n', "utf-8")
 
-    first = distributions.installed("thing", folders)
+    first = distributions.find_installed("thing", folders)
 
     assert first is not None
     assert (first.version, first.folder) == ("1.0", folders[1])
-    assert distributions.installed("other", folders) is None
+    assert distributions.find_installed("other", folders) is None
     assert distributions.cuda_of(folders) == "12.8"
     assert distributions.cuda_of(folders[:2]) is None
 

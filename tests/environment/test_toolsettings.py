@@ -55,7 +55,7 @@ def test_the_install_section_is_stronger_than_a_later_files_global(tmp_path: Pat
     )
     env.joinpath("pip.conf").write_text("[global]\nextra_index_url = https://b\n  https://c\nproxy = q\n", "utf-8")
 
-    found = toolsettings.pip(NOBODY, str(env), str(home))
+    found = toolsettings.read_pip_settings(NOBODY, str(env), str(home))
 
     assert found["extra-index-url"].words == ("https://a",)
     assert found["proxy"].words == ("q",)
@@ -67,7 +67,7 @@ def test_a_broken_pip_conf_is_named(tmp_path: Path, text: str) -> None:
     tmp_path.joinpath("pip.conf").write_text(text, "utf-8")
 
     with pytest.raises(TorchpickError, match=r"pip\.conf"):
-        toolsettings.pip(NOBODY, str(tmp_path), str(tmp_path / "nobody"))
+        toolsettings.read_pip_settings(NOBODY, str(tmp_path), str(tmp_path / "nobody"))
 
 
 def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> None:
@@ -81,10 +81,10 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     )
     tmp_path.joinpath("project", "src", "pyproject.toml").write_text("[project]\nname = 'no uv in it'\n", "utf-8")
 
-    found = toolsettings.uv(NOBODY, str(home), str(inner))
+    found = toolsettings.read_uv_files(NOBODY, str(home), str(inner))
 
     assert [dict(each.table) for each in found] == [{"no-index": True}, {"offline": True}]
-    assert toolsettings.uv({**NOBODY, "UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
+    assert toolsettings.read_uv_files({**NOBODY, "UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
 
 
 def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) 
 
     def found(workspace: str, folder: Path = member) -> str:
         root.write_text(f"[tool.uv.workspace]\n{workspace}\n", "utf-8")
-        return toolsettings.uv(NOBODY, "/nobody", str(folder))[0].path
+        return toolsettings.read_uv_files(NOBODY, "/nobody", str(folder))[0].path
 
     assert found("members = ['packages/*']") == str(root)
     member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n", "utf-8")
@@ -109,28 +109,30 @@ def test_a_project_hides_the_uv_toml_of_a_folder_in_it(tmp_path: Path) -> None:
     project = tmp_path / "pyproject.toml"
     project.write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n", "utf-8")
 
-    assert [each.path for each in toolsettings.uv(NOBODY, "/nobody", str(inner))] == [str(project)]
-    assert [each.path for each in toolsettings.uv({**NOBODY, "UV_PROJECT": "src"}, "/nobody", str(tmp_path))] == [
-        str(project)
-    ]
+    assert [each.path for each in toolsettings.read_uv_files(NOBODY, "/nobody", str(inner))] == [str(project)]
+    assert [
+        each.path for each in toolsettings.read_uv_files({**NOBODY, "UV_PROJECT": "src"}, "/nobody", str(tmp_path))
+    ] == [str(project)]
 
 
 def test_what_is_too_large_for_settings_or_a_pipe_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "uv.toml"
     file.write_text("# x\n" * 300_000, "utf-8")
     with pytest.raises(TorchpickError, match="larger than 1 MiB"):
-        toolsettings.uv({**NOBODY, "UV_NO_CONFIG": "1", "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
+        toolsettings.read_uv_files(
+            {**NOBODY, "UV_NO_CONFIG": "1", "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path)
+        )
     if hasattr(os, "mkfifo"):
         file.unlink()
         os.mkfifo(file)
         with pytest.raises(TorchpickError, match="is a pipe"):
-            toolsettings.uv(NOBODY, "/nobody", str(tmp_path))
+            toolsettings.read_uv_files(NOBODY, "/nobody", str(tmp_path))
 
 
 def test_pip_has_a_section_for_its_variables_which_is_the_strongest(tmp_path: Path) -> None:
     tmp_path.joinpath("pip.conf").write_text("[:env:]\nproxy = a\n[install]\nproxy = b\n[global]\nproxy = c\n", "utf-8")
 
-    assert toolsettings.pip(NOBODY, str(tmp_path), str(tmp_path / "nobody"))["proxy"].words == ("a",)
+    assert toolsettings.read_pip_settings(NOBODY, str(tmp_path), str(tmp_path / "nobody"))["proxy"].words == ("a",)
 
 
 def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
     file.write_text("offline = true\n", "utf-8")
     tmp_path.joinpath("uv.toml").write_text("no-index = true\n", "utf-8")
 
-    (found,) = toolsettings.uv({**NOBODY, "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
+    (found,) = toolsettings.read_uv_files({**NOBODY, "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
 
     assert found.path == str(file)
 
@@ -147,7 +149,7 @@ def test_a_broken_uv_file_is_named(tmp_path: Path) -> None:
     tmp_path.joinpath("uv.toml").write_text("= = =\n", "utf-8")
 
     with pytest.raises(TorchpickError, match=r"uv\.toml"):
-        toolsettings.uv(NOBODY, "/nobody", str(tmp_path))
+        toolsettings.read_uv_files(NOBODY, "/nobody", str(tmp_path))
 
 
 def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
@@ -155,14 +157,14 @@ def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
     file.write_text("a" + ".a" * 900 + " = 1\n", "utf-8")
 
     with pytest.raises(TorchpickError, match="nested deeper than"):
-        toolsettings.uv({**NOBODY, "UV_CONFIG_FILE": str(file)}, str(tmp_path), str(tmp_path))
+        toolsettings.read_uv_files({**NOBODY, "UV_CONFIG_FILE": str(file)}, str(tmp_path), str(tmp_path))
 
 
 @pytest.mark.parametrize("header", ["[ tool . uv ]", '["tool"."uv"]', '[tool."\\u0075v"]', "[tool.'uv']"])
 def test_uvs_table_is_found_however_it_is_written(tmp_path: Path, header: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f'{header}\nindex-url = "https://x"\n', "utf-8")
 
-    (found,) = toolsettings.uv(NOBODY, str(tmp_path), str(tmp_path))
+    (found,) = toolsettings.read_uv_files(NOBODY, str(tmp_path), str(tmp_path))
 
     assert found.table == {"index-url": "https://x"}
 
@@ -184,7 +186,7 @@ def test_pips_variables_are_taken_in_any_spelling_and_an_empty_one_is_unset() ->
         "PIP_CONSTRAINT": "", "PIP_TIMEOUT": "60", "MY_INDEX_URL": "https://e", "PIP_PRE": "1",
     }  # fmt: skip
 
-    found = [(each.name, each.words, each.source) for each in toolsettings.pip_of_environ(environ)]
+    found = [(each.name, each.words, each.source) for each in toolsettings.pip_variables(environ)]
 
     assert found == [
         ("extra-index-url", ("https://a", "https://b"), "PIP_EXTRA_INDEX_URL"),
@@ -200,7 +202,7 @@ def test_uvs_variables_are_split_as_uv_splits_them() -> None:
         "UV_INDEX_URL": " ", "UV_EXTRA_INDEX_URL": "https://g", "UV_OFFLINE": "1",
     }  # fmt: skip
 
-    assert {each.name: each.words for each in toolsettings.uv_of_environ(environ)} == {
+    assert {each.name: each.words for each in toolsettings.uv_variables(environ)} == {
         "UV_INDEX": ("https://a", "https://b"),
         "UV_DEFAULT_INDEX": ("https://c",),
         "UV_EXTRA_INDEX_URL": ("https://g",),
@@ -218,7 +220,7 @@ def test_the_places_of_a_uv_file_with_those_of_uv_pip_first() -> None:
         ],
     }  # fmt: skip
 
-    found = toolsettings.uv_of_file(toolsettings.UvFile("uv.toml", table))
+    found = toolsettings.uv_settings(toolsettings.UvFile("uv.toml", table))
 
     assert [(each.name, each.words, each.label) for each in found] == [
         ("index-url", ("https://d",), ""),
@@ -228,7 +230,7 @@ def test_the_places_of_a_uv_file_with_those_of_uv_pip_first() -> None:
         ("default-index", ("https://f",), ""),
     ]
     assert {each.source for each in found} == {"uv.toml"}
-    assert toolsettings.uv_of_file(toolsettings.UvFile("uv.toml", {"index": 3, "pip": 3})) == []
+    assert toolsettings.uv_settings(toolsettings.UvFile("uv.toml", {"index": 3, "pip": 3})) == []
 
 
 def test_a_plain_value_is_that_of_the_first_file_and_of_uv_pip_before_the_rest() -> None:

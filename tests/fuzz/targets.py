@@ -132,7 +132,9 @@ def requirement(data: bytes) -> None:
 def requirements_file(data: bytes) -> None:
     requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"})
     nested = iter([data] * 3)  # a file may name itself, and two hundred files are read
-    asked = requirements.read(RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b""))
+    asked = requirements.read_requirements(
+        RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b"")
+    )
     note_indexes(UserSettings(), ("pip",), {path: lines for (path, _), lines in asked.sources.items()})
 
 
@@ -162,7 +164,7 @@ def _written(data: bytes) -> str:
 
 
 def pip_conf(data: bytes) -> None:
-    found = toolsettings.strongest(toolsettings.pip_file(_written(data)))
+    found = toolsettings.strongest(toolsettings.read_pip_file(_written(data)))
     note_indexes(UserSettings({}, found), ("pip",))
 
 
@@ -184,7 +186,7 @@ def project(data: bytes) -> None:
 
 
 def dependency_groups(data: bytes) -> None:
-    requirementfiles.of_group(f"{_written(data)}:a")
+    requirementfiles.read_group(f"{_written(data)}:a")
 
 
 def machine(data: bytes) -> None:

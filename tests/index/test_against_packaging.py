@@ -85,7 +85,7 @@ def test_tags_that_were_once_misread(tag: str, suits: bool) -> None:
 
 
 def test_this_python_takes_what_packaging_says_it_takes() -> None:
-    here = interpreter.own()
+    here = interpreter.running()
     ranks = wheelnames.ranks_of(here.python.tag, here.platform)
     theirs = [str(tag) for tag in sys_tags()]
 

@@ -137,7 +137,7 @@ def test_the_platform_that_wheels_are_for(
     here: Platform, wanted: WheelTarget, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = SimpleNamespace(platform=here, python=SimpleNamespace(tag="cp399"))
-    monkeypatch.setattr(interpreter, "own", lambda: own)
+    monkeypatch.setattr(interpreter, "running", lambda: own)
 
     assert user_index.target_of(wanted) == IndexTarget("cp399", platform)
 

@@ -15,5 +15,5 @@ PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platfor
 
 
 def job(given: RequirementArgs | None = None, **more: Any) -> Job:
-    asked = requirements.read(given or RequirementArgs(("torch",)), {})
+    asked = requirements.read_requirements(given or RequirementArgs(("torch",)), {})
     return Job(requirements=asked, pick=PICK, target=TARGET, store="/store")._replace(**more)

@@ -32,7 +32,7 @@ KNOWN = {
 def asked(*words: str, there: str | None = None, given: RequirementArgs | None = None, **order: Any) -> TargetQuestion:
     """The question of these words in an environment with this torch."""
     target = TARGET._replace(installed={} if there is None else {"torch": there})
-    found = requirements.read(given or RequirementArgs(words), {})
+    found = requirements.read_requirements(given or RequirementArgs(words), {})
     return TargetQuestion(start_run(PASCAL, {}), Order(found.given, **order), found, target)
 
 

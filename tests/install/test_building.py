@@ -30,7 +30,7 @@ HINT = f"`torchpick install torch==2.9.1+cu126`, then `{ARCHES} torchpick instal
 def checked(
     *words: str, there: dict[str, str] = TORCH, request: Request = PAIR, flag: str = "", plan: bool = False
 ) -> tuple[Note, ...]:
-    found = requirements.read(RequirementArgs(words), {})
+    found = requirements.read_requirements(RequirementArgs(words), {})
     order = Order(found.given, passed_on=(flag,) if flag else (), only_planned=plan)
     asking = TargetQuestion(start_run(request, {}), order, found, TARGET._replace(installed=there))
     catalog = Catalog(KnownPackages({}, "linux-x86_64"))

@@ -35,7 +35,7 @@ def handed(
     installer: str = "pip",
     **order: Any,
 ) -> Job:
-    found = requirements.read(RequirementArgs(words), {})
+    found = requirements.read_requirements(RequirementArgs(words), {})
     target = TARGET._replace(installed=there)
     asking = TargetQuestion(
         start_run(request, {"UV": "/tools/uv"}), Order(found.given, installer, **order), found, target

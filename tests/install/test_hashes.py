@@ -129,7 +129,7 @@ def test_a_name_that_looks_like_this_computer_is_not() -> None:
 
 @pytest.mark.parametrize("said", ["", "other.test", "m.test:80", "x.m.test", "https://m.test"])
 def test_a_mirror_without_tls_is_refused_as_pip_refuses_it(said: str) -> None:
-    spoken = toolsettings.strongest(toolsettings.pip_of_environ({"PIP_TRUSTED_HOST": said}))
+    spoken = toolsettings.strongest(toolsettings.pip_variables({"PIP_TRUSTED_HOST": said}))
 
     with pytest.raises(UsageError, match=r"http://me:\*+@M\.test:8080/whl is not secure") as caught:
         check_mirror(UserSettings(pip=spoken), "http://me:secret@M.test:8080/whl", ("--trusted-host",))
@@ -138,7 +138,7 @@ def test_a_mirror_without_tls_is_refused_as_pip_refuses_it(said: str) -> None:
 
 @pytest.mark.parametrize("said", ["m.test", "M.TEST:8080"])
 def test_whoever_names_it_vouches_for_it(said: str) -> None:
-    spoken = toolsettings.strongest(toolsettings.pip_of_environ({"PIP_TRUSTED_HOST": f"other.test {said}"}))
+    spoken = toolsettings.strongest(toolsettings.pip_variables({"PIP_TRUSTED_HOST": f"other.test {said}"}))
     file = UvFile("uv.toml", {"allow-insecure-host": [said]})
     for own, words in (
         (UserSettings(pip=spoken), ()),

@@ -30,7 +30,7 @@ def read(
     Path("requirements.txt").write_text(lines, "utf-8")
     environ = {"XDG_CONFIG_DIRS": "/nonexistent", **(environ or {})}
     own = read_user_settings(environ, "/nonexistent/env")
-    asked = requirements.read(RequirementArgs(files=("requirements.txt",)), environ)
+    asked = requirements.read_requirements(RequirementArgs(files=("requirements.txt",)), environ)
     return read_policies(own, installer, asked, words)
 
 

@@ -49,7 +49,7 @@ def test_each_comes_from_its_place_or_is_refused(
 ) -> None:
     item = ReportedPackage(name, "1.0", url)
     monkeypatch.setattr(reporting, "read_report", lambda *_: (item,))
-    asked = requirements.read(RequirementArgs(words), {})
+    asked = requirements.read_requirements(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
     request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
     question = TargetQuestion(start_run(request, {}), Order(asked.given, "pip"), asked, target)
@@ -66,7 +66,7 @@ def test_each_comes_from_its_place_or_is_refused(
 def test_what_the_default_index_supplies_has_no_host_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     item = ReportedPackage("torch", "2.15.0", f"{OWN}/torch-2.15.0-py3-none-any.whl")
     monkeypatch.setattr(reporting, "read_report", lambda *_: (item,))
-    asked = requirements.read(RequirementArgs(("torch",)), {})
+    asked = requirements.read_requirements(RequirementArgs(("torch",)), {})
     request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
     run = start_run(request, {})
     question = TargetQuestion(run, Order(asked.given, "pip"), asked, TARGET._replace(installed={"pip": "26.3"}))

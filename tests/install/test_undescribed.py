@@ -33,7 +33,7 @@ def question(folder: Path, *words: str, **order: Any) -> TargetQuestion:
     index = WheelIndex({"secret": {"1.0": Release(source=Source.SILENT, tags=())}})
     request = Request(gpus=("sm_86",), driver="535.183.01", platform="linux-x86_64", python="3.12", glibc="2.35")
     environ = {"TORCHPICK_CACHE_DIR": str(folder / "cache"), "PIP_INDEX_URL": index.write(folder / "index")}
-    found = requirements.read(RequirementArgs(words), {})
+    found = requirements.read_requirements(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
     return TargetQuestion(start_run(request, environ), Order(found.given, "pip", **order), found, target)
 

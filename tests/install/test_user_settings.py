@@ -20,7 +20,7 @@ CORP = "https://pypi.company.example/whl/simple"
 def of_pip(environ: dict[str, str], file: Path, text: str) -> UserSettings:
     """What these variables and this pip.conf say."""
     file.write_text(text, "utf-8")
-    said = [*toolsettings.pip_file(str(file)), *toolsettings.pip_of_environ(environ)]
+    said = [*toolsettings.read_pip_file(str(file)), *toolsettings.pip_variables(environ)]
     return UserSettings(environ, toolsettings.strongest(said))
 
 
@@ -136,7 +136,7 @@ def test_the_constraints_of_both_tools_variables_bind_and_the_files_of_one(tmp_p
     environ = {"UV_CONSTRAINT": str(tmp_path / "limits.txt"), "PIP_CONSTRAINT": str(tmp_path / "none.txt")}
     own = UserSettings(
         environ,
-        toolsettings.strongest(toolsettings.pip_of_environ(environ)),
+        toolsettings.strongest(toolsettings.pip_variables(environ)),
         uv_files=(UvFile("uv.toml", {"constraint-dependencies": ["torchvision<0.28"]}),),
     )
 

@@ -104,10 +104,10 @@ def test_what_of_torch_is_not_there_is_said(
     words: tuple[str, ...], there: str | None, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = None if there is None else distributions.Distribution("torch", there, "", "")
-    monkeypatch.setattr(distributions, "installed", lambda *_: installed)
+    monkeypatch.setattr(distributions, "find_installed", lambda *_: installed)
 
     def lacking(text: str, *needs: str) -> str | None:
-        asked = requirements.read(RequirementArgs((text,)), {})
+        asked = requirements.read_requirements(RequirementArgs((text,)), {})
         job = Job(requirements=asked, pick=PICK, target=TARGET, store="/store", passed_on=words, needs=frozenset(needs))
         request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
         return missing_torch(TargetQuestion(start_run(request, {}), Order(asked.given), asked, TARGET), job)

@@ -95,7 +95,7 @@ class TestEnvironments:
         deep.mkdir(parents=True, exist_ok=True)
         found = choose(None, world(deep))
         assert (found.python.executable, found.python.source) == (str(environment / "bin/python"), ".venv")
-        assert found.platform == interpreter.own().platform
+        assert found.platform == interpreter.running().platform
 
     @pytest.mark.parametrize(("name", "word"), [("base", "the active conda environment base"), ("ml", "environment")])
     def test_conda_and_its_base_is_named(self, environment: Path, tmp_path: Path, name: str, word: str) -> None:
@@ -172,7 +172,7 @@ class TestEnvironments:
             f"{environment}/bin/python3 on PATH (torchpick itself runs in a pipx environment)"
         )
         nothing = choose(None, world(tmp_path, PATH=str(tmp_path)))
-        own = interpreter.own()
+        own = interpreter.running()
         source = "the version of torchpick's own pipx environment, as there is no Python on PATH"
         assert nothing.python == own.python._replace(executable=None, source=source)
         assert nothing.platform == own.platform
@@ -259,13 +259,13 @@ def test_the_name_of_this_python_tells_musl_where_the_system_tells_no_library(
             raise error
 
         monkeypatch.setattr(os, "confstr", unknown, raising=False)
-        assert interpreter.own().platform.libc == "musl"
+        assert interpreter.running().platform.libc == "musl"
     names.clear()
-    assert interpreter.own().platform.libc is None
+    assert interpreter.running().platform.libc is None
     monkeypatch.setattr(
         os, "confstr", lambda name: "glibc 2.36" if name == "CS_GNU_LIBC_VERSION" else None, raising=False
     )
-    assert interpreter.own().platform.glibc == "2.36"
+    assert interpreter.running().platform.glibc == "2.36"
 
 
 @given(st.binary(max_size=100))
@@ -276,7 +276,7 @@ def test_any_answer_is_read_or_refused(data: bytes) -> None:
 
 def test_the_question_and_our_own_answer_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a subprocess of this interpreter says is what we read without one."""
-    here = interpreter.own()
+    here = interpreter.running()
     monkeypatch.setattr(sys, "executable", "/elsewhere/python")
     there = choose(os.path.realpath(sys.prefix) + "/bin/python", world(tmp_path))
     assert there.platform == here.platform

@@ -149,4 +149,4 @@ def test_an_environment_of_jax_alone(home: Home, wheels: dict[str, Path]) -> Non
     assert codes(well) == []
     assert codes(old) == ["PACKAGE_DRIVER_TOO_OLD"]
     assert "torch" not in old.findings[0].text + str(old.findings[0].advice)
-    assert distributions.read(home.python, {}).find("jax-cuda13-plugin") is not None
+    assert distributions.read_environment(home.python, {}).find("jax-cuda13-plugin") is not None

@@ -168,7 +168,7 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "pkg-3.0.dist-info").mkdir()
     (tmp_path / "pkg-3.0.dist-info" / "RECORD").write_text("pkg/_C.so,,\n", "utf-8")
     there = Environment(None, "", "3.12", distributions=tuple(distributions.in_folder(str(tmp_path))))
-    monkeypatch.setattr(distributions, "read", lambda *_, **__: there)
+    monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: there)
     found = inspect_target.read_target("Pkg", ReadOptions())
 
     assert (found.version, texts(found.sass)) == ("3.0", ["sm_70"])
@@ -183,7 +183,7 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
         file = "pkg-9.0-py3-none-any.whl"
         return Link(file, Address(f"{host.url}/{file}"), WheelName("pkg", "9.0", "py3", "none", "any"), "b" * 64)
 
-    monkeypatch.setattr(distributions, "read", lambda *_, **__: Environment(None, "", "3.12"))
+    monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: Environment(None, "", "3.12"))
     monkeypatch.setattr(user_index, "locate", locates)
     news: list[str | int] = []
     found = inspect_target.read_target("pkg", ReadOptions(report=news.append))

@@ -188,7 +188,9 @@ def platform_named(name: str | None) -> str:
     """The platform of this name, else the variable's, else this computer's; one that PyTorch has builds for."""
     from torchpick.machine import given
 
-    return given.parse_platform(name or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own().platform.name).name
+    return given.parse_platform(
+        name or os.environ.get("TORCHPICK_PLATFORM") or interpreter.running().platform.name
+    ).name
 
 
 def width(stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> int | None:

@@ -51,7 +51,7 @@ def run(args: Arguments) -> int:
 def _there(args: Arguments) -> rewrite.Text | None:
     """The project's file: the one that is named, else the one that lies here."""
     file = args.write or HERE
-    there = rewrite.read(file)
+    there = rewrite.read_file(file)
     if not there.exists and args.write:
         raise TorchpickError(f"there is no {file}", hint="leave out `--write` to print the lines instead")
     return there if there.exists else None
@@ -98,7 +98,7 @@ def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: 
     text = projectfile.add_settings(there.text, extras.settings_of(plan), there.file)
     changed = text != there.text
     if changed:
-        rewrite.write(there, text)
+        rewrite.write_file(there, text)
     if args.json:
         print(console.dated({**_json(plan, kind), "file": there.file, "changed": changed}, rules.date))
     elif changed:

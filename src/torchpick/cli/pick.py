@@ -78,7 +78,7 @@ def _refuse_commands(words: Sequence[str]) -> None:
 
 def install_lines(args: Arguments, machine: Machine) -> list[str]:
     """The same request as a `torchpick install` command; none if it was for another machine or Python."""
-    own = interpreter.own()
+    own = interpreter.running()
     here = machine.python.executable or machine.python.tag == own.python.tag
     if args.machine or not here or machine.platform.name != own.platform.name:
         return []

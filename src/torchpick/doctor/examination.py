@@ -75,7 +75,7 @@ def examine(run: Run, *, torch_alone: bool = False) -> Examination:
     `torch_alone` looks at nothing but torch itself, for an answer in a moment.
     """
     choice = target(run.request.python, run.environ, os.getcwd())
-    here = distributions.read(
+    here = distributions.read_environment(
         choice.python, run.environ, source=choice.source, is_others=choice.is_others, metadata=not torch_alone
     )
     return _examined(EnvironmentUnderTest(run, here, _machine(run, here), torch_alone=torch_alone))
@@ -149,7 +149,7 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> Envir
             raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
         return EnvironmentChoice(python)
     world = World("/", environ, folder, sys.platform)
-    if (active := interpreter.environment(world)) is not None:
+    if (active := interpreter.find_environment(world)) is not None:
         return active
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:

@@ -170,7 +170,7 @@ def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]
     platform = said.platform if request.platform is None and request.machine is None else None
     # What a text says of the system around is no more than a hint: the GPUs have to be there in such a machine.
     there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), run))
-    if platform not in (None, interpreter.own().platform.name) and all(there):
+    if platform not in (None, interpreter.running().platform.name) and all(there):
         request = request._replace(platform=platform)
         named["platform"] = str(platform)
     given = request.driver or request.cuda_driver or run.environ.get("TORCHPICK_DRIVER")
@@ -246,7 +246,7 @@ def _published(said: Mentions, run: Run) -> Iterator[Note]:
     """For what the torch was built that an installer did not find."""
     if said.asked is None:
         return
-    platform = said.platform or interpreter.own().platform.name
+    platform = said.platform or interpreter.running().platform.name
     release = said.asked.partition("+")[0]
     builds = run.knowledge.table((platform,)).of(platform).builds(release)
     if builds:

@@ -48,7 +48,7 @@ class EnvironmentUnderTest:
 
     @cached_property
     def shell(self) -> Shell:
-        return shellvariables.read(self.run.environ)
+        return shellvariables.read_shell(self.run.environ)
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
@@ -98,4 +98,4 @@ class DescribedEnvironment(EnvironmentUnderTest):
 
     @cached_property
     def shell(self) -> Shell:
-        return shellvariables.read({})
+        return shellvariables.read_shell({})

@@ -108,7 +108,7 @@ class Environment(NamedTuple):
         return [package for name in names if (package := self.find(name)) is not None]
 
 
-def read(
+def read_environment(
     python: str, environ: Mapping[str, str], *, source: str = "given", is_others: bool = False, metadata: bool = True
 ) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read.
@@ -259,7 +259,7 @@ def in_folder(folder: str, faults: list[Fault] | None = None, *, metadata: bool 
     return [package for package in packages if package is not None]
 
 
-def installed(name: str, folders: Iterable[str]) -> Distribution | None:
+def find_installed(name: str, folders: Iterable[str]) -> Distribution | None:
     """One project with its metadata; the first folder wins."""
     packages = (package for folder in folders for package in in_folder(folder) if package.name == name)
     first = next(packages, None)
@@ -306,8 +306,8 @@ def _conda(prefix: str) -> tuple[CondaPackage, ...]:
         names = sorted(os.listdir(os.path.join(prefix, "conda-meta")))
     except OSError:
         return ()
-    parts = (name.removesuffix(".json").rsplit("-", 2) for name in names if name.endswith(".json"))
-    return tuple(CondaPackage(*name_version_build) for name_version_build in parts if len(name_version_build) == 3)
+    records = (name.removesuffix(".json") for name in names if name.endswith(".json") and name.count("-") > 1)
+    return tuple(CondaPackage(*record.rsplit("-", 2)) for record in records)
 
 
 def files(package: Distribution) -> tuple[str, ...]:

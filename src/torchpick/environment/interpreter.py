@@ -61,21 +61,21 @@ def choose(python: str | None, world: World, deadline: float) -> Interpreter:
     """The target interpreter. Raises UsageError for one that was specified, TorchpickError for a broken environment."""
     if python is not None:
         return _specified(python, world, deadline)
-    if (choice := environment(world)) is not None:
+    if (choice := find_environment(world)) is not None:
         return _without_running(choice) if choice.is_others else _of_environment(choice, world, deadline)
     if world.real and (tool := tool_environment(sys.prefix)) is not None:
         return _on_path(tool, world, deadline)
-    return own()
+    return running()
 
 
 def _without_running(choice: EnvironmentChoice) -> Interpreter:
     """By what the files of the environment say."""
-    running = own()
-    version = full_version(settings_of(choice.python)) or running.python.version
-    return running._replace(python=Python(major_minor(version), source=choice.source))
+    this = running()
+    version = full_version(settings_of(choice.python)) or this.python.version
+    return this._replace(python=Python(major_minor(version), source=choice.source))
 
 
-def own(source: str = "the Python that runs torchpick") -> Interpreter:
+def running(source: str = "the Python that runs torchpick") -> Interpreter:
     """The interpreter that torchpick runs in; nothing is started."""
     free_threaded = "t" in getattr(sys, "abiflags", "")
     if os.name == "nt":
@@ -132,7 +132,7 @@ def tool_environment(prefix: str) -> str | None:
 
 def _specified(python: str, world: World, deadline: float) -> Interpreter:
     if (version := version_of(python)) is not None:
-        return Interpreter(version, own().platform)
+        return Interpreter(version, running().platform)
     path = named(python, world.environ, world.cwd)
     if path is None:
         raise UsageError(f"--python {python}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
@@ -144,7 +144,7 @@ def _specified(python: str, world: World, deadline: float) -> Interpreter:
         raise UsageError(f"--python {python}: {error.message}", hint=_HINT) from error
 
 
-def environment(world: World) -> EnvironmentChoice | None:
+def find_environment(world: World) -> EnvironmentChoice | None:
     """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv."""
     folder = world.environ.get("VIRTUAL_ENV")
     # A tool's own environment may name itself as active; torch is not meant for it.
@@ -167,7 +167,7 @@ def environment(world: World) -> EnvironmentChoice | None:
 def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) -> Interpreter:
     folder, source = choice.python, choice.source
     if world.real and is_same(folder, sys.prefix):
-        return own(source)
+        return running(source)
     try:
         return _ask(program_of(folder) or os.path.join(folder, "bin", "python"), source, world, deadline)
     except TorchpickError as error:
@@ -187,14 +187,14 @@ def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
             return _ask(program, f"{program} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
         except TorchpickError:
             continue
-    running = own(f"the version of torchpick's own {tool} environment, as there is no Python on PATH")
-    return running._replace(python=running.python._replace(executable=None))
+    this = running(f"the version of torchpick's own {tool} environment, as there is no Python on PATH")
+    return this._replace(python=this.python._replace(executable=None))
 
 
 def _ask(program: str, source: str, world: World, deadline: float) -> Interpreter:
     """By one short subprocess, unless it is this Python."""
     if world.real and os.path.abspath(program) == sys.executable:
-        return own(source)
+        return running(source)
     return interpreter_of(ask(program, world.environ, deadline), program, source)
 
 

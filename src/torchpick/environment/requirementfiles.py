@@ -203,7 +203,7 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
 _MOST_DEEP = 50
 
 
-def of_project(path: str, by: str) -> list[str]:
+def read_dependencies(path: str, by: str) -> list[str]:
     """The dependencies of a project as its pyproject.toml has them; none where a build decides."""
     project = _table(path, by, "project")
     return [] if "dependencies" in toml.texts(project.get("dynamic")) else toml.texts(project.get("dependencies"))
@@ -222,7 +222,7 @@ def is_static(path: str) -> bool:
     return bool(project) and "dependencies" not in toml.texts(project.get("dynamic"))
 
 
-def of_group(word: str) -> list[tuple[str, str]]:
+def read_group(word: str) -> list[tuple[str, str]]:
     """The requirements of a dependency group (PEP 735), `--group [PATH:]NAME`, each with the place where it stands."""
     path, mark, name = word.rpartition(":")
     path = path if mark else "pyproject.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from torchpick.environment import requirementfiles
-from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, of_group, text_of
+from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, read_group, text_of
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.redaction import redacted
@@ -77,7 +77,7 @@ class Requirements(NamedTuple):
         return any(requirement.hashed for requirement in self.wanted)
 
 
-def read(args: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
+def read_requirements(args: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
     """Read the words and every file; raises UsageError for a file that cannot be read or a word that means nothing.
 
     A file behind a URL is read by `fetch`, and refused where there is none: an installer that fetches it itself would
@@ -91,11 +91,11 @@ def read(args: RequirementArgs, environ: Mapping[str, str], fetch: Fetch | None 
     for file in args.constraints:
         reader.file(file, "-c", limits=True)
     for group in args.groups:
-        reader.wanted += [parse(text, where) for text, where in of_group(group)]
+        reader.wanted += [parse(text, where) for text, where in read_group(group)]
     return Requirements(args, (*wanted, *reader.wanted), tuple(reader.limits), tuple(reader.opaque), reader.sources)
 
 
-def limits(
+def read_limits(
     paths: Iterable[str], setting: str, environ: Mapping[str, str], fetch: Fetch | None = None
 ) -> tuple[Requested, ...]:
     """What the constraints files hold that a setting names."""
@@ -119,7 +119,7 @@ class _Reader:
         if name in _OPAQUE:
             self.opaque.append(path)
             if name == "pyproject.toml" and not limits:
-                self.wanted += [parse(text, path) for text in requirementfiles.of_project(path, by)]
+                self.wanted += [parse(text, path) for text in requirementfiles.read_dependencies(path, by)]
             return
         if name.startswith("pylock.") and name.endswith(".toml"):
             hint = f"`pip install -r {name}` or `uv pip sync {name}` installs it"

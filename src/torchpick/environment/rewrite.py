@@ -57,7 +57,7 @@ class FileChange(NamedTuple):
         return (Note("PASSWORD_WRITTEN", text),)
 
 
-def read(file: str) -> Text:
+def read_file(file: str) -> Text:
     """The file, or an empty text where there is none."""
     try:
         data = content(file, MOST_BYTES)
@@ -76,7 +76,7 @@ def read(file: str) -> Text:
     return Text(file, text)
 
 
-def write(there: Text, text: str, mode: int = 0o666) -> None:
+def write_file(there: Text, text: str, mode: int = 0o666) -> None:
     """Put the text in the file's place. `mode` is that of a new file."""
     put(there.file, text.replace("\n", there.newline), mode)
 

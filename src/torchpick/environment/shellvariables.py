@@ -41,7 +41,7 @@ class Shell(NamedTuple):
     driver_library: DriverLibrary | None = None
 
 
-def read(environ: Mapping[str, str]) -> Shell:
+def read_shell(environ: Mapping[str, str]) -> Shell:
     """The variables, and the CUDA files that LD_LIBRARY_PATH leads to. Elsewhere than on Linux there are none."""
     variables = {name: environ[name] for name in VARIABLES if name in environ}
     folders: list[tuple[str, tuple[str, ...]]] = []

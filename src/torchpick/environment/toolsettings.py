@@ -82,7 +82,7 @@ def _pip_name(key: str) -> str:
     return "index-url" if name == "pypi-url" else name
 
 
-def pip_of_environ(environ: Mapping[str, str]) -> list[Setting]:
+def pip_variables(environ: Mapping[str, str]) -> list[Setting]:
     """The variables in any spelling, the last of which wins; an empty one is as good as unset, as with pip."""
     names = {*PIP_PLACES, *_PIP_OTHERS}
     return [
@@ -92,14 +92,14 @@ def pip_of_environ(environ: Mapping[str, str]) -> list[Setting]:
     ]
 
 
-def pip(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting]:
+def read_pip_settings(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting]:
     """What pip's files say to `pip install` in this environment, each with the place it was said in."""
-    settings = [setting for file in pip_files(environ, prefix, home) for setting in pip_file(file)]
+    settings = [setting for file in pip_files(environ, prefix, home) for setting in read_pip_file(file)]
     # pip applies every file's `[global]` before any file's section of the command.
     return strongest(sorted(settings, key=lambda setting: setting.rank))
 
 
-def pip_file(file: str) -> list[Setting]:
+def read_pip_file(file: str) -> list[Setting]:
     """What one of pip's files says to `pip install`, the strongest last; nothing where there is no such file."""
     from configparser import Error, RawConfigParser
 
@@ -148,7 +148,7 @@ def project_of(prefix: str) -> str | None:
 # ---- uv ----
 
 
-def uv_of_environ(environ: Mapping[str, str]) -> list[Setting]:
+def uv_variables(environ: Mapping[str, str]) -> list[Setting]:
     return [
         Setting(name, tuple(part for part in value.split(separator) if part), name)
         for name, separator in UV_PLACES.items()
@@ -156,7 +156,7 @@ def uv_of_environ(environ: Mapping[str, str]) -> list[Setting]:
     ]
 
 
-def uv_of_file(file: UvFile) -> list[Setting]:
+def uv_settings(file: UvFile) -> list[Setting]:
     """The places that a uv.toml or `[tool.uv]` names; an `explicit` index is only for those that request it by name."""
     settings = []
     for scope in file.scopes:
@@ -181,7 +181,7 @@ def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
     return None
 
 
-def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
+def read_uv_files(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
     """Uv's configuration files that hold in this folder, the strongest first."""
     if only := environ.get("UV_CONFIG_FILE"):
         return [UvFile(only, table) for table in (toml_of(only),) if table is not None]

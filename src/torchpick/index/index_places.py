@@ -84,7 +84,7 @@ def bundled() -> Iterator[str]:
 def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
     prefix = sys.prefix if python is None else world.prefix_of(python)
     settings = toolsettings.strongest(
-        [*toolsettings.pip(environ, prefix, home).values(), *toolsettings.pip_of_environ(environ)],
+        [*toolsettings.read_pip_settings(environ, prefix, home).values(), *toolsettings.pip_variables(environ)],
     )
     if not {"index-url", "extra-index-url", "find-links", "no-index"} & set(settings):
         return None
@@ -100,10 +100,10 @@ def _words(settings: Mapping[str, toolsettings.Setting], name: str) -> tuple[str
 
 
 def _of_uv(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
-    files = toolsettings.uv(environ, home, ".")
+    files = toolsettings.read_uv_files(environ, home, ".")
     settings = [
-        *toolsettings.uv_of_environ(environ),
-        *(setting for file in files for setting in toolsettings.uv_of_file(file)),
+        *toolsettings.uv_variables(environ),
+        *(setting for file in files for setting in toolsettings.uv_settings(file)),
     ]
 
     def addresses(*names: str) -> list[str]:

@@ -321,7 +321,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def fetcher(environ: Mapping[str, str], *, offline: bool) -> Callable[[str], bytes]:
-    """What `requirements.read` takes to read such a file; it raises where the network may not be used."""
+    """What `read_requirements` takes to read such a file; it raises where the network may not be used."""
 
     def fetch(url: str) -> bytes:
         if offline:

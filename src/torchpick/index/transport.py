@@ -236,7 +236,7 @@ def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
     settings = {environ[name]: name for name in reversed(_CERTIFICATES) if environ.get(name)}
     if not environ.get("PIP_CERT"):
         with suppress(TorchpickError, RuntimeError):  # a broken pip.conf is for pip to report
-            cert = toolsettings.pip(environ, sys.prefix, str(Path.home())).get("cert")
+            cert = toolsettings.read_pip_settings(environ, sys.prefix, str(Path.home())).get("cert")
             if cert is not None and cert.words:
                 settings[os.path.expanduser(" ".join(cert.words))] = "pip's `cert`"
     return _context(tuple(settings.items()))

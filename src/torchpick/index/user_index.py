@@ -215,7 +215,7 @@ def locate(
 def target_of(wanted: WheelTarget) -> IndexTarget:
     """The tags' Python and platform."""
     if wanted.python is None:
-        here = interpreter.own()
+        here = interpreter.running()
     else:
         here = interpreter.choose(wanted.python, World.here(), time.monotonic() + TIMEOUT_S)
     platform = here.platform if wanted.platform is None else Platform.parse(wanted.platform, wanted.glibc)

@@ -208,7 +208,7 @@ def read_question(run: Run, order: Order) -> TargetQuestion:
 
 def read_requirements(run: Run, order: Order) -> Requirements:
     """What is asked for; what lies in a folder or a file has the name that it says of itself."""
-    read = requirements.read(order.given, run.environ, run.fetch)
+    read = requirements.read_requirements(order.given, run.environ, run.fetch)
     if all(each.name or not each.place for each in read.wanted):
         return read
     from torchpick.install.places import with_names
@@ -237,7 +237,7 @@ def _check_place(run: Run) -> None:
         "--gpu": run.request.gpus and run.find_machine().platform.name,
         "--machine": None if run.request.machine is None else run.request.machine[0],
     }
-    here = interpreter.own().platform.name
+    here = interpreter.running().platform.name
     for name, value in given.items():
         if value and value != here:
             hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
@@ -280,12 +280,12 @@ def read_lock_question(run: Run, order: Order) -> LockQuestion:
     asked = read_requirements(run, order)
     if not asked.wanted and not asked.opaque:
         order = order._replace(given=order.given._replace(words=("torch",)))
-        asked = requirements.read(order.given, run.environ, run.fetch)
+        asked = requirements.read_requirements(order.given, run.environ, run.fetch)
     for each in asked.wanted:
         if each.editable or os.path.isdir(each.place):
             raise folder_refused(f"`{each.text}`")
     machine, *others = run.find_machines()
-    here = interpreter.environment(World.here())
+    here = interpreter.find_environment(World.here())
     if here is not None and here.is_others and here.source == machine.python.source:
         interpreter.installable(machine.python, run.request.python)
     if others:

@@ -188,7 +188,7 @@ class Learner:
     def _installed_version(self, name: str) -> Package | None:
         """By its own metadata; which GPUs its libraries are for is not read."""
         version = self.catalog.installed.get(name)
-        distribution = None if version is None else distributions.installed(name, self.folders)
+        distribution = None if version is None else distributions.find_installed(name, self.folders)
         if distribution is None or version is None:
             return None
         code = None if distributions.libraries(distribution) else ()

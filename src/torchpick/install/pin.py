@@ -44,7 +44,7 @@ class Pinned(NamedTuple):
 def check_named(python: str | None) -> None:
     """Refuse where no environment is named or found: the one that torchpick happens to run in is not meant."""
     named = python is not None and version_of(python) is None
-    if not named and interpreter.environment(World.here()) is None:
+    if not named and interpreter.find_environment(World.here()) is None:
         hint = "activate one, make one (`python3 -m venv .venv`), or name its interpreter: `--python PATH`"
         raise UsageError("no environment is active, and there is no .venv here or above", hint=hint, code="NO_TARGET")
 
@@ -72,7 +72,7 @@ def pin(run: Run, project: str | None) -> Pinned:
         write_files(variables.files)
         rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for change in changes:
-            rewrite.write(rewrite.read(change.file), change.after, change.mode)
+            rewrite.write_file(rewrite.read_file(change.file), change.after, change.mode)
     notes += [note for change in changes for note in change.notes]
     return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(run.environ)))
 
@@ -96,14 +96,14 @@ def _variables(
 ) -> tuple[Variables, tuple[Note, ...]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
-    files = toolsettings.pip(run.environ, prefix, os.path.expanduser("~"))
+    files = toolsettings.read_pip_settings(run.environ, prefix, os.path.expanduser("~"))
     settings = read_user_settings(run.environ, prefix, base=run.index_base)._replace(environ={}, pip=files)
     variables = variables_of(pick, toolsettings.store_of(prefix), settings, wheels)
     return variables, note_indexes(settings, ("pip",))
 
 
 def _pip_change(prefix: str, variables: Variables) -> FileChange:
-    before = rewrite.read(toolsettings.own_pip_file(prefix))
+    before = rewrite.read_file(toolsettings.own_pip_file(prefix))
     options = {
         option: tuple(variables.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in variables.set
     }
@@ -133,7 +133,7 @@ def _is_our_checkout(file: str) -> bool:
 
 
 def _project_change(file: str, pick: Pick, variables: Variables) -> FileChange:
-    before = rewrite.read(file)
+    before = rewrite.read_file(file)
     page = variables.set.get("UV_FIND_LINKS", "").split(",")[0]
     links = projectfile.ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
     wanted = projectfile.settings_of_pins(pick.build.pins, uv_index(pick), links)
@@ -174,7 +174,7 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
 def _recorded(prefix: str) -> str | None:
     """The project that was pinned with this environment; a record that was copied here is another's."""
     try:
-        record = Fields(loads(rewrite.read(_record(prefix)).text))
+        record = Fields(loads(rewrite.read_file(_record(prefix)).text))
         file = record.maybe_text("project")
         ours = record.text("environment") == os.path.realpath(prefix)
     except (ShapeError, TorchpickError):
@@ -189,7 +189,7 @@ def _recorded(prefix: str) -> str | None:
 
 def _unmark(file: str) -> bool:
     """Take ours out of a file; whether there was anything of ours."""
-    before = rewrite.read(file)
+    before = rewrite.read_file(file)
     text = (
         projectfile.remove_settings(before.text, projectfile.PIN)
         if file.endswith(".toml")
@@ -198,7 +198,7 @@ def _unmark(file: str) -> bool:
     if text == before.text:
         return False
     if text.strip() or file.endswith(".toml"):
-        rewrite.write(before, text)
+        rewrite.write_file(before, text)
     else:
         os.unlink(os.path.realpath(file))  # all of it was ours; a link to a file that was not there is somebody's own
     return True

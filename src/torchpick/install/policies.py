@@ -269,6 +269,6 @@ def _overrides(own: UserSettings, installer: str | None) -> Iterator[Requested]:
         return
     with suppress(TorchpickError):
         paths = own.environ.get("UV_OVERRIDE", "").split()
-        yield from requirements.limits(paths, "UV_OVERRIDE", own.environ, own.fetch)
+        yield from requirements.read_limits(paths, "UV_OVERRIDE", own.environ, own.fetch)
     for file in own.uv_files:
         yield from requirements_under(file, "override-dependencies")

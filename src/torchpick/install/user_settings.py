@@ -54,8 +54,8 @@ class UserSettings(NamedTuple):
     @property
     def uv_places(self) -> list[Setting]:
         """What names indexes and pages to uv: its variables, then its files."""
-        in_files = (setting for file in self.uv_files for setting in toolsettings.uv_of_file(file))
-        return [*toolsettings.uv_of_environ(self.environ), *in_files]
+        in_files = (setting for file in self.uv_files for setting in toolsettings.uv_settings(file))
+        return [*toolsettings.uv_variables(self.environ), *in_files]
 
     @property
     def pip_places(self) -> list[Setting]:
@@ -74,12 +74,12 @@ def read_user_settings(
     environ: Mapping[str, str], prefix: str | None, fetch: Fetch | None = None, base: str = WHEEL_HOST
 ) -> UserSettings:
     """The variables, and where there is an environment at `prefix` the files of the user, the system and it."""
-    variables = toolsettings.strongest(toolsettings.pip_of_environ(environ))
+    variables = toolsettings.strongest(toolsettings.pip_variables(environ))
     if prefix is None:
         return UserSettings(environ, variables, fetch=fetch, base=base)
     home = os.path.expanduser("~")
-    files = toolsettings.pip(environ, prefix, home)
-    uv_files = tuple(toolsettings.uv(environ, home, os.getcwd()))
+    files = toolsettings.read_pip_settings(environ, prefix, home)
+    uv_files = tuple(toolsettings.read_uv_files(environ, home, os.getcwd()))
     elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
     of_folder = tuple(file.path for file in uv_files if file.path not in elsewhere)
     return UserSettings(environ, {**files, **variables}, uv_files, of_folder, fetch, base)
@@ -100,7 +100,7 @@ def unasked_constraints(
     for words, source in sources:
         try:
             paths = not_below(words, *our_folders)
-            constraints += requirements.limits(paths, source, settings.environ, settings.fetch)
+            constraints += requirements.read_limits(paths, source, settings.environ, settings.fetch)
         except TorchpickError:  # a file that cannot be read the installer itself will miss
             continue
     for file in settings.uv_files if installer == "uv" else ():

@@ -29,7 +29,7 @@ def missing_torch(asking: TargetQuestion, job: Job) -> str | None:
     needed = "torch" in job.needs or any(each.name == "torch" for each in asking.wanted)
     if not needed or leads_away(job.passed_on):
         return None
-    installed = distributions.installed("torch", job.target.packages)
+    installed = distributions.find_installed("torch", job.target.packages)
     if installed is not None and installed.version == job.pick.version:
         return None
     return "there is no torch" if installed is None else f"there is torch {installed.version}"

@@ -256,11 +256,11 @@ def _implied(products: tuple[GpuProduct, ...], platform: Platform | None) -> tup
 
 
 def _is_here(name: str) -> bool:
-    return interpreter.own().platform.name == name
+    return interpreter.running().platform.name == name
 
 
 def _with_macos(platform: Platform | None, macos: str) -> Platform:
-    platform = platform or interpreter.own().platform
+    platform = platform or interpreter.running().platform
     if platform.os != "macos":
         hint = "add `--platform macos-arm64`, or leave out `--macos`"
         raise UsageError(f"`--macos` does not apply to `--platform {platform.name}`", hint=hint)

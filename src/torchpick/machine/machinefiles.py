@@ -114,7 +114,7 @@ class Reader(MachineGroups):
         if gpu is None or self._driver is None:
             return False
         gpus, platform = kubernetes.gpus_of_product(gpu, count), Platform("linux", cpu)
-        self._take(Machine(platform, interpreter.own().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
+        self._take(Machine(platform, interpreter.running().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
         return True
 
     def _take(self, machine: Machine, origin: _Origin) -> None:
@@ -185,7 +185,7 @@ class Reader(MachineGroups):
         try:
             fields = Fields(value)
             if fields.has("kind") and fields.has("apiVersion") and origin.has is None:
-                node = kubernetes.machine_of_node(fields, interpreter.own().python, self._gpu)
+                node = kubernetes.machine_of_node(fields, interpreter.running().python, self._gpu)
                 self._take(node, origin._replace(name=None))
             else:
                 self._take(_machine(fields, value), origin)

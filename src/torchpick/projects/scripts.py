@@ -41,7 +41,7 @@ def pin(run: Run, file: str) -> PinnedScript:
         hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
     if after != script.text:
-        rewrite.write(script, after)
+        rewrite.write_file(script, after)
     return PinnedScript(pick, (file,), rewrite.FileChange(file, before, after).notes)
 
 
@@ -50,12 +50,12 @@ def unpin(file: str) -> bool:
     script = _read(file)
     text = _unpinned(script.text, file)
     if text != script.text:
-        rewrite.write(script, text)
+        rewrite.write_file(script, text)
     return text != script.text
 
 
 def _read(file: str) -> rewrite.Text:
-    script = rewrite.read(file)
+    script = rewrite.read_file(file)
     if not script.exists:
         raise UsageError(f"there is no {file}", hint="name a Python script with inline metadata")
     if len(_BLOCK.findall(script.text)) != 1:

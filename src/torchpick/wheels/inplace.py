@@ -71,7 +71,8 @@ def read_file(path: str, shown: str) -> Reading:
 
 def torch_cuda(python: str | None) -> str | None:
     """The CUDA of the torch that is installed for a Python, from its version file; None without one."""
-    return distributions.cuda_of(distributions.read(python or sys.executable, os.environ, metadata=False).torches)
+    environment = distributions.read_environment(python or sys.executable, os.environ, metadata=False)
+    return distributions.cuda_of(environment.torches)
 
 
 def judge_machines(

@@ -80,7 +80,7 @@ def _read_package(target: str, how: ReadOptions) -> Reading:
     elsewhere = how.wanted.platform is not None or how.wanted.python != how.wanted.program
     if normal(target).replace("-", "").isalnum() and not elsewhere:
         python = how.wanted.program or sys.executable
-        installed = distributions.read(python, os.environ, metadata=False).find(normal(target))
+        installed = distributions.read_environment(python, os.environ, metadata=False).find(normal(target))
         if installed is not None:
             return inplace.read_distribution(installed, target)
         how.report(f"{target} is not installed: looking it up on the index")
