@@ -47,7 +47,7 @@ def test_a_page_is_read_once_and_what_the_host_lacks_has_no_links(server: Loopba
 
 
 def test_a_server_that_breaks_is_no_server_without_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "Client", lambda: Client(sleep=lambda _: None))
+    monkeypatch.setattr(client, "Client", lambda **_: Client(sleep=lambda _: None))
     with (
         Loopback({"127.0.0.1": lambda _: Answer(500)}).running() as server,
         pytest.raises(NetworkError, match="answered 500"),
@@ -56,7 +56,7 @@ def test_a_server_that_breaks_is_no_server_without_the_page(monkeypatch: pytest.
 
 
 def test_a_page_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "Client", lambda: Client(Limits(page=1000)))
+    monkeypatch.setattr(client, "Client", lambda **_: Client(Limits(page=1000)))
     with (
         Loopback({"127.0.0.1": lambda _: Answer(200, b"x" * 2000)}).running() as server,
         pytest.raises(NetworkError, match="larger than"),

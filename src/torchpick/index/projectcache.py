@@ -60,8 +60,7 @@ class ProjectCache:
 
     def renew_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> KeptPage:
         """Keep what is of use to a target, once more where the page has not changed."""
-        entries = None if page.files is None else map(projectfiles.entry_of, page.files)
-        rows = entries and [(href, *told) for href, _, *told in entries]
+        rows = None if page.files is None else [_row(file) for file in page.files]
         etag = page.etag if _ETAG.fullmatch(page.etag) else ""
         self._write("pages", _page_key(url, target), {"time": page.time, "etag": etag, "files": rows})
         return page
@@ -72,9 +71,9 @@ class ProjectCache:
             etag = record["etag"] if _ETAG.fullmatch(record["etag"]) else ""
             if record["files"] is None:
                 return KeptPage(float(record["time"]), etag, None)
-            entries = (PageEntry(href, "", *told) for href, *told in record["files"])
-            rows = (projectfiles.of_entry(entry, index) for entry in entries)
-            return KeptPage(float(record["time"]), etag, tuple(row for row in rows if row is not None))
+            entries = (PageEntry(href, "", *facts) for href, *facts in record["files"])
+            files = (projectfiles.of_entry(entry, index) for entry in entries)
+            return KeptPage(float(record["time"]), etag, tuple(file for file in files if file is not None))
         return None
 
     def is_fresh(self, written: float) -> bool:
@@ -132,6 +131,12 @@ class ProjectCache:
 
 def _of_use(page: KeptPage, target: IndexTarget) -> KeptPage:
     return page if page.files is None else page._replace(files=projectfiles.of_use(page.files, target))
+
+
+def _row(file: ProjectFile) -> tuple[object, ...]:
+    """As a PageEntry, without what it is relative to."""
+    facts = file.requires_python, file.yanked, file.metadata, file.uploaded
+    return file.url, file.file, file.sha256, file.size, *facts
 
 
 def _page_key(url: str, target: IndexTarget | None) -> str:

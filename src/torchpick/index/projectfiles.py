@@ -97,12 +97,6 @@ def of_entry(entry: PageEntry, index_url: str = "") -> ProjectFile | None:
     )
 
 
-def entry_of(file: ProjectFile) -> PageEntry:
-    """As a page lists it that lies nowhere."""
-    told = (file.requires_python, file.yanked, file.metadata, file.uploaded)
-    return PageEntry(file.url, "", file.file, file.sha256, file.size, *told)
-
-
 def _plain(text: str | None) -> str | None:
     """One text for all the files of a page that say the same."""
     return text and sys.intern(_CONTROL.sub(" ", text[:_MOST_TEXT]))
@@ -128,12 +122,12 @@ def normal_version(text: str) -> str:
     return str(parsed_version(text))
 
 
-def file_at(place: str) -> ProjectFile:
+def file_at(address: str) -> ProjectFile:
     """The wheel or sdist that an address or a path leads to, which may end in `#sha256=…`."""
-    url = place if "://" in place or place.startswith("file:") else Path(place).absolute().as_uri()
+    url = address if "://" in address or address.startswith("file:") else Path(address).absolute().as_uri()
     file = of_entry(PageEntry(url, url if url.startswith("file:") else ""))
     if file is None:
-        name = redacted(unquote(place.partition("#")[0]))
+        name = redacted(unquote(address.partition("#")[0]))
         hint = "give the address or the path of a file that ends in .whl, .tar.gz or .zip, named as installers expect"
         raise WheelError(f"{name} is neither a wheel nor an sdist by its name", hint=hint)
     return file

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -83,9 +83,15 @@ class UserIndex:
     """
 
     def __init__(
-        self, places: index_places.IndexPlaces, client: Client | None = None, *, offline: bool = False
+        self,
+        places: index_places.IndexPlaces,
+        client: Client | None = None,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        offline: bool = False,
     ) -> None:
-        self.places, self._client, self._offline, self._stack = places, client, offline, ExitStack()
+        self.places, self._environ, self._offline = places, environ, offline
+        self._client, self._stack = client, ExitStack()
         self._pages: dict[str, tuple[Link, ...] | TorchpickError | None] = {}
         self._refused: dict[str, list[str]] = {}  # by the page, what is wrong with the links that were passed over
 
@@ -102,7 +108,7 @@ class UserIndex:
         if self._client is None:
             from torchpick.index.client import Client
 
-            self._client = self._stack.enter_context(Client())
+            self._client = self._stack.enter_context(Client(environ=self._environ))
         return self._client
 
     def candidates(self, name: str, specifier: str, target: IndexTarget) -> list[Link]:
@@ -200,12 +206,8 @@ def locate(
 ) -> Link:
     """The newest wheel of the user's own index that meets the requirement and fits the target."""
     required = check(requirement)
-    from torchpick.index.client import Client
-
     target = target_of(wanted)
-    with ExitStack() as stack:
-        client = client or stack.enter_context(Client(environ=environ))
-        index = UserIndex(index_places.of_user(environ, wanted.program), client)
+    with closing(UserIndex(index_places.of_user(environ, wanted.program), client, environ)) as index:
         links = index.candidates(required.name, str(required.specifier), target)
         if not links:
             raise _failure(required, target, index)
