@@ -27,7 +27,7 @@ from torchpick.index import user_index
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.ranges import RemoteSource
-from torchpick.index.user_index import WheelTarget
+from torchpick.index.wheelnames import WheelTarget
 
 _MEMBER = "torch/lib/libtorch_cuda.so"
 _OTHERS = {

@@ -153,7 +153,7 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
     """
     run = start_run(_request(locals()), environ)
-    from torchpick.index.user_index import WheelTarget
+    from torchpick.index.wheelnames import WheelTarget
     from torchpick.wheels import inplace
     from torchpick.wheels.inspect_target import ReadOptions, read_target
 

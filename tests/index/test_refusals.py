@@ -35,7 +35,8 @@ from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import parse as links_of
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.ranges import CHUNK, FileSource, RemoteSource
-from torchpick.index.user_index import UserIndex, WheelTarget, sha256_of
+from torchpick.index.user_index import UserIndex, sha256_of
+from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import Platform
 
 AGAIN = "check the connection and try again"

@@ -20,7 +20,8 @@ from torchpick.index.client import Client, Limits
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import Link
 from torchpick.index.projectfiles import IndexTarget
-from torchpick.index.user_index import UserIndex, WheelTarget
+from torchpick.index.user_index import UserIndex
+from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import TIMEOUT_S, Platform
 
 LINUX = Platform.parse("linux-x86_64", "2.35")

@@ -25,7 +25,8 @@ from torchpick.index import index_places, user_index
 from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import IndexTarget
-from torchpick.index.user_index import UserIndex, WheelTarget
+from torchpick.index.user_index import UserIndex
+from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import Platform
 
 NAME = "gpupkg-1.5-py3-none-any.whl"

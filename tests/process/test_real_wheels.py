@@ -11,7 +11,7 @@ from tests import usersettings
 from torchpick.cli import main
 from torchpick.errors import TorchpickError
 from torchpick.index import user_index
-from torchpick.index.user_index import WheelTarget
+from torchpick.index.wheelnames import WheelTarget
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]

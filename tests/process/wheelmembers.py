@@ -19,7 +19,7 @@ from torchpick.index import index_places, user_index
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.ranges import RemoteSource
-from torchpick.index.user_index import WheelTarget
+from torchpick.index.wheelnames import WheelTarget
 
 TARGET = WheelTarget(python="3.12", platform="linux-x86_64", glibc="2.39")
 _MOST = 8 << 20

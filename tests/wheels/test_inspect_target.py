@@ -20,8 +20,7 @@ from torchpick.errors import (
 )
 from torchpick.index import ranges, user_index
 from torchpick.index.pages import Link
-from torchpick.index.user_index import WheelTarget
-from torchpick.index.wheelnames import WheelName
+from torchpick.index.wheelnames import WheelName, WheelTarget
 from torchpick.model.address import Address
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torchpick.cli import arguments, console, inspected
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.index.user_index import WheelTarget
+from torchpick.index.wheelnames import WheelTarget
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine

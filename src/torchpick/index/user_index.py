@@ -20,8 +20,9 @@ from torchpick.errors import InstallerError, RequirementError, TorchpickError, U
 from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.pages import Link
 from torchpick.index.projectfiles import IndexTarget, suits_python
+from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import TIMEOUT_S, Note, Platform
-from torchpick.model.pythons import python_name, version_of
+from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal, parsed, some_of
 
@@ -33,19 +34,6 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20
 _TRITON = re.compile(r"Requires-Dist:\s*((?:pytorch-)?triton(?:-rocm|-xpu)?) *\(?([^;)\n]*)", re.IGNORECASE)
-
-
-class WheelTarget(NamedTuple):
-    """What the wheel is for; None is what the interpreter itself is."""
-
-    python: str | None = None  # what `--python` takes: a version, or an interpreter
-    platform: str | None = None  # one of the contract's names
-    glibc: str | None = None
-
-    @property
-    def program(self) -> str | None:
-        """The interpreter; None where only a version is given."""
-        return None if version_of(self.python) is not None else self.python
 
 
 def fitting(links: Iterable[Link], specifier: str, target: IndexTarget) -> list[Link]:

@@ -19,7 +19,7 @@ from torchpick.errors import NetworkError, TorchpickError, UsageError, WheelErro
 from torchpick.index import pages
 from torchpick.index.archive import Archive
 from torchpick.index.ranges import FileSource, RemoteSource
-from torchpick.index.user_index import WheelTarget
+from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.address import is_sha256
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.redaction import redacted
