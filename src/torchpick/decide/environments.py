@@ -66,20 +66,20 @@ def _objections(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> tuple
     A version of several wheels is refused for what the one for this Python lacks.
     """
     python = Reason.NO_WHEEL_FOR_PYTHON
-    judged = {(item.name, item.version) for item in search.refused if item.objection.reason is not python}
+    judged = {(passed.name, passed.version) for passed in search.refused if passed.objection.reason is not python}
     refused = (
-        item
-        for item in search.refused
-        if item.objection.reason is not python or (item.name, item.version) not in judged
+        passed
+        for passed in search.refused
+        if passed.objection.reason is not python or (passed.name, passed.version) not in judged
     )
     objections = []
-    for (name, *_), group in grouped((_kind(item), item) for item in refused).items():
+    for (name, *_), group in grouped((_kind(passed), passed) for passed in refused).items():
         order = [package.version for package in search.facts[name].versions] if name in search.facts else []
-        versions = dict.fromkeys(item.version for item in group if item.version)
+        versions = dict.fromkeys(passed.version for passed in group if passed.version)
         newest_first = sorted(versions, key=lambda version: order.index(version) if version in order else -1)
         objections.append(PackageObjection(name, tuple(newest_first), group[0].objection))
     named_order = {demand.name: index for index, demand in enumerate(wanted)}
-    return tuple(sorted(objections, key=lambda item: named_order.get(item.name, len(named_order))))
+    return tuple(sorted(objections, key=lambda passed: named_order.get(passed.name, len(named_order))))
 
 
 def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
@@ -94,6 +94,7 @@ class _Environment:
 
     def __init__(self, search: StackSearch, wanted: tuple[PackageDemand, ...], solution: Solution) -> None:
         self.search, self.wanted, self.solution = search, wanted, solution
+        self.facts, self.demands = search.facts, solution.demands
         self.packages, self.build = tuple(solution.packages.values()), solution.build
         self.index_url = self.build and (
             redacted(self.build.index_url(search.wish.index_base, search.wish.channel)) or None
@@ -108,7 +109,7 @@ class _Environment:
             packages=(*pins, *self._plain_pins(), *self._family(), *self._added()),
             notes=tuple(dict.fromkeys((*self._notes(), *self._moved(), *self._plain_conflicts()))),
             index_url=self.index_url,
-            unknown=self.search.unknown(self.solution.demands),
+            unknown=self.search.unknown(self.demands),
         )
 
     # What is pinned, and why.
@@ -116,7 +117,7 @@ class _Environment:
     def _pinned(self, package: Package) -> PinnedPackage:
         torch = self.build
         # What the user asks for of a package, which no other one brings.
-        own = (demand for demand in self.solution.demands if demand.name == package.name and not demand.by)
+        own = (demand for demand in self.demands if demand.name == package.name and not demand.by)
         return PinnedPackage(
             name=package.name,
             version=package.version,
@@ -133,8 +134,8 @@ class _Environment:
         """The plain projects that were asked for: named with the version that fits, and left to the installer."""
         plain = self.solution.cone.plain
         for name in dict.fromkeys(demand.name for demand in self.wanted if demand.name in plain):
-            demands = [demand for demand in self.solution.demands if demand.name == name]
-            package = next(iter(self.search.fitting(self.search.facts[name], demands)), plain[name][0])
+            demands = [demand for demand in self.demands if demand.name == name]
+            package = next(iter(self.search.fitting(self.facts[name], demands)), plain[name][0])
             index, why = package.place or DEFAULT_INDEX, "you asked for it"
             yield PinnedPackage(name, package.version, None, False, index, NO_CODE, why, "resolved", pinned=False)
 
@@ -150,7 +151,7 @@ class _Environment:
         if worst is None and "apple" not in machine.vendors and not is_xpu:
             word = NO_CODE if build.family == "cpu" else UNJUDGED
         whys = {"torch": (build.version, self._why_torch(build))}
-        names = {demand.name for demand in self.solution.demands}
+        names = {demand.name for demand in self.demands}
         for name in COMPANIONS:
             version = build.companions.get(name) if name in names else None
             if version is not None:
@@ -179,7 +180,7 @@ class _Environment:
 
     def _why(self, package: Package) -> str:
         """Who asks for it, and why its newest version was passed over."""
-        by = [demand for demand in self.solution.demands if demand.name == package.name and demand.by]
+        by = [demand for demand in self.demands if demand.name == package.name and demand.by]
         is_named = any(demand.name == package.name and not demand.by for demand in self.wanted)
         start = "you asked for it" if is_named else self._asks(by[0]) if by else "it is needed"
         passed = self._passed_over(package)
@@ -187,21 +188,22 @@ class _Environment:
 
     def _passed_over(self, package: Package) -> tuple[str, str] | None:
         """The newer version that was passed over for this one, and why."""
-        facts = self.search.facts[package.name]
+        facts = self.facts[package.name]
         rows = [row.version for row in facts.versions]
         newer = rows[: rows.index(package.version)]
-        refused = (item for item in (*self.search.refused, *self.search.moved) if item.name == package.name)
-        return next(((item.version, item.objection.text) for item in refused if item.version in newer), facts.newer)
+        refused = (passed for passed in (*self.search.refused, *self.search.moved) if passed.name == package.name)
+        over = ((passed.version, passed.objection.text) for passed in refused if passed.version in newer)
+        return next(over, facts.newer)
 
     def _asks(self, demand: PackageDemand) -> str:
         """Who requires something; what METADATA does not say is not said of it."""
         package = next((package for package in self.packages if package.who == demand.by), None)
-        beyond = () if package is None else self.search.facts[package.name].rule.beyond_for(package.version)
+        beyond = () if package is None else self.facts[package.name].rule.beyond_for(package.version)
         verb = "goes with" if any(named(line) == demand.name for line in beyond) else "asks for"
         return f"{demand.by} {verb} {demand.text}"
 
     def _why_torch(self, build: Build) -> str:
-        search, demands = self.search, self.solution.demands
+        search, demands = self.search, self.demands
         pins = [demand for demand in demands if demand.name == "torch" and demand.specifier]
         if search.builds[0].build is build:  # a resolver that was bound to it says nothing new
             pins = [demand for demand in pins if not demand.by or demand.text != f"torch=={build.version}"]
@@ -245,7 +247,7 @@ class _Environment:
 
     def _plain_conflicts(self) -> Iterator[Note]:
         """What plain projects ask of others, at the version that was read, that this environment does not meet."""
-        demands = self.solution.demands
+        demands = self.demands
         versions = {package.name: package.version for package in self.packages}
         if self.build is not None:
             versions |= self.build.pins

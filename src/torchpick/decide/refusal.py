@@ -19,7 +19,7 @@ from torchpick.model.request import Wish
 from torchpick.model.stack import PackageObjection, Stack
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import is_dotted, leading, parsed, release_key, some_of, span
+from torchpick.model.versions import grouped, is_dotted, leading, parsed, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -54,7 +54,8 @@ def explain_no_build(pick: Pick, table: Table | None = None) -> tuple[str, str]:
 def explain_no_environment(stack: Stack) -> tuple[str, str]:
     """What stands in the way of one environment, a line for each reason, and what would have to change."""
     objections = stack.objections
-    lines = [f"{f'{item.name} {item.span}'.rstrip()}: {item.objection.text}" for item in objections[:_MOST_REASONS]]
+    shown = objections[:_MOST_REASONS]
+    lines = [f"{f'{against.name} {against.span}'.rstrip()}: {against.objection.text}" for against in shown]
     if len(objections) > _MOST_REASONS:
         lines.append(f"and {len(objections) - _MOST_REASONS} more; `--json` has all")
     gpus = labels(stack.machine.used)
@@ -63,7 +64,7 @@ def explain_no_environment(stack: Stack) -> tuple[str, str]:
     why = "\n".join([f"{what} {names}{f' for {gpus}' if gpus else ''}", *lines])
     remedy = f"`torchpick list {objections[0].name}` says of each version why" if objections else ""
     # A machine with another maker's GPUs runs neither.
-    if stack.machine.nvidia and any(item.objection.reason is Reason.CUDA_MAJOR_MIXED for item in objections):
+    if stack.machine.nvidia and Reason.CUDA_MAJOR_MIXED in {against.objection.reason for against in objections}:
         remedy = "`--allow-mixed` takes two CUDA majors"
     return why, "; ".join(stack.hints[:2]) or remedy
 
@@ -176,7 +177,7 @@ def _other_drivers(pick: Pick) -> Iterable[str]:
     """Which driver each GPU needs that this one does not support, or that none supports them all."""
     none = "no driver supports all of these GPUs: select some with `--gpu` or `--only`"
     objections = (objection for verdict in pick.considered for objection in verdict.objections)
-    refused = [item.facts for item in objections if item.reason is Reason.GPU_NOT_SERVED_BY_DRIVER]
+    refused = [objection.facts for objection in objections if objection.reason is Reason.GPU_NOT_SERVED_BY_DRIVER]
     return dict.fromkeys(f"{facts['gpu']} needs {facts['mends']}" if facts["mends"] else none for facts in refused)
 
 
@@ -220,6 +221,7 @@ def hints(
     search: StackSearch, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     """Every hint on an environment, the nearest way first."""
+    by_reason = grouped((against.objection.reason, against) for against in objections)
     yield from _older(search, wanted)
     unpinned = next(_without_a_pin(search, wanted), None)
     if unpinned:
@@ -233,17 +235,17 @@ def hints(
         yield from _elsewhere(search, wanted, objections)
     facts_of = [search.facts[demand.name] for demand in wanted if demand.name in search.facts]
     yield from (f"{facts.name} {facts.refused}" for facts in facts_of if facts.refused is not None and facts.versions)
-    old = (item.objection.facts for item in objections if item.objection.reason is Reason.PACKAGE_DRIVER_TOO_OLD)
-    for needs in dict.fromkeys(facts["needs"] for facts in old if is_dotted(facts["needs"])):
+    drivers = (against.objection.facts["needs"] for against in by_reason.get(Reason.PACKAGE_DRIVER_TOO_OLD, ()))
+    for needs in dict.fromkeys(filter(is_dotted, drivers)):
         newer = search.changed(machine=resolve.with_driver(search.machine, needs, search.table.drivers))
         yield from _would_be(f"with driver {needs} or newer", newer, wanted, wanted[0].name)
-    if not search.machine.used and any(item.objection.reason is Reason.CUDA_MAJOR_MIXED for item in objections):
+    if not search.machine.used and Reason.CUDA_MAJOR_MIXED in by_reason:
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
     if unpinned:
         return
     # What runs on this GPU where a package has no code for it.
-    uncoded = {item.name for item in objections if item.objection.reason is Reason.PACKAGE_NO_KERNELS}
-    for_else = {item.name for item in objections} - uncoded
+    uncoded = {against.name for against in by_reason.get(Reason.PACKAGE_NO_KERNELS, ())}
+    for_else = {against.name for against in objections} - uncoded
     yield from (facts.advice for facts in facts_of if facts.advice is not None and facts.name not in for_else)
     if uncoded and search.builds:
         yield f"torch itself runs here: torch {search.builds[0].build.version}"
@@ -289,15 +291,15 @@ def _elsewhere(
 ) -> Iterator[str]:
     """Other indexes that have a version that was passed over for its CUDA, for the platforms of its usual wheels."""
     names = {demand.name for demand in wanted}
-    for item in objections:
-        facts = search.facts.get(item.name)
-        if facts is None or item.name not in names or item.objection.reason not in _OF_CUDA:
+    for against in objections:
+        facts = search.facts.get(against.name)
+        if facts is None or against.name not in names or against.objection.reason not in _OF_CUDA:
             continue
-        names.remove(item.name)  # the newest that was passed over says enough
+        names.remove(against.name)  # the newest that was passed over says enough
         refused = [
             package
             for package in facts.versions
-            if package.version in item.versions
+            if package.version in against.versions
             and not package.place
             and {"any", search.machine.platform.name} & {*package.platforms}
             and not search.fit.coverage(package, None).failing
@@ -306,7 +308,7 @@ def _elsewhere(
             package = next((package for package in refused if has(index, package)), None)
             # The wheels that are known are judged as versions.
             if not index.wheels and package is not None and _is_carried(search, index.cuda):
-                yield filled(f"another index has {item.name} {index.text}: {index.url}", package, None, "")
+                yield filled(f"another index has {against.name} {index.text}: {index.url}", package, None, "")
 
 
 def has(index: OtherIndex, package: Package) -> bool:
