@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from torchpick.decide import demands, environments, packagefit, refusal, solving
+from torchpick.decide.demands import PackageDemand
 from torchpick.decide.search import Needs
 from torchpick.errors import RequirementError
 from torchpick.knowledge import packages
@@ -692,3 +693,13 @@ def test_six_reasons_are_said_and_the_others_counted(table: Table) -> None:
 
     assert [len(lines) for lines in said] == [7, 8]
     assert said[1] == [*said[0], "and 1 more; `--json` has all"]
+
+
+def test_what_would_fit_without_the_backend_keeps_the_constraints(table: Table) -> None:
+    facts = known(package("lib", "2.0", links_torch=True, cuda="13"), package("lib", "1.0", "torch==1.0"))
+    for limits, said in (((), True), ((PackageDemand("lib", "<2", by="limits.txt line 1"),), False)):
+        search = solving.StackSearch(machine(), table, Wish(backends=("cu126",)), Catalog(facts), limits)
+        found = environments.best(search, demands.parse_demands(["lib"]))
+        assert not isinstance(found, Needs)
+
+        assert any(hint.startswith("without `--backend cu126`: lib 2.0") for hint in found[0].hints) is said
