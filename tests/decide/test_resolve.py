@@ -310,7 +310,7 @@ def test_what_is_never_picked_says_why_and_comes_newest_first() -> None:
     text = "there is no wheel for linux-x86_64/windows-x86_64"
     assert {each.objections[0].text for each in found if each.build.backend != "default"} == {text}
     assert [each.reasons for each in found if each.build.backend == "default"] == [{Reason.BACKEND_NOT_ALLOWED}]
-    assert not any(each.ok or each.rank.suits for each in found)
+    assert not any(each.ok or each.rank.preference for each in found)
 
 
 def test_a_gpu_below_the_floor_of_nccl_is_named_with_it() -> None:

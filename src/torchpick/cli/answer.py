@@ -103,7 +103,7 @@ def why_not_newer(pick: Pick) -> list[str]:
     newer = grouped(
         (each.build.torch, each)
         for each in pick.considered
-        if release_key(each.build.torch) > chosen and each.rank.suits >= 2
+        if release_key(each.build.torch) > chosen and each.rank.preference >= 2
     )
     lines = []
     for torch, verdicts in list(newer.items())[:3]:

@@ -55,7 +55,9 @@ def run(args: Arguments) -> int:
 def shortlist(pick: Pick) -> tuple[Verdict, ...]:
     """The builds a person asked about: of the machine's own family, and not ruled out by the request itself."""
     ruled_out = {Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED}
-    return tuple(each for each in pick.considered if each.ok or (each.rank.suits >= 2 and not ruled_out & each.reasons))
+    return tuple(
+        each for each in pick.considered if each.ok or (each.rank.preference >= 2 and not ruled_out & each.reasons)
+    )
 
 
 def _builds(shown: Sequence[Verdict]) -> list[tuple[str, ...]]:

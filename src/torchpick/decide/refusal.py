@@ -90,7 +90,7 @@ def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:
 
 def _able(pick: Pick) -> list[Verdict]:
     """The builds that are for these GPUs' maker, or for none where there are no GPUs."""
-    return [verdict for verdict in pick.considered if verdict.rank.suits >= 2]
+    return [verdict for verdict in pick.considered if verdict.rank.preference >= 2]
 
 
 def _why_not_asked(pick: Pick) -> str | None:

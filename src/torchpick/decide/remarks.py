@@ -106,7 +106,7 @@ def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
         reasons = verdict.reasons
         if Reason.DRIVER_TOO_OLD in reasons:  # a newer driver is one change, also where the GPU needs it
             reasons -= {Reason.GPU_NOT_SERVED_BY_DRIVER}
-        if len(reasons) != 1 or verdict.rank.suits < 2:
+        if len(reasons) != 1 or verdict.rank.preference < 2:
             continue
         (reason,) = reasons
         if verdict.objections[0].facts.get("mends") == "":

@@ -50,13 +50,13 @@ def judge(
 
     `hardware` is kept for other machines with these GPUs, this driver and this platform.
     """
-    judge_ = BuildFit(machine, table, wish, {} if hardware is None else hardware)
+    fit = BuildFit(machine, table, wish, {} if hardware is None else hardware)
     # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
     shelf = table.of(machine.platform.name)
     releases = sorted(shelf.releases(), key=release_key, reverse=True)
-    for suits in (3, 2, 1, 0):
+    for preference in (3, 2, 1, 0):
         for release in releases:
-            turn = [judge_.verdict(build) for build in shelf.builds(release) if judge_.suits(build) == suits]
+            turn = [fit.verdict(build) for build in shelf.builds(release) if fit.preference(build) == preference]
             yield from sorted(turn, key=lambda verdict: verdict.rank, reverse=True)
 
 
@@ -89,7 +89,7 @@ class BuildFit:
         self._refused = self._refusals()
         self._excluded = table.excluded.get(machine.python.exact or "", ())
 
-    def suits(self, build: Build) -> int:
+    def preference(self, build: Build) -> int:
         if build.family == self.default_family:
             return 3 if build.vendor is None else 2
         return int(build.family != "cpu")
@@ -106,7 +106,7 @@ class BuildFit:
     def _of_hardware(self, build: Build) -> Hardware:
         fits = self._fit(build)
         rank = Rank(  # by place, as this is done for each build
-            self.suits(build),
+            self.preference(build),
             release_key(build.torch),
             min((fit for fit, _ in fits), default=Fit.EXACT),
             self._native(build),

@@ -105,7 +105,7 @@ class SearchFacts:
 
         def order(verdict: Verdict) -> tuple[object, ...]:
             is_own = self.own_cuda.get(verdict.build.torch) == verdict.build.cuda
-            return verdict.rank.suits, verdict.rank.release, is_own
+            return verdict.rank.preference, verdict.rank.release, is_own
 
         return tuple(sorted(builds, key=order, reverse=True))
 

@@ -288,7 +288,7 @@ class Attempt:
         for verdict in meeting:
             if verdict.ok and (why := search.torch_conflict(verdict.build.torch, state.demands)) is not None:
                 return constrained(why)
-        unfit = [verdict for verdict in meeting if verdict.rank.suits >= 2]
+        unfit = [verdict for verdict in meeting if verdict.rank.preference >= 2]
         if not unfit or any(verdict.ok for verdict in meeting):
             return constrained(f"asks for {asks or 'a torch of one CUDA with the rest'}, and no such build is left")
         nearest = min(unfit, key=lambda verdict: len(verdict.reasons))

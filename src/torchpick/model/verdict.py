@@ -96,7 +96,7 @@ class Rank(NamedTuple):
     only makes the order total.
     """
 
-    suits: int
+    preference: int
     release: Release
     worst_fit: int
     native: bool
