@@ -87,7 +87,7 @@ def test_url_loads_nothing_heavy(gpu: str) -> None:
     names = loaded(f'from torchpick.cli import main; main(["url", "--gpu", {gpu!r}, "--driver", "580.95.05"])')
 
     assert not names & (HEAVY | SPARED | {"shutil", "difflib"})
-    assert not names & {"torchpick.decide.several", "torchpick.knowledge.pairings"}
+    assert not names & {"torchpick.decide.several", "torchpick.knowledge.packages"}
     assert len(ours(names)) < 40, ours(names)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.knowledge import compat, indexes, locations, pairings
+from torchpick.knowledge import compat, indexes, locations, packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import Names, PciIds
 from torchpick.knowledge.locations import base_key, cache_dir, compat_dir, table_file
@@ -268,11 +268,11 @@ def test_the_companions_of_a_build_are_its_own_and_the_newest_others_that_fit_it
             ("0.12", ">=2.9", None, "newest"),
         )
     ] + [{"name": "torchvision", "version": "9.9", "torch": ">=2", "cuda_major": None, "basis": "x"}]  # fmt: skip
-    known = pairings.others(Fields({"others": rows}))
+    known = packages.other_companions(Fields({"others": rows}))
     builds = {build.version: build for build in Knowledge(os.environ).table([LINUX]).of(LINUX)}
 
     def beside(version: str) -> dict[str, tuple[object, ...]]:
-        one = pairings.beside(builds[version], known)
+        one = packages.with_companions(builds[version], known)
         assert one.build == builds[version]
         return {name: tuple(each) for name, each in one.companions.items()}
 
@@ -286,10 +286,10 @@ def test_the_companions_of_a_build_are_its_own_and_the_newest_others_that_fit_it
     without = builds["2.7.1+cu126"]._replace(
         companions={"torchvision": None, "torchaudio": "2.7.1"}, companion_basis={}
     )
-    assert {name: tuple(each) for name, each in pairings.beside(without, ()).companions.items()} == {
+    assert {name: tuple(each) for name, each in packages.with_companions(without, ()).companions.items()} == {
         "torchaudio": ("2.7.1", "inferred")
     }
-    shown = pairings.beside(without, ()).to_json()
+    shown = packages.with_companions(without, ()).to_json()
     assert shown["companions"] == {"torchaudio": {"version": "2.7.1", "basis": "inferred"}}
     assert (shown["version"], shown["backend"]) == ("2.7.1+cu126", "cu126")
     assert Platform.parse(str(shown["platform"])).name == LINUX

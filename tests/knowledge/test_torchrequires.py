@@ -1,4 +1,4 @@
-"""What a release of torch requires of other packages, by the build."""
+"""What a release of torch requires of other packages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import pytest
 
 from torchpick.decide.answer import REQUIRED_BY_TORCH
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.torchrequires import TorchRequirements
+from torchpick.knowledge.packages import catalog_of
 from torchpick.model.versions import named, release_key
 
-REQUIRES = TorchRequirements(
-    ("sympy",), ("nvidia-nccl-cu13==2.30.7", "triton~=3.8.0"), {"rocm": "triton-rocm~=3.8.0"}, "13.0"
-)
+requirements_of = catalog_of(Knowledge({}), {}, "linux-x86_64").torch_requirements
 
 
 @pytest.mark.parametrize(
@@ -26,29 +24,11 @@ REQUIRES = TorchRequirements(
     ],
 )
 def test_the_plain_requirements_of_a_release_are_known(release: str, line: str) -> None:
-    requires = Knowledge({}).torch_requirements(release)
-
-    assert requires is not None
-    assert line in requires.plain
+    assert line in requirements_of(release)
 
 
 def test_of_a_release_that_is_not_known_nothing_is_said() -> None:
-    assert Knowledge({}).torch_requirements("99.0.0") is None
-
-
-@pytest.mark.parametrize(
-    ("backend", "beside"),
-    [
-        ("cpu", ()),
-        ("default", ("nvidia-nccl-cu13==2.30.7", "triton~=3.8.0")),
-        ("cu130", ("nvidia-nccl-cu13==2.30.7", "triton~=3.8.0")),
-        ("cu126", ("triton~=3.8.0",)),
-        ("rocm7.2", ("triton-rocm~=3.8.0",)),
-        ("xpu", ()),
-    ],
-)
-def test_a_build_requires_the_plain_ones_and_those_of_its_backend(backend: str, beside: tuple[str, ...]) -> None:
-    assert REQUIRES.of(backend) == ("sympy", *beside)
+    assert requirements_of("99.0.0") == ()
 
 
 def test_the_names_that_a_constraint_is_held_against_are_those_of_the_table() -> None:
@@ -62,9 +42,3 @@ def test_the_names_that_a_constraint_is_held_against_are_those_of_the_table() ->
     }
 
     assert required == REQUIRED_BY_TORCH
-
-
-def requirements_of(release: str) -> tuple[str, ...]:
-    known = Knowledge({}).torch_requirements(release)
-    assert known is not None, release
-    return known.plain

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.knowledge.compat import Knowledge
-from torchpick.knowledge.packages import KnownPackages
+from torchpick.knowledge.packages import KnownPackages, catalog_of
 from torchpick.model.package import Package, PackageFacts, WheelRule, cuda_of_extra
 
 LIVE = {"TORCHPICK_COMPAT_DIR": str(Path(__file__).parents[2] / "compat")}
@@ -92,11 +92,8 @@ def test_of_pyg_lib_the_versions_are_known_by_their_torch() -> None:
 
 
 def test_projects_that_write_the_same_files_are_known() -> None:
-    shared = Knowledge(LIVE).shared_files
+    shared = catalog_of(Knowledge(LIVE), LIVE, "linux-x86_64").shared_files
 
-    cudnn = shared[frozenset(("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"))]
-    assert "libcudnn.so.9" in cudnn.libraries
-    assert {
-        frozenset((f"nvidia-{name}-cu12", f"nvidia-{name}-cu13")) for name in ("nccl", "nvshmem", "cusparselt")
-    } <= {*shared}
-    assert frozenset(("nvidia-cublas-cu12", "nvidia-cublas")) not in shared
+    assert all(shared(f"nvidia-{name}-cu12", f"nvidia-{name}-cu13") for name in ("cudnn", "nccl", "nvshmem"))
+    assert shared("nvidia-cusparselt-cu13", "nvidia-cusparselt-cu12")
+    assert not shared("nvidia-cublas-cu12", "nvidia-cublas")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tests.fakes.indexes import WHEEL_HOST, WheelHost
 from tests.fakes.tinywheel import TinyWheel
 from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.packages import catalog_of
 from torchpick.model.build import Build
 from torchpick.model.versions import release_key
 
@@ -22,11 +23,11 @@ _SHADOWS = ("numpy", "filelock", "requests")
 def stocked(tag: str) -> WheelHost:
     """The host with every build that has a wheel for this Python (`cp312`)."""
     host, knowledge = WheelHost(), Knowledge({})
+    requires = catalog_of(knowledge, {}, PLATFORM).torch_requirements
     table = knowledge.table((PLATFORM,), "stable", base=f"https://{WHEEL_HOST}/whl")
     for build in table.builds[PLATFORM]:
         if tag in build.pythons and build.tags:
-            requires = knowledge.torch_requirements(build.torch)
-            _stock(host, build, tag, requires.plain if requires is not None else ())
+            _stock(host, build, tag, requires(build.torch))
     return host
 
 

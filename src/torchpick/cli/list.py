@@ -12,8 +12,7 @@ from torchpick.decide.matrix import never_picked
 from torchpick.decide.remarks import MISCOMPILED
 from torchpick.errors import DetectionError, UsageError
 from torchpick.install.question import answer_request, collect_question, read_wish
-from torchpick.knowledge import pairings
-from torchpick.knowledge.pairings import BuildCompanions
+from torchpick.knowledge.packages import BuildCompanions, other_companions, with_companions
 from torchpick.model.build import DEFAULT_INDEX, TRIO, backend_order
 from torchpick.model.fields import envelope
 from torchpick.model.machine import Machine, Note
@@ -105,14 +104,14 @@ def _in_words(row: BuildCompanions) -> str:
 def _pairs(args: Arguments, run: Run) -> list[BuildCompanions]:
     platform = console.platform_named(args.platform)
     admitted = admits(read_wish(run).torch)
-    known = run.knowledge.file("companions.json", pairings.others)
+    known = run.knowledge.file("companions.json", other_companions)
     builds = run.knowledge.table((platform,), default_index=DEFAULT_INDEX in args.backend).of(platform)
     chosen = [
         build for build in builds if admitted(build.torch) and (not args.backend or build.backend in args.backend)
     ]
     chosen.sort(key=lambda build: backend_order(build.backend))
     chosen.sort(key=lambda build: release_key(build.torch), reverse=True)
-    return [pairings.beside(build, known) for build in chosen]
+    return [with_companions(build, known) for build in chosen]
 
 
 def _versions(name: str, args: Arguments) -> int:

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from torchpick.knowledge.gpuindex import Names
     from torchpick.knowledge.othernames import OtherNames
     from torchpick.model.request import Wish
-    from torchpick.model.sharedfiles import SharedFiles
     from torchpick.model.table import Read
-    from torchpick.model.torchrequires import TorchRequirements
 
     T = TypeVar("T")
 
@@ -138,19 +136,6 @@ class Knowledge:
         from torchpick.knowledge.othernames import OtherNames
 
         return self.file("index/others.json", OtherNames.from_json)
-
-    def torch_requirements(self, release: str) -> TorchRequirements | None:
-        """What a release of torch requires; None where that is not known."""
-        from torchpick.knowledge import torchrequires
-
-        return self.file("requires.json", torchrequires.parse).get(release)
-
-    @property
-    def shared_files(self) -> Mapping[frozenset[str], SharedFiles]:
-        """The pairs of projects, such as cuDNN for CUDA 12 and for CUDA 13, that overwrite each other's files."""
-        from torchpick.knowledge import sharedfiles
-
-        return self.file("shared-files.json", sharedfiles.parse)
 
     def gpu(self, spec: str, *, mac: bool = True) -> GpuProduct:
         """`--gpu SPEC`: a capability, which needs no table of names, an AMD target, or a product's name of any maker.

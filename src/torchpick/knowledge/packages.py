@@ -1,18 +1,24 @@
-"""The files of compat/packages → what is known of CUDA packages; every fault names its file and path."""
+"""What the table knows of packages: CUDA packages, torch's companions, what torch requires, who overwrites whom."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from torchpick.knowledge.compat import Knowledge, checked, content
 from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.address import check_characters
-from torchpick.model.build import Evidence
+from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build, Evidence
+from torchpick.model.fields import Fields, read, written
+from torchpick.model.noun import Noun
 from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
-from torchpick.model.versions import release_key, remembered
+from torchpick.model.versions import admits, release_key, remembered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.versions import Admits
 
 N = TypeVar("N", bound=tuple[Any, ...])
 # The wheels whose code was read; on another platform the code of the same version is another.
@@ -48,14 +54,24 @@ def catalog_of(knowledge: Knowledge, environ: Mapping[str, str], platform: str) 
     """All that the table knows of packages on a platform."""
 
     def torch_requirements(release: str) -> tuple[str, ...]:
-        known = knowledge.torch_requirements(release)
-        return () if known is None else known.plain
+        return knowledge.file("requires.json", torch_requirements_by_release).get(release, ())
 
-    def shared_files(one: str, other: str) -> int:
-        shared = knowledge.shared_files.get(frozenset((one, other)))
-        return 0 if shared is None else shared.files
+    def files_in_both(project: str, other: str) -> int:
+        return knowledge.file("shared-files.json", shared_files).get(frozenset((project, other)), 0)
 
-    return Catalog(KnownPackages(environ, platform), torch_requirements, shared_files)
+    return Catalog(KnownPackages(environ, platform), torch_requirements, files_in_both)
+
+
+def torch_requirements_by_release(fields: Fields) -> Mapping[str, tuple[str, ...]]:
+    """What every build of each release of torch requires."""
+    releases = fields.object("releases")
+    return {release: releases.object(release).texts("plain") for release in releases.names()}
+
+
+def shared_files(fields: Fields) -> Mapping[frozenset[str], int]:
+    """How many files the wheels of two projects both write, by those versions that share most."""
+    rows = sorted(fields.objects("pairs"), key=lambda row: row.number("files"))
+    return {frozenset(row.texts("names")): files for row in rows if (files := row.number("files"))}
 
 
 def facts_of(file: str, platform: str) -> PackageFacts:
@@ -128,3 +144,54 @@ def _noun(noun: type[N], row: Mapping[str, Any], **known: object) -> N:
     names = set(row).intersection(noun._fields)  # type: ignore[attr-defined]  # a noun
     values = {name: tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names}
     return noun(**{**values, **known})
+
+
+class KnownCompanion(Noun):
+    """A companion's version, and how it is known to belong to this torch."""
+
+    version: str
+    basis: str
+
+
+class OtherCompanion(Noun):
+    """One release of a companion that is not pinned with torch: which torch, and which CUDA major if it links one."""
+
+    name: str
+    version: str
+    torch: Admits
+    cuda_major: int | None
+    basis: str
+
+    def fits(self, build: Build) -> bool:
+        """Whether it belongs to this build; what links one CUDA does not work with another."""
+        return self.torch(build.torch) and self.cuda_major in (None, build.cuda_major)
+
+
+class BuildCompanions(Noun):
+    """A build and what goes with it by name."""
+
+    build: Build
+    companions: Mapping[str, KnownCompanion]
+
+    def to_json(self) -> dict[str, object]:
+        return {**written(self.build, *BUILD_NAMES), **written(self, "companions")}
+
+
+def other_companions(fields: Fields) -> tuple[OtherCompanion, ...]:
+    """The `others` of companions.json, the newest of each first."""
+    found = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
+    return tuple(sorted(found, key=lambda one: release_key(one.version), reverse=True))
+
+
+def with_companions(build: Build, others: Iterable[OtherCompanion]) -> BuildCompanions:
+    """What goes with a build: the pinned ones with their labels, the others by their newest fitting release."""
+    companions = {
+        name: KnownCompanion(version, build.companion_basis.get(name, "inferred"))
+        for name in COMPANIONS
+        if (version := build.companions.get(name)) is not None
+    }
+    if build.family in ("cuda", "cpu"):  # what is known of the others was read of these wheels alone
+        for one in others:
+            if one.name not in companions and one.fits(build):
+                companions[one.name] = KnownCompanion(one.version, one.basis)
+    return BuildCompanions(build, companions)
