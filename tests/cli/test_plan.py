@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import torchpick
-from tests import jsonschema
+from tests import envelope
 from torchpick.cli import main
 from torchpick.machine import computer
 from torchpick.machine.given import MachineOverrides
@@ -23,7 +23,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
     status = main([*words, "--json"])
     found: dict[str, object] = json.loads(capsys.readouterr().out)
     assert found["exit"] == status
-    assert not jsonschema.envelope_faults(found)
+    assert not envelope.faults(found)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests import jsonschema
+from tests import envelope
 from torchpick.cli import main
 
 TOLD = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
@@ -43,7 +43,7 @@ def printed(capsys: pytest.CaptureFixture[str], words: list[str]) -> dict[str, A
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_real_answer_is_as_the_schema_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert jsonschema.envelope_faults(printed(capsys, RUNS[name])) == []
+    assert envelope.faults(printed(capsys, RUNS[name])) == []
 
 
 def test_several_machines_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_several_machines_too(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
     assert answer["status"] == "no_build"
     assert len(answer["plan"]) == 2
-    assert jsonschema.envelope_faults(answer) == []
+    assert envelope.faults(answer) == []
 
 
 BROKEN = {
@@ -77,4 +77,4 @@ def test_the_schema_would_notice(name: str, capsys: pytest.CaptureFixture[str]) 
 
     BROKEN[name](answer)
 
-    assert jsonschema.envelope_faults(answer)
+    assert envelope.faults(answer)

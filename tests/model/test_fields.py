@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import jsonschema
+from tests import envelope
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.fields import Fields, ShapeError, loads, plain, read, written
@@ -70,7 +70,7 @@ def test_any_bytes_are_json_or_a_shape_error(data: bytes) -> None:
     (Driver("580.95", None, cuda_source="nvml"), "driver"), (Gpu(0, "nvidia", None, None), "gpu"),
 ])  # fmt: skip
 def test_what_a_noun_declares_is_what_is_written_and_what_the_schema_lists(noun: Note, name: str) -> None:
-    definitions = jsonschema.ENVELOPE["$defs"]
+    definitions = envelope.ENVELOPE["$defs"]
     assert isinstance(definitions, dict)
 
     assert list(written(noun)) == list(noun._fields) == list(definitions[name]["properties"])
@@ -78,7 +78,7 @@ def test_what_a_noun_declares_is_what_is_written_and_what_the_schema_lists(noun:
 
 
 def test_the_schema_lists_every_value_that_is_one_of_a_few() -> None:
-    listed = {name: each["properties"] for name, each in jsonschema.ENVELOPE["$defs"].items()}
+    listed = {name: each["properties"] for name, each in envelope.ENVELOPE["$defs"].items()}
 
     assert listed["objection"]["code"]["enum"] == [reason.name for reason in Reason]
     assert listed["fit"]["fit"]["enum"] == [fit.word for fit in Fit]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pip
 import pytest
 
-from tests import jsonschema, usersettings
+from tests import envelope, usersettings
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
@@ -126,7 +126,7 @@ class World:
     def locked(self, *words: str) -> dict[str, dict[str, object]]:
         """The packages of the lock that these words make, by name."""
         answer = json.loads(self.lock(*words, "--json").stdout)
-        assert jsonschema.envelope_faults(answer) == []
+        assert envelope.faults(answer) == []
         return {package["name"]: package for package in answer["lock"]["packages"]}
 
     def install(
