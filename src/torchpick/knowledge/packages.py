@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from torchpick.knowledge.compat import Knowledge, checked, content
 from torchpick.knowledge.indexes import arches_of
@@ -12,7 +12,6 @@ from torchpick.knowledge.locations import compat_dir
 from torchpick.model.address import check_characters
 from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build, Evidence
 from torchpick.model.fields import Fields, read, written
-from torchpick.model.noun import Noun
 from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import admits, release_key, remembered
 
@@ -146,14 +145,14 @@ def _noun(noun: type[N], row: Mapping[str, Any], **known: object) -> N:
     return noun(**{**values, **known})
 
 
-class KnownCompanion(Noun):
+class KnownCompanion(NamedTuple):
     """A companion's version, and how it is known to belong to this torch."""
 
     version: str
     basis: str
 
 
-class OtherCompanion(Noun):
+class OtherCompanion(NamedTuple):
     """One release of a companion that is not pinned with torch: which torch, and which CUDA major if it links one."""
 
     name: str
@@ -167,7 +166,7 @@ class OtherCompanion(Noun):
         return self.torch(build.torch) and self.cuda_major in (None, build.cuda_major)
 
 
-class BuildCompanions(Noun):
+class BuildCompanions(NamedTuple):
     """A build and what goes with it by name."""
 
     build: Build
