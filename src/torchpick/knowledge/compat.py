@@ -54,7 +54,7 @@ class Knowledge:
             self._folder = locations.compat_dir(self.environ)
         return self._folder
 
-    def _once(self, what: object, look: Callable[[], T]) -> T:
+    def remember(self, what: object, look: Callable[[], T]) -> T:
         """What follows from the table, and from the cache as `what` says it is."""
         known = READ.setdefault(self.folder, {})
         if what not in known:
@@ -64,7 +64,7 @@ class Knowledge:
     @property
     def rules(self) -> Table:
         """What is the same for every platform, without builds."""
-        return self._once("rules", lambda: _index(self.folder, "rules", indexes.rules))
+        return self.remember("rules", lambda: _index(self.folder, "rules", indexes.rules))
 
     @property
     def family(self) -> tuple[str, ...]:
@@ -107,12 +107,12 @@ class Knowledge:
             return PlatformBuilds(shipped)
         if not is_yours(file):
             return PlatformBuilds(shipped, ignored=f"{file} is ignored: others may write it; `torchpick refresh` anew")
-        return self._once((file, stat.st_mtime_ns, stat.st_size), lambda: _refreshed_over(shipped, file))
+        return self.remember((file, stat.st_mtime_ns, stat.st_size), lambda: _refreshed_over(shipped, file))
 
     def _shipped(self, platform: str, *, default: bool = False) -> BuildsByRelease:
         """One compact index, its releases read as they are asked for."""
         name = f"default-{platform}" if default else platform
-        return self._once(name, lambda: _shelf(self.folder, name))
+        return self.remember(name, lambda: _shelf(self.folder, name))
 
     @property
     def every_build(self) -> tuple[Build, ...]:
@@ -184,7 +184,7 @@ class Knowledge:
 
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
         """Another file of the table, by its name in the folder, parsed once."""
-        return self._once((name, parse), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
+        return self.remember((name, parse), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
 
 
 def _names(fields: Fields) -> tuple[str, ...]:

@@ -58,7 +58,10 @@ def catalog_of(knowledge: Knowledge, environ: Mapping[str, str], platform: str) 
     def files_in_both(project: str, other: str) -> int:
         return knowledge.file("shared-files.json", shared_files).get(frozenset((project, other)), 0)
 
-    return Catalog(KnownPackages(environ, platform), torch_requirements, files_in_both)
+    def read_catalog() -> Catalog:
+        return Catalog(KnownPackages(environ, platform), torch_requirements, files_in_both)
+
+    return knowledge.remember(("packages", platform), read_catalog)
 
 
 def torch_requirements_by_release(fields: Fields) -> Mapping[str, tuple[str, ...]]:
