@@ -32,7 +32,9 @@ def explained(home: Home, *lines: str, request: Request | None = None, **environ
 
 
 def notes(found: Explanation) -> list[tuple[str, str]]:
-    return [(note.code, note.text) for note in found.notes if "_TEXT" in note.code or note.code.startswith("NO")]
+    return [
+        (note.code, note.text) for note in found.notes if "_TEXT" in note.code or note.code.startswith(("NO", "GPU_IS"))
+    ]
 
 
 def here(found: Explanation) -> list[tuple[str, list[str]]]:
@@ -63,6 +65,47 @@ def test_the_cuda_of_the_text_is_taken_where_it_names_no_driver(home: Home) -> N
 
     assert notes(found) == [("MACHINE_OF_THE_TEXT", f"the text names 7.5, driver for CUDA 12.2, {MEANT}")]
     assert here(found) == [("DRIVER_TOO_OLD", ["DRIVER_TOO_OLD"])]
+
+
+# What torch itself prints of every GPU that it has no code for.
+OF_TORCH = (
+    "NVIDIA GeForce RTX 5060 Ti with CUDA capability sm_120 is not compatible with the current PyTorch installation.",
+    KERNELS,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "arch", "lines", "command"),
+    [
+        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", OF_TORCH, "torchpick install torch"),
+        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", ("GPU 0: RTX 5060 Ti", KERNELS), "torchpick install torch"),
+        # Another GPU of the same generation, another generation, another system: that is another machine.
+        ("NVIDIA GeForce RTX 5090", "sm_120", OF_TORCH, "torchpick install torch --gpu sm_120"),
+        ("NVIDIA GeForce RTX 4090", "sm_89", OF_TORCH, "torchpick install torch --gpu sm_120"),
+        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", ("on Windows 11:", *OF_TORCH), "torchpick install torch --gpu sm_120"),
+    ],
+)
+def test_a_gpu_of_the_text_that_is_here_keeps_the_driver_that_is_here(
+    name: str, arch: str, lines: tuple[str, ...], command: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = Machine(
+        Platform("linux", "x86_64", "2.35"),
+        Python("3.12", "cp", False, None, "test"),
+        Driver("570.86.10", None, "nvml"),
+        (Gpu(0, "nvidia", name, Arch.parse(arch), source="nvml"),),
+    )
+    find = Run.find_machine
+    monkeypatch.setattr(Run, "find_machine", lambda run: find(run) if run.has_given_gpus else seen)
+
+    found = explained(home, *lines)
+
+    is_here = command == "torchpick install torch"
+    assert found.errors[0].command == command
+    assert [code for code, _ in notes(found) if code.endswith("TEXT") or code == "GPU_IS_HERE"] == [
+        "GPU_IS_HERE" if is_here else "MACHINE_OF_THE_TEXT"
+    ]
+    assert found.machine is not None
+    assert (found.machine.driver == seen.driver) is is_here
 
 
 @pytest.mark.parametrize(

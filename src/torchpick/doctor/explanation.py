@@ -163,6 +163,9 @@ def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]
     for name in () if run.has_given_gpus else (said.capability or said.name, *said.others):
         for gpu in _known([name], run):
             named.setdefault(gpu.arch, str(name))
+    if named and _has_gpus(run, said, _known(named.values(), run)):
+        text = f"this machine has the {', '.join(named.values())} of the text, so its own driver counts"
+        return request, (Note("GPU_IS_HERE", f"{text}; `--gpu` and other flags name another machine"),)
     if named:
         request = request._replace(gpus=(*named.values(),))
     if request.gpus is None and not run.has_given_gpus and said.platform not in _MACS:
@@ -180,6 +183,20 @@ def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]
             named["driver"] = f"driver {request.driver or f'for CUDA {request.cuda_driver}'}"
     text = f"the text names {', '.join(named.values())}, so that machine is meant; `--gpu` and other flags name another"
     return request, (Note("MACHINE_OF_THE_TEXT", text),) if named else ()
+
+
+def _has_gpus(run: Run, said: Mentions, products: Iterable[GpuProduct]) -> bool:
+    """Whether this computer is of the text's system and has GPUs of these architectures, and of the name in it."""
+    if run.request.platform is not None or said.platform not in (None, interpreter.own().platform.name):
+        return False
+    gpus = run.find_machine().counted
+    names = [_letters(gpu.name) for gpu in gpus if gpu.name]
+    is_named = said.name is None or not names or any(_letters(said.name) in name for name in names)
+    return is_named and {product.arch for product in products} <= {gpu.arch for gpu in gpus}
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _driven(request: Request, said: Mentions) -> Request:
