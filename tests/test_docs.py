@@ -194,7 +194,7 @@ def _of_call(node: ast.Call) -> Iterator[str]:
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     if name in MADE_WITH_A_CODE and node.args:
         yield from _constant(node.args[0])
-    if name == "failed" and isinstance(kind := node.args[1], ast.Constant) and kind.value != "absent":
+    if name == "failed_reading" and isinstance(kind := node.args[1], ast.Constant) and kind.value != "absent":
         yield f"NVML_{str(kind.value).upper()}"  # likewise CUDA_…
     for keyword in node.keywords:
         if keyword.arg in ("code", "error"):
