@@ -187,7 +187,7 @@ def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]
 
 def _has_gpus(run: Run, said: Mentions, products: Iterable[GpuProduct]) -> bool:
     """Whether this computer is of the text's system and has GPUs of these architectures, and of the name in it."""
-    if run.request.platform is not None or said.platform not in (None, interpreter.own().platform.name):
+    if run.request.platform is not None or said.platform not in (None, interpreter.running().platform.name):
         return False
     gpus = run.find_machine().counted
     names = [_letters(gpu.name) for gpu in gpus if gpu.name]
