@@ -99,7 +99,7 @@ def test_fix_installs_exactly_what_it_showed(
 
     ((question, learnt),) = handed.got
     assert (learnt.answer.pick.version, question.target.prefix) == ("2.9.1+cu126", str(sick.root))
-    assert question.order.given.words == ("torch==2.9.1",)
+    assert question.order.args.words == ("torch==2.9.1",)
     assert status == 7
     shown = f"torchpick install torch==2.9.1 {' '.join(MX330)} --python {sick.python}"
     assert f"running {shown}" in err
@@ -239,7 +239,7 @@ def test_after_the_fix_it_looks_again_and_0_means_that_nothing_is_left(
     err = capsys.readouterr().err
 
     ((question, learnt),) = handed.got
-    assert question.order.given.words == ("torch==2.14.1", "torchvision")
+    assert question.order.args.words == ("torch==2.14.1", "torchvision")
     assert learnt.answer.pick.requirements == ("torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
     assert status == 0
     assert "looked again: nothing wrong" in err

@@ -48,11 +48,8 @@ def asked(*words: str, there: str | None = None, given: RequirementArgs | None =
     ],
 )
 def test_torch_and_its_companions_as_releases_are_all_in_the_table(words: tuple[str, ...], alone: bool) -> None:
-    question = asked(*words)
-
-    assert question.is_of_family is alone
-    question.as_stack = True
-    assert not question.is_of_family
+    assert asked(*words).is_of_family is alone
+    assert not asked(*words, only_planned=True).is_of_family
 
 
 def test_releases_of_the_family_alone_are_no_environment() -> None:
@@ -60,8 +57,7 @@ def test_releases_of_the_family_alone_are_no_environment() -> None:
 
     assert (question.wanted, question.wish.torch) == ((), "==2.9.1")
     assert question.wish.companions == {"torchvision": ">=0.20", "torchaudio": ""}
-    whole = asked("torch")
-    whole.as_stack = True
+    whole = asked("torch", only_planned=True)
     assert [each.name for each in whole.question.wanted] == ["torch"]
 
 
@@ -115,7 +111,7 @@ def test_a_torch_without_a_label_may_be_the_default_indexs_own(
     version.parent.mkdir()
     version.write_text("cuda: Optional[str] = '12.8'\n", "utf-8")
     target = TARGET._replace(installed={"torch": there} if there else {}, packages=(str(tmp_path),))
-    wish = asked("torch").wish._replace(backends=backends, channel=channel)
+    wish = asked("torch").question.wish._replace(backends=backends, channel=channel)
 
     found = installed_torch(wish, target)
 

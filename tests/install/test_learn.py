@@ -12,19 +12,22 @@ import pytest
 
 from tests.fakes.loopback import Loopback
 from tests.fakes.wheelindex import Release, Source, WheelIndex
+from tests.install.jobs import TARGET
 from torchpick.decide import solving
 from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import parse_demands
 from torchpick.decide.search import Needs
+from torchpick.environment.requirements import RequirementArgs, Requirements
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.projects import ProjectReader, ReadingLimits
 from torchpick.install import learner
+from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.learner import MOST_ROUNDS, Learner
 from torchpick.model.package import Catalog
 from torchpick.model.request import Request, Wish
 from torchpick.run import start_run
 
+NOTHING = RequirementArgs()
 REQUEST = Request(gpus=("RTX 4090",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
 
 
@@ -36,7 +39,7 @@ class Learning:
         self.machine = run.find_machines()[0]
         self.question = Question(Wish(), parse_demands(names))
         self.run, self.rounds = run, 0
-        self.learner = Learner(run, self.machine, IndexTarget("cp312", self.machine.platform))
+        self.learner = Learner(TargetQuestion(run, Order(NOTHING), Requirements(NOTHING), TARGET, self.machine))
 
     def answer(self) -> Answer:
         return self.learner.answer(self._ask)

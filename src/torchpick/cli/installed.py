@@ -11,8 +11,8 @@ from torchpick.cli.text import plain
 from torchpick.errors import InstallerError
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.command import Command, Ended, die_of, run_command
+from torchpick.install.handover import explain_failure, missing_torch, verify_pick
 from torchpick.install.job import Job
-from torchpick.install.verification import explain_failure, missing_torch, verify_pick
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
@@ -24,7 +24,7 @@ def start(args: Arguments, question: TargetQuestion, handed: tuple[Job, Command]
     job, command = handed
     ended = run_command(command, os.environ, talk_only=args.json)
     pick = job.pick
-    failure = _unfinished(pick, command, ended) if ended.status else _lacking(question, job, command)
+    failure = _unfinished(pick, command, ended) if ended.status else _lacking(job, command)
     verified = None
     if verify and failure is None:
         question.run.report("running a product and a convolution on each GPU")
@@ -61,8 +61,8 @@ def _unfinished(pick: Pick, command: Command, ended: Ended) -> InstallerError:
     )
 
 
-def _lacking(question: TargetQuestion, job: Job, command: Command) -> InstallerError | None:
-    lacking = missing_torch(question, job)
+def _lacking(job: Job, command: Command) -> InstallerError | None:
+    lacking = missing_torch(job)
     if lacking is None:
         return None
     return InstallerError(

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from torchpick.decide.answer import Answer, Question, TorchToKeep
 from torchpick.decide.demands import PackageDemand, of_family
 from torchpick.decide.search import Needs
-from torchpick.environment import distributions, interpreter, requirements
+from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
-from torchpick.environment.requirements import Requested, RequirementArgs, Requirements
+from torchpick.environment.requirements import Requested, RequirementArgs, Requirements, read_requirements
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, RequirementError, TorchpickError, UsageError
 from torchpick.install.choice import Installer, choose_installer, find_uv, leading_numbers
@@ -24,7 +24,7 @@ from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.request import Limit, Wish
+from torchpick.model.request import Wish
 from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Order(NamedTuple):
     """What is asked beside the request that decides."""
 
-    given: RequirementArgs
+    args: RequirementArgs
     installer: str = "auto"
     upgrade: bool = False
     no_deps: bool = False
@@ -56,10 +56,10 @@ class TargetQuestion:
     """An order in a target. `elsewhere` is the machine it is for, where that is not this computer."""
 
     def __init__(
-        self, run: Run, order: Order, asked: Requirements, target: Environment, elsewhere: Machine | None = None
+        self, run: Run, order: Order, requirements: Requirements, target: Environment, elsewhere: Machine | None = None
     ) -> None:
-        self.run, self.order, self.asked, self.target, self.elsewhere = run, order, asked, target, elsewhere
-        self.as_stack = False  # whether torch and its companions alone are answered as a whole environment too
+        self.run, self.order, self.requirements = run, order, requirements
+        self.target, self.elsewhere = target, elsewhere
 
     @cached_property
     def machine(self) -> Machine:
@@ -68,13 +68,13 @@ class TargetQuestion:
     @cached_property
     def installer(self) -> Installer:
         """Which installer does the work."""
-        return self.installer_of(self.order.installer)
+        return self.choose(self.order.installer)
 
-    def installer_of(self, wanted: str) -> Installer:
-        return choose_installer(wanted, self.target, find_uv(self.run.environ), self.own)
+    def choose(self, installer: str) -> Installer:
+        return choose_installer(installer, self.target, find_uv(self.run.environ), self.settings)
 
-    @property
-    def own(self) -> UserSettings:
+    @cached_property
+    def settings(self) -> UserSettings:
         """The user's settings, those of the variables alone for another machine."""
         return read_settings(self.run, None if self.elsewhere else self.target.prefix)
 
@@ -84,7 +84,7 @@ class TargetQuestion:
         from torchpick.install.policies import read_policies  # torch's family comes by address
 
         words = (*self.order.passed_on, *(("--no-deps",) if self.order.no_deps else ()))
-        return read_policies(self.own, self.binding, self.asked, words)
+        return read_policies(self.settings, self.binding, self.requirements, words)
 
     @cached_property
     def binding(self) -> str | None:
@@ -97,18 +97,18 @@ class TargetQuestion:
             return None
 
     @cached_property
+    def wanted(self) -> tuple[Requested, ...]:
+        """The requirements whose marker holds in the target."""
+        return tuple(requested for requested in self.requirements.wanted if self.holds(requested.marker))
+
+    @cached_property
     def placed(self) -> tuple[PlacedProject, ...]:
         """What is asked for by its place, torch's family aside."""
-        if not any(each.place for each in self.wanted):
+        if not any(requested.place for requested in self.wanted):
             return ()
         from torchpick.install.places import placed_projects
 
         return placed_projects(self.wanted)
-
-    @cached_property
-    def wanted(self) -> tuple[Requested, ...]:
-        """The requirements whose marker holds in the target."""
-        return tuple(each for each in self.asked.wanted if self.holds(each.marker))
 
     def holds(self, marker: str) -> bool:
         """Whether a marker holds in the target; without one the packaging library is not loaded."""
@@ -119,25 +119,12 @@ class TargetQuestion:
         python = self.machine.python
         return marker_facts(python.version, self.target.full_version, self.machine.platform, python.implementation)
 
-    @cached_property
-    def limits(self) -> tuple[Limit, ...]:
-        """The constraints of the order, and those that bind unasked."""
-        mine = (each for each in self.asked.limits if self.holds(each.marker))
-        base = self.wish.index_base
-        return tuple(dict.fromkeys((*as_limits(mine, base), *read_limits(self.run, base))))
-
-    @cached_property
-    def wish(self) -> Wish:
-        """What the flags say."""
-        return read_wish(self.run.without_requirements())
-
     @property
     def is_of_family(self) -> bool:
-        """Whether torch and its companions alone are asked for, each as a release: all of it is in the table."""
-        names = {each.name for each in self.wanted}
-        placed = any(each.place for each in self.wanted)
-        more = self.asked.opaque or self.order.given.groups
-        return names <= TRIO and not (placed or more or self.as_stack)
+        """Whether torch and its companions alone are installed, each as a release: all of it is in the table."""
+        names = {requested.name for requested in self.wanted}
+        more = self.requirements.opaque or self.order.args.groups or any(requested.place for requested in self.wanted)
+        return names <= TRIO and not (more or self.order.only_planned)
 
     def answer_or_needs(self, catalog: Catalog, more: tuple[PackageDemand, ...] = ()) -> Answer | Needs:
         """The answer by what is known of packages, and with more demands; or what has to be learnt first."""
@@ -150,36 +137,35 @@ class TargetQuestion:
     @cached_property
     def question(self) -> Question:
         """Everything that binds."""
-        for each in self.wanted:
-            _check(each)
-        placed = {each.name for each in self.placed if each.name and not each.why}
+        for requested in self.wanted:
+            _check_torch(requested)
+        placed = {project.name for project in self.placed if project.name and not project.why}
         demands = tuple(
-            PackageDemand(each.name, "" if each.name in placed else each.specifier, each.extras)
-            for each in self.wanted
-            if each.name and (each.name in placed or each.specifier or not each.place)
+            PackageDemand(requested.name, "" if requested.name in placed else requested.specifier, requested.extras)
+            for requested in self.wanted
+            if requested.name and (requested.name in placed or requested.specifier or not requested.place)
         )
-        wish = self.wish._replace(limits=self.limits)
-        if {demand.name for demand in demands} <= TRIO and not self.as_stack:
-            return Question(of_family(wish, demands), (), self._stays, self.order.allow_mixed)
-        return Question(wish, demands, self._stays, self.order.allow_mixed)
+        wish = read_wish(self.run.without_requirements())
+        limits = (limit for limit in self.requirements.limits if self.holds(limit.marker))
+        unasked = read_limits(self.run, wish.index_base)
+        bound = wish._replace(limits=tuple(dict.fromkeys((*as_limits(limits, wish.index_base), *unasked))))
+        stays = None
+        if not (self.elsewhere or self.order.upgrade or any(requested.name == "torch" for requested in self.wanted)):
+            stays = installed_torch(wish, self.target)
+        if {demand.name for demand in demands} <= TRIO and not self.order.only_planned:
+            bound, demands = of_family(bound, demands), ()
+        return Question(bound, demands, stays, self.order.allow_mixed)
 
-    @cached_property
-    def _stays(self) -> TorchToKeep | None:
-        """The installed torch, unless another is asked for."""
-        if self.elsewhere or self.order.upgrade or any(each.name == "torch" for each in self.wanted):
-            return None
-        return installed_torch(self.wish, self.target)
 
-
-def _check(each: Requested) -> None:
+def _check_torch(requested: Requested) -> None:
     """Refuse a torch by its sources, or by the bytes of another build."""
-    if each.name in TRIO and each.place and not each.specifier:
+    if requested.name in TRIO and requested.place and not requested.specifier:
         hint = "request a release, such as `torch==2.14.1`, or run pip yourself; `torchpick list` shows what runs"
-        message = f"{each.source} is not a wheel, so it is not known which GPUs it will support"
+        message = f"{requested.source} is not a wheel, so it is not known which GPUs it will support"
         raise RequirementError(message, hint=hint)
-    if each.hashed and each.name == "torch" and "+" not in each.specifier:
+    if requested.hashed and requested.name == "torch" and "+" not in requested.specifier:
         hint = "pin the exact build there, such as `torch==2.14.1+cu126` with its hash, or leave torch out of that file"
-        raise RequirementError(f"{each.where} pins the bytes of another torch by their hash", hint=hint)
+        raise RequirementError(f"{requested.where} pins the bytes of another torch by their hash", hint=hint)
 
 
 def installed_torch(wish: Wish, target: Environment) -> TorchToKeep | None:
@@ -189,57 +175,62 @@ def installed_torch(wish: Wish, target: Environment) -> TorchToKeep | None:
     if not plain.replace(".", "").isdigit() or (plus and not label.replace(".", "").isalnum()):
         return None
     # Without a label it may be the default index's own, where no backend is asked for.
-    own = not plus and not wish.backends and wish.channel == "stable"
-    wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if own else (wish,)
+    may_be_default = not plus and not wish.backends and wish.channel == "stable"
+    wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if may_be_default else (wish,)
     return TorchToKeep(version, None if plus else distributions.cuda_of(target.packages), wishes)
 
 
 def read_question(run: Run, order: Order) -> TargetQuestion:
     """Read what there is to install into the target; raises where an installation could only fail."""
-    _check_place(run)
+    _check_machine(run)
     check_passed_on(order.passed_on)
-    asked = read_requirements(run, order)
-    if not asked.wanted and not asked.opaque and not order.given.groups:
+    requirements = _read_requirements(run, order)
+    if not requirements.wanted and not requirements.opaque and not order.args.groups:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
     target = find_target(run)
     distributions.check_installable(target, order.passed_on)
-    return TargetQuestion(run, order, asked, target)
-
-
-def read_requirements(run: Run, order: Order) -> Requirements:
-    """What is asked for; what lies in a folder or a file has the name that it says of itself."""
-    read = requirements.read_requirements(order.given, run.environ, run.fetch)
-    if all(each.name or not each.place for each in read.wanted):
-        return read
-    from torchpick.install.places import with_names
-
-    return with_names(read)
+    return TargetQuestion(run, order, requirements, target)
 
 
 def read_plan_question(run: Run, order: Order) -> TargetQuestion:
-    """The same for an environment that is only planned, on the machine that the request describes."""
-    asked = read_requirements(run, order)
+    """Read what there is to plan, in an environment of the machine that the request describes."""
+    requirements = _read_requirements(run, order)
     machine = run.find_machines()[0]
+    program = None if find_prefix(run) is None else machine.python.executable
+    elsewhere = machine if program is None else None
+    return TargetQuestion(run, order, requirements, _empty_target(run, machine, program), elsewhere)
+
+
+def _read_requirements(run: Run, order: Order) -> Requirements:
+    """What is asked for; what lies in a folder or a file has the name that it says of itself."""
+    requirements = read_requirements(order.args, run.environ, run.fetch)
+    if all(requested.name or not requested.place for requested in requirements.wanted):
+        return requirements
+    from torchpick.install.places import with_names
+
+    return with_names(requirements)
+
+
+def _empty_target(run: Run, machine: Machine, program: str | None) -> Environment:
+    """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
     python = machine.python
-    if python.executable is None or find_prefix(run) is None:
-        return TargetQuestion(run, order, asked, Environment(sys.executable, sys.prefix, python.version), machine)
-    target = distributions.read_target(
-        python.executable, python.version, free_threaded=python.free_threaded, environ=run.environ
-    )
-    return TargetQuestion(run, order, asked, target.emptied)
+    if program is None:
+        return Environment(sys.executable, sys.prefix, python.version)
+    return distributions.read_target(
+        program, python.version, free_threaded=python.free_threaded, environ=run.environ
+    ).emptied
 
 
-def _check_place(run: Run) -> None:
+def _check_machine(run: Run) -> None:
     """Packages are installed on this computer, whatever machine is given."""
-    given = {
+    platforms = {
         "--platform": run.request.platform,
         "TORCHPICK_PLATFORM": run.environ.get("TORCHPICK_PLATFORM"),
         "--gpu": run.request.gpus and run.find_machine().platform.name,
         "--machine": None if run.request.machine is None else run.request.machine[0],
     }
-    here = interpreter.running().platform.name
-    for name, value in given.items():
-        if value and value != here:
+    for name, value in platforms.items():
+        if value and value != interpreter.running().platform.name:
             hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
             raise UsageError(f"`{name}` is another machine, and packages are installed on this one", hint=hint)
 
@@ -256,13 +247,14 @@ class LockQuestion(TargetQuestion):
     def installer(self) -> Installer:
         """Who resolves: elsewhere only uv, as pip judges markers by its own Python; of pips only a new one."""
         if self.elsewhere is not None and self.order.installer != "pip":
-            return self.installer_of("uv")
-        installer = self.installer_of(self.order.installer)
+            return self.choose("uv")
+        installer = self.choose(self.order.installer)
         if isinstance(installer, UvInstaller):
             return installer
         is_old = leading_numbers(installer.version) < OLDEST_PIP_FOR_LOCKS
-        if (is_old or self.asked.opaque) and self.order.installer == "auto" and find_uv(self.run.environ) is not None:
-            return self.installer_of("uv")
+        may_choose = self.order.installer == "auto" and find_uv(self.run.environ) is not None
+        if may_choose and (is_old or self.requirements.opaque):
+            return self.choose("uv")
         if is_old:
             oldest = ".".join(map(str, OLDEST_PIP_FOR_LOCKS))
             raise InstallerError(
@@ -275,39 +267,29 @@ class LockQuestion(TargetQuestion):
 
 def read_lock_question(run: Run, order: Order) -> LockQuestion:
     """Read what there is; raises where a lock could only fail."""
-    # What is asked for stands in the order: a session's requirements are of torch's family alone.
+    # What is asked for stands in the order: a run's requirements are of torch's family alone.
     run = run.without_requirements()
-    asked = read_requirements(run, order)
-    if not asked.wanted and not asked.opaque:
-        order = order._replace(given=order.given._replace(words=("torch",)))
-        asked = requirements.read_requirements(order.given, run.environ, run.fetch)
-    for each in asked.wanted:
-        if each.editable or os.path.isdir(each.place):
-            raise folder_refused(f"`{each.text}`")
+    requirements = _read_requirements(run, order)
+    if not requirements.wanted and not requirements.opaque:
+        order = order._replace(args=order.args._replace(words=("torch",)))
+        requirements = read_requirements(order.args, run.environ, run.fetch)
+    for requested in requirements.wanted:
+        if requested.editable or os.path.isdir(requested.place):
+            raise folder_refused(f"`{requested.text}`")
     machine, *others = run.find_machines()
-    here = interpreter.find_environment(World.here())
-    if here is not None and here.is_others and here.source == machine.python.source:
-        interpreter.installable(machine.python, run.request.python)
+    python, active = machine.python, interpreter.find_environment(World.here())
+    if active is not None and active.is_others and active.source == python.source:
+        interpreter.installable(python, run.request.python)
     if others:
         hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
         raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)
     program = _program_here(run, machine)
-    # What is installed binds no lock.
-    elsewhere = machine if program is None else None
-    return LockQuestion(run, order._replace(upgrade=True), asked, _lock_target(run, machine, program), elsewhere)
-
-
-def _lock_target(run: Run, machine: Machine, program: str | None) -> Environment:
-    """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
-    python = machine.python
-    if program is not None:
-        return distributions.read_target(
-            program, python.version, free_threaded=python.free_threaded, environ=run.environ
-        ).emptied
-    if python.free_threaded:
+    if program is None and python.free_threaded:
         text = f"{name_environment(machine)}: packages for a free-threaded Python are only found with one at hand"
         raise UsageError(text, hint="name one with `--python PATH`, on a machine of that platform")
-    return Environment(sys.executable, sys.prefix, python.version)
+    # What is installed binds no lock.
+    target, elsewhere = _empty_target(run, machine, program), machine if program is None else None
+    return LockQuestion(run, order._replace(upgrade=True), requirements, target, elsewhere)
 
 
 def _program_here(run: Run, machine: Machine) -> str | None:

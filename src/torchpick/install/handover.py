@@ -14,14 +14,14 @@ from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import InstallerError
-from torchpick.index.projectfiles import IndexTarget
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
-from torchpick.install.user_settings import note_indexes
+from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address
+from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, TRIO, Build, is_on_host_of
 from torchpick.model.machine import Note
 from torchpick.model.package import Catalog, PackageFacts, same_module_conflicts
@@ -32,8 +32,9 @@ from torchpick.model.versions import some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.install.learner import Learner
     from torchpick.install.reporting import ReportedPackage
+    from torchpick.machine.verify import Ran, Verified
+    from torchpick.model.verdict import Objection
 
 
 class Learnt(NamedTuple):
@@ -46,142 +47,38 @@ class Learnt(NamedTuple):
     sizes: Mapping[tuple[str, str], int | None] = {}  # of the files of a project's versions
     on_wheel_indexes: tuple[str, ...] = ()  # the projects that a wheel index of the user's own has too
 
-    @property
-    def facts(self) -> Mapping[str, PackageFacts]:
-        return self.catalog.packages
+
+# From a question to its answer.
 
 
-def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
-    """An answer as a job for the installer, without the addresses of files."""
-    answer, run, target = learnt.answer, asking.run, asking.target
-    stack, pick = answer.environment, answer.pick
-    wanted = [each.name for each in asking.wanted]
-    brings = {name for name in TRIO if stack.version(name) is not None}
-    if not asking.order.no_deps:
-        brings |= {"torch" for name in wanted if name in TRIO}
-    pins = {name: version for name, version in answer.judged.items() if "*" not in version}
-    names = [*wanted, *pins]
-    twins = same_module_conflicts(names, {*names, *answer.unknown, *_brought(learnt, wanted)}, learnt.facts)
-    known = {note.text for note in pick.notes}
-    notes = [note for note in stack.notes if note.text not in known and note.code != "SAME_MODULE"]
-    there, leaves_out = target.installed, asking.installer.name == "uv"
-    if twins:
-        from torchpick.decide.environments import same_module
-
-        notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
-    cache = cache_dir(run.environ)
-    folder = store_folder(cache)
-    ours = (*learnt.notes, *store_notes(cache, folder))
-    return Job(
-        requirements=asking.asked,
-        pick=pick,
-        target=target,
-        store=folder,
-        settings=asking.own,
-        pins={name: version for name, version in pins.items() if name not in twins},
-        needs=frozenset(brings),
-        files={each.name: Address(each.index) for each in stack.packages if "#sha256=" in each.index},
-        added=(
-            *(requirement(each.name, f"=={each.version}") for each in stack.packages if "*" in each.version),
-            *(each.requirement for each in stack.packages if each.name in learnt.cuda_extras),
-            *_torch_of(learnt, wanted, there.get("torch")),
-        ),
-        left_out=tuple(twins) if leaves_out else (),
-        upgrade=asking.order.upgrade,
-        no_deps=asking.order.no_deps,
-        offline=run.offline,
-        passed_on=asking.order.passed_on,
-        cuda_installed=distributions.cuda_of(target.packages) if "+" not in pick.version else None,
-        elsewhere=asking.elsewhere,
-        notes=tuple(dict.fromkeys((*index_notes(asking, learnt), *notes, *ours))),
-    )
-
-
-def _brought(learnt: Learnt, wanted: Iterable[str]) -> set[str]:
-    """Whatever comes with these, as far as it was read: by the version that was taken, else by the newest."""
-    answer, found, todo = learnt.answer, set[str](), [*wanted]
-    while todo:
-        name = todo.pop()
-        if name in found:
-            continue
-        found.add(name)
-        rows = learnt.facts[name].versions if name in learnt.facts else ()
-        taken = [row for row in rows if row.version == answer.environment.version(name)]
-        for row in (taken or rows)[:1]:
-            todo += [need.name for need in required(row.requires, answer.pick.machine, (), "")]
-    return found
-
-
-def index_notes(asking: TargetQuestion, learnt: Learnt) -> tuple[Note, ...]:
-    """What a person should know of the indexes that the settings and files name."""
-    installers = ("pip", "uv") if asking.binding is None else (asking.binding,)
-    lines = {path: mine for (path, _), mine in asking.asked.sources.items()}
-    return note_indexes(asking.own, installers, lines, asking.order.passed_on, learnt.on_wheel_indexes)
-
-
-def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[str, ...]:
-    """Torch where a package links it and none is known to require it: no resolver may bring it."""
-    answer, known = learnt.answer, learnt.facts
-    packages = [each for each in answer.environment.packages if each.name in known]
-    taken = [row for each in packages for row in known[each.name].versions if row.version == each.version]
-    needs = [need.name for row in taken for need in required(row.requires, answer.pick.machine, (), "")]
-    version = answer.environment.version("torch")
-    return () if TRIO & {*asked, *needs} or version in (None, there) else (requirement("torch", f"=={version}"),)
-
-
-def hand_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
-    """The answer as a job with its files, and the exact command for it; nothing is started or written."""
-    installer, knowledge = asking.installer, asking.run.knowledge
-    job = with_addresses(job_of(asking, learnt), installer.name, asking.machine.platform, knowledge, pages=pages)
-    return job, installer.command(job)
-
-
-def prove(asking: TargetQuestion, job: Job) -> tuple[ReportedPackage, ...]:
-    """What the command would take from where; raises where a file of the family would come from elsewhere."""
-    from torchpick.install.reporting import read_report
-
-    items = read_report(asking.installer.reporter(job), asking.run.environ)
-    index = job.pick.index_url
-    for item in items:
-        named = job.files.get(item.name, "").partition("#")[0]
-        at_home = item.url.partition("#")[0] == named or is_on_host_of(item.url, index)
-        if item.name in TRIO and item.name not in job.placed and index and not at_home:
-            raise InstallerError(
-                f"{item.name} {item.version} would come from {redacted(item.url)}",
-                hint="remove the index that leads there; if you mean that file, ask for it by its address",
-                code="WRONG_HOST",
-            )
-    return items
-
-
-def find_answer(asking: TargetQuestion) -> Learnt:
+def find_answer(question: TargetQuestion) -> Learnt:
     """The answer to what is asked, with all that is to be learnt for it; raises where none fits."""
-    rules = asking.run.knowledge.rules
-    if asking.is_of_family:
-        answer = asking.answer_or_needs(asking.run.read_catalog(asking.machine))
+    rules = question.run.knowledge.rules
+    if question.is_of_family:
+        answer = question.answer_or_needs(question.run.read_catalog(question.machine))
         return Learnt(decided(cast("Answer", answer), rules))
+    from torchpick.install.learner import Learner  # reads indexes: torch's family does without
     from torchpick.install.places import unread_notes
 
-    learner = learner_for(asking)
-    answer = learner.answer(asking.answer_or_needs)
+    learner = Learner(question)
+    answer = learner.answer(question.answer_or_needs)
     more: tuple[PackageDemand, ...] = ()
-    hidden = learner.undescribed(answer) if answer.ok and not asking.order.only_planned else []
-    if hidden and not asking.run.offline:
-        asking.run.report(f"asking {asking.installer.name} what {some_of(hidden)} requires")
-        more = ask_installer(asking, answer, learner.catalog)
-        answer = learner.answer(lambda catalog: asking.answer_or_needs(catalog, more))
+    hidden = learner.undescribed(answer) if answer.ok and not question.order.only_planned else []
+    if hidden and not question.run.offline:
+        question.run.report(f"asking {question.installer.name} what {some_of(hidden)} requires")
+        more = ask_installer(question, answer, learner.catalog)
+        answer = learner.answer(lambda catalog: question.answer_or_needs(catalog, more))
     extras = cuda_extras(answer, learner.catalog.packages) if answer.ok else {}
     if extras:
-        wanted = (*more, *(PackageDemand(name, "", (extra,)) for name, extra in extras.items()))
-        other = learner.answer(lambda catalog: asking.answer_or_needs(catalog, wanted))
+        demands = (*more, *(PackageDemand(name, "", (extra,)) for name, extra in extras.items()))
+        other = learner.answer(lambda catalog: question.answer_or_needs(catalog, demands))
         fits = other.ok and other.pick.version == answer.pick.version
         answer, extras = (other, extras) if fits else (answer, {})
     learner.check_named(answer, hidden)
     decided(answer, rules)
-    facts = learner.catalog.packages
     notes = (
-        *check_builds(asking, answer, facts),
-        *unread_notes(asking.asked, asking.placed),
+        *check_builds(question, answer, learner.catalog.packages),
+        *unread_notes(question.requirements, question.placed),
         *learner.notes(answer),
         *cuda_extra_notes(extras),
     )
@@ -189,78 +86,62 @@ def find_answer(asking: TargetQuestion) -> Learnt:
     return Learnt(answer, catalog, notes, extras, learner.sizes, learner.on_wheel_indexes())
 
 
-def ask_installer(asking: TargetQuestion, answer: Answer, catalog: Catalog) -> tuple[PackageDemand, ...]:
+def ask_installer(question: TargetQuestion, answer: Answer, catalog: Catalog) -> tuple[PackageDemand, ...]:
     """What the installer's resolver takes of the projects on torch, where METADATA of one cannot be had."""
     from torchpick.install.reporting import resolve_freely  # few projects hide what they require
 
-    job = job_of(asking, Learnt(answer, catalog))
+    job = job_of(question, Learnt(answer, catalog))._replace(pins={}, files={}, added=())
     best: dict[str, Build] = {}
     for verdict in answer.pick.considered:
         if verdict.reasons <= {Reason.OTHER_TORCH}:
             best.setdefault(verdict.build.torch, verdict.build)
-    installer, environ = asking.installer, asking.run.environ
-    free = job._replace(pins={}, files={}, added=())
-    versions = resolve_freely(installer.resolver(free), free, [*best.values()], catalog.torch_requirements, environ)
-    names = {"torch", *answer.judged, *(demand.name for demand in answer.question.wanted)}
+    installer, environ = question.installer, question.run.environ
+    versions = resolve_freely(installer.resolver(job), job, [*best.values()], catalog.torch_requirements, environ)
+    names = {"torch", *answer.judged, *(demand.name for demand in answer.question.wanted)} - {*COMPANIONS}
     by = f"{installer.name}'s resolution"
-    taken = ((name, version.partition("+")[0]) for name, version in versions.items() if name in names)
-    return tuple(PackageDemand(name, f"=={version}", by=by) for name, version in taken if name not in COMPANIONS)
-
-
-def learner_for(asking: TargetQuestion) -> Learner:
-    """Learns for a target, from the indexes that its settings name."""
-    from torchpick.install.learner import Learner, normal_versions  # reads indexes: torch's family does without
-
-    machine, target = asking.machine, asking.target
-    index_target = IndexTarget(machine.python.tag, machine.platform, target.full_version)
-    learner = Learner(asking.run, machine, index_target, target.program, asking.policies, asking.asked)
-    learner.take_placed(asking.placed)
-    learner.folders = target.packages
-    learner.installer, learner.passed_on = asking.binding, asking.order.passed_on
-    installed = {} if asking.order.upgrade or asking.elsewhere else normal_versions(target.installed)
-    overrides = asking.policies.specifiers(asking.holds)
-    learner.catalog = learner.catalog._replace(overrides=overrides, installed=installed)
-    return learner
+    return tuple(
+        PackageDemand(name, f"=={version.partition('+')[0]}", by=by)
+        for name, version in versions.items()
+        if name in names
+    )
 
 
 _FLAG = "--no-build-isolation"
 
 
-def check_builds(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFacts]) -> tuple[Note, ...]:
+def check_builds(question: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFacts]) -> tuple[Note, ...]:
     """Notes for what can be built now; InstallerError for what cannot be before torch is there, in a plan notes too."""
     notes = []
-    pick, installed = answer.pick, asking.target.installed
-    builds = _FLAG in asking.order.passed_on and installed.get("torch") == pick.version
-    places = {one.name: one.index for one in answer.environment.packages}
-    for each in asking.wanted:
-        source = facts[each.name].built_with_torch if each.name in facts else None
-        place = places.get(each.name, "")
-        if each.place or each.name in installed or "#sha256=" in place or place == pick.index_url:
+    pick, installed = answer.pick, question.target.installed
+    can_build = _FLAG in question.order.passed_on and installed.get("torch") == pick.version
+    toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
+    first = f"`torchpick install torch=={pick.version}`, then"
+    urls = {package.name: package.index for package in answer.environment.packages}
+    for requested in question.wanted:
+        name, url = requested.name, urls.get(requested.name, "")
+        source = facts[name].built_with_torch if name in facts else None
+        if requested.place or name in installed or "#sha256=" in url or url == pick.index_url:
             continue
-        if "//" in place and each.name not in TRIO and not (builds and source):
-            page = place.partition("/download/")[0]
-            who = f"{each.name} {answer.environment.version(each.name)} for torch {pick.version}"
+        if "//" in url and name not in TRIO and not (can_build and source):
+            page = url.partition("/download/")[0]
+            who = f"{name} {answer.environment.version(name)} for torch {pick.version}"
             message = f"{who} is on no index of yours: {page} has it"
-            hint = f"`torchpick install torch=={pick.version}`, then `torchpick install` with the URL of its wheel"
-            if place.endswith(".whl"):
-                hint = (
-                    f"`torchpick install torch=={pick.version} '{each.name} @ {place}'`; no hash of that file is known"
-                )
+            hint = f"{first} `torchpick install` with the URL of its wheel"
+            if url.endswith(".whl"):
+                hint = f"`torchpick install torch=={pick.version} '{name} @ {url}'`; no hash of that file is known"
+        elif source and can_build:
+            text = f"{name} is built from source, which needs {toolkit}; `{_arch_list(pick)}`"
+            notes.append(Note("BUILT_FROM_SOURCE", text))
+            continue
         elif source:
-            toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
-            variable = _arch_list(pick)
-            if builds:
-                text = f"{each.name} is built from source, which needs {toolkit}; `{variable}`"
-                notes.append(Note("BUILT_FROM_SOURCE", text))
-                continue
-            message = f"{each.name} is built from source, with torch and {toolkit} in place: {source}"
-            command = f"{variable} torchpick install {each.name} -- {_FLAG}".lstrip()
-            hint = f"`torchpick install torch=={pick.version}`, then `{command}`"
+            message = f"{name} is built from source, with torch and {toolkit} in place: {source}"
+            command = f"{_arch_list(pick)} torchpick install {name} -- {_FLAG}".lstrip()
+            hint = f"{first} `{command}`"
         else:
             continue
-        if not asking.order.only_planned:
+        if not question.order.only_planned:
             raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
-        notes.append(Note("BUILT_FROM_SOURCE", f"{each.name}: {hint}"))
+        notes.append(Note("BUILT_FROM_SOURCE", f"{name}: {hint}"))
     return tuple(notes)
 
 
@@ -268,3 +149,152 @@ def _arch_list(pick: Pick) -> str:
     """The variable by which a build with nvcc is for these GPUs alone."""
     arches = sorted({gpu.arch for gpu in pick.machine.nvidia if gpu.arch})
     return f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""
+
+
+# From an answer to the installer.
+
+
+def hand_over(question: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
+    """The answer as a job with its files, and the exact command for it; nothing is started or written."""
+    installer, platform = question.installer, question.machine.platform
+    job = job_of(question, learnt)
+    job = with_addresses(job, installer.name, platform, question.run.knowledge, pages=pages)
+    return job, installer.command(job)
+
+
+def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
+    """An answer as a job for the installer, without the addresses of files."""
+    answer, order, target = learnt.answer, question.order, question.target
+    stack, pick = answer.environment, answer.pick
+    named = [requested.name for requested in question.wanted]
+    needs = {name for name in TRIO if stack.version(name) is not None}
+    if "torch" in named or (not order.no_deps and not TRIO.isdisjoint(named)):
+        needs.add("torch")
+    pins = {name: version for name, version in answer.judged.items() if "*" not in version}
+    names = [*named, *pins]
+    twins = same_module_conflicts(
+        names, {*names, *answer.unknown, *_required_by(named, learnt)}, learnt.catalog.packages
+    )
+    leaves_out = question.installer.name == "uv"
+    of_pick = {note.text for note in pick.notes}
+    notes = [note for note in stack.notes if note.text not in of_pick and note.code != "SAME_MODULE"]
+    if twins:
+        from torchpick.decide.environments import same_module
+
+        notes += [
+            same_module(name, stays, left_out=leaves_out and name not in target.installed)
+            for name, stays in twins.items()
+        ]
+    cache = cache_dir(question.run.environ)
+    store = store_folder(cache)
+    notes = [*index_notes(question, learnt), *notes, *learnt.notes, *store_notes(cache, store)]
+    return Job(
+        requirements=question.requirements,
+        pick=pick,
+        target=target,
+        store=store,
+        settings=question.settings,
+        pins={name: version for name, version in pins.items() if name not in twins},
+        needs=frozenset(needs),
+        files={package.name: Address(package.index) for package in stack.packages if "#sha256=" in package.index},
+        added=(
+            *(requirement(pin.name, f"=={pin.version}") for pin in stack.packages if "*" in pin.version),
+            *(package.requirement for package in stack.packages if package.name in learnt.cuda_extras),
+            *_missing_torch(learnt, named, target.installed.get("torch")),
+        ),
+        left_out=tuple(twins) if leaves_out else (),
+        upgrade=order.upgrade,
+        no_deps=order.no_deps,
+        offline=question.run.offline,
+        passed_on=order.passed_on,
+        cuda_installed=distributions.cuda_of(target.packages) if "+" not in pick.version else None,
+        elsewhere=question.elsewhere,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _needs_of(name: str, learnt: Learnt, *, guess: bool = False) -> list[str]:
+    """What the version in the answer requires; of one that is not in it, by a guess what the newest does."""
+    answer, packages = learnt.answer, learnt.catalog.packages
+    rows = packages[name].versions if name in packages else ()
+    taken = [row for row in rows if row.version == answer.environment.version(name)]
+    if guess and not taken:
+        taken = [*rows[:1]]
+    return [need.name for row in taken for need in required(row.requires, answer.pick.machine, (), "")]
+
+
+def _required_by(names: Iterable[str], learnt: Learnt) -> set[str]:
+    """Whatever comes with these, as far as it was read."""
+    required_names, todo = set[str](), [*names]
+    while todo:
+        name = todo.pop()
+        if name not in required_names:
+            required_names.add(name)
+            todo += _needs_of(name, learnt, guess=True)
+    return required_names
+
+
+def _missing_torch(learnt: Learnt, named: Iterable[str], installed: str | None) -> tuple[str, ...]:
+    """Torch where a package links it and none is known to require it: no resolver may bring it."""
+    stack = learnt.answer.environment
+    version = stack.version("torch")
+    needs = (need for package in stack.packages for need in _needs_of(package.name, learnt))
+    return () if TRIO & {*named, *needs} or version in (None, installed) else (requirement("torch", f"=={version}"),)
+
+
+def index_notes(question: TargetQuestion, learnt: Learnt) -> tuple[Note, ...]:
+    """What a person should know of the indexes that the settings and files name."""
+    installers = ("pip", "uv") if question.binding is None else (question.binding,)
+    lines = {path: entries for (path, _), entries in question.requirements.sources.items()}
+    return note_indexes(question.settings, installers, lines, question.order.passed_on, learnt.on_wheel_indexes)
+
+
+def prove(question: TargetQuestion, job: Job) -> tuple[ReportedPackage, ...]:
+    """What the command would take from where; raises where a file of the family would come from elsewhere."""
+    from torchpick.install.reporting import read_report
+
+    packages = read_report(question.installer.reporter(job), question.run.environ)
+    index = job.pick.index_url
+    for package in packages:
+        address = job.files.get(package.name, "").partition("#")[0]
+        is_expected = package.url.partition("#")[0] == address or is_on_host_of(package.url, index)
+        if package.name in TRIO and package.name not in job.placed and index and not is_expected:
+            raise InstallerError(
+                f"{package.name} {package.version} would come from {redacted(package.url)}",
+                hint="remove the index that leads there; if you mean that file, ask for it by its address",
+                code="WRONG_HOST",
+            )
+    return packages
+
+
+# After the installer.
+
+
+def missing_torch(job: Job) -> str | None:
+    """What of torch is not there after a run that needed it; None where all is as it was to be."""
+    if "torch" not in job.needs or leads_away(job.passed_on):
+        return None
+    installed = distributions.find_installed("torch", job.target.packages)
+    if installed is not None and installed.version == job.pick.version:
+        return None
+    return "there is no torch" if installed is None else f"there is torch {installed.version}"
+
+
+def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
+    """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
+    from torchpick.machine import verify
+
+    kind, gpus = verify.devices_to_check(pick.build.family, pick.machine)
+    if kind == "cuda" and not gpus:
+        kind = "cpu"  # nothing is here that it was picked for
+    compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
+    return verify.run_kernels(python, kind, gpus, environ, verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S)
+
+
+def explain_failure(ran: Ran, verified: Verified, pick: Pick) -> Objection | None:
+    """What the table says of the installed build on this GPU, where it says that it cannot run there."""
+    for verdict in pick.considered:
+        if verdict.build.version == verified.torch:
+            about = [objection for objection in verdict.objections if objection.gpu == ran.gpu]
+            return next(iter(about or verdict.objections), None)
+    return None

@@ -14,7 +14,6 @@ from torchpick.decide.answer import Answer
 from torchpick.decide.demands import PackageDemand, fitting
 from torchpick.decide.search import Needs
 from torchpick.environment import distributions
-from torchpick.environment.requirements import RequirementArgs, Requirements
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index import index_places
 from torchpick.index.projectfiles import (
@@ -28,14 +27,13 @@ from torchpick.index.projectfiles import (
 )
 from torchpick.index.projects import LIMIT_CODE, ProjectReader
 from torchpick.index.wheelnames import parsed_version
-from torchpick.install.places import PlacedProject, check_fit, facts_of, index_order_notes, with_more_indexes
-from torchpick.install.policies import Policies
+from torchpick.install.asking import TargetQuestion
+from torchpick.install.places import check_fit, facts_of, index_order_notes, with_more_indexes
 from torchpick.model.build import TRIO, is_wheel_host
-from torchpick.model.machine import Machine, Note
+from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata, MetadataSource
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
 from torchpick.model.pythons import python_name
-from torchpick.run import Run
 
 T = TypeVar("T")
 
@@ -48,72 +46,65 @@ _BY_POLICY = (LeftOutReason.TOO_NEW, LeftOutReason.ONLY_SOURCE)
 
 
 class Learner:
-    """One question or several about a machine, asked until nothing is lacking.
+    """One question or several in a target, asked until nothing is lacking, of the indexes that its settings name."""
 
-    `python` is whose settings name indexes, `asked` the files that may name more.
-    """
-
-    def __init__(  # noqa: PLR0913 # what is asked for, and where
-        self,
-        run: Run,
-        machine: Machine,
-        target: IndexTarget,
-        python: str | None = None,
-        policies: Policies | None = None,
-        asked: Requirements | None = None,
-    ) -> None:
-        self._run, self.target, self._python = run, target, python
-        self._policies, self._asked = policies or Policies(), asked or Requirements(RequirementArgs())
-        self.folders: tuple[str, ...] = ()  # where the installed versions of the catalog lie
-        self.installer: str | None = None
-        self.passed_on: tuple[str, ...] = ()
+    def __init__(self, question: TargetQuestion) -> None:
+        self._question, self._run, self._policies = question, question.run, question.policies
+        machine, installed = question.machine, question.target.installed
+        self.target = IndexTarget(machine.python.tag, machine.platform, question.target.full_version)
         self.sizes: dict[tuple[str, str], int | None] = {}
         self._left_out: dict[str, tuple[LeftOutVersion, ...]] = {}
         self._indexes: Mapping[str, tuple[str, ...]] = {}
-        table = run.read_catalog(machine)
-        self.table = table.packages
+        table = self._run.read_catalog(machine)
+        self._table = table.packages
         self._learnt: dict[str, PackageFacts] = {}
         self._files: dict[tuple[str, str], ProjectFile] = {}
         self._misses: dict[str, int] = {}
         self._code_lacking: dict[str, str] = {}
         self._as_of: float | None = None  # when the oldest page that could not be asked for again was read
-        packages = ChainMap(self._learnt, cast("MutableMapping[str, PackageFacts]", self.table))
-        pre, no_deps = bool(self._policies.pre), bool(self._policies.no_deps)
-        self.catalog = table._replace(packages=packages, may_learn=True, pre=pre, no_deps=no_deps)
-
-    def take_placed(self, projects: Iterable[PlacedProject]) -> None:
-        """What is asked for by its place is the one candidate of its project."""
-        for project in projects:
+        self.catalog = table._replace(
+            packages=ChainMap(self._learnt, cast("MutableMapping[str, PackageFacts]", self._table)),
+            may_learn=True,
+            pre=bool(self._policies.pre),
+            no_deps=bool(self._policies.no_deps),
+            overrides=self._policies.specifiers(question.holds),
+            installed={} if question.order.upgrade or question.elsewhere else normal_versions(installed),
+        )
+        for project in question.placed:  # each is the one candidate of its project
             if project.file is not None:
                 check_fit(project.file, self.target, project.source)
                 self._files[project.name, project.file.version] = project.file
-            if (facts := facts_of(project, self.table.get(project.name))) is not None:
+            if (facts := facts_of(project, self._table.get(project.name))) is not None:
                 self._learnt[project.name] = facts
 
     def answer(self, ask: Callable[[Catalog], Answer | Needs]) -> Answer:
         """The answer by all that could be learnt."""
-        run = self._run
-        try:
-            found = index_places.of_user(run.environ, self._python, self.installer)
-        except TorchpickError:
-            if not run.offline:
-                raise
-            found = index_places.IndexPlaces(())
-        indexes = with_more_indexes(found, self._asked, self.passed_on)
-        environ, report, target = run.environ, run.report, self.target
-        with ProjectReader(indexes, environ, report, target=target, offline=run.offline) as reader:
+        environ, report, offline = self._run.environ, self._run.report, self._run.offline
+        indexes = self._read_indexes()
+        with ProjectReader(indexes, environ, report, target=self.target, offline=offline) as reader:
             for _ in range(MOST_ROUNDS):
                 answer = ask(self.catalog)
                 if isinstance(answer, Answer):
                     self._as_of = reader.as_of
-                    if len(indexes.indexes) > 1 and not run.offline:
-                        asked = (demand.name for demand in answer.question.wanted if demand.name not in TRIO)
-                        self._indexes = reader.indexes_with((*asked, *answer.judged))
+                    if len(indexes.indexes) > 1 and not offline:
+                        named = (demand.name for demand in answer.question.wanted if demand.name not in TRIO)
+                        self._indexes = reader.indexes_with((*named, *answer.judged))
                     return answer
                 self._learn(reader, answer)
         hint = "name fewer packages at a time, or versions of them"
         text = f"what is asked for was not known after {MOST_ROUNDS} rounds of questions to your index"
         raise InstallerError(text, hint=hint, code="ROUNDS")
+
+    def _read_indexes(self) -> index_places.IndexPlaces:
+        """The user's own, those of requirements files, and those that the installer is given."""
+        question = self._question
+        try:
+            places = index_places.of_user(self._run.environ, question.target.program, question.binding)
+        except TorchpickError:
+            if not self._run.offline:
+                raise
+            places = index_places.IndexPlaces(())
+        return with_more_indexes(places, question.requirements, question.order.passed_on)
 
     def _learn(self, reader: ProjectReader, needs: Needs) -> None:
         roots = {**needs.roots, **dict(self.catalog.roots)}
@@ -122,9 +113,9 @@ class Learner:
         for name, files in reader.pages(new).items() if new else ():
             self._learnt[name] = self._of_page(name, _within_limits(files))
         pairs = dict.fromkeys((*self._newest(needs.pages), *self._ahead(needs.metadata)))
-        wanted = {self._files[pair]: pair for pair in pairs if pair in self._files}
-        for file, found in reader.metadata([*wanted]).items() if wanted else ():
-            self._replace(self._described(*wanted[file], file, _within_limits(found)))
+        pair_of = {self._files[pair]: pair for pair in pairs if pair in self._files}
+        for file, metadata in reader.metadata([*pair_of]).items() if pair_of else ():
+            self._replace(self._described(*pair_of[file], file, _within_limits(metadata)))
         if needs.code:
             self._read_code(needs.code)
 
@@ -148,71 +139,63 @@ class Learner:
 
     def _of_page(self, name: str, files: Sequence[ProjectFile] | TorchpickError | None) -> PackageFacts:
         """What is known of a project once its page was looked at: an index's version is one like the table's."""
-        table = self.table.get(name)
-        facts = table or PackageFacts(name, (), in_table=False)
+        facts = self._table.get(name) or PackageFacts(name, (), in_table=False)
         if isinstance(files, TorchpickError):
             return facts._replace(unlisted=files.message)
         if files is None:
             rows = [row for row in facts.versions if row.place or facts.source_only is not None]
             return facts._replace(versions=tuple(rows), listed=True, unlisted="it is not on your index")
-        rules = self._policies.rules(name)
-        found = candidates(files, self.target, rules)
-        self._left_out[name] = tuple(left for left in found.left_out if left.reason in _BY_POLICY)
-        self.sizes |= {(name, file.version): file.size for file in found.files}
+        choices = candidates(files, self.target, self._policies.rules(name))
+        self._left_out[name] = tuple(left for left in choices.left_out if left.reason in _BY_POLICY)
+        self.sizes |= {(name, file.version): file.size for file in choices.files}
         listed = {file.version for file in files} - {left.version for left in self._left_out[name]}
         rows = [row for row in facts.versions if row.place or normal_version(row.version) in listed]
-        known = {normal_version(row.version) for row in rows}
-        withdrawn = (left.file for left in found.left_out if left.reason is LeftOutReason.YANKED)
+        in_table = {normal_version(row.version) for row in rows}
+        withdrawn = (left.file for left in choices.left_out if left.reason is LeftOutReason.YANKED)
         fresh: list[Package] = []
-        for file in (*found.files, *withdrawn):
-            if file is not None and file.version not in known:
+        for file in (*choices.files, *withdrawn):
+            if file is not None and file.version not in in_table:
                 self._files[name, file.version] = file
                 fresh.append(_listed(name, file))
-        there = self._installed_version(name)
-        if there is not None and there.version not in known:
-            rows.append(there)
+        installed = self._installed_version(name)
+        if installed is not None and installed.version not in in_table:
+            rows.append(installed)
         if facts.source_only is None:
-            rows, fresh = [*rows, *fresh], []
-            rows.sort(key=lambda row: parsed_version(row.version), reverse=True)
-        # What is to be built with torch in place comes after the wheels of it that were seen elsewhere.
-        rows += fresh
+            rows = sorted((*rows, *fresh), key=lambda row: parsed_version(row.version), reverse=True)
+        else:  # what is to be built with torch in place comes after the wheels of it that were seen elsewhere
+            rows += fresh
         why = "" if rows or not files else f"your index has no file of it for {self._target_name()}"
-        newest = parsed_version(rows[0].version) if rows else None
-        newer = (
-            (left.version, left.text)
-            for left in found.left_out
-            if newest is not None and (other := parsed_version(left.version)) > newest and not other.is_prerelease
-        )
-        return facts._replace(versions=tuple(rows), listed=True, unlisted=why, newer=next(newer, None))
+        newer = _newer_than(rows[0].version, choices.left_out) if rows else None
+        return facts._replace(versions=tuple(rows), listed=True, unlisted=why, newer=newer)
 
     def _installed_version(self, name: str) -> Package | None:
         """By its own metadata; which GPUs its libraries are for is not read."""
         version = self.catalog.installed.get(name)
-        distribution = None if version is None else distributions.find_installed(name, self.folders)
+        distribution = None if version is None else distributions.find_installed(name, self._question.target.packages)
         if distribution is None or version is None:
             return None
         code = None if distributions.libraries(distribution) else ()
         return Package(name, version, requires=distribution.requires, code=code, stage=Stage.READ)
 
-    def _described(self, name: str, version: str, file: ProjectFile, found: Metadata | TorchpickError) -> Package:
+    def _described(self, name: str, version: str, file: ProjectFile, metadata: Metadata | TorchpickError) -> Package:
         facts = self.catalog.packages[name]
         row = next(row for row in facts.versions if row.version == version)
         compiled = file.wheel is not None and file.wheel.platform != "any"
         readable = self.target.platform.name in _READABLE
         stage = Stage.DESCRIBED if compiled and readable else Stage.READ
         row = row._replace(stage=stage, code=None if compiled and not readable else ())
-        if isinstance(found, TorchpickError):
-            return row._replace(undescribed=found.message)
-        if (line := found.unreadable) is not None:
+        if isinstance(metadata, TorchpickError):
+            return row._replace(undescribed=metadata.message)
+        if (line := metadata.unreadable) is not None:
             return row._replace(undescribed=f"its METADATA has `{line}`, which is not a valid requirement")
         rule = facts.rule
         return row._replace(
-            requires=(*found.requires, *rule.beyond_for(version)),
-            requires_python="" if suits_python(found.requires_python, self.target) else found.requires_python,
+            requires=(*metadata.requires, *rule.beyond_for(version)),
+            requires_python="" if suits_python(metadata.requires_python, self.target) else metadata.requires_python,
             links_torch=bool(rule.links_torch),
             optional=rule.optional,
             jit=rule.jit_for(version),
-            guessed=found.source is MetadataSource.GUESSED,
+            guessed=metadata.source is MetadataSource.GUESSED,
         )
 
     def _read_code(self, needs: Iterable[tuple[str, str]]) -> None:
@@ -304,7 +287,7 @@ class Learner:
                 why = self._learnt[demand.name].unlisted
                 yield Note("PACKAGE_UNREAD", f"what {demand.name} requires is known to the installer alone: {why}")
         yield from self._policies.notes(answer, packages, self._left_out)
-        yield from index_order_notes(self._indexes, self.installer)
+        yield from index_order_notes(self._indexes, self._question.binding)
         stale = sorted(name for name in judged if packages[name].unlisted and not packages[name].listed)
         why = "nothing is looked up with `--offline`" if self._run.offline else "your index was not reached"
         if self._as_of is not None:
@@ -315,11 +298,21 @@ class Learner:
             yield Note("AS_OF", f"{', '.join(stale)}: {day}; {why}")
 
 
-def _within_limits(found: T) -> T:
+def _newer_than(version: str, left_out: Iterable[LeftOutVersion]) -> tuple[str, str] | None:
+    """The first version that was left out though it is newer, with what is said of it."""
+    newest = parsed_version(version)
+    for left in left_out:
+        other = parsed_version(left.version)
+        if other > newest and not other.is_prerelease:
+            return left.version, left.text
+    return None
+
+
+def _within_limits(value: T) -> T:
     """What was read; a bound on all that is read for a question ends it."""
-    if isinstance(found, TorchpickError) and found.code == LIMIT_CODE:
-        raise found
-    return found
+    if isinstance(value, TorchpickError) and value.code == LIMIT_CODE:
+        raise value
+    return value
 
 
 def _listed(name: str, file: ProjectFile) -> Package:

@@ -45,12 +45,11 @@ def plan_environment(run: Run, order: Order) -> Planned:
 
     What the table lacks is learnt from the user's own index; InstallerError where that has nothing of what is named.
     """
-    if not any(order.given):
-        order = order._replace(given=RequirementArgs(("torch",)))
+    if not any(order.args):
+        order = order._replace(args=RequirementArgs(("torch",)))
     question = read_plan_question(
         run.without_requirements(), order._replace(installer=run.installer, only_planned=True)
     )
-    question.as_stack = True
     try:
         learnt = find_answer(question)
     except NoBuildError as error:
