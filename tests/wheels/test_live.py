@@ -88,27 +88,27 @@ LISTED = found("cu132/torch-2.15.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl
 
 
 def test_what_is_known_is_no_news() -> None:
-    assert listed.compare_builds(LISTED, known(row())) == listed.News((), ())
+    assert listed.compare_builds(LISTED, known(row())) == ((), ())
 
 
 def test_what_is_new_is_listed_and_waits_to_be_read() -> None:
-    news = listed.compare_builds(LISTED, {})
+    unread, changed = listed.compare_builds(LISTED, {})
 
-    assert news.unread == LISTED
-    assert news.changed[0].arches is None
-    assert (news.changed[0].cuda, news.changed[0].published) == ("13.2", True)
-    assert listed.compare_builds(LISTED, known(*news.changed)).unread == LISTED, "it waits until it is read"
+    assert unread == LISTED
+    assert changed[0].arches is None
+    assert (changed[0].cuda, changed[0].published) == ("13.2", True)
+    assert listed.compare_builds(LISTED, known(*changed))[0] == LISTED, "it waits until it is read"
 
 
 def test_a_cpu_build_needs_no_reading() -> None:
-    news = listed.compare_builds(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {})
+    unread, changed = listed.compare_builds(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {})
 
-    assert news.unread == ()
-    assert news.changed[0].arches == ()
+    assert unread == ()
+    assert changed[0].arches == ()
 
 
 def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
-    assert listed.compare_builds(LISTED, known(row(arches=None))).unread == ()
+    assert listed.compare_builds(LISTED, known(row(arches=None)))[0] == ()
 
 
 @pytest.mark.parametrize(("facts", "expected"), [
@@ -117,7 +117,7 @@ def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
 ])  # fmt: skip
 def test_what_the_index_says_of_a_wheel_wins(facts: dict[str, object], expected: dict[str, object]) -> None:
     before = row()._replace(**facts)  # type: ignore[arg-type]
-    [changed] = listed.compare_builds(LISTED, known(before)).changed
+    [changed] = listed.compare_builds(LISTED, known(before))[1]
 
     assert changed._asdict() | expected == changed._asdict()
     assert changed.arches == row().arches

@@ -163,9 +163,9 @@ def rows() -> dict[str, object]:
         builds = listed.list_builds(found, channel)
         now[f"a page: {name}"] = [in_words(each.build) | {"sample": each.sample.file} for each in builds]
     for name, row in KNOWN.items():
-        news = listed.compare_builds(BUILT, {} if row is None else {row.key: row})
-        changed = [in_words(each) for each in news.changed]
-        now[f"known: {name}"] = {"unread": [each.build.version for each in news.unread], "changed": changed}
+        unread, differing = listed.compare_builds(BUILT, {} if row is None else {row.key: row})
+        changed = [in_words(each) for each in differing]
+        now[f"known: {name}"] = {"unread": [each.build.version for each in unread], "changed": changed}
     now["a wheel that was read"] = in_words(
         refresh.measured_row(BUILT[0].sample, READ, MEASURED._replace(libraries={"old": "1"}))
     )

@@ -107,13 +107,13 @@ def packages(
 def _inspected(
     package: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
 ) -> InspectedPackage:
-    libraries = judging.loaded_libraries(held, torch_cuda).libraries
+    libraries = judging.choose_variants(held, torch_cuda)[0]
     arches = union([arch for library in libraries for arch in (library.sass, library.ptx)])
     support = []
     for gpu in gpus:
         if gpu.arch:
             own = judge._replace(gpu=gpu.arch)
-            judged = judging.judge_package(judging.loaded_libraries(held, torch_cuda, own).libraries, own, package.name)
+            judged = judging.judge_package(judging.choose_variants(held, torch_cuda, own)[0], own, package.name)
             support.append(GpuSupport(gpu.index, judged.word, judged.failing))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 

@@ -153,10 +153,8 @@ def judge_package(
     libraries: tuple[Library, ...], judge: GpuCodeFit, project: str | None = None, *, complete: bool = True
 ) -> ReadingVerdict:
     """Whether a package runs on a GPU, by the libraries of it that are loaded; `complete` where all of it was read."""
-    counted = without_vendored(libraries, project)
-    pairs = [
-        (library, verdict) for library in counted.libraries if (verdict := judge_library(library, judge)) is not None
-    ]
+    counted, left_out = without_vendored(libraries, project)
+    pairs = [(library, verdict) for library in counted if (verdict := judge_library(library, judge)) is not None]
     # A library for one generation alone (FlashMLA of vLLM: sm_90a) is not meant for the others.
     narrow = [verdict.path for library, verdict in pairs if verdict.fails and library.generations == 1]
     if complete and all(verdict.word == NOT or verdict.path in narrow for _, verdict in pairs):
@@ -167,7 +165,7 @@ def judge_package(
     if not complete:
         words.append(UNKNOWN)
     word = _together(words) if pairs else NO_CODE
-    return ReadingVerdict(judge.gpu, word, verdicts, (*counted.notes, *notes))
+    return ReadingVerdict(judge.gpu, word, verdicts, (*left_out, *notes))
 
 
 def judge_torch(libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[LibraryVerdict, ...]:
@@ -178,18 +176,17 @@ def judge_torch(libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[Libr
 
 def judge_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = None) -> ReadingVerdict:
     """Whether a reading runs on a GPU."""
-    loaded = loaded_libraries(reading.libraries, torch_cuda, judge)
-    notes = loaded.notes
-    counted = without_vendored(loaded.libraries, "torch" if reading.flags else reading.name)
-    fit, via = _best(reading, counted.libraries, judge)
+    loaded, notes = choose_variants(reading.libraries, torch_cuda, judge)
+    counted, left_out = without_vendored(loaded, "torch" if reading.flags else reading.name)
+    fit, via = _best(reading, counted, judge)
     if reading.flags:
-        libraries = judge_torch(counted.libraries, judge)
+        libraries = judge_torch(counted, judge)
         word = NOT if not fit else JIT if fit is Fit.JIT else RUNS
         if word != NOT:
             word = _together([word, *(library.word for library in libraries)])
-        notes += counted.notes
+        notes += left_out
     else:
-        package = judge_package(loaded.libraries, judge, reading.name, complete=reading.complete)
+        package = judge_package(loaded, judge, reading.name, complete=reading.complete)
         libraries, notes = package.libraries, notes + package.notes
         word = package.word if package.word != NO_CODE else without_code(reading)
     if judge.refusal is not None and word not in (COMPILES, NO_CODE):
@@ -256,16 +253,13 @@ _MAIN = re.compile(r"(?:lib)?torch_(?:cuda|hip)\.(?:so|dll)")
 _VARIANT = re.compile(r"(?P<stem>.*?cuda)(?P<number>\d{3})(?P<rest>[^/]*)")
 
 
-class LoadedLibraries(NamedTuple):
-    """The libraries that would be loaded, and notes on why those."""
-
-    libraries: tuple[Library, ...]
-    notes: tuple[str, ...] = ()
+# The libraries that would be loaded or that count, and notes on why those.
+CountedLibraries = tuple[tuple[Library, ...], tuple[str, ...]]
 
 
-def loaded_libraries(
+def choose_variants(
     libraries: tuple[Library, ...], torch_cuda: str | None, judge: GpuCodeFit | None = None
-) -> LoadedLibraries:
+) -> CountedLibraries:
     """The libraries that would be loaded, where a wheel has one per CUDA (bitsandbytes), and a note on which.
 
     Which one that is, is torch's to say. Without a torch it is one that `judge` finds to run here, where there is one:
@@ -298,7 +292,7 @@ def loaded_libraries(
             notes.append(f"it has no library {why}")
         else:
             notes.append(f"judged {_name(members[pick])}, the one {why}")
-    return LoadedLibraries(tuple(library for library in libraries if library.path not in left), tuple(notes))
+    return tuple(library for library in libraries if library.path not in left), tuple(notes)
 
 
 def _runs(library: Library, cuda: tuple[int, ...], judge: GpuCodeFit) -> bool:
@@ -308,16 +302,16 @@ def _runs(library: Library, cuda: tuple[int, ...], judge: GpuCodeFit) -> bool:
     return carried and verdict is not None and not verdict.fails
 
 
-def without_vendored(libraries: tuple[Library, ...], project: str | None) -> LoadedLibraries:
+def without_vendored(libraries: tuple[Library, ...], project: str | None) -> CountedLibraries:
     """The libraries that a package's verdict is based on: without copies of NVIDIA's inside it, which say nothing."""
     if project is not None and project.startswith(_NVIDIA):
-        return LoadedLibraries(libraries)
+        return libraries, ()
     counted = tuple(library for library in libraries if is_counted(_name(library)))
     if project is None and not any(library.holds_code for library in counted):
-        return LoadedLibraries(libraries)  # a file or folder by its path: it may be NVIDIA's own
+        return libraries, ()  # a file or folder by its path: it may be NVIDIA's own
     left = sorted({_name(library) for library in libraries if library not in counted and library.code.total})
     note = f"not counted: {some_of(left)}, which choose among their modules or are meant for some GPUs only"
-    return LoadedLibraries(counted, (note,) if left else ())
+    return counted, (note,) if left else ()
 
 
 def is_counted(name: str) -> bool:

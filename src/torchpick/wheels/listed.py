@@ -111,15 +111,10 @@ def _digits(text: str) -> int:
     return int("".join(char for char in text if char.isdigit()) or 0)
 
 
-class News(NamedTuple):
-    """What the index has that the table has not, and what they do not agree on."""
-
-    unread: tuple[ListedBuild, ...]  # builds whose architectures are not known
-    changed: tuple[Build, ...]  # rows of the table with what the index says of their wheels
-
-
-def compare_builds(builds: Iterable[ListedBuild], table: Mapping[BuildKey, Build]) -> News:
-    """Compare the index with the table."""
+def compare_builds(
+    builds: Iterable[ListedBuild], table: Mapping[BuildKey, Build]
+) -> tuple[tuple[ListedBuild, ...], tuple[Build, ...]]:
+    """What the index has that nobody has read yet, and the rows of the table with what the index says otherwise."""
     unread, changed = [], []
     for entry in builds:
         now, row = entry.build, table.get(entry.build.key)
@@ -130,7 +125,7 @@ def compare_builds(builds: Iterable[ListedBuild], table: Mapping[BuildKey, Build
             now = _updated(row, now)
         if now != row:
             changed.append(now)
-    return News(tuple(unread), tuple(changed))
+    return tuple(unread), tuple(changed)
 
 
 def _updated(row: Build, now: Build) -> Build:

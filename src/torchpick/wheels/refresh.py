@@ -95,10 +95,10 @@ class _Run:
         self.rows = {key: row for key, row in before.items() if key in self.listed and _is_needed(row, self.shipped)}
         refused = listed.with_another_hash(builds, (*self.shipped.values(), *before.values()))
         builds = tuple(entry for entry in builds if entry.build.key not in refused)
-        news = listed.compare_builds(builds, {**self.shipped, **self.rows})
+        unread, differing = listed.compare_builds(builds, {**self.shipped, **self.rows})
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions}
-        changed.update({row.key: row for row in news.changed})
+        changed.update({row.key: row for row in differing})
         pages = CompanionPages(index, self._archive)
         for row in changed.values():
             as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
@@ -106,12 +106,12 @@ class _Run:
         self._write(TABLE_PLATFORMS)
         # One that is named is read although the table knows it, where there is GPU code to read.
         forced = [entry for entry in builds if self.job.forced and entry.build.arches is None]
-        read, failures = self._read([entry for entry in forced or news.unread if self.job.reads(entry.build)])
+        read, failures = self._read([entry for entry in forced or unread if self.job.reads(entry.build)])
         done = {row.key for row in read}
         return Refreshed(
-            tuple(self.rows[row.key] for row in news.changed if row.key not in self.shipped),
+            tuple(self.rows[row.key] for row in differing if row.key not in self.shipped),
             read,
-            tuple(entry for entry in news.unread if entry.build.key not in done),
+            tuple(entry for entry in unread if entry.build.key not in done),
             (*refused.values(), *failures),
             self.client.bytes_read,
             self.client.requests,
