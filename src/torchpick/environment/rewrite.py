@@ -303,6 +303,16 @@ def write_json(path: Path, value: object, most: int = _MOST_JSON, *, record: boo
         put(str(path), text, 0o600, follow=False, hint=_CACHE_HINT)
 
 
+def prune_json(folder: Path, most: int) -> None:
+    """Where a folder has more records than this, let the oldest go."""
+    with suppress(OSError):
+        files = list(folder.glob("*.json"))
+        if len(files) > most:
+            files.sort(key=lambda file: file.stat().st_mtime)
+            for file in files[: len(files) - most * 3 // 4]:
+                file.unlink(missing_ok=True)
+
+
 def read_json(path: Path) -> object:
     """The content of a file of ours; None if there is none, it cannot be ours, or others may write it."""
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from contextlib import suppress
@@ -102,12 +101,7 @@ class ProjectCache:
         """Where new records were written, let go what killed runs left, and the oldest where there are too many."""
         for kind in self._written:
             rewrite.clear(str(self._folder / kind))
-            with suppress(OSError):
-                files = [entry for entry in os.scandir(self._folder / kind) if entry.name.endswith(".json")]
-                if len(files) > MOST_RECORDS[kind]:
-                    files.sort(key=lambda entry: entry.stat().st_mtime)
-                    for entry in files[: len(files) - MOST_RECORDS[kind] * 3 // 4]:
-                        os.unlink(entry.path)
+            rewrite.prune_json(self._folder / kind, MOST_RECORDS[kind])
 
     def _written_at(self, kind: str, key: str) -> int:
         """In nanoseconds; 0 where there is no such record."""

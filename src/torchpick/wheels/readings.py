@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -189,20 +188,10 @@ class Readings:
         value = {"schema": _SCHEMA, "origin": _origin(url), "reading": written(reading)}
         with suppress(TorchpickError, OSError):
             rewrite.write_json(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
-            self._prune()
+            rewrite.prune_json(self._folder, MOST_FILES)
 
     def _file(self, sha256: str, depth: str) -> Path:
         return self._folder / f"{sha256}-{depth}.json"
-
-    def _prune(self) -> None:
-        """Let the oldest go where there are too many."""
-        files = [entry for entry in os.scandir(self._folder) if entry.name.endswith(".json")]
-        if len(files) <= MOST_FILES:
-            return
-        files.sort(key=lambda entry: entry.stat().st_mtime)
-        for entry in files[: len(files) - MOST_FILES * 3 // 4]:
-            with suppress(OSError):
-                os.unlink(entry.path)
 
 
 def _answering(url: str, depth: str | None) -> tuple[str, ...]:
