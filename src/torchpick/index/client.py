@@ -6,19 +6,17 @@ import base64
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from netrc import NetrcParseError, netrc
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import httpx
 
 from torchpick.errors import BrokenOffError, NetworkError
 from torchpick.index.transport import HINT, Transport, name_of, origin_of
 from torchpick.model import VERSION
-
-T = TypeVar("T")
 
 # Statuses that often pass by themselves.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -41,13 +39,14 @@ class Limits(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An answer whose body is still to be read; close it. `url` is where redirects led."""
+    """An answer. `url` is where redirects led. One that is open has its body still to be read, as it was sent."""
 
     url: str
     status: int
     headers: httpx.Headers
     chunks: Iterator[bytes]
     close: Callable[[], None]
+    body: bytes = b""  # inflated, where it was read
 
     def refusal(self, name: str) -> NetworkError:
         """Its status as an error with the next thing to do."""
@@ -60,15 +59,6 @@ class Reply(NamedTuple):
         else:
             hint = HINT
         return NetworkError(f"{name}: the server answered {self.status}", hint=hint)
-
-
-class Document(NamedTuple):
-    """An answer with its whole body, inflated."""
-
-    url: str
-    status: int
-    headers: httpx.Headers
-    body: bytes
 
 
 class Client:
@@ -116,40 +106,29 @@ class Client:
     def bytes_read(self) -> int:
         return self._transport.bytes_read
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None, *, absent: bool = False) -> Document:
+    def get(self, url: str, headers: Mapping[str, str] | None = None, *, absent: bool = False) -> Reply:
         """A page or another small file, of at most `limits.page` bytes; with `absent` it may be missing.
 
-        Where `if-none-match` is among the headers it may be unchanged, a Document of status 304.
+        Where `if-none-match` is among the headers it may be unchanged, of status 304.
         """
-        name = name_of(url)
-
-        def read(reply: Reply) -> Document:
-            try:
-                unchanged = reply.status == 304 and "if-none-match" in (headers or {})
-                if reply.status != 200 and not unchanged and not (absent and reply.status in _ABSENT):
-                    raise reply.refusal(name)
-                body = self._inflated(name, reply) if reply.status == 200 else b""
-                return Document(reply.url, reply.status, reply.headers, body)
-            finally:
-                reply.close()
-
-        return self._retried(url, {"accept-encoding": "gzip", **(headers or {})}, read, whole=True)
+        accepted = {200, *(_ABSENT if absent else ()), *((304,) if "if-none-match" in (headers or {}) else ())}
+        return self._retried(url, {"accept-encoding": "gzip", **(headers or {})}, accepted)
 
     def open(self, url: str, headers: Mapping[str, str] | None = None) -> Reply:
         """A file, whose body is read chunk by chunk as it was sent, at any length."""
-        return self._retried(url, {"accept-encoding": "identity", **(headers or {})}, lambda reply: reply, whole=False)
+        return self._retried(url, {"accept-encoding": "identity", **(headers or {})})
 
-    def _retried(self, url: str, headers: Mapping[str, str], take: Callable[[Reply], T], *, whole: bool) -> T:
-        """What is made of the answer, which is asked for again where the trouble may pass."""
+    def _retried(self, url: str, headers: Mapping[str, str], accepted: Collection[int] | None = None) -> Reply:
+        """The answer, which is asked for again where the trouble may pass; one of the accepted is read whole."""
         until = time.monotonic() + self.limits.total
         pauses = iter(self.limits.pauses)
         while True:
             pause = next(pauses, None)
             failure: NetworkError
             try:
-                reply = self._send(url, headers, until, whole=whole)
+                reply = self._send(url, headers, until, whole=accepted is not None)
                 if reply.status not in _PASSING:
-                    return take(reply)
+                    return reply if accepted is None else self._read(name_of(url), reply, accepted)
                 reply.close()
                 failure = reply.refusal(name_of(url))
             except BrokenOffError as error:
@@ -157,6 +136,14 @@ class Client:
             if pause is None or time.monotonic() + pause >= until:
                 raise failure
             self.sleep(pause)
+
+    def _read(self, name: str, reply: Reply, accepted: Collection[int]) -> Reply:
+        try:
+            if reply.status not in accepted:
+                raise reply.refusal(name)
+            return reply._replace(body=self._inflated(name, reply)) if reply.status == 200 else reply
+        finally:
+            reply.close()
 
     def _send(self, url: str, headers: Mapping[str, str], until: float, *, whole: bool) -> Reply:
         """One attempt, through redirects. `until` bounds the headers of the answer, with `whole` its body too."""

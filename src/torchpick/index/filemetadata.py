@@ -101,25 +101,18 @@ def read_tar(packed: Iterable[bytes], project: str, version: str) -> Metadata | 
     """What a .tar.gz says; None where a build decides it. It may raise ValueError."""
     from torchpick.index.client import gunzipped
 
-    findings, start = _Findings(project, version), _Start(packed)
-    try:
-        _look_through(_Stream(gunzipped(project, iter(start))), findings)
-    except BrokenOffError:
-        if not start.is_cut:
-            raise
+    findings, stream = _Findings(project, version), _Stream(gunzipped(project, _beginning(packed)))
+    with suppress(_NothingSaidError):
+        while not findings.is_complete and (member := _next_member(stream)) is not None:
+            path, size = member
+            kind, rest = findings.kind(path), -size % _BLOCK
+            if kind and size <= MOST_METADATA:
+                findings.take(kind, stream.read(size))
+            else:
+                rest += size
+            if not stream.skip(rest):
+                break
     return findings.final or findings.guess()
-
-
-def _look_through(stream: _Stream, findings: _Findings) -> None:
-    while not findings.is_complete and (member := _next_member(stream)) is not None:
-        path, size = member
-        kind, rest = findings.kind(path), -size % _BLOCK
-        if kind and size <= MOST_METADATA:
-            findings.take(kind, stream.read(size))
-        else:
-            rest += size
-        if not stream.skip(rest):
-            return
 
 
 def read_zip(archive: Archive, project: str, version: str) -> Metadata | None:
@@ -186,20 +179,17 @@ class _Findings:
         return pkg_info._replace(source=MetadataSource.GUESSED)
 
 
-class _Start:
-    """The beginning of what comes in chunks."""
+class _NothingSaidError(Exception):
+    """As much of an sdist was read as may be."""
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks, self.is_cut = chunks, False
 
-    def __iter__(self) -> Iterator[bytes]:
-        left = MOST_PACKED
-        for chunk in self._chunks:
-            left -= len(chunk)
-            self.is_cut = left < 0
-            if self.is_cut:
-                return
-            yield chunk
+def _beginning(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    left = MOST_PACKED
+    for chunk in chunks:
+        left -= len(chunk)
+        if left < 0:
+            raise _NothingSaidError
+        yield chunk
 
 
 class _Stream:
@@ -214,8 +204,9 @@ class _Stream:
             if not self._rest:
                 self._rest = memoryview(next(self._chunks, b""))
                 self._left -= len(self._rest)
-                if not self._rest or self._left < 0:
-                    self._rest = memoryview(b"")
+                if self._left < 0:
+                    raise _NothingSaidError
+                if not self._rest:
                     return
             piece, self._rest = self._rest[:count], self._rest[count:]
             count -= len(piece)
