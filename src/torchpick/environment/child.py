@@ -8,6 +8,7 @@ call in the kernel (state D) outlives SIGKILL, so such a child is left behind.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -212,8 +213,6 @@ def finish_each(
 
 def wait(children: Sequence[Running], until: float) -> None:
     """Return when one more of the children has finished, or at `until` (of the monotonic clock)."""
-    import select
-
     waiting = [child for child in children if not child.finished]
     while waiting:
         for child in waiting:

@@ -15,6 +15,9 @@ from contextlib import suppress
 from torchpick.environment.child import Running, launched
 from torchpick.environment.world import text_of
 
+if sys.platform != "win32":
+    import resource
+
 # What a probe may take beyond what it began with. NVML needs some 50 MB; libcuda reserves address space, which does not
 # count (RLIMIT_DATA counts what can be written; setrlimit(2), Linux 4.7).
 _MOST_MEMORY = 2 << 30
@@ -101,8 +104,6 @@ def confine(limit_s: float) -> None:
 
 def _lower_limits(limit_s: float) -> None:
     """Let the kernel bound this process: its memory and its time on a processor."""
-    import resource
-
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_CPU, math.ceil(limit_s) + 2)
     if not sys.platform.startswith("linux"):
@@ -165,8 +166,6 @@ def _below(pid: int) -> Iterator[int]:
 
 def _limit(kind: int, most: int) -> None:
     """Lower a limit, soft and hard; one that is lower already stays."""
-    import resource
-
     hard = resource.getrlimit(kind)[1]
     if hard == resource.RLIM_INFINITY or most < hard:
         with suppress(OSError, ValueError):
