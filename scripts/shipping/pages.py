@@ -203,7 +203,7 @@ def builds() -> dict[str, list[Build]]:
     table = _run_for("none", "linux-x86_64").knowledge.table(webpage.PLATFORMS)
     found: dict[str, list[Build]] = {}
     for build in (each for name in webpage.PLATFORMS for each in table.of(name)):
-        if build.family in ("cuda", "rocm") and build.vendor is None:
+        if build.family in ("cuda", "rocm") and build.vendor is None and build.published and not build.yanked:
             found.setdefault(build.torch, []).append(build)
     return {torch: found[torch] for torch in sorted(found, key=release_key, reverse=True)}
 

@@ -69,6 +69,12 @@ def test_a_mac_has_plain_wheels() -> None:
     )
 
 
+def test_a_comment_names_only_platforms_for_which_the_build_is_confirmed_on_the_index() -> None:
+    newest = own(Project(torch=">=2.15")).exact("cu132")
+
+    assert newest.comment[1].endswith(" on Linux x86-64, Linux aarch64")  # of Windows a table of builds is all there is
+
+
 def test_the_oldest_python_decides() -> None:
     assert requirements(Project(requires_python=">=3.9"), "cu126") == ("torch==2.8.0+cu126",)
 

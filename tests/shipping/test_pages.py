@@ -12,6 +12,7 @@ import pytest
 from scripts.shipping import pages
 from tests import printed
 from torchpick.cli import main
+from torchpick.model.pythons import python_name
 
 NAMES = [gpu for names in pages.GPUS.values() for gpu in names]
 # Most pages are of the same shape: `--long` makes all of them.
@@ -82,6 +83,18 @@ def test_a_gpus_page_says_what_the_command_says(made: dict[str, str], capsys: py
         assert f"<pre><code>{line}</code></pre>" in page
         for span in re.findall(r"(\d+ to \d+: torch \S+)", said):
             assert f"<li>driver {span}</li>" in page
+
+
+def test_a_release_page_offers_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the newest releases, which the index may not have whole yet: for a GPU that the build has code for."""
+    builds = [build for torch in [*pages.builds()][:2] for build in pages.builds()[torch]]
+
+    assert len(builds) > 6
+    for build in builds:
+        words = ["url", f"torch=={build.torch}", "--backend", build.backend, "--platform", build.platform]
+        words += ["--python", python_name(build.pythons[0]).split()[-1]]
+        assert any(main([*words, "--gpu", str(arch)]) == 0 for arch in (build.arches or ())[::-1]), build.key
+        assert f"torch=={build.version}" in capsys.readouterr().out
 
 
 def test_home_is_a_table_where_no_script_runs(made: dict[str, str]) -> None:

@@ -130,7 +130,7 @@ def _requirements(table: Table, build: Build, packages: Iterable[str]) -> list[s
 
 def _build_on(platform: str, table: Table, build: Build) -> Build | None:
     key = build.torch, build.backend
-    return next((row for row in table.of(platform) if (row.torch, row.backend) == key), None)
+    return next((row for row in table.of(platform) if (row.torch, row.backend) == key and row.published), None)
 
 
 def _comment(table: Table, build: Build) -> list[str]:
