@@ -15,7 +15,7 @@ from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
 from torchpick.model.table import Branch, DriverTable, Table, below, floor_of
 from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
-from torchpick.model.versions import admits, numbers, release_key
+from torchpick.model.versions import admits, numbers, release_key, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class BuildFit:
         ]
         self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
         self._fits: dict[tuple[int, bool], Fits] = {}
-        self._lacked: dict[str, dict[str, str]] = {}
+        self._lacked = remembered(self._lacked_by_driver)  # of few CUDAs, for many builds
         self._refused = self._refusals()
         self._excluded = table.excluded.get(machine.python.exact or "", ())
 
@@ -184,13 +184,12 @@ class BuildFit:
 
     def _driver(self, build: Build) -> Iterator[Objection]:
         """Whether the driver carries the build's CUDA."""
-        driver, cuda = self.machine.driver, build.cuda
-        if cuda is None or driver is None or build.family != "cuda":
-            return
-        if cuda not in self._lacked:
-            self._lacked[cuda] = self.table.drivers.too_old(driver, cuda, self.os)
-        if lacked := self._lacked[cuda]:
-            yield Objection(Reason.DRIVER_TOO_OLD, {"cuda": cuda, **lacked})
+        if build.cuda is not None and build.family == "cuda" and (lacked := self._lacked(build.cuda)):
+            yield Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, **lacked})
+
+    def _lacked_by_driver(self, cuda: str) -> dict[str, str]:
+        driver = self.machine.driver
+        return {} if driver is None else self.table.drivers.too_old(driver, cuda, self.os)
 
     def _gpu_objections(self, build: Build, fits: Fits) -> Iterator[Objection]:
         if build.family == "rocm" and build.vendor is None and self.os != self.machine.platform.os:
