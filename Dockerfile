@@ -8,6 +8,7 @@ FROM python:3.12-slim AS build
 COPY pyproject.toml hatch_build.py README.md LICENSE /source/
 COPY src /source/src
 COPY compat /source/compat
+COPY scripts/table /source/scripts/table
 RUN python -m pip wheel --no-cache-dir --wheel-dir /wheels /source
 
 FROM python:3.12-slim

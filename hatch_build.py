@@ -1,11 +1,16 @@
-"""README as a package's page, which has no files beside it: its links and pictures as whole addresses."""
+"""What a package has and a checkout has not: README as a page of its own, and the compact indexes of compat/.
+
+A page has no files beside it, so its links and pictures are whole addresses.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
@@ -15,6 +20,17 @@ class PackagePage(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         readme = Path(self.root, "README.md").read_text(encoding="utf-8")
         metadata["readme"] = {"content-type": "text/markdown", "text": absolute(readme, metadata["urls"]["Source"])}
+
+
+class Indexes(BuildHookInterface[Any]):
+    """compat/index/ is made whenever a wheel is, that of an editable install too, which reads it in the checkout."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        del version, build_data
+        sys.path[:0] = [self.root, str(Path(self.root, "src"))]
+        from scripts.table import index
+
+        index.write(Path(self.root, "compat"))
 
 
 def absolute(text: str, home: str) -> str:

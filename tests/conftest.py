@@ -15,6 +15,7 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
+from scripts.table import index
 from tests import hostile, skips, tables, usersettings
 from tests.fakes import pythons
 from tests.fakes.projectreader import MadeUpReader
@@ -61,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is read: some look things up in the table as they are imported."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # by `&`, cron or an agent; what tests start would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        index.write(tables.LIVE)  # as an editable install does; the table may have changed since
     patch = pytest.MonkeyPatch()
     patch.setattr(locations, "shipped_dir", tables.frozen)
     if os.environ.get("PYTEST_XDIST_WORKER") or not config.getoption("numprocesses", None):

@@ -37,7 +37,7 @@ def frozen() -> str:
     made = _folder("frozen")
     _copy(LIVE, made, ("*.json",), without=PUBLISHED)
     _copy(FROZEN, made, PUBLISHED)
-    write_indexes(made)
+    index.write(made)
     return str(made)
 
 
@@ -56,15 +56,8 @@ def of_a_day_to_come() -> str:
     (made / f"torch-{coming}.json").write_text(text, "utf-8")
     _without(made / f"torch-{coming}.json", backends[-1])
     _move_on(made / "companions.json")
-    write_indexes(made)
+    index.write(made)
     return str(made)
-
-
-def write_indexes(table: Path) -> None:
-    """What `scripts/build-index` makes of a table."""
-    (table / "index").mkdir(exist_ok=True)
-    for name, value in index.indexes(table).items():
-        layout.write_compact(table / "index" / name, value)
 
 
 def _without(path: Path, backend: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scripts.table import index
 from tests import tables, usersettings
 from tests.index.server import Host, serving
 from tests.wheels import making
@@ -69,7 +70,7 @@ def older(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder = tmp_path / "compat"
     left_out = shutil.ignore_patterns("torch-2.15.0.json", "torch-1.*", "torch-2.?.*", "torch-2.1[0-3].*")
     shutil.copytree(tables.frozen(), folder, ignore=left_out)
-    tables.write_indexes(folder)
+    index.write(folder)
     monkeypatch.setenv("TORCHPICK_COMPAT_DIR", str(folder))
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
     return folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,14 @@ def main(words: Sequence[str]) -> int:
     """Write compat/index/ anew from the readable files, and the day of the newest evidence that they rest on."""
     compat = Path(words[0]) if words else COMPAT
     layout.write(compat / "date.json", {"schema": 1, "date": newest(EVIDENCE)})
+    write(compat)
+    return 0
+
+
+def write(compat: Path) -> None:
+    """Write what has changed of compat/index/; a package is built with it, and no checkout holds it."""
     for name, value in indexes(compat).items():
         layout.write_compact(compat / "index" / name, value)
-        print(f"{name}: {(compat / 'index' / name).stat().st_size} bytes", file=sys.stderr)
-    return 0
 
 
 def newest(evidence: Path) -> str:

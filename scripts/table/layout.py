@@ -43,9 +43,11 @@ def write(path: Path, value: object) -> None:
 
 
 def write_compact(path: Path, value: object) -> None:
-    """Write a file for the program: ASCII, no blanks."""
+    """Write a file for the program, where it is not there as it must be: ASCII, no blanks."""
+    text = json.dumps(value, separators=(",", ":")) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value, separators=(",", ":")) + "\n", encoding="utf-8", newline="\n")
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read(path: Path) -> Any:  # noqa: ANN401 # whatever JSON it holds

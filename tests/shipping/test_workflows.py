@@ -155,7 +155,7 @@ def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Pat
     )
     patch = (clone / "compat.patch").read_text("utf-8")
     assert "compat/torch-9.9.0.json" in patch
-    assert "compat/index/linux-x86_64.json" in patch
+    assert "compat/companions.json" in patch
 
     # The patch says more than it may.
     head = "diff --git a/scripts/evil b/scripts/evil\nnew file mode 100755\n--- /dev/null\n+++ b/scripts/evil\n"

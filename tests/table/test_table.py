@@ -37,23 +37,6 @@ def test_every_file_is_of_its_format() -> None:
     assert [str(fault) for fault in checking.check(COMPAT)] == []
 
 
-@pytest.mark.parametrize("name", [f"index/{path.name}" for path in sorted((COMPAT / "index").iterdir())])
-def test_an_index_says_what_the_readable_files_say(name: str) -> None:
-    assert (
-        json.loads((COMPAT / "index" / name.removeprefix("index/")).read_text("ascii"))
-        == made()[name.removeprefix("index/")]
-    )
-
-
-_MADE: dict[str, dict[str, object]] = {}
-
-
-def made() -> dict[str, dict[str, object]]:
-    if not _MADE:
-        _MADE.update(json.loads(json.dumps(index.indexes(COMPAT))))
-    return _MADE
-
-
 def test_an_index_holds_every_row_but_the_default_index_s_own() -> None:
     for platform in layout.PLATFORMS:
         told = [

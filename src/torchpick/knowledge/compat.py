@@ -1,7 +1,7 @@
 """Find, read and merge the compat files and the refreshed cache.
 
-A decision reads one compact index, the one of its platform, and two small tables; `scripts/build-index` makes the
-indexes from the readable files, and a test proves that the two agree.
+A decision reads one compact index, the one of its platform, and two small tables. The indexes are made from the
+readable files when a package is built or installed (hatch_build.py).
 """
 
 from __future__ import annotations
