@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from types import FrameType
 from typing import NamedTuple
 
@@ -241,8 +242,6 @@ def record_path(store: str, *key: str) -> str:
 
 
 def _digest(text: str) -> str:
-    from hashlib import sha256
-
     return sha256(text.encode()).hexdigest()[:16]
 
 

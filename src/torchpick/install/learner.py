@@ -199,11 +199,11 @@ class Learner:
         )
 
     def _read_code(self, needs: Iterable[tuple[str, str]]) -> None:
-        from torchpick.install.unread import UnreadWheel, read_wheels  # the readers of wheels
+        from torchpick.install.unread import read_wheels  # the readers of wheels
 
         run, packages = self._run, self.catalog.packages
-        wheels = [UnreadWheel(self._files[pair], packages[pair[0]]) for pair in needs]
-        read = read_wheels(wheels, packages, self.target.platform.name, run.environ, run.report)
+        files = [self._files[pair] for pair in needs]
+        read = read_wheels(files, packages, self.target.platform.name, run.environ, run.report)
         for (name, version), row in zip(needs, read, strict=True):
             before = next(row for row in packages[name].versions if row.version == version)
             if isinstance(row, str):

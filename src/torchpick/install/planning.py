@@ -22,14 +22,7 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.stack import Download, Stack
 from torchpick.run import Run
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
-
 _OFFLINE = "without `--offline` their wheels are read from your index"
-
-
 _NOT_READ = "check the names, the versions and the connection to your index"
 
 
@@ -73,23 +66,22 @@ def plan_environment(run: Run, order: Order) -> Planned:
 
 def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> Download | None:
     """The sizes of the files; what torch itself brings besides is not among them."""
-    sizes = {
-        each.name: learnt.sizes.get((each.name, each.version)) for each in stack.packages if each.name not in folders
-    }
+    pins = ((pin.name, pin.version) for pin in stack.packages if pin.name not in folders)
+    sizes = {name: learnt.sizes.get((name, version)) for name, version in pins}
     unknown = tuple(name for name, size in sizes.items() if size is None)
-    found = sum(size for size in sizes.values() if size is not None)
-    return Download(found, unknown) if found else None
+    total = sum(size for size in sizes.values() if size is not None)
+    return Download(total, unknown) if total else None
 
 
-def _with_a_newer_driver(asking_: TargetQuestion, learnt: Learnt, again: Callable[[Machine], Answer]) -> list[Note]:
+def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callable[[Machine], Answer]) -> list[Note]:
     """What the newest driver would take instead, and the oldest that takes the same."""
-    machine = asking_.machine
+    machine = question.machine
     if machine.driver is None or machine.driver.source == "assumed" or not machine.nvidia:
         return []
-    drivers = asking_.run.knowledge.rules.drivers
-    mine, now = drivers.branch_number(machine.driver), _shown(learnt.answer)
-    releases = _releases(learnt.answer)
-    numbers = sorted(branch.number for branch in drivers.branches if branch.number > mine)
+    drivers = question.run.knowledge.rules.drivers
+    now = _shown(learnt.answer)
+    own, releases = drivers.branch_number(machine.driver), _releases(learnt.answer)
+    numbers = sorted(branch.number for branch in drivers.branches if branch.number > own)
 
     def taken(number: int) -> str:
         answer = again(resolve.with_driver(machine, str(number), drivers))
@@ -104,14 +96,14 @@ def _with_a_newer_driver(asking_: TargetQuestion, learnt: Learnt, again: Callabl
 
 
 def _releases(answer: Answer) -> list[str]:
-    """The same but for the backend, which nobody changes a driver for."""
-    return [f"{each.name} {each.version.partition('+')[0]}" for each in answer.environment.packages]
+    """What is pinned, but for the backend, which nobody changes a driver for."""
+    return [f"{pin.name} {pin.version.partition('+')[0]}" for pin in answer.environment.packages]
 
 
 def _shown(answer: Answer) -> str:
     """Torch and what links CUDA; what else moves is of no interest here."""
-    packages = answer.environment.packages
-    return ", ".join(f"{each.name} {each.version}" for each in packages if each.name in TRIO or each.cuda is not None)
+    pins = (pin for pin in answer.environment.packages if pin.name in TRIO or pin.cuda is not None)
+    return ", ".join(f"{pin.name} {pin.version}" for pin in pins)
 
 
 # The architectures of Linux as images name them.
@@ -136,7 +128,7 @@ def dockerfile(run: Run, stack: Stack) -> str:
     _check_origins(stack)
     request = run.request._replace(requirements=(f"torch=={torch}",))
     _, variables, _ = variables_for(run.with_request(request), "dockerfile")
-    files = {each.path: each.content for each in variables.files}
+    files = {file.path: file.content for file in variables.files}
     return "\n".join(
         (
             f"# {' '.join(stack.asked)} for {machine.in_short}.",
@@ -153,7 +145,7 @@ def dockerfile(run: Run, stack: Stack) -> str:
 
 def _check_origins(stack: Stack) -> None:
     """Wheels of a third index would need its address beside the user's own: nobody could say which one answered."""
-    elsewhere = [each for each in stack.packages if each.index not in (DEFAULT_INDEX, stack.index_url)]
+    elsewhere = [pin for pin in stack.packages if pin.index not in (DEFAULT_INDEX, stack.index_url)]
     if elsewhere:
         first = elsewhere[0]
         hint = f"`torchpick install {' '.join(stack.asked)}` in an image of your own says what to do about it"

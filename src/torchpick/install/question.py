@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchpick.decide import answer as answers
 from torchpick.decide import demands
 from torchpick.decide.answer import Answer, Question
+from torchpick.environment import world
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick
@@ -118,14 +119,12 @@ def find_prefix(run: Run) -> str | None:
         return None
     if program is None:
         return None
-    from torchpick.environment import world
-
     return world.prefix_of(program)
 
 
 def find_target(run: Run) -> Environment:
     """The environment to install into, of the target interpreter; a version that was given must be its own."""
-    from torchpick.environment import distributions, interpreter, world
+    from torchpick.environment import distributions, interpreter
 
     (machine,) = run.find_machines()
     python = interpreter.installable(machine.python, run.request.python)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 from torchpick.errors import TorchpickError
 from torchpick.index.pages import Link
@@ -36,58 +35,50 @@ MOST_SECONDS = 120.0
 _AT_ONCE = 4
 
 
-class UnreadWheel(NamedTuple):
-    """A wheel to read, and what is known of its project."""
-
-    file: ProjectFile
-    facts: PackageFacts
-
-
 def read_wheels(
-    wheels: Sequence[UnreadWheel],
-    known: Mapping[str, PackageFacts],
+    files: Sequence[ProjectFile],
+    packages: Mapping[str, PackageFacts],
     platform: str,
     environ: Mapping[str, str],
     report: Report,
 ) -> list[Package | str]:
     """Each wheel as a version of the table; where it cannot be read, the reason."""
-    torch = known.get("torch")
-    own_cuda = {} if torch is None else {own.version: own.cuda for own in torch.versions}
-    todo = wheels[:MOST_WHEELS]
-    names = ", ".join(f"{wheel.facts.name} {wheel.file.version}" for wheel in todo)
+    torch = packages.get("torch")
+    own_cuda = {} if torch is None else {row.version: row.cuda for row in torch.versions}
+    todo = files[:MOST_WHEELS]
+    names = ", ".join(f"{file.project} {file.version}" for file in todo)
     report(f"reading which GPUs and which CUDA {names} {'were' if len(todo) > 1 else 'was'} built for")
-    over = threading.Event()
-    pool = ThreadPoolExecutor(_AT_ONCE)
-    try:
-        how = _how(environ, report, over)
-        rows = [*pool.map(lambda wheel: _row(wheel, how, own_cuda, platform, len(todo)), todo)]
-    finally:
-        over.set()
-        pool.shutdown(cancel_futures=True)
-    left = [f"no more than {MOST_WHEELS} wheels are read at once" for _ in wheels[MOST_WHEELS:]]
-    return [*rows, *left]
+    over, deadline = threading.Event(), time.monotonic() + MOST_SECONDS
 
-
-def _how(environ: Mapping[str, str], report: Report, over: threading.Event) -> ReadOptions:
-    deadline = time.monotonic() + MOST_SECONDS
-
-    def tell(news: str | int) -> None:
+    def report_in_time(news: str | int) -> None:
         if over.is_set() or time.monotonic() > deadline:
             raise TorchpickError(f"it did not come within {MOST_SECONDS:.0f} seconds", hint="run the command again")
         report(news)
 
-    return ReadOptions(report=tell, readings=Readings(cache_dir(environ)))
+    options = ReadOptions(report=report_in_time, readings=Readings(cache_dir(environ)))
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    try:
+        rows = [
+            *pool.map(
+                lambda file: _read_wheel(file, packages[file.project], options, own_cuda, platform, len(todo)), todo
+            )
+        ]
+    finally:
+        over.set()
+        pool.shutdown(cancel_futures=True)
+    return [*rows, *(f"no more than {MOST_WHEELS} wheels are read at once" for _ in files[MOST_WHEELS:])]
 
 
-def _row(wheel: UnreadWheel, how: ReadOptions, own_cuda: OwnCuda, platform: str, shares: int) -> Package | str:
-    file, facts = wheel
+def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
+    file: ProjectFile, facts: PackageFacts, options: ReadOptions, own_cuda: OwnCuda, platform: str, shares: int
+) -> Package | str:
     if file.wheel is None:
         return "it is not a wheel"
     rule = facts.rule if facts.in_table else None
     allowance = Allowance(MOST_BYTES // shares, "" if rule is None else rule.main)
     link = Link(file.file, file.url, file.wheel, file.sha256, file.requires_python, file.yanked)
     try:
-        reading = inspect_target.read_target(link.with_hash, how._replace(allowance=allowance))
+        reading = inspect_target.read_target(link.with_hash, options._replace(allowance=allowance))
         row = package_of_reading(SurveyWheel(link, ("any",), (platform,)), rule, reading, own_cuda)
     except TorchpickError as error:
         return error.message
@@ -98,16 +89,18 @@ def _row(wheel: UnreadWheel, how: ReadOptions, own_cuda: OwnCuda, platform: str,
 
 def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, own_cuda: OwnCuda) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
-    held = [one for one in reading.libraries if one.holds_code]
-    code = [{**packaged.code_line(one), "whole": one.complete} for one in held]
+    with_code = [library for library in reading.libraries if library.holds_code]
+    code = [{**packaged.code_line(library), "whole": library.complete} for library in with_code]
     # What a library links stands at its end: one that was read in part has not told it.
-    unread = reading.unread + (0 if reading.depth == WHOLE else sum(not one.complete for one in reading.libraries))
+    unread = reading.unread + (
+        0 if reading.depth == WHOLE else sum(not library.complete for library in reading.libraries)
+    )
     line = {**packaged.evidence_line(wheel, reading), "libraries_unread": unread, "code": code}
     row = packaged.make_row(line, rule or WheelRule(), own_cuda)
     libraries = row["code"] or []
     if rule is None:
         return {**row, "code": as_one_library(str(wheel.link.wheel.project), libraries, all_read=not unread)}
-    decisive = rule.per_cuda or not rule.main or any(each["main"] for each in libraries)
+    decisive = rule.per_cuda or not rule.main or any(library["main"] for library in libraries)
     return row if not unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
 
 
@@ -115,7 +108,7 @@ def as_one_library(name: str, code: list[Row], *, all_read: bool) -> list[Row] |
     """Which libraries of an unknown project decide nobody knows: all of them together must support the GPU."""
     if not code:
         return [] if all_read else None
-    arches = dict.fromkeys(arch for each in code for arch in each["arches"].split())
-    whole = all_read and all(each.get("whole", True) for each in code)
+    arches = dict.fromkeys(arch for library in code for arch in library["arches"].split())
+    whole = all_read and all(library.get("whole", True) for library in code)
     union = {"path": f"{name}/{name}", "main": True, "cuda": None, "arches": " ".join(arches), "whole": whole}
-    return [union, *({**each, "main": False} for each in code)]
+    return [union, *({**library, "main": False} for library in code)]
