@@ -9,7 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import IO, NamedTuple
+from typing import IO
 
 from torchpick.decide import several
 from torchpick.environment import interpreter
@@ -34,6 +34,10 @@ _SHOWN = 300
 # What a machine says of a GPU that is there and not its job's, apart from seeing none.
 _WITHOUT = ("NO_PERMISSION", "DRIVER_SILENT")
 _ASSUMED = Note("GLIBC_ASSUMED", "what a cluster knows of a node does not name its C library, so it is not checked")
+
+
+# What a machine may be called, before and after what it calls itself.
+_Names = tuple[str | None, str | None]
 
 
 class MachineGroups:
@@ -114,19 +118,20 @@ class Reader(MachineGroups):
         if gpu is None or self._driver is None:
             return False
         gpus, platform = kubernetes.gpus_of_product(gpu, count), Platform("linux", cpu)
-        self._take(Machine(platform, interpreter.running().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
+        self._take(Machine(platform, interpreter.running().python, gpus=gpus, notes=(_ASSUMED,)), "", (host, None))
         return True
 
-    def _take(self, machine: Machine, origin: _Origin) -> None:
+    def _take(self, machine: Machine, where: str, names: _Names, has: str | None = None) -> None:
         """Take a machine, with the Python that was given, and the driver where it has none for its GPUs."""
-        if origin.has and not machine.counted and (machine.trouble is None or machine.trouble.code in _WITHOUT):
+        first, last = names
+        if has and not machine.counted and (machine.trouble is None or machine.trouble.code in _WITHOUT):
             words = "" if machine.trouble is None else f"; it says: {machine.trouble.text}"
-            self.unanswered(str(origin.name), "NO_GPU_GIVEN", f"its job was given none of its {origin.has}{words}")
+            self.unanswered(str(first), "NO_GPU_GIVEN", f"its job was given none of its {has}{words}")
             return
         if self._driver is not None and machine.driver is None and any(gpu.vendor == "nvidia" for gpu in machine.gpus):
             machine = machine._replace(driver=self._driver._replace(source="assumed"))
         machine = machine._replace(python=self._python or machine.python)
-        self.add(machine, origin.where, origin.name, machine.name, origin.fallback)
+        self.add(machine, where, first, machine.name, last)
 
     def _gpu(self, product: str) -> GpuProduct | None:
         try:
@@ -173,27 +178,28 @@ class Reader(MachineGroups):
         is_empty = True
         for value in values:
             is_empty = False
-            origin = _origin(f"{name}, line {value.line}", value.host or alone, host, has)
+            where = f"{name}, line {value.line}"
+            names = _names(value.host or alone, host) if has is None else (host, None)
             if value.why:
-                self.unread(origin.where, value.why, origin.name, origin.fallback)
+                self.unread(where, value.why, *names)
                 continue
             for node in kubernetes.list_nodes(value.value):
-                self._value(node, origin)
+                self._value(node, where, names, has)
         return not is_empty
 
-    def _value(self, value: object, origin: _Origin) -> None:
+    def _value(self, value: object, where: str, names: _Names, has: str | None) -> None:
         try:
             fields = Fields(value)
-            if fields.has("kind") and fields.has("apiVersion") and origin.has is None:
+            if fields.has("kind") and fields.has("apiVersion") and has is None:
                 node = kubernetes.machine_of_node(fields, interpreter.running().python, self._gpu)
-                self._take(node, origin._replace(name=None))
+                self._take(node, where, (None, names[1]))
             else:
-                self._take(_machine(fields, value), origin)
+                self._take(_machine(fields, value), where, names, has)
         except DetectionError as error:
-            self.silent(error.code, error.message, error.hint or "", origin.where, origin.name, origin.fallback)
+            self.silent(error.code, error.message, error.hint or "", where, *names)
         except (ShapeError, TorchpickError) as error:
             hint = getattr(error, "hint", None)
-            self.unread(origin.where, str(error), origin.name, origin.fallback, hint=hint)
+            self.unread(where, str(error), *names, hint=hint)
 
 
 def read_machines(request: Request, knowledge: Knowledge) -> Fleet:
@@ -229,28 +235,14 @@ def _version(text: str) -> Python:
     return version
 
 
-class _Origin(NamedTuple):
-    """Where a machine was read, and what it may be called: `name` before, `fallback` after what it calls itself.
-
-    `has` is set where it was asked: the GPU that its cluster knows there, or nothing.
-    """
-
-    where: str
-    name: str | None
-    fallback: str | None = None
-    has: str | None = None
-
-
-def _origin(where: str, prefix: str | None, file: str | None, has: str | None) -> _Origin:
-    """The surest name is the one it was asked by, or that a launcher wrote before it; the last one its file's.
+def _names(prefix: str | None, file: str | None) -> _Names:
+    """The surest name is the one that a launcher wrote before a line; the last one is its file's.
 
     A launcher's task number is a name as well, where nothing better is there.
     """
-    if has is not None:
-        return _Origin(where, file, has=has)
     if prefix is not None and prefix.isdigit():
-        return _Origin(where, None, f"task{prefix}")
-    return _Origin(where, prefix, file)
+        return None, f"task{prefix}"
+    return prefix, file
 
 
 def name_sources(sources: Iterable[str]) -> str:
