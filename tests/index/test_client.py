@@ -73,6 +73,14 @@ def test_an_answer_without_end_is_given_up(manner: Manner) -> None:
     assert time.monotonic() - began < QUICK.total + 1
 
 
+def test_the_body_of_a_redirect_is_not_read() -> None:
+    found = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with rude(forever(found, b"1000\r\n" + bytes(4096) + b"\r\n")) as url, Client(QUICK) as client:
+        with pytest.raises(NetworkError, match="in a circle"):
+            client.open(url)
+        assert client.bytes_read == 0
+
+
 @pytest.mark.parametrize("times", [2, 3])
 def test_layers_of_gzip_are_refused(times: int) -> None:
     with (
@@ -134,13 +142,18 @@ def netrc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("netrc")
-def test_the_urls_credentials_come_before_netrc(host: Host, client: Client) -> None:
+def test_the_urls_credentials_come_before_netrc_and_into_no_log(
+    host: Host, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "httpx")
     host.files["/x"] = b"y"
     client.get(f"{host.url}/x")
     client.get(host.url.replace("//", "//me:p%40ss@") + "/x")
     client.get(f"{host.url}/x")  # a link on that page, which has none of its own
 
     assert [seen.authorization for seen in host.seen] == [basic("net", "rc"), *[basic("me", "p@ss")] * 2]
+    assert "/x" in caplog.text
+    assert "p%40ss" not in caplog.text
 
 
 def test_credentials_stay_with_their_host(host: Host, client: Client) -> None:
