@@ -56,10 +56,10 @@ class Knowledge:
 
     def remember(self, what: object, look: Callable[[], T]) -> T:
         """What follows from the table, and from the cache as `what` says it is."""
-        known = READ.setdefault(self.folder, {})
-        if what not in known:
-            known[what] = look()
-        return known[what]  # type: ignore[no-any-return]  # kept under the name of its own reader
+        values = READ.setdefault(self.folder, {})
+        if what not in values:
+            values[what] = look()
+        return values[what]  # type: ignore[no-any-return]  # kept under the name of its own reader
 
     @property
     def rules(self) -> Table:
@@ -90,14 +90,14 @@ class Knowledge:
         `default_index` adds the default package index's own wheels, which most questions do not concern; over them lies
         what was refreshed from the user's own index, `user_base`.
         """
-        found = {platform: self._read_builds(channel, platform, base) for platform in sorted(set(platforms))}
+        shipped = {platform: self._read_builds(channel, platform, base) for platform in sorted(set(platforms))}
         default = (lambda platform: self._read_builds(DEFAULT_INDEX, platform, user_base)) if default_index else None
-        return _table(self.rules, channel, found, default)
+        return _table(self.rules, channel, shipped, default)
 
     def _read_builds(self, channel: str, platform: str, base: str | None) -> PlatformBuilds:
         """What was shipped, and over it what was refreshed; the default index's own wheels are a channel."""
-        known = channel in ("stable", DEFAULT_INDEX)
-        shipped = self._shipped(platform, default=channel == DEFAULT_INDEX) if known else NO_BUILDS
+        is_shipped = channel in ("stable", DEFAULT_INDEX)
+        shipped = self._shipped(platform, default=channel == DEFAULT_INDEX) if is_shipped else NO_BUILDS
         if base is None:
             return PlatformBuilds(shipped)
         file = locations.table_file(locations.cache_dir(self.environ), base, channel, platform)
@@ -157,8 +157,8 @@ class Knowledge:
         """Refuse a backend that no build of these platforms has."""
         if not wish.backends:
             return
-        known = {build.backend for shelf in table.builds.values() for build in shelf}
-        unknown = [backend for backend in wish.backends if backend not in (*known, *FAMILIES)]
+        backends = {build.backend for shelf in table.builds.values() for build in shelf}
+        unknown = [backend for backend in wish.backends if backend not in (*backends, *FAMILIES)]
         if not unknown:
             return
         # A team may share one list of names: a backend of another platform is not an error if another one is left.
@@ -166,7 +166,7 @@ class Knowledge:
         elsewhere = {build.backend for shelf in others.builds.values() for build in shelf}
         for backend in unknown:
             if backend not in elsewhere or len(unknown) == len(wish.backends):
-                names = ", ".join(sorted(known, key=backend_order))
+                names = ", ".join(sorted(backends, key=backend_order))
                 hint = f"known there: {names}; run `torchpick refresh` to read the live index"
                 raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}", hint=hint)
 
@@ -179,8 +179,8 @@ class Knowledge:
     def supports_amd(self, arch: Arch) -> bool:
         """Whether any build was made for this AMD target; of AMD's own index what AMD lists counts."""
         shelf = self._read_builds("stable", _ROCM, WHEEL_HOST).shelf
-        found = (build.arches if build.vendor is None else build.vendor.documented for build in shelf)
-        return arch.kind == "gfx" and any(arch in (arches or ()) for arches in found)
+        arch_lists = (build.arches if build.vendor is None else build.vendor.documented for build in shelf)
+        return arch.kind == "gfx" and any(arch in (arches or ()) for arches in arch_lists)
 
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
         """Another file of the table, by its name in the folder, parsed once."""
@@ -196,7 +196,7 @@ def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
     from torchpick.model.address import is_sha256
 
     files: Mapping[str, Mapping[str, str]] = fields.mapping("files")
-    if not all(is_sha256(digest) for known in files.values() for digest in known.values()):
+    if not all(is_sha256(digest) for digests in files.values() for digest in digests.values()):
         raise ShapeError("files", "has a sha256 that is not one")
     return files
 
@@ -212,20 +212,20 @@ class PlatformBuilds(NamedTuple):
 def _table(
     rules: Table,
     channel: str,
-    found: Mapping[str, PlatformBuilds],
+    by_platform: Mapping[str, PlatformBuilds],
     default_index: Callable[[str], PlatformBuilds] | None,
 ) -> Table:
-    builds = {platform: one.shelf for platform, one in found.items()}
+    builds = {platform: refreshed.shelf for platform, refreshed in by_platform.items()}
     if channel != "stable" and not any(shelf.releases() for shelf in builds.values()):
         hint = f"run `torchpick refresh --channel {channel}`"
         raise TorchpickError(f"nothing is known of the {channel} channel yet", hint=hint)
-    read_ = list(found.values())
+    sources = list(by_platform.values())
     if default_index is not None and channel == "stable":
         for platform, shelf in builds.items():
-            read_.append(one := default_index(platform))
-            builds[platform] = BuildsByRelease.of((*shelf, *one.shelf))
-    days = [one.date for one in read_ if one.date is not None]
-    text = next((one.ignored for one in read_ if one.ignored is not None), None)
+            sources.append(default := default_index(platform))
+            builds[platform] = BuildsByRelease.of((*shelf, *default.shelf))
+    days = [source.date for source in sources if source.date is not None]
+    text = next((source.ignored for source in sources if source.ignored is not None), None)
     notes = rules.notes if text is None else (*rules.notes, Note("CACHE_IGNORED", text))
     return rules._replace(builds=builds, date=max([*days, rules.date or ""]) or None, notes=notes)
 
@@ -279,25 +279,25 @@ def _refreshed_over(shipped: BuildsByRelease, file: str) -> PlatformBuilds:
     from torchpick.knowledge import refreshed
 
     try:
-        found = checked(file, lambda: refreshed.read(content(file)))
+        refresh = checked(file, lambda: refreshed.read(content(file)))
     except CompatError as error:
         text = f"the cache is ignored because {file} is damaged ({error}); run `torchpick refresh` to rewrite it"
         return PlatformBuilds(shipped, ignored=text)
-    offered = (each for each in shipped if _is_offered(each, found.listed))
-    return PlatformBuilds(_merged(offered, found.shelf), found.date)
+    offered = (build for build in shipped if _is_offered(build, refresh.listed))
+    return PlatformBuilds(_merged(offered, refresh.shelf), refresh.date)
 
 
 def _is_offered(build: Build, listed: frozenset[str] | None) -> bool:
     """Whether the server that was refreshed from has it; what was never seen published stays what it is."""
-    own = build.vendor is not None or not build.published
-    return listed is None or own or f"{build.version} {build.backend}" in listed
+    is_kept = build.vendor is not None or not build.published
+    return listed is None or is_kept or f"{build.version} {build.backend}" in listed
 
 
 def _merged(shipped: Iterable[Build], refreshed: BuildsByRelease) -> BuildsByRelease:
     """The refreshed rows over the shipped ones; a declared row never replaces a measured one."""
-    found = {(build.version, build.backend): build for build in shipped}
+    builds = {(build.version, build.backend): build for build in shipped}
     for build in refreshed:
-        known = found.get((build.version, build.backend))
-        if known is None or known.evidence.kind != "measured" or build.evidence.kind == "measured":
-            found[build.version, build.backend] = build
-    return BuildsByRelease.of(found.values())
+        row = builds.get((build.version, build.backend))
+        if row is None or row.evidence.kind != "measured" or build.evidence.kind == "measured":
+            builds[build.version, build.backend] = build
+    return BuildsByRelease.of(builds.values())

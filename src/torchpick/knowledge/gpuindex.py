@@ -61,8 +61,10 @@ class Names(NamedTuple):
     def written(self, text: str) -> GpuProduct | None:
         """The GPU of this name, letter for letter; None for what stands for several, or may be another maker's."""
         plain = letters(text).removeprefix("nvidia")
-        found = set() if plain[:1] in _SHARED else self.capabilities_of(plain)
-        return named(text, plain, found.pop(), self) if len(found) == 1 and "?" not in found else None
+        capabilities = set() if plain[:1] in _SHARED else self.capabilities_of(plain)
+        return (
+            named(text, plain, capabilities.pop(), self) if len(capabilities) == 1 and "?" not in capabilities else None
+        )
 
     def capabilities_of(self, plain: str) -> set[str]:
         """Those of the products that are called so."""
@@ -116,5 +118,5 @@ class PciIds(NamedTuple):
         listed = fields.mapping("pci_devices").items()
         return cls(
             tuple((first, last, arch_of(capability)) for first, last, capability in ranges),
-            {int(name, 16): None if known is None else arch_of(known) for name, known in listed},
+            {int(name, 16): None if capability is None else arch_of(capability) for name, capability in listed},
         )

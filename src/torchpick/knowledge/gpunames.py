@@ -52,9 +52,9 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
         if not plain or len(plain) > LONGEST:
             return Candidates("UNKNOWN_NAME", text[:LONGEST])
         plain = plain.removeprefix("nvidia") or plain
-        found = _of_name(text, plain, names)
-        if found is not None:
-            return found
+        gpu = _of_name(text, plain, names)
+        if gpu is not None:
+            return gpu
     return _of_parts(text, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], lambda: _similar(plain, names))
 
 
@@ -63,8 +63,8 @@ def _of_parts(text: str, names: Names) -> GpuProduct | None:
     parts = text.replace("(", "/").replace(")", "/").split("/")
     if len(parts) == 1 or len(text) > LONGEST:
         return None
-    found = [_of_name(text, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
-    meant = [gpu for gpu in found if isinstance(gpu, GpuProduct)]
+    gpus = [_of_name(text, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
+    meant = [gpu for gpu in gpus if isinstance(gpu, GpuProduct)]
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
@@ -89,8 +89,8 @@ def _as_written(spoken: str) -> Iterator[str]:
 def _no_such(text: str, capability: str, names: Names) -> Candidates:
     """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
     digits = capability.replace(".", "")
-    near = [known for known in names.capabilities if known.split(".")[0] == digits or known.replace(".", "") == digits]
-    close = [Named(known, arch_of(known)) for known in near]
+    near = [other for other in names.capabilities if digits in (other.split(".")[0], other.replace(".", ""))]
+    close = [Named(other, arch_of(other)) for other in near]
     close += _holding(digits, names) if len(digits) > 2 else []
     return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], lambda: tuple(close[:MOST_CLOSE]))
 
@@ -100,11 +100,11 @@ def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | N
     if profile := _instance(plain):
         return _of_instance(text, profile, names)
     for form in _forms(plain):
-        found = names.capabilities_of(form)
-        if len(found) == 1 and "?" not in found:
-            return named(text, plain, found.pop(), names)
-        if found:
-            return _of_shared_name(text, form, found, names)
+        capabilities = names.capabilities_of(form)
+        if len(capabilities) == 1 and "?" not in capabilities:
+            return named(text, plain, capabilities.pop(), names)
+        if capabilities:
+            return _of_shared_name(text, form, capabilities, names)
     return None
 
 
@@ -154,10 +154,10 @@ def _forms(plain: str) -> Iterator[str]:
 def _meant(plain: str, names: Names) -> tuple[Named, ...]:
     """The products that the name could mean: one of each capability first."""
     _, rest = brand(plain)
-    found = _holding(rest, names, whole=True) or _holding(rest, names)
-    first = {gpu.arch: gpu for gpu in reversed(found)}
-    firsts = [gpu for gpu in found if first[gpu.arch] is gpu]
-    return tuple((firsts + [gpu for gpu in found if gpu not in firsts])[:MOST_CLOSE])
+    products = _holding(rest, names, whole=True) or _holding(rest, names)
+    first = {gpu.arch: gpu for gpu in reversed(products)}
+    firsts = [gpu for gpu in products if first[gpu.arch] is gpu]
+    return tuple((firsts + [gpu for gpu in products if gpu not in firsts])[:MOST_CLOSE])
 
 
 def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
@@ -179,11 +179,11 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
     _, rest = brand(plain)
     if len(rest) > 1 and (holding := _holding(rest, names)):
         return tuple(holding[:MOST_CLOSE])
-    known = {letters(name): (name, capabilities) for name, capabilities in names.products}
-    cores = {brand(key)[1]: product for key, product in known.items()}
+    products = {letters(name): (name, capabilities) for name, capabilities in names.products}
+    cores = {brand(key)[1]: product for key, product in products.items()}
     keys = sorted((core for core in cores if _differ(core, rest) == 1), reverse=True)
-    keys = keys or get_close_matches(rest, cores, n=4) + get_close_matches(plain, known, n=4)
-    chosen = dict.fromkeys(known.get(key) or cores[key] for key in keys)
+    keys = keys or get_close_matches(rest, cores, n=4) + get_close_matches(plain, products, n=4)
+    chosen = dict.fromkeys(products.get(key) or cores[key] for key in keys)
     close = [Named(name, _maybe_arch(capability)) for name, words in chosen for capability in words.split()]
     return tuple(close[:MOST_CLOSE])
 

@@ -57,7 +57,7 @@ class _IndexReader:
             for vendor, url, option, projects, documented, alone, inferred in index["vendors"]
         ]
         self._companion_pythons = [
-            {name: self._python_sets[place] for name, place in sets.items()} for sets in index["companion_pythons"]
+            {name: self._python_sets[number] for name, number in sets.items()} for sets in index["companion_pythons"]
         ]
 
     def read_later(self, rows: list[list[Any]]) -> Read:

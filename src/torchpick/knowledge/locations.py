@@ -22,12 +22,12 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def compat_dir(environ: Mapping[str, str]) -> str:
     """TORCHPICK_COMPAT_DIR, else the table that came with torchpick."""
-    given = environ.get("TORCHPICK_COMPAT_DIR")
-    if given:
-        if not os.path.isdir(given):
+    folder = environ.get("TORCHPICK_COMPAT_DIR")
+    if folder:
+        if not os.path.isdir(folder):
             hint = "unset TORCHPICK_COMPAT_DIR, or point it at a folder of compat files"
-            raise CompatError("there is no such folder", file=given, path="", hint=hint)
-        return given
+            raise CompatError("there is no such folder", file=folder, path="", hint=hint)
+        return folder
     return shipped_dir()
 
 
@@ -42,9 +42,9 @@ def shipped_dir() -> str:
 
 def cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> str:
     """TORCHPICK_CACHE_DIR, else torchpick's folder in the platform's own cache folder. It may not exist yet."""
-    given = environ.get("TORCHPICK_CACHE_DIR")
-    if given:
-        return os.path.abspath(given)
+    folder = environ.get("TORCHPICK_CACHE_DIR")
+    if folder:
+        return os.path.abspath(folder)
     home = os.path.expanduser("~")
     if platform == "win32":
         base = environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")

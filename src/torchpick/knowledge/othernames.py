@@ -74,21 +74,21 @@ class OtherNames(NamedTuple):
     @property
     def amd_named(self) -> tuple[tuple[str, str], ...]:
         """AMD's products with their targets between blanks."""
-        found = ((name, self.amd_names.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
-        return tuple((name.removeprefix("AMD "), targets) for name, targets in found if targets is not None)
+        targets_by_name = ((name, self.amd_names.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
+        return tuple((name.removeprefix("AMD "), targets) for name, targets in targets_by_name if targets is not None)
 
     def amd_device(self, device: int) -> GpuProduct | None:
         """The AMD GPU with this PCI device id, if it is known."""
-        if (known := self.amd_pci.get(f"{device:04x}")) is None:
+        if (entry := self.amd_pci.get(f"{device:04x}")) is None:
             return None
-        target, name = known
+        target, name = entry
         return GpuProduct("amd", name, target_of(target), target in self.amd_integrated)
 
     def intel_device(self, device: int) -> GpuProduct | None:
         """The Intel GPU with this PCI device id, if it is known."""
-        if (known := self.intel_pci.get(f"{device:04x}")) is None:
+        if (entry := self.intel_pci.get(f"{device:04x}")) is None:
             return None
-        generation, name = known
+        generation, name = entry
         return self.of_generation(generation, name)
 
     def of_generation(self, place: int, name: str) -> GpuProduct:
@@ -105,33 +105,33 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         return _target(text, others)
     vendor = belongs(text)
     if vendor is None or (vendor == "apple" and not mac):
-        vendor, found = None, _nvidias(text, names, others)
+        vendor, gpu = None, _nvidias(text, names, others)
     else:
-        found = look_up(text, others)
-    if isinstance(found, Candidates):
-        close = "; ".join(gpu.name if vendor and gpu.arch is None else str(gpu) for gpu in found.close())
+        gpu = look_up(text, others)
+    if isinstance(gpu, Candidates):
+        close = "; ".join(near.name if vendor and near.arch is None else str(near) for near in gpu.close())
         hint = _HINTS[vendor]
         if close:
             hint = f"similar names: {close}; {hint}" if vendor else f"similar names: {close}"
-        raise UsageError(_MESSAGES[found.reason].format(text=found.text), hint=hint, code=found.reason)
+        raise UsageError(_MESSAGES[gpu.reason].format(text=gpu.text), hint=hint, code=gpu.reason)
     if vendor == "apple" and isinstance(tesla := gpunames.look_up(text, names), GpuProduct):
         # `M4` is also a Tesla's name; Apple sold more of theirs.
-        return found._replace(others=(Named(f"Tesla {text.upper()}", tesla.arch),))
-    return found
+        return gpu._replace(others=(Named(f"Tesla {text.upper()}", tesla.arch),))
+    return gpu
 
 
 def _nvidias(text: str, names: Names, others: OtherNames) -> GpuProduct | Candidates:
     """By NVIDIA's names; `780M`, `Phoenix`, `Max 1550` are names that need no other maker's word."""
-    found = gpunames.look_up(text, names)
+    gpu = gpunames.look_up(text, names)
     plain = letters(text)
     mobile = plain.endswith("m") and plain[:-1].isdigit()
-    if mobile or (isinstance(found, Candidates) and found.reason == "UNKNOWN_NAME"):
+    if mobile or (isinstance(gpu, Candidates) and gpu.reason == "UNKNOWN_NAME"):
         other = look_up(text, others)
         if isinstance(other, GpuProduct):
             # `780M` without a maker: Radeons of the last years, and GeForces of 2013 that no build supports.
-            geforce = (Named(f"GeForce {text.upper()}", found.arch),) if isinstance(found, GpuProduct) else ()
+            geforce = (Named(f"GeForce {text.upper()}", gpu.arch),) if isinstance(gpu, GpuProduct) else ()
             return other._replace(others=(*other.others, *geforce))
-    return found
+    return gpu
 
 
 def _target(text: str, others: OtherNames) -> GpuProduct:
@@ -184,9 +184,9 @@ def target_of(text: str) -> Arch:
 
 def _apple(shown: str, plain: str, names: OtherNames) -> GpuProduct | Candidates:
     chip = plain.removeprefix("apple")
-    known = {letters(name): name for name in names.apple_chips}
-    if chip in known:
-        return GpuProduct("apple", f"Apple {known[chip]}", integrated=True, platform=MAC)
+    chips = {letters(name): name for name in names.apple_chips}
+    if chip in chips:
+        return GpuProduct("apple", f"Apple {chips[chip]}", integrated=True, platform=MAC)
     if chip in ("silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
         return GpuProduct("apple", shown, integrated=True, platform=MAC)
     return Candidates("UNKNOWN_NAME", shown)
@@ -206,9 +206,9 @@ def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
 
 
 def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Named, ...]:
-    known = {letters(name): name for name in products}
+    names_by_letters = {letters(name): name for name in products}
     close = []
-    for key in get_close_matches(plain, known, n=_MOST_CLOSE, cutoff=0.7):
+    for key in get_close_matches(plain, names_by_letters, n=_MOST_CLOSE, cutoff=0.7):
         targets = names.amd_names.get(key, "").split()
-        close.append(Named(known[key], target_of(targets[0]) if targets else None))
+        close.append(Named(names_by_letters[key], target_of(targets[0]) if targets else None))
     return tuple(close)

@@ -83,26 +83,26 @@ def facts_of(file: str, platform: str) -> PackageFacts:
 
 def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
     """One file's content, which is trusted: `scripts/check-compat` and a test hold it against its format."""
-    places = tuple(_noun(OtherIndex, place) for place in row.get("elsewhere", ()))
+    indexes = tuple(_noun(OtherIndex, index) for index in row.get("elsewhere", ()))
     for text in (
-        text for place in places for text in (place.url, *(path for wheel in place.wheels for path in wheel[5:6]))
+        text for index in indexes for text in (index.url, *(path for wheel in index.wheels for path in wheel[5:6]))
     ):
         check_characters(text)
-    own = [package_of(row["name"], version, platform) for version in row["versions"]]
-    source = next((package for package in own if package.file is None), Package(row["name"], "", code=None))
-    wheels = [wheel for place in places for wheel in _wheels(place, source, platform)]
-    versions = (*wheels, *own)
+    listed = [package_of(row["name"], version, platform) for version in row["versions"]]
+    source = next((package for package in listed if package.file is None), Package(row["name"], "", code=None))
+    wheels = [wheel for index in indexes for wheel in _wheels(index, source, platform)]
+    versions = (*wheels, *listed)
     if wheels and source.version == "":  # else what is built from the source is newer, and comes last
         versions = tuple(sorted(versions, key=lambda package: release_key(package.version), reverse=True))
     # A page may have wheels where the index has but the sources, or another project of the name.
-    elsewhere = tuple(place for place in places if place.url)
+    elsewhere = tuple(index for index in indexes if index.url)
     rule = _noun(WheelRule, row.get("rule", {}))
     return _noun(PackageFacts, row, versions=versions, elsewhere=elsewhere, rule=rule)
 
 
-def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Package]:
+def _wheels(index: OtherIndex, source: Package, platform: str) -> Iterator[Package]:
     """The wheels that were seen at a place, each as what is built there from the source."""
-    for version, system, requires, backends, pythons, *more in place.wheels:
+    for version, system, requires, backends, pythons, *more in index.wheels:
         path, arches = (*more, "", "")[:2]
         built_for = _code({"code": [{"path": source.name, "arches": arches}]}) if arches else source.code
         for backend in backends.split() or [""] if system == platform else ():
@@ -115,7 +115,7 @@ def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Packa
                 cuda=f"{digits[:2]}.{digits[2:]}".rstrip(".") or None,
                 links_torch=True,
                 code=built_for if backend else (),
-                place=place.url + path,
+                place=index.url + path,
                 # What was read of it is that of another file of the release, or of the same kernels.
                 file=path.rpartition("/")[2].partition("#")[0] if arches else source.file,
             )
@@ -139,13 +139,16 @@ def _code(row: Mapping[str, Any]) -> tuple[LibraryCode, ...] | None:
     if row["code"] is None:
         return None
     arches = (arches_of(library["arches"].split()) for library in row["code"])
-    return tuple(_noun(LibraryCode, library, arches=own) for library, own in zip(row["code"], arches, strict=True))
+    return tuple(
+        _noun(LibraryCode, library, arches=library_arches)
+        for library, library_arches in zip(row["code"], arches, strict=True)
+    )
 
 
-def _noun(noun: type[N], row: Mapping[str, Any], **known: object) -> N:
+def _noun(noun: type[N], row: Mapping[str, Any], **others: object) -> N:
     names = set(row).intersection(noun._fields)  # type: ignore[attr-defined]  # a noun
     values = {name: tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names}
-    return noun(**{**values, **known})
+    return noun(**{**values, **others})
 
 
 class KnownCompanion(NamedTuple):
@@ -181,8 +184,8 @@ class BuildCompanions(NamedTuple):
 
 def other_companions(fields: Fields) -> tuple[OtherCompanion, ...]:
     """The `others` of companions.json, the newest of each first."""
-    found = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
-    return tuple(sorted(found, key=lambda one: release_key(one.version), reverse=True))
+    releases = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
+    return tuple(sorted(releases, key=lambda companion: release_key(companion.version), reverse=True))
 
 
 def with_companions(build: Build, others: Iterable[OtherCompanion]) -> BuildCompanions:
@@ -193,7 +196,7 @@ def with_companions(build: Build, others: Iterable[OtherCompanion]) -> BuildComp
         if (version := build.companions.get(name)) is not None
     }
     if build.family in ("cuda", "cpu"):  # what is known of the others was read of these wheels alone
-        for one in others:
-            if one.name not in companions and one.fits(build):
-                companions[one.name] = KnownCompanion(one.version, one.basis)
+        for companion in others:
+            if companion.name not in companions and companion.fits(build):
+                companions[companion.name] = KnownCompanion(companion.version, companion.basis)
     return BuildCompanions(build, companions)
