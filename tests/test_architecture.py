@@ -14,8 +14,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "torchpick"
 # The lowest floor first. A room imports rooms on lower floors, and none on its own floor or above. A room is a folder,
 # or a module that lies beside the folders.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("model",),
     ("errors",),
+    ("model",),
     ("decide",),
     ("environment",),
     ("knowledge",),

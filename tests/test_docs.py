@@ -113,7 +113,7 @@ def test_the_comparison_says_what_torchpick_answers_today() -> None:
         assert f"`{pick.version}`" in rows[row], row
     refused = "`torch==2.6.0` on an RTX 5090"
     with pytest.raises(torchpick.NoBuildError) as error:
-        torchpick.pick(gpus=["RTX 5090"], torch="==2.6.0", platform="linux-x86_64", python="3.12")
+        torchpick.pick(gpus=["RTX 5090"], torch="==2.6.0", platform="linux-x86_64", python="3.12").require()
     assert f"exit status {error.value.exit_status}," in rows[refused]
     assert f"exit status {torchpick.DetectionError.exit_status}," in rows["GPU there, driver silent"]
     assert len(rows) >= 10

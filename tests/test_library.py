@@ -52,12 +52,31 @@ def test_no_gpu_is_an_empty_list() -> None:
     assert torchpick.pick(gpus=[], python="3.12", platform="linux-x86_64").version.endswith("+cpu")
 
 
-def test_where_nothing_runs_the_error_carries_the_answer() -> None:
-    with pytest.raises(torchpick.NoBuildError) as caught:
-        torchpick.pick(gpus=["sm_61", "sm_120"], driver="580.95.05", python="3.12", platform="linux-x86_64")
+def test_where_nothing_runs_that_is_a_value_and_the_error_of_requiring_it_carries_the_answer() -> None:
+    pick = torchpick.pick(gpus=["sm_61", "sm_120"], driver="580.95.05", python="3.12", platform="linux-x86_64")
 
-    assert caught.value.exit_status == 3
+    assert not pick.ok
+    for ask in (pick.require, lambda: pick.version):
+        with pytest.raises(torchpick.NoBuildError) as caught:
+            ask()
+        assert (caught.value.pick, caught.value.exit_status) == (pick, 3)
+        assert caught.value.hint
     assert [group.verdict.build.version for group in caught.value.pick.plan] == ["2.15.0+cu132", "2.14.1+cu126"]
+
+
+def test_a_fleet_with_a_machine_on_which_nothing_runs_has_its_groups_and_is_not_ok() -> None:
+    facts = {"python": "3.12", "platform": "linux-x86_64"}
+    machines = [
+        torchpick.pick(gpus=[gpu], driver=driver, **facts).machine  # type: ignore[arg-type]
+        for gpu, driver in (("sm_86", "580.95.05"), ("sm_120", "535.183.01"))
+    ]
+
+    alone, both = torchpick.fleet(machines[:1]), torchpick.fleet(machines)
+
+    assert (alone.ok, alone.require()) == (True, alone)
+    assert (both.ok, [left.code for left in both.left_out], len(both)) == (False, ["NO_BUILD"], 1)
+    with pytest.raises(torchpick.NoBuildError, match="no build runs on"):
+        both.require()
 
 
 def test_a_bad_argument_is_a_usage_error() -> None:
@@ -120,7 +139,7 @@ def test_plan_hears_the_same(arguments: dict[str, Any]) -> None:
 
 def test_an_error_crosses_to_another_process() -> None:
     with pytest.raises(torchpick.NoBuildError) as caught:
-        torchpick.pick(gpus=["sm_61", "sm_120"], driver="580.95.05", python="3.12", platform="linux-x86_64")
+        torchpick.pick(gpus=["sm_61", "sm_120"], driver="580.95.05", python="3.12", platform="linux-x86_64").require()
 
     for again in (pickle.loads(pickle.dumps(caught.value)), copy.copy(caught.value)):  # noqa: S301
         assert isinstance(again, torchpick.NoBuildError)
@@ -132,13 +151,12 @@ def test_a_pick_and_a_machine_are_shown_in_one_line() -> None:
     pick = torchpick.pick(
         gpus=["GTX 1080 Ti", "GTX 1080 Ti"], driver="580.95.05", python="3.12", platform="linux-x86_64"
     )
-    with pytest.raises(torchpick.NoBuildError) as caught:
-        torchpick.pick(gpus=["sm_61"], driver="600", python="3.12", platform="linux-x86_64")
+    nothing = torchpick.pick(gpus=["sm_61"], driver="600", python="3.12", platform="linux-x86_64")
 
     machine = "2 x GTX 1080 Ti (sm_61), driver 580.95.05, linux-x86_64, Python 3.12"
     assert repr(pick) == f"<Pick torch {pick.version} for {machine}>"
     assert repr(pick.machine) == f"<Machine {machine}>"
-    assert repr(caught.value.pick) == "<Pick of nothing for sm_61, driver 600, linux-x86_64, Python 3.12>"
+    assert repr(nothing) == "<Pick of nothing for sm_61, driver 600, linux-x86_64, Python 3.12>"
 
 
 EVERYDAY = ["", "<2.12", ">=2.5,<2.8", "==2.9.1", "!=2.14.1", "~=2.7.0", "==2.6.*"]

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from torchpick.decide.answer import refused
 from torchpick.errors import UsageError
-from torchpick.install.question import pick_build, read_wish
+from torchpick.install.question import answer_request, read_wish
 from torchpick.model.finding import Finding, worst_first
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, machines_of
@@ -50,12 +51,16 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
     whole: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> Pick:
-    """The build that runs on this machine, or on the specified one; NoBuildError carries the pick if none does.
+    """The build that runs on this machine, or on the specified one; its `ok` is false if none does.
+
+    `require()` of what is returned raises NoBuildError then, which carries it.
 
     `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` is a specifier, and so are the values of
     `companions`, which may also be names alone.
     """
-    return pick_build(start_run(_request(locals(), _requirements(torch, companions)), environ))
+    run = start_run(_request(locals(), _requirements(torch, companions)), environ)
+    answer = answer_request(run)
+    return answer.pick if answer.ok else refused(answer, run.knowledge.rules)[0]
 
 
 def fleet(
@@ -83,11 +88,13 @@ def fleet(
         places = machines_of(group.members)
         pick = Pick(tuple(listed.machines[place] for place in places), wish, (group.verdict,), ())
         groups.append(HostGroup(pick, listed.hosts(places)))
-    left = listed.left_out
-    if found.unserved:
-        hosts = listed.hosts(machines_of(found.unserved))
-        left = (*left, LeftOut(hosts, "NO_BUILD", "no build runs there in these environments"))
-    return Groups(groups, left)
+    if not found.unserved:
+        return Groups(groups, listed.left_out)
+    places = machines_of(found.unserved)
+    unserved = LeftOut(listed.hosts(places), "NO_BUILD", "no build runs there in these environments")
+    refusal = f"no build runs on {unserved.hosts}", "`left_out` names them; `torchpick fleet` says why"
+    nothing = Pick(tuple(listed.machines[place] for place in places), wish, (), (), refusal=refusal)
+    return Groups(groups, (*listed.left_out, unserved), nothing)
 
 
 def plan(  # noqa: PLR0913 # the flags of the contract, by name

@@ -24,10 +24,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from torchpick.model.machine import Machine
-    from torchpick.model.pick import Pick
-    from torchpick.model.stack import Stack
+    from typing import Any
 
     # Called with a sentence for whoever waits, or with how many more bytes have come.
     Report = Callable[[str | int], None]
@@ -87,12 +84,13 @@ class CompatError(TorchpickError):
 
 
 class NoBuildError(TorchpickError):
-    """No build runs here; `pick` holds every verdict and the plan, `stack` what stands in the way of packages."""
+    """No build runs here; its Pick holds every verdict and the plan, its Stack what stands in the way of packages."""
 
     code = "NO_BUILD"
     exit_status = 3
 
-    def __init__(self, message: str, *, pick: Pick, hint: str | None, stack: Stack | None = None) -> None:
+    # A Pick and a Stack, whose modules import this one.
+    def __init__(self, message: str, *, pick: Any, hint: str | None, stack: Any = None) -> None:  # noqa: ANN401
         super().__init__(message, hint=hint)
         self.pick = pick
         self.stack = stack
@@ -104,9 +102,7 @@ class DetectionError(TorchpickError):
     code = "NO_ANSWER"
     exit_status = 4
 
-    def __init__(
-        self, message: str, *, hint: str | None, code: str | None = None, machine: Machine | None = None
-    ) -> None:
+    def __init__(self, message: str, *, hint: str | None, code: str | None = None, machine: Any = None) -> None:
         super().__init__(message, hint=hint, code=code)
         self.machine = machine
 

@@ -178,7 +178,7 @@ class World:
         specifiers = {named(text): text[len(leading(text)) :] for text in asked.requirements}
         torch = specifiers.pop("torch", "")
         try:
-            pick = torchpick.pick(torch=torch, companions=specifiers, **self._facts(asked))
+            pick = torchpick.pick(torch=torch, companions=specifiers, **self._facts(asked)).require()
         except NoBuildError as error:
             return Said(3, words=str(error))
         return Said(0, pick.version, bound=_bound(note._asdict() for note in pick.notes))

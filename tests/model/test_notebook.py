@@ -70,10 +70,9 @@ def test_the_line_is_the_one_that_url_prints(arguments: dict[str, Any], line: st
 
 
 def test_where_nothing_runs_the_pick_says_so() -> None:
-    with pytest.raises(torchpick.NoBuildError) as error:
-        torchpick.pick(gpus=["sm_120"], driver="560.28.03", python="3.12", platform="linux-x86_64")
+    pick = torchpick.pick(gpus=["sm_120"], driver="560.28.03", python="3.12", platform="linux-x86_64")
 
-    shown = Tags(error.value.pick._repr_html_())
+    shown = Tags(pick._repr_html_())
     assert "no build runs here" in shown.words
     assert "DRIVER" in "".join(shown.words)
 

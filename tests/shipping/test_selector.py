@@ -92,7 +92,7 @@ for line in sys.stdin:
 def said(facts: dict[str, Any], environ: dict[str, str]) -> str:
     """The line, or what the error says."""
     try:
-        pick = torchpick.pick(**facts, environ=environ)
+        pick = torchpick.pick(**facts, environ=environ).require()
     except TorchpickError as error:
         return f"{type(error).__name__} {error.exit_status}: {error} | {error.hint}"
     return pip_line(pick.build, pick.wish)

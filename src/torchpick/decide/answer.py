@@ -269,6 +269,13 @@ def decided(answer: Answer, table: Table | None = None) -> Answer:
     """The answer where one fits; else NoBuildError, which says more with the rules of the table."""
     if answer.ok:
         return answer
+    pick, stack = refused(answer, table)
+    why, hint = pick.refusal or ("", None)
+    raise NoBuildError(why, pick=pick, hint=hint, stack=stack)
+
+
+def refused(answer: Answer, table: Table | None = None) -> tuple[Pick, Stack | None]:
+    """The pick of nothing, with why that is; and the environment whose packages stand in the way."""
     from torchpick.decide import refusal
 
     stack = answer.environment if answer.environment.objections else None
@@ -276,4 +283,4 @@ def decided(answer: Answer, table: Table | None = None) -> Answer:
         why, remedy = refusal.explain_no_build(answer.pick, table)
     else:
         why, remedy = refusal.explain_no_environment(stack)
-    raise NoBuildError(why, pick=answer.pick._replace(verdicts=()), hint=remedy, stack=stack)
+    return answer.pick._replace(verdicts=(), refusal=(why, remedy)), stack

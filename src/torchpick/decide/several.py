@@ -276,11 +276,25 @@ class Groups(tuple[HostGroup, ...]):  # noqa: SLOT001 # a tuple has no slots bes
     """A fleet's groups, the newest torch first. `left_out` did not answer, have no GPU, or no build runs there."""
 
     left_out: tuple[LeftOut, ...]
+    unserved: Pick | None  # nothing, for the machines on which no build runs
 
-    def __new__(cls, groups: Iterable[HostGroup], left_out: tuple[LeftOut, ...]) -> Groups:  # noqa: PYI034
+    def __new__(  # noqa: PYI034
+        cls, groups: Iterable[HostGroup], left_out: tuple[LeftOut, ...], unserved: Pick | None = None
+    ) -> Groups:
         made = super().__new__(cls, groups)
-        made.left_out = left_out
+        made.left_out, made.unserved = left_out, unserved
         return made
+
+    @property
+    def ok(self) -> bool:
+        """Whether every machine with a GPU that answered has an environment."""
+        return self.unserved is None
+
+    def require(self) -> Groups:
+        """The groups themselves; NoBuildError where no build runs on one of the machines."""
+        if self.unserved is not None:
+            self.unserved.require()
+        return self
 
     def __repr__(self) -> str:
         parts = [f"torch {group.pick.version} for {group.hosts}" for group in self]

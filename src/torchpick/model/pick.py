@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchpick.errors import NoBuildError
 from torchpick.model.build import Build
 from torchpick.model.fields import envelope, html, shown, written
 from torchpick.model.machine import Machine, Note
@@ -90,7 +91,7 @@ class Pick(NamedTuple):
     `verdicts` holds one a machine, all of the same version pin; it is empty where no single pin runs on all of them.
     `unserved` are those that no build supports at all, so that no plan holds them. `table_date` is the day of the
     newest fact in the table. `fleet` says how many machines each of `machines` stands for, and which are left out;
-    None where it is one computer.
+    None where it is one computer. `refusal` is why nothing was picked, and what would have to change.
     """
 
     machines: tuple[Machine, ...]
@@ -103,6 +104,14 @@ class Pick(NamedTuple):
     unserved: tuple[GpuPlace, ...] = ()
     table_date: str | None = None
     fleet: Fleet | None = None
+    refusal: tuple[str, str | None] | None = None
+
+    def require(self) -> Pick:
+        """The pick itself; NoBuildError, which carries it, where no build runs."""
+        if self.ok:
+            return self
+        why, hint = self.refusal or ("no build runs here", None)
+        raise NoBuildError(why, pick=self, hint=hint)
 
     def __repr__(self) -> str:
         """One line: every verdict in full would be a page for each build there is."""
@@ -129,10 +138,8 @@ class Pick(NamedTuple):
 
     @property
     def build(self) -> Build:
-        """The build that was picked; asking for it where there is none is a bug in the caller."""
-        if not self.verdicts:
-            raise LookupError("no build runs here")
-        return self.verdicts[0].build
+        """The build that was picked; NoBuildError where there is none."""
+        return self.require().verdicts[0].build
 
     @property
     def version(self) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from torchpick.errors import NoBuildError
 from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.namedtuples import NamedTuple
+from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
 from torchpick.model.verdict import Objection
 from torchpick.model.versions import grouped
 
@@ -82,6 +85,14 @@ class Stack(NamedTuple):
     @property
     def ok(self) -> bool:
         return bool(self.packages)
+
+    def require(self) -> Stack:
+        """The stack itself; NoBuildError, which carries it, where nothing fits."""
+        if self.ok:
+            return self
+        nothing = Pick((self.machine,), Wish(), (), ())
+        why, hint = f"nothing fits {' '.join(self.asked)}", next(iter(self.hints), None)
+        raise NoBuildError(why, pick=nothing, hint=hint, stack=self)
 
     @property
     def requirements(self) -> tuple[str, ...]:
