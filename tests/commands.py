@@ -37,9 +37,9 @@ from tests.fakes import pythons
 from tests.fakes.projectreader import MadeUpReader
 from tests.fakes.resolver import Resolver
 from tests.recorded import Answers, Case
+from torchpick.cli import env as cli_env
 from torchpick.cli import installed as cli_installed
 from torchpick.cli import main
-from torchpick.cli import run as cli_run
 from torchpick.environment import child, interpreter
 from torchpick.index import pages
 from torchpick.index.pages import Link
@@ -177,7 +177,7 @@ def done(
         })  # fmt: skip
         return Ended(0)
 
-    for runs in (cli_installed, cli_run):
+    for runs in (cli_installed, cli_env):
         monkeypatch.setattr(runs, "run_command", start)
     before = snapshot(folder)
     argv = shlex.split(filled(line, marks))

@@ -102,7 +102,14 @@ class DetectionError(TorchpickError):
     code = "NO_ANSWER"
     exit_status = 4
 
-    def __init__(self, message: str, *, hint: str | None, code: str | None = None, machine: Any = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None,
+        code: str | None = None,
+        machine: Any = None,  # noqa: ANN401 # a Machine, whose module imports this one
+    ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.machine = machine
 

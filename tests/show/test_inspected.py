@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests import recorded
 from tests.wheels.test_verdict import JUDGES, READINGS
-from torchpick.cli import inspected
+from torchpick.cli import inspect as inspected
 from torchpick.model.fields import plain
 from torchpick.wheels.judging import judge_reading
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading
@@ -45,8 +45,8 @@ def shown() -> dict[str, object]:
         pages: dict[str, object] = {
             "page": inspected.page(reading, verdicts, None).splitlines(),
             "narrow": inspected.page(reading, verdicts[:2], 50, lambda line: f"*{line}*").splitlines(),
-            "json": plain(inspected.facts(reading, verdicts[:3])),
-            "verdict without a GPU": inspected.facts(reading, [])["verdict"],
+            "json": plain(inspected.facts_of(reading, verdicts[:3])),
+            "verdict without a GPU": inspected.facts_of(reading, [])["verdict"],
         }
         now[name] = pages
     return now

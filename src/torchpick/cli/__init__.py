@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 # Objects made at start live as long as the run; collecting them a dozen times finds nothing and takes a millisecond.
 gc.set_threshold(50_000)
 
-# The module is torchpick.cli.<name>, what it takes and its help are help/<name>.txt; help/pick.txt lists them.
+# What a command takes and its help are help/<name>.txt; help/pick.txt lists them.
 COMMANDS = (
     "install", "plan", "url", "lock", "env", "run", "pin", "unpin", "label", "list", "matrix", "fleet", "detect",
     "doctor", "explain", "inspect", "arch", "extras", "refresh", "completion",
 )  # fmt: skip
+# Those that share a module with another, and their function there; else it is `run`.
+_SHARED = {
+    "arch": ("detect", "run_arch"),
+    "run": ("env", "run_command_under_env"),
+    "unpin": ("pin", "run_unpin"),
+}
 # What other programs call it, and the command that does it.
 _MEANT = {
     "repair": "torchpick doctor --fix",
@@ -102,8 +108,9 @@ def _run(words: Sequence[str]) -> int:
     parser = Parser(command)
     words, passed_on = parser.split(words[1:] if command != "pick" else words)
     # importlib would load warnings and more to do the same.
-    __import__(f"torchpick.cli.{command}")
-    module = sys.modules[f"torchpick.cli.{command}"]
+    name, function = place_of(command)
+    __import__(name)
+    module = sys.modules[name]
     try:
         _refuse_unknown(command, words)
         if "--help" in words or "-h" in words:
@@ -116,13 +123,13 @@ def _run(words: Sequence[str]) -> int:
         args.command, args.passed_on = command, passed_on
         if shell := args.shell:
             os.environ["TORCHPICK_SHELL"] = shell
-        return int(module.run(args))
+        return int(getattr(module, function)(args))
     except TorchpickError as error:
-        return console.failed(error, command, words, _guard(module, words, error.exit_status))
+        return console.failed(error, command, words, _guard(module, function, words, error.exit_status))
     except BrokenPipeError:
         raise
     except Exception as error:
-        guard = _guard(module, words, 1)
+        guard = _guard(module, function, words, 1)
         if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd(): no file of that name
             gone = TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
             return console.failed(gone, command, words, guard)
@@ -132,10 +139,16 @@ def _run(words: Sequence[str]) -> int:
         raise
 
 
-def _guard(module: ModuleType, words: Sequence[str], status: int) -> str | None:
+def place_of(command: str) -> tuple[str, str]:
+    """The module that does a command, and its function."""
+    module, function = _SHARED.get(command, (command, "run"))
+    return f"torchpick.cli.{module}", function
+
+
+def _guard(module: ModuleType, function: str, words: Sequence[str], status: int) -> str | None:
     """What stdout gets if this command fails and empty output would be taken for a result."""
     guard: str | None = None
-    if hasattr(module, "guard") and "--json" not in words:
+    if function == "run" and hasattr(module, "guard") and "--json" not in words:
         guard = module.guard(words, status)
     return guard
 

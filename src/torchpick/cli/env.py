@@ -1,12 +1,16 @@
-"""Print variables under which plain `pip install …` and `uv pip install …` take the pick."""
+"""Print the variables under which plain pip and uv take the pick, or run a command under them."""
 
 from __future__ import annotations
 
+import os
+import shutil
+
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
+from torchpick.errors import UsageError
 from torchpick.install import shell
-from torchpick.install.command import write_files
-from torchpick.install.env import password_notes, variables_for
+from torchpick.install.command import die_of, run_command, write_files
+from torchpick.install.env import command_of, password_notes, variables_for
 
 
 def guard(words: list[str], _status: int) -> str | None:
@@ -32,3 +36,15 @@ def run(args: Arguments) -> int:
     notes = (*notes, *password_notes(lines, image=named == "dockerfile"))
     console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0
+
+
+def run_command_under_env(args: Arguments) -> int:
+    if not args.passed_on:
+        raise UsageError("there is no command to run", hint="such as `torchpick run pip install accelerate`")
+    if shutil.which(args.passed_on[0]) is None:
+        raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
+    args.words = []
+    pick, command = command_of(console.start(args), args.passed_on)
+    console.tell(pick, args)
+    console.notes(args, *pick.every_note, *(note.text for note in command.notes))
+    return die_of(run_command(command, os.environ).status)
