@@ -1,4 +1,4 @@
-"""Pin an environment or a script to its pick, so that plain `pip install …` in it keeps the right torch, and unpin it."""
+"""Pin an environment or a script to its pick, so that plain `pip install …` keeps the right torch; and unpin it."""
 
 from __future__ import annotations
 
