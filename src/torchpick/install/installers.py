@@ -191,7 +191,7 @@ class UvInstaller(NamedTuple):
         return self._compile(job)
 
     def reporter(self, job: Job) -> Command:
-        """The same choice as the installation's, as a lock that names every file."""
+        """What the installation would choose, as a lock that names every file."""
         limits = constraints_file(job)
         # A lock names every file; the oldest uvs that know a backend cannot write one.
         command = self._compile(job, "--format", "pylock.toml", "-c", limits.path)

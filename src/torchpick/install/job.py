@@ -1,4 +1,4 @@
-"""What both installers are given alike: an answer in a target, and what the state of the environment requires. Pure."""
+"""What both installers are given alike: an answer in a target, and what the state of the environment requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and variables in a shell's own quoting, which no path or GPU name can break. Pure."""
+"""Words and variables in a shell's own quoting, which no path or GPU name can break."""
 
 from __future__ import annotations
 
