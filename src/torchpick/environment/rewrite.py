@@ -13,13 +13,16 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from torchpick.environment.world import content, is_yours
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Note
 from torchpick.model.redaction import holds_secret
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
