@@ -138,11 +138,7 @@ def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM)
 def _code(row: Mapping[str, Any]) -> tuple[LibraryCode, ...] | None:
     if row["code"] is None:
         return None
-    arches = (arches_of(library["arches"].split()) for library in row["code"])
-    return tuple(
-        _noun(LibraryCode, library, arches=library_arches)
-        for library, library_arches in zip(row["code"], arches, strict=True)
-    )
+    return tuple(_noun(LibraryCode, library, arches=arches_of(library["arches"].split())) for library in row["code"])
 
 
 def _noun(noun: type[N], row: Mapping[str, Any], **others: object) -> N:

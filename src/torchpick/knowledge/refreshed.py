@@ -31,9 +31,7 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
     listed: list[list[object]] = []
     for build in sorted(builds, key=lambda build: release_key(build.torch), reverse=True):
         evidence = build.evidence
-        pythons_by_companion = {
-            name: place("python_sets", tags) for name, tags in sorted(build.companion_pythons.items())
-        }
+        pythons = {name: place("python_sets", tags) for name, tags in sorted(build.companion_pythons.items())}
         listed.append(
             [
                 *(build.torch, build.backend, build.version, build.cuda),
@@ -42,7 +40,7 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
                 *(build.tags, build.glibc, build.libraries, build.lacks),
                 *(build.published, build.yanked, build.companions),
                 place("bases", dict(sorted(build.companion_basis.items()))),
-                place("companion_pythons", pythons_by_companion),
+                place("companion_pythons", pythons),
                 evidence.kind,
                 place("refs", evidence.ref),
                 evidence.twin and [*evidence.twin],
