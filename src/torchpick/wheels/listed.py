@@ -114,7 +114,7 @@ def _digits(text: str) -> int:
 def compare_builds(
     builds: Iterable[ListedBuild], table: Mapping[BuildKey, Build]
 ) -> tuple[tuple[ListedBuild, ...], tuple[Build, ...]]:
-    """What the index has that nobody has read yet, and the rows of the table with what the index says otherwise."""
+    """What the index has and was not read yet, and the rows of the table with what the index says otherwise."""
     unread, changed = [], []
     for entry in builds:
         now, row = entry.build, table.get(entry.build.key)
