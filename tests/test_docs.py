@@ -17,7 +17,7 @@ from torchpick import cli
 from torchpick.cli import COMMANDS, completion
 from torchpick.cli.arguments import Parser
 from torchpick.model import INSTALL_LINE
-from torchpick.model.verdict import Reason
+from torchpick.model.build import Reason
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "torchpick"

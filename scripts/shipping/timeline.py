@@ -14,10 +14,10 @@ from torchpick.decide import matrix
 from torchpick.decide.matrix import Cell, Row
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Fit
+from torchpick.model.build import Reason, Verdict
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Table
-from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import major_minor
 
 PICTURE = PICTURES / "timeline.svg"

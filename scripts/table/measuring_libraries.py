@@ -24,7 +24,7 @@ from torchpick.index.client import Client
 from torchpick.index.pages import Link, parse
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.arch import Arch
-from torchpick.model.verdict import JIT, RUNS
+from torchpick.model.build import JIT, RUNS
 from torchpick.model.versions import numbers
 from torchpick.wheels import judging, librarycode
 from torchpick.wheels.judging import GpuCodeFit

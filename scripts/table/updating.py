@@ -21,8 +21,8 @@ from torchpick.index import pages
 from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.ranges import FileSource, RemoteSource, Source
-from torchpick.model.build import WHEEL_HOST, Build, backend_order
-from torchpick.model.redaction import redacted
+from torchpick.model.address import WHEEL_HOST, redacted
+from torchpick.model.build import Build, backend_order
 from torchpick.model.versions import release_key
 from torchpick.wheels import listed, refresh, wheel
 from torchpick.wheels.listed import ListedBuild

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from torchpick.model import VERSION as __version__  # noqa: N811
     from torchpick.model.finding import Finding
     from torchpick.model.machine import Machine
+    from torchpick.model.package import Stack
     from torchpick.model.pick import Pick
-    from torchpick.model.stack import Stack
 
 # Where a name is that is not a function of the library.
 _HOMES = {
@@ -27,7 +27,7 @@ _HOMES = {
     "Groups": "torchpick.decide.several",
     "Machine": "torchpick.model.machine",
     "Pick": "torchpick.model.pick",
-    "Stack": "torchpick.model.stack",
+    "Stack": "torchpick.model.package",
     "__version__": "torchpick.model",
 }
 

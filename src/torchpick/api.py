@@ -12,9 +12,9 @@ from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.model.finding import Finding, worst_first
 from torchpick.model.machine import Machine
+from torchpick.model.package import Stack
 from torchpick.model.pick import Pick, machines_of
 from torchpick.model.request import CHANNELS, Request
-from torchpick.model.stack import Stack
 from torchpick.run import start_run
 
 TYPE_CHECKING = False

@@ -11,9 +11,9 @@ from torchpick.environment.world import World
 from torchpick.errors import InstallerError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
+from torchpick.model import NamedTuple
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.machine import Machine
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.request import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
 

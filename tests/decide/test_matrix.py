@@ -12,10 +12,10 @@ from tests.laws import strategies
 from torchpick.decide import matrix, resolve
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
+from torchpick.model.build import Reason, Verdict
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
-from torchpick.model.verdict import Reason, Verdict
 
 LINUX = Platform.parse("linux-x86_64")
 

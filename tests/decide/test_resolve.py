@@ -8,12 +8,11 @@ from tests.laws.strategies import gpu, table
 from torchpick.decide import matrix, refusal, remarks, resolve, several
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import Build, Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import MpsFloor
-from torchpick.model.verdict import Objection, Reason
 
 
 def build(

@@ -15,9 +15,8 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts
+from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, Stack
 from torchpick.model.request import Wish
-from torchpick.model.stack import Stack
 from torchpick.model.table import BuildsByRelease, Table
 
 PLATFORM = "linux-x86_64"

@@ -6,7 +6,7 @@ import pytest
 
 from torchpick.decide import demands
 from torchpick.errors import UsageError
-from torchpick.model.build import WHEEL_HOST
+from torchpick.model.address import WHEEL_HOST
 from torchpick.model.request import Request, Wish
 
 SUCH = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"

@@ -24,11 +24,11 @@ from torchpick.environment.distributions import (
 )
 from torchpick.environment.shellvariables import DriverLibrary, Shell
 from torchpick.model.arch import Arch, Fit
+from torchpick.model.build import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.package import PackageFacts
 from torchpick.model.request import Request
-from torchpick.model.verdict import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
 from torchpick.run import start_run
 from torchpick.wheels.judging import GpuCodeFit
 

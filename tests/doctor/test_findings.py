@@ -20,8 +20,8 @@ from tests.wheels import making
 from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
+from torchpick.model.build import NO_CODE, NOT, PARTLY, RUNS
 from torchpick.model.finding import Ailment
-from torchpick.model.verdict import NO_CODE, NOT, PARTLY, RUNS
 from torchpick.wheels import inplace
 from torchpick.wheels.judging import GpuCodeFit, judge_reading
 

@@ -13,10 +13,10 @@ from torchpick.doctor.depends import Demand
 from torchpick.doctor.remedy import Remedy
 from torchpick.environment.distributions import Distribution
 from torchpick.model.arch import Fit
+from torchpick.model.build import GpuFit, Objection, Reason, Verdict
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.request import Request, Wish
-from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
 from torchpick.run import Run, start_run
 
 

@@ -28,13 +28,12 @@ from torchpick.install.reporting import read_pins, read_pip_report, read_uv_lock
 from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles, probe
-from torchpick.model.build import is_wheel_host
+from torchpick.model.address import is_wheel_host, redacted
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Platform
 from torchpick.model.metadata import parse_metadata
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.versions import admits, major_minor, release_key
 from torchpick.wheels import librarycode, readings, wheel

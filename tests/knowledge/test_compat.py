@@ -14,7 +14,7 @@ from torchpick.cli import main
 from torchpick.errors import CompatError
 from torchpick.knowledge import compat, locations, refreshed
 from torchpick.knowledge.locations import cache_dir, compat_dir
-from torchpick.model.build import WHEEL_HOST
+from torchpick.model.address import WHEEL_HOST
 from torchpick.model.machine import TABLE_PLATFORMS
 
 COMPAT = Path(compat_dir({}))

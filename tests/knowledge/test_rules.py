@@ -15,8 +15,9 @@ from torchpick.knowledge import compat, indexes, locations, packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import Names, PciIds
 from torchpick.knowledge.locations import base_key, cache_dir, compat_dir, table_file
+from torchpick.model.address import WHEEL_HOST
 from torchpick.model.arch import Arch
-from torchpick.model.build import WHEEL_HOST, Build
+from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.machine import Platform
 

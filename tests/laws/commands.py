@@ -29,8 +29,7 @@ from torchpick.index.pages import Link
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
-from torchpick.model.package import Package
-from torchpick.model.stack import Stack
+from torchpick.model.package import Package, Stack
 from torchpick.model.versions import leading, named, normal, parsed
 
 TRIO = ("torch", *COMPANIONS)

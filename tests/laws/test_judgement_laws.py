@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from tests.laws.strategies import DRIVERS, builds, driver_versions, machines, table, tables, wishes
 from torchpick.decide import resolve, several
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import Build, Evidence, Reason, Verdict
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
 from torchpick.model.table import BuildsByRelease, Table
-from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import numbers
 
 

@@ -19,12 +19,11 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.decide.search import Needs, find_cone
 from torchpick.decide.solving import Solution, StackSearch
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import Build, Evidence, Verdict
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import Catalog, LibraryCode, Package, PackageFacts, Stage
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
-from torchpick.model.verdict import Verdict
 
 _BACKENDS = {"2.9.0": ("12.6", "12.8"), "2.10.0": ("12.6", "13.0"), "2.11.0": ("12.6", "12.8", "13.0")}
 OWN_CUDA = {"2.9.0": "12.8", "2.10.0": "12.6", "2.11.0": "13.0"}

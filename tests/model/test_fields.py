@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests import envelope
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.fields import Fields, ShapeError, loads, plain, read, written
+from torchpick.model.build import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNJUDGED, Objection, Reason
+from torchpick.model.fields import Fields, ShapeError, loads, plain, written
 from torchpick.model.finding import SEVERITIES
 from torchpick.model.machine import VENDORS, Driver, Gpu, Note, Python, Trouble
-from torchpick.model.stack import NOT_READ
-from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNJUDGED, Objection, Reason
+from torchpick.model.package import NOT_READ
 
 VALUE = {"name": "x", "size": 3, "on": True, "parts": ["a", "b"], "inside": {"deep": [{"at": "y"}]}, "gone": None}
 
@@ -88,23 +88,16 @@ def test_the_schema_lists_every_value_that_is_one_of_a_few() -> None:
     assert listed["result"]["verdict"]["anyOf"][0]["enum"] == [RUNS, JIT, PARTLY, NOT, NO_CODE, COMPILES]
 
 
-def test_a_noun_is_read_as_it_is_declared() -> None:
-    assert read(Python, Fields({"version": "3.12", "source": None})) == Python("3.12")
-    assert read(Python, Fields({"version": "3.12"}), version="3.13").version == "3.13"
+def test_a_python_is_read_with_its_defaults() -> None:
+    assert Python.from_json(Fields({"version": "3.12", "source": None})) == Python("3.12")
     for value, message in (
         ({}, "version: is missing"),
         ({"version": 3}, "version: must be a string, not a number"),
         ({"version": "3.12", "free_threaded": "no"}, "free_threaded: must be a boolean, not a string"),
-        ({"version": "x" * 300}, "version: has 300 characters, more than 256"),
+        ({"version": "3.12", "exact": "x" * 300}, "exact: has 300 characters, more than 256"),
     ):
         with pytest.raises(ShapeError, match=message):
-            read(Python, Fields(value))
-
-
-def test_a_strict_reader_asks_for_every_key_and_an_unbounded_one_takes_any_text() -> None:
-    with pytest.raises(ShapeError, match="implementation: is missing"):
-        read(Python, Fields({"version": "3.12"}), strict=True)
-    assert read(Note, Fields({"code": "A", "text": "x" * 300}), most=None).text == "x" * 300
+            Python.from_json(Fields(value))
 
 
 def test_what_stands_in_tuples_and_mappings_is_written_too() -> None:

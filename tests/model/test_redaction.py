@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from torchpick.model.redaction import public, redacted
+from torchpick.model.address import public, redacted
 
 # What a password may hold within a URL: everything but white space and quotes, which end a URL in a text.
 SECRETS = st.text(st.sampled_from("abcXYZ0189!$&'()*+,;=:@/._~%-"), min_size=8, max_size=30)

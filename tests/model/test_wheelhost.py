@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.model.build import WHEEL_HOST, is_on_host_of, is_wheel_host
+from torchpick.model.address import WHEEL_HOST, is_on_host_of, is_wheel_host
 
 CU130 = "https://download.pytorch.org/whl/cu130"
 MIRROR = "https://mirror.example:8443/pytorch/whl/"

@@ -18,7 +18,7 @@ from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.installers import Installers, fetched, uv_and_later_pip
-from torchpick.model.build import is_wheel_host
+from torchpick.model.address import is_wheel_host
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 SOURCE = Path(__file__).parents[2] / "src"

@@ -11,9 +11,8 @@ from torchpick.decide.search import Needs
 from torchpick.decide.solving import StackSearch
 from torchpick.install.question import answer_request, read_wish
 from torchpick.knowledge import packages
-from torchpick.model.package import Catalog, PackageFacts
+from torchpick.model.package import Catalog, PackageFacts, Stack
 from torchpick.model.request import Request
-from torchpick.model.stack import Stack
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import release_key
 from torchpick.run import start_run

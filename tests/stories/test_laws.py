@@ -10,9 +10,8 @@ from packaging.requirements import Requirement
 from tests.stories.recorded import facts, plan
 from torchpick.model.arch import Arch, Fit, best
 from torchpick.model.machine import Platform
-from torchpick.model.package import Package
+from torchpick.model.package import Package, Stack
 from torchpick.model.pythons import marker_facts
-from torchpick.model.stack import Stack
 
 REQUESTS = (
     ("vllm",), ("vllm<0.15", "torchaudio"), ("sglang",), ("xformers", "torchvision"), ("unsloth",), ("lmdeploy",),

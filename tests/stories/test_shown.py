@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.stories.recorded import codes, noted, plan
-from torchpick.model.stack import Stack
+from torchpick.model.package import Stack
 
 
 def majors(stack: Stack) -> set[str]:

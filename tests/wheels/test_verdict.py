@@ -9,9 +9,8 @@ import pytest
 from tests import recorded
 from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import is_unified
+from torchpick.model.build import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
 from torchpick.model.finding import Ailment
-from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.wheels import librarycode
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, findings, judge_package, judge_reading
 from torchpick.wheels.librarycode import Library

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from torchpick.cli.text import block, headed
 from torchpick.cli.text import fit as supported
 from torchpick.install import shell
+from torchpick.model.address import redacted
+from torchpick.model.build import Reason
 from torchpick.model.machine import Machine, Note
-from torchpick.model.package import Package
+from torchpick.model.package import Package, Stack
 from torchpick.model.pick import Pick, pip_words
-from torchpick.model.redaction import redacted
-from torchpick.model.stack import Stack
-from torchpick.model.verdict import Reason
 from torchpick.model.versions import grouped, release_key, some_of
 
 Paint = Callable[[str], str]

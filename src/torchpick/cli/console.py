@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from torchpick.cli.arguments import Arguments
     from torchpick.cli.progress import Progress
     from torchpick.errors import Report, TorchpickError
+    from torchpick.model.build import Verdict
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
-    from torchpick.model.verdict import Verdict
     from torchpick.run import Run
 
 

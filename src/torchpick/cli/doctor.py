@@ -12,9 +12,9 @@ from torchpick.cli.text import block, plain
 from torchpick.cli.text import fit as fit_words
 from torchpick.doctor.examination import Examination, examine
 from torchpick.errors import UsageError
+from torchpick.model.address import redacted
 from torchpick.model.fields import envelope, written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
-from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.run import start_run
 

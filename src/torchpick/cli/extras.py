@@ -13,9 +13,9 @@ from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
+from torchpick.model.address import public, redacted
 from torchpick.model.build import TRIO
 from torchpick.model.fields import envelope, written
-from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named

@@ -16,10 +16,10 @@ from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
+from torchpick.model.address import redacted
 from torchpick.model.fields import envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.pick import Pick, machines_of
-from torchpick.model.redaction import redacted
 from torchpick.model.request import Request, Wish
 from torchpick.run import Run, start_run
 

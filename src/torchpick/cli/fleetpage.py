@@ -11,10 +11,10 @@ from torchpick.cli.text import block, plain
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.several import Outlook, Upgrade
 from torchpick.model import VERSION
+from torchpick.model.address import public
 from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Note
 from torchpick.model.pick import GpuPlace, Group, group_json, machines_of, pip_words
-from torchpick.model.redaction import public
 from torchpick.model.request import Wish
 from torchpick.model.versions import grouped
 

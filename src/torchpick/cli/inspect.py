@@ -13,10 +13,10 @@ from torchpick.cli.text import lines, paragraphs, plain
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.build import FAILS, UNKNOWN, WORST_FIRST
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import Machine
 from torchpick.model.table import Table
-from torchpick.model.verdict import FAILS, UNKNOWN, WORST_FIRST
 from torchpick.run import Run, start_run
 from torchpick.wheels import inplace, inspect_target
 from torchpick.wheels.inspect_target import Answers, ReadOptions

@@ -16,8 +16,8 @@ from torchpick.install.asking import Order, TargetQuestion, read_question
 from torchpick.install.command import Command, write_files
 from torchpick.install.files import host_of
 from torchpick.install.handover import Learnt, find_answer, hand_over, prove
+from torchpick.model.address import redacted
 from torchpick.model.pick import Pick
-from torchpick.model.redaction import redacted
 from torchpick.run import Run
 
 TYPE_CHECKING = False

@@ -14,8 +14,8 @@ from torchpick.install.command import Command, Ended, die_of, run_command
 from torchpick.install.handover import explain_failure, missing_torch, verify_pick
 from torchpick.install.job import Job
 from torchpick.machine.verify import Ran, Verified
+from torchpick.model.address import redacted
 from torchpick.model.pick import Pick
-from torchpick.model.redaction import redacted
 
 
 def start(args: Arguments, question: TargetQuestion, handed: tuple[Job, Command], *, verify: bool) -> int:

@@ -13,14 +13,12 @@ from torchpick.decide.remarks import MISCOMPILED
 from torchpick.errors import DetectionError, UsageError
 from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.knowledge.packages import BuildCompanions, other_companions, with_companions
-from torchpick.model.build import DEFAULT_INDEX, TRIO, backend_order
+from torchpick.model.build import DEFAULT_INDEX, TRIO, Reason, Verdict, backend_order
 from torchpick.model.fields import envelope
 from torchpick.model.machine import Machine, Note
-from torchpick.model.package import Package
+from torchpick.model.package import Package, Stack
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
-from torchpick.model.stack import Stack
-from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, grouped, named, normal, release_key
 from torchpick.run import Run
 

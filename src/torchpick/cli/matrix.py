@@ -12,13 +12,13 @@ from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
+from torchpick.model.address import redacted
 from torchpick.model.arch import Fit
+from torchpick.model.build import Verdict
 from torchpick.model.fields import envelope, written
 from torchpick.model.machine import Machine, labels
 from torchpick.model.pythons import python_name
-from torchpick.model.redaction import redacted
 from torchpick.model.table import Table
-from torchpick.model.verdict import Verdict
 from torchpick.run import Run
 
 

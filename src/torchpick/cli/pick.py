@@ -13,8 +13,8 @@ from torchpick.errors import UsageError
 from torchpick.install import shell
 from torchpick.install.question import answer_request, collect_question, unknown_packages
 from torchpick.model import VERSION
+from torchpick.model.address import redacted
 from torchpick.model.machine import Machine
-from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from torchpick.index import index_places
 from torchpick.install.question import read_wish
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.address import redacted
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.versions import admits, named
 from torchpick.run import start_run

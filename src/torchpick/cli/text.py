@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchpick.errors import TorchpickError
+from torchpick.model.address import redacted
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

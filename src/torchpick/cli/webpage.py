@@ -18,13 +18,12 @@ from torchpick.decide import matrix, remarks
 from torchpick.errors import UsageError
 from torchpick.knowledge import locations
 from torchpick.model import VERSION
-from torchpick.model.build import Build
+from torchpick.model.build import Build, Objection, Reason, Verdict
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
 from torchpick.model.table import BuildsByRelease, Kind, Table
-from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import release_key
 
 Json = dict[str, Any]

@@ -10,21 +10,19 @@ from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.remarks import excluding, family_pins, limits_note, made
 from torchpick.errors import NoBuildError
-from torchpick.model.build import COMPANIONS, TRIO
+from torchpick.model import NamedTuple
+from torchpick.model.build import COMPANIONS, TRIO, Objection, Reason
 from torchpick.model.machine import Machine, Note
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import Table
-from torchpick.model.verdict import Objection, Reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torchpick.decide.search import Needs
-    from torchpick.model.package import Catalog, Package, PackageFacts
-    from torchpick.model.stack import Stack
+    from torchpick.model.package import Catalog, Package, PackageFacts, Stack
 
     Catalogs = Callable[[], Catalog]
     Tables = Callable[[Wish], Table]
@@ -79,7 +77,7 @@ class Answer(NamedTuple):
     @property
     def environment(self) -> Stack:
         """The environment around the build, without packages where none were asked for."""
-        from torchpick.model.stack import Stack
+        from torchpick.model.package import Stack
 
         return self.stack or Stack(self.pick.machine, ())
 

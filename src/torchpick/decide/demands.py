@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from torchpick.errors import RequirementError, UsageError
-from torchpick.model.build import FAMILIES, TRIO, TRITONS, WHEEL_HOST, Build
-from torchpick.model.namedtuples import NamedTuple
+from torchpick.model import NamedTuple
+from torchpick.model.address import WHEEL_HOST
+from torchpick.model.build import FAMILIES, TRIO, TRITONS, Build
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Request, Wish
 from torchpick.model.versions import (
@@ -296,7 +297,7 @@ def _base(url: str) -> str:
 
 
 def _refused(url: str, why: str, hint: str) -> UsageError:
-    from torchpick.model.redaction import redacted  # one file more for each `url`
+    from torchpick.model.address import redacted  # one file more for each `url`
 
     # On one line, as in free text a line's end is the end of a password, too.
     return UsageError(f"`{redacted(' '.join(url.split()))}` {why}", hint=hint)

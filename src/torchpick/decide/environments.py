@@ -11,16 +11,23 @@ from torchpick.decide.refusal import hints
 from torchpick.decide.search import Needs
 from torchpick.decide.searchfacts import Refused
 from torchpick.decide.solving import Solution, StackSearch
+from torchpick.model.address import redacted
 from torchpick.model.arch import Fit
-from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.build import COMPANIONS, JIT, NO_CODE, RUNS, UNJUDGED, Build, Reason
 from torchpick.model.build import DEFAULT_INDEX as DEFAULT_BACKEND
 from torchpick.model.machine import Machine, Note
-from torchpick.model.package import Catalog, Package, PackageFacts, same_module_conflicts
-from torchpick.model.redaction import redacted
+from torchpick.model.package import (
+    NOT_READ,
+    Catalog,
+    Package,
+    PackageFacts,
+    PackageObjection,
+    PinnedPackage,
+    Stack,
+    same_module_conflicts,
+)
 from torchpick.model.request import Wish
-from torchpick.model.stack import NOT_READ, PackageObjection, PinnedPackage, Stack
 from torchpick.model.table import Table, below, floor_of
-from torchpick.model.verdict import JIT, NO_CODE, RUNS, UNJUDGED, Reason
 from torchpick.model.versions import grouped, named
 
 DEFAULT_INDEX = "the default index"

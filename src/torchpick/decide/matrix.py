@@ -14,12 +14,11 @@ from typing import NamedTuple, TypeVar
 from torchpick.decide import resolve
 from torchpick.decide.remarks import self_contained
 from torchpick.model.arch import Arch
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, toolkit_order
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Objection, Rank, Reason, Verdict, toolkit_order
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.pick import GpuPlace
 from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Table
-from torchpick.model.verdict import Objection, Rank, Reason, Verdict
 from torchpick.model.versions import grouped, numbers, release_key
 
 K = TypeVar("K")

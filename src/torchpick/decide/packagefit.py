@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 from torchpick.decide.demands import PackageDemand, brings_cuda
 from torchpick.model.arch import Arch, Fit, best, listed
-from torchpick.model.build import FAMILIES, Build
+from torchpick.model.build import COMPILES, FAMILIES, JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Build, Objection, Reason
 from torchpick.model.machine import Gpu, Machine, Python
-from torchpick.model.package import LibraryCode, Package
+from torchpick.model.package import NOT_READ, LibraryCode, Package
 from torchpick.model.pythons import python_name, span
-from torchpick.model.stack import NOT_READ
 from torchpick.model.table import Table
-from torchpick.model.verdict import COMPILES, JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Objection, Reason
 from torchpick.model.versions import major_minor, numbers, pattern, release_key
 
 TYPE_CHECKING = False

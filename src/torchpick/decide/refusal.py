@@ -10,15 +10,13 @@ from torchpick.decide.packagefit import filled
 from torchpick.decide.remarks import LAST_FOR_INTEL
 from torchpick.decide.solving import Solution, StackSearch
 from torchpick.model.arch import Fit
-from torchpick.model.build import toolkit_order
+from torchpick.model.build import Reason, Verdict, toolkit_order
 from torchpick.model.machine import labels
-from torchpick.model.package import OtherIndex, Package
+from torchpick.model.package import OtherIndex, Package, PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, machines_of
 from torchpick.model.pythons import python_name
 from torchpick.model.request import Wish
-from torchpick.model.stack import PackageObjection, Stack
 from torchpick.model.table import Table
-from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import grouped, is_dotted, leading, parsed, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.

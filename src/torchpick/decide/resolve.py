@@ -8,13 +8,24 @@ from __future__ import annotations
 from torchpick.decide.demands import takes
 from torchpick.decide.remarks import counts_for_xpu, dropped, lacking, macos, made, nccl_gap, rocblas, self_contained
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
-from torchpick.model.build import DEFAULT_INDEX, MAKERS, Build, BuildKey, family_of, toolkit_order
+from torchpick.model.build import (
+    DEFAULT_INDEX,
+    MAKERS,
+    Build,
+    BuildKey,
+    GpuFit,
+    Objection,
+    Rank,
+    Reason,
+    Verdict,
+    family_of,
+    toolkit_order,
+)
 from torchpick.model.machine import Driver, Gpu, Machine, Note
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
 from torchpick.model.table import Branch, DriverTable, Table, below, floor_of
-from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
 from torchpick.model.versions import admits, numbers, release_key, remembered
 
 TYPE_CHECKING = False

@@ -17,10 +17,9 @@ from torchpick.decide.demands import (
     required,
 )
 from torchpick.decide.packagefit import PackageFit
-from torchpick.model.build import TRIO, TRITONS
+from torchpick.model.build import JIT, TRIO, TRITONS, Objection, Reason, Verdict
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
-from torchpick.model.verdict import JIT, Objection, Reason, Verdict
 from torchpick.model.versions import grouped, release_key, remembered, span
 
 TYPE_CHECKING = False

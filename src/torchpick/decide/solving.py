@@ -23,9 +23,8 @@ from torchpick.decide.demands import (
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS
 from torchpick.decide.search import Causes, Cone, Conflict, Needs, find_cone, solve
 from torchpick.decide.searchfacts import Refused, SearchFacts, constrained
-from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build
+from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build, Objection, Reason, Verdict
 from torchpick.model.package import Package, Stage
-from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import grouped, release_key, remembered
 
 TYPE_CHECKING = False

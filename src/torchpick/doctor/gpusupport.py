@@ -15,11 +15,10 @@ from torchpick.environment.distributions import Distribution
 from torchpick.install import shell
 from torchpick.knowledge.indexes import triton_floors
 from torchpick.model.arch import Fit, listed
-from torchpick.model.build import COMPANIONS, FAMILIES, MAKERS, family_of
+from torchpick.model.build import COMPANIONS, FAMILIES, MAKERS, NOT, PARTLY, Objection, Reason, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.table import below
-from torchpick.model.verdict import NOT, PARTLY, Objection, Reason
 from torchpick.model.versions import grouped, is_dotted, release_key, some_of
 
 # What resolve objects to, where it concerns an installed build.

@@ -12,11 +12,10 @@ from torchpick.decide.demands import is_backend
 from torchpick.environment import world
 from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import Build, Evidence, family_of, toolkit_order
+from torchpick.model.build import Build, Evidence, Verdict, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.request import Wish
 from torchpick.model.table import BuildsByRelease, Table
-from torchpick.model.verdict import Verdict
 from torchpick.model.versions import is_dotted, release_key
 from torchpick.wheels import inplace, judging, readings
 

@@ -9,7 +9,6 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from torchpick.model.fields import Fields
-from torchpick.model.fields import read as noun_of
 from torchpick.model.finding import ERROR, NOTE
 from torchpick.model.versions import normal
 
@@ -143,11 +142,27 @@ def read_signatures(fields: Fields) -> dict[str, Signature]:
     """compat/errors.json by the ids; ShapeError where it is not of its form."""
     found = {}
     for row in fields.objects("signatures"):
-        no_use = tuple(noun_of(IneffectiveFix, each, most=None) for each in row.objects("no_use"))
-        cases = tuple(noun_of(Case, case, most=None) for case in row.maybe_objects("cases"))
-        one = noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
-        found[one.id] = one
+        signature = _signature(row)
+        found[signature.id] = signature
     return found
+
+
+def _signature(row: Fields) -> Signature:
+    return Signature(
+        id=row.text("id"),
+        title=row.text("title"),
+        patterns=row.texts("patterns"),
+        meaning=row.text("meaning"),
+        causes=row.texts("causes"),
+        cures=row.texts("cures"),
+        no_use=tuple(IneffectiveFix(fix.text("what"), fix.text("why")) for fix in row.objects("no_use")),
+        findings=row.texts("findings"),
+        links=row.texts("links"),
+        install=row.flag("install"),
+        follows=row.texts("follows"),
+        cases=tuple(Case(case.texts("where"), case.text("cause")) for case in row.maybe_objects("cases")),
+        finding=row.maybe_text("finding"),
+    )
 
 
 def found_in(text: bytes, parts: Iterable[bytes]) -> bool:

@@ -8,9 +8,9 @@ import time
 
 from torchpick.environment.world import World, is_same, is_yours, named, parents, prefix_of, program_of, text_of, which
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.model import NamedTuple
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Platform, Python
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.pythons import IMPLEMENTATIONS, version_of
 from torchpick.model.versions import is_dotted, major_minor
 

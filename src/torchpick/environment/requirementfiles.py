@@ -7,8 +7,8 @@ import os
 from torchpick.environment import toml
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, RequirementError, UsageError
-from torchpick.model.namedtuples import NamedTuple
-from torchpick.model.redaction import redacted
+from torchpick.model import NamedTuple
+from torchpick.model.address import redacted
 from torchpick.model.versions import normal, pattern
 
 TYPE_CHECKING = False

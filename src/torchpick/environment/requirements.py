@@ -7,8 +7,8 @@ import os
 from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, read_group, text_of
 from torchpick.errors import RequirementError, UsageError
-from torchpick.model.namedtuples import NamedTuple
-from torchpick.model.redaction import redacted
+from torchpick.model import NamedTuple
+from torchpick.model.address import redacted
 from torchpick.model.versions import everyday, leading, normal, parsed, pattern
 
 TYPE_CHECKING = False

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from torchpick.environment.world import content, is_yours
 from torchpick.errors import TorchpickError
+from torchpick.model.address import holds_secret
 from torchpick.model.machine import Note
-from torchpick.model.redaction import holds_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

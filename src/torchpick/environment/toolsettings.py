@@ -9,7 +9,7 @@ from torchpick.environment import toml
 from torchpick.environment.settingsfiles import pip_files, text_of_settings, uv_files
 from torchpick.environment.world import parents
 from torchpick.errors import TorchpickError
-from torchpick.model.namedtuples import NamedTuple
+from torchpick.model import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

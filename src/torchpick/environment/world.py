@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 
-from torchpick.model.namedtuples import NamedTuple
+from torchpick.model import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

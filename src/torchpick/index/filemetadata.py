@@ -18,8 +18,8 @@ from torchpick.index.projectfiles import ProjectFile
 from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.index.wheelnames import parsed_version
 from torchpick.model import metadata
+from torchpick.model.address import redacted
 from torchpick.model.metadata import Metadata, MetadataSource
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 
 TYPE_CHECKING = False

@@ -19,8 +19,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from torchpick.environment import world
 from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError
 from torchpick.index import wheelnames
-from torchpick.model.address import Address, check_characters
-from torchpick.model.redaction import redacted
+from torchpick.model.address import Address, check_characters, redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

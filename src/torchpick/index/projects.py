@@ -25,8 +25,8 @@ from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectcache import KeptPage, ProjectCache
 from torchpick.index.projectfiles import IndexTarget, ProjectFile
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.address import redacted
 from torchpick.model.metadata import Metadata
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import grouped, normal
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from torchpick.environment.world import opened
 from torchpick.errors import BrokenOffError, IntegrityError, NetworkError, RangesUnsupportedError, WheelError, silent
-from torchpick.model.redaction import redacted
+from torchpick.model.address import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

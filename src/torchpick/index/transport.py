@@ -20,7 +20,7 @@ import httpx
 
 from torchpick.environment import toolsettings
 from torchpick.errors import BrokenOffError, NetworkError, TorchpickError
-from torchpick.model.redaction import redacted
+from torchpick.model.address import redacted
 
 HINT = "check the connection and try again"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

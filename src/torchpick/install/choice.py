@@ -13,8 +13,8 @@ from torchpick.environment.world import which
 from torchpick.errors import InstallerError
 from torchpick.install.installers import PipInstaller, UvInstaller
 from torchpick.install.user_settings import UserSettings
+from torchpick.model.address import redacted
 from torchpick.model.machine import Note
-from torchpick.model.redaction import redacted
 
 # pip's `--report` is as old as 22.2, and with it the resolver this relies on; `--python` came with 22.3.
 OLDEST_PIP = (22, 2)

@@ -15,9 +15,9 @@ from torchpick.environment import child, rewrite
 from torchpick.environment.toolsettings import store_in
 from torchpick.environment.world import is_yours, start_of
 from torchpick.errors import InstallerError
+from torchpick.model.address import holds_secret, redacted
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Note
-from torchpick.model.redaction import holds_secret, redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -38,11 +38,10 @@ from torchpick.install.job import exact_specifier
 from torchpick.install.question import find_prefix, pick_build, read_settings, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.address import Address, is_sha256
+from torchpick.model.address import Address, holds_secret, is_sha256
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
-from torchpick.model.redaction import holds_secret
 from torchpick.run import Run
 
 TYPE_CHECKING = False

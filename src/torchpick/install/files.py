@@ -18,12 +18,11 @@ from torchpick.index import wheelnames
 from torchpick.install.job import Job
 from torchpick.install.user_settings import UserSettings, options_of
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.address import Address
-from torchpick.model.build import Build, is_wheel_host
+from torchpick.model.address import Address, is_wheel_host, redacted
+from torchpick.model.build import Build
 from torchpick.model.machine import Note, Platform
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_order
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import release_key
 
 TYPE_CHECKING = False

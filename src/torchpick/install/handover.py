@@ -20,21 +20,19 @@ from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
 from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.address import Address
+from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
-from torchpick.model.build import COMPANIONS, TRIO, Build, is_on_host_of
+from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
 from torchpick.model.machine import Note
 from torchpick.model.package import Catalog, PackageFacts, same_module_conflicts
 from torchpick.model.pick import Pick
-from torchpick.model.redaction import redacted
-from torchpick.model.verdict import Reason
 from torchpick.model.versions import some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.reporting import ReportedPackage
     from torchpick.machine.verify import Ran, Verified
-    from torchpick.model.verdict import Objection
+    from torchpick.model.build import Objection
 
 
 class Learnt(NamedTuple):

@@ -25,10 +25,10 @@ from torchpick.install.job import (
     requirement_lines,
     requirement_words,
 )
+from torchpick.model.address import redacted
 from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pythons import NEVER
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import numbers
 
 

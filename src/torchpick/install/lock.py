@@ -19,12 +19,10 @@ from torchpick.install.files import Hashes, Wheel
 from torchpick.install.handover import find_answer, hand_over, prove
 from torchpick.install.job import Job
 from torchpick.install.reporting import ReportedFile, ReportedPackage
-from torchpick.model.address import Address
-from torchpick.model.build import is_on_host_of, is_wheel_host
+from torchpick.model.address import Address, is_on_host_of, is_wheel_host, redacted
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import marker_facts
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import numbers
 from torchpick.run import Run
 

@@ -19,7 +19,7 @@ from torchpick.install.handover import Learnt, find_answer, index_notes
 from torchpick.install.question import answer_request
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Machine, Note
-from torchpick.model.stack import Download, Stack
+from torchpick.model.package import Download, Stack
 from torchpick.run import Run
 
 _OFFLINE = "without `--offline` their wheels are read from your index"

@@ -23,9 +23,8 @@ from torchpick.environment.world import text_of
 from torchpick.errors import InstallerError, ResolverError
 from torchpick.install.command import MOST_BYTES, Command, capture_command, stored_file
 from torchpick.install.job import Job
-from torchpick.model.address import Address, is_sha256
+from torchpick.model.address import Address, is_sha256, redacted
 from torchpick.model.build import Build
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import grouped, normal, release_key
 
 TYPE_CHECKING = False

@@ -13,11 +13,11 @@ from torchpick.environment import requirements, settingsfiles, toolsettings
 from torchpick.environment.requirementfiles import not_below
 from torchpick.environment.requirements import Requested
 from torchpick.errors import RequirementError, TorchpickError, UsageError
-from torchpick.model.build import TRIO, WHEEL_HOST, is_on_host_of, is_wheel_host
+from torchpick.model import NamedTuple
+from torchpick.model.address import WHEEL_HOST, is_on_host_of, is_wheel_host, redacted
+from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.redaction import redacted
 from torchpick.model.request import Limit
 
 TYPE_CHECKING = False

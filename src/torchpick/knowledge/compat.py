@@ -11,11 +11,12 @@ import os
 from torchpick.environment.world import is_yours
 from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import indexes, locations
+from torchpick.model import NamedTuple
+from torchpick.model.address import WHEEL_HOST
 from torchpick.model.arch import Arch, spoken_capability
-from torchpick.model.build import DEFAULT_INDEX, FAMILIES, WHEEL_HOST, Build, backend_order
+from torchpick.model.build import DEFAULT_INDEX, FAMILIES, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
 from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, GpuProduct, Note
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.table import NO_BUILDS, BuildsByRelease, Table
 
 TYPE_CHECKING = False

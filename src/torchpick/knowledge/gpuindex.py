@@ -5,10 +5,10 @@ The names are compared by their letters and digits alone; scripts/table/names.py
 
 from __future__ import annotations
 
+from torchpick.model import NamedTuple
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields, read
+from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import numbers
 
 TYPE_CHECKING = False
@@ -56,7 +56,15 @@ class Names(NamedTuple):
     @classmethod
     def from_json(cls, fields: Fields) -> Names:
         products = zip(fields.texts("products"), fields.texts("product_capabilities"), strict=True)
-        return read(cls, fields, strict=True, products=tuple(products))
+        return cls(
+            capabilities=fields.texts("capabilities"),
+            full=fields.mapping("full"),
+            core=fields.mapping("core"),
+            products=tuple(products),
+            sold_most=fields.mapping("sold_most"),
+            mig=fields.mapping("mig"),
+            arm_only=fields.texts("arm_only"),
+        )
 
     def written(self, text: str) -> GpuProduct | None:
         """The GPU of this name, letter for letter; None for what stands for several, or may be another maker's."""

@@ -7,7 +7,7 @@ import sys
 
 from torchpick.environment.world import opened
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.model.build import WHEEL_HOST
+from torchpick.model.address import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

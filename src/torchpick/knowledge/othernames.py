@@ -15,7 +15,7 @@ from torchpick.knowledge import gpunames
 from torchpick.knowledge.gpuindex import Names, letters
 from torchpick.knowledge.gpunames import LONGEST, Candidates
 from torchpick.model.arch import GENERIC, Arch
-from torchpick.model.fields import Fields, read
+from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct, Named
 
 TYPE_CHECKING = False
@@ -69,7 +69,17 @@ class OtherNames(NamedTuple):
 
     @classmethod
     def from_json(cls, fields: Fields) -> OtherNames:
-        return read(cls, fields)
+        return cls(
+            amd_names=fields.mapping("amd_names"),
+            amd_products=fields.texts("amd_products"),
+            amd_integrated=fields.texts("amd_integrated"),
+            amd_pci=fields.mapping("amd_pci"),
+            intel_names=fields.mapping("intel_names"),
+            intel_products=fields.texts("intel_products"),
+            intel_generations=tuple(fields.items("intel_generations")),
+            intel_pci=fields.mapping("intel_pci"),
+            apple_chips=fields.texts("apple_chips"),
+        )
 
     @property
     def amd_named(self) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.address import check_characters
 from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build, Evidence
-from torchpick.model.fields import Fields, read, written
+from torchpick.model.fields import Fields, written
 from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import admits, release_key, remembered
 
@@ -163,6 +163,11 @@ class OtherCompanion(NamedTuple):
     cuda_major: int | None
     basis: str
 
+    @classmethod
+    def from_json(cls, row: Fields) -> OtherCompanion:
+        name, version, torch = row.text("name"), row.text("version"), admits(row.text("torch"))
+        return cls(name, version, torch, row.maybe_number("cuda_major"), row.text("basis"))
+
     def fits(self, build: Build) -> bool:
         """Whether it belongs to this build; what links one CUDA does not work with another."""
         return self.torch(build.torch) and self.cuda_major in (None, build.cuda_major)
@@ -180,7 +185,7 @@ class BuildCompanions(NamedTuple):
 
 def other_companions(fields: Fields) -> tuple[OtherCompanion, ...]:
     """The `others` of companions.json, the newest of each first."""
-    releases = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
+    releases = map(OtherCompanion.from_json, fields.objects("others"))
     return tuple(sorted(releases, key=lambda companion: release_key(companion.version), reverse=True))
 
 

@@ -13,6 +13,7 @@ from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge.compat import Knowledge
+from torchpick.model import NamedTuple
 from torchpick.model.machine import (
     MOST_GPUS,
     TABLE_PLATFORMS,
@@ -25,7 +26,6 @@ from torchpick.model.machine import (
     Platform,
     Python,
 )
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.request import Request
 from torchpick.model.versions import is_dotted, numbers
 

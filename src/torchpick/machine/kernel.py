@@ -9,8 +9,8 @@ import os
 
 from torchpick.environment.world import World
 from torchpick.errors import silent
+from torchpick.model import NamedTuple
 from torchpick.model.machine import Driver, Gpu, Note, Trouble
-from torchpick.model.namedtuples import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

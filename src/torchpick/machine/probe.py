@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torchpick.environment import child, guard
 from torchpick.environment.child import Running
 from torchpick.machine import kernel
-from torchpick.model.fields import Fields, ShapeError, loads, read
+from torchpick.model.fields import Fields, ShapeError, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ def parse_reading(text: bytes, source: str) -> DriverReading:
         fields = Fields(loads(text))
         failure = fields.maybe_object("failure")
         if failure is not None:
-            return DriverReading(source, failure=read(Failure, failure, most=None))
+            kind, reason, code = failure.text("kind"), failure.text("text"), failure.maybe_number("code")
+            return DriverReading(source, failure=Failure(kind, reason, code))
         return DriverReading(
             source=source,
             driver=kernel.driver_version(fields.maybe_text("driver")),

@@ -1,8 +1,14 @@
-"""Addresses (RFC 3986) that may stand in a requirement, an argument, a variable or a page for pip and uv. Pure."""
+"""Addresses: what may stand in a requirement for pip and uv (RFC 3986), PyTorch's wheel host, and what is secret."""
 
 from __future__ import annotations
 
-from torchpick.model.versions import remembered
+from torchpick.model.versions import pattern, remembered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+
 
 # What stands for itself behind the host. Of the characters that an address may have besides, `$` begins a variable, and
 # `'`, `,` and `;` end a value or a requirement somewhere: they are escaped, as pip does in a path, and mean the same.
@@ -95,3 +101,207 @@ def _escaped(text: str) -> str:
 
 def _escape(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode())
+
+
+WHEEL_HOST = "https://download.pytorch.org/whl"
+_NAMES = ("download.pytorch.org", "download-r2.pytorch.org")
+# What a URL loses wherever it is read as uv and browsers read it (WHATWG).
+_BLANKS = "".join(map(chr, range(33)))
+_DROPPED = {ord(blank): None for blank in "\t\r\n"}
+_PORTS = {"https": ":443", "http": ":80"}
+
+
+def is_wheel_host(url: str, base: str = WHEEL_HOST) -> bool:
+    """Whether the URL is on PyTorch's own host, or below `base`, which stands for it; a path alone says nothing.
+
+    Read as uv reads URLs, which takes more spellings of the host than pip does. `NAME=URL` is uv's too.
+    """
+    place = _place(url)
+    if place is None:
+        return False
+    if _host(place[1]) in _NAMES:
+        return True
+    mirror = _place(base)
+    return mirror is not None and place[:2] == mirror[:2] and f"{place[2]}/".startswith(f"{mirror[2]}/")
+
+
+def is_on_host_of(url: str, index: str) -> bool:
+    """Whether a file is on the host of an index, whatever its path; PyTorch's own has two names."""
+    one, other = _place(url), _place(index)
+    if one is None or other is None:
+        return False
+    same = one[1] == other[1] != "" or (_host(one[1]) in _NAMES and _host(other[1]) in _NAMES)
+    return same and one[0] == other[0]
+
+
+def _place(url: str) -> tuple[str, str, str] | None:
+    """The scheme, the host with its port, and the path without its last slashes; None for what is not a URL."""
+    text = url.strip(_BLANKS).translate(_DROPPED)
+    name, _, rest = text.partition("=")
+    if name.replace("-", "").replace("_", "").replace(".", "").isalnum() and name.isascii():
+        text = rest
+    scheme, colon, rest = text.partition(":")
+    scheme = scheme.lower().removeprefix("flat+")
+    if not colon or not scheme.isascii() or not scheme.replace("+", "").replace("-", "").replace(".", "").isalnum():
+        return None
+    # Any number of slashes, of either kind, stands for two.
+    rest = rest.partition("?")[0].partition("#")[0].replace("\\", "/").lstrip("/")
+    authority, _, path = rest.partition("/")
+    host = _plain(authority.rpartition("@")[2])
+    return scheme, host.removesuffix(_PORTS.get(scheme, "")), _unquoted(path).rstrip("/")
+
+
+def _host(authority: str) -> str:
+    return authority.partition(":")[0].rstrip(".")
+
+
+def _plain(host: str) -> str:
+    """A host with the case, the width and the escapes of its letters taken away."""
+    host = _unquoted(host)
+    if not host.isascii():
+        import unicodedata
+
+        host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "")
+    return host.lower()
+
+
+def _unquoted(text: str) -> str:
+    """Without its percent escapes; urllib.parse costs `url` some milliseconds and is nothing for the core."""
+    first, *others = text.split("%")
+    if not others:
+        return text
+    plain = first.encode("utf-8", "surrogateescape")
+    for part in others:
+        try:
+            plain += bytes.fromhex(part[:2]) + part[2:].encode("utf-8", "surrogateescape")
+        except ValueError:
+            plain += b"%" + part.encode("utf-8", "surrogateescape")
+    return plain.decode("utf-8", "replace")
+
+
+HIDDEN = "****"
+# Shorter than any token that can be recognized by its looks.
+_SHORT = 11
+
+# Where the authority of a URL begins, also in `https:/user:password@host`, of which an installer shows its own refusal.
+_SLASHES = r":/+|//+"
+# The port of a host, and not a password.
+_PORT = r"\d{1,5}\b"
+# `user:password@host` without a scheme, as proxies are often written, stands in one of these.
+_AUTHORITY = r"(?<!/)[^\s\"<>/]+"
+_OF_USER = frozenset("_.%+-@")
+_WORD = r"[^\s\"<>]+"
+# Hosts that take their token as the first part of the path.
+_IN_PATH = r"(//(?:[\w-]+\.)*(?:cloudsmith\.io|fury\.io|gemfury\.com)/)(?!public/|basic/)[^/\s]+"
+# Tokens that describe themselves by their beginning, as their makers document it: GitLab, GitHub, PyPI, Hugging Face,
+# npm, AWS, Slack, Docker, DigitalOcean, Artifactory, JSON Web Tokens.
+_SELF_NAMED = (
+    r"(?<![A-Za-z0-9])(?:gl[a-z]{1,6}-|gh[a-z]_|github_pat_|pypi-|hf_|npm_|A[KS]IA|xox[a-z]-|dckr_[a-z]+_|do[a-z]_v1_|sk-"
+    r"|AKC|cmVm|eyJ)[A-Za-z0-9_.=-]{8,}"
+)
+_HEADER = r"(?i)\b((?:basic|bearer)\s+)(?=[\w+/.~-]*[\d=])[\w+/.~=-]{11,}"
+_NAMED = r"(?i)((?:password|passwd|token|secret|api[_-]?key|credentials?)\s*=\s*)[^\s&;,\"']+"
+
+
+def redacted(text: str) -> str:
+    """The text with the passwords and tokens in it hidden; a user's name stays where a password stands beside it."""
+    words = text.split()
+    if not any(mark in text for mark in "@?=") and all(len(word) < _SHORT or word.isalpha() for word in words):
+        return text  # without the patterns, whose making costs a start some milliseconds
+    if "@" in text:
+        text = "".join(_without_logins(text))
+        text = pattern(_AUTHORITY).sub(_without_password, text)
+    text = pattern(_WORD).sub(_without_query, text)
+    for named in (_IN_PATH, _HEADER, _NAMED):
+        text = pattern(named).sub(rf"\1{HIDDEN}", text)
+    return pattern(_SELF_NAMED).sub(HIDDEN, text)
+
+
+def _without_logins(text: str) -> Iterator[str]:
+    """The text without what stands before the `@` of a URL: each character is looked at a bounded number of times.
+
+    A password may hold a slash, a blank or a quotation mark that nobody escaped: it ends at the last `@` of the word,
+    or of the line where the word has none.
+    """
+    done = word_end = line_end = 0
+    word_at = line_at = -1
+    for slashes in pattern(_SLASHES).finditer(text):
+        start = slashes.end()
+        if start <= done:
+            continue
+        if start > line_end or not line_end:
+            ends = pattern(r"\n|(?<=.)://").search(text, start)
+            line_end = len(text) if ends is None else ends.start()
+            line_at = text.rfind("@", start, line_end)
+        if start > word_end or not word_end:
+            ends = pattern(r"[\s\"<>]").search(text, start, line_end)
+            word_end = line_end if ends is None else ends.start()
+            word_at = text.rfind("@", start, word_end)
+        hidden = _login(text, start, word_at if word_at >= start else -1, line_at if line_at >= start else -1)
+        if hidden is not None:
+            yield text[done : hidden[0]] + HIDDEN
+            done = hidden[1]
+    yield text[done:]
+
+
+def _login(text: str, start: int, word_at: int, line_at: int) -> tuple[int, int] | None:
+    """From where to where a login is to be hidden, which begins here; a user's name before a password stays."""
+    ends = pattern(r"[/?#\s\"<>]").search(text, start)
+    host_end = len(text) if ends is None else ends.start()
+    first_at = text.rfind("@", start, host_end)
+    user_end = text.find(":", start, host_end)
+    end = first_at
+    colon = text.find(":", max(first_at, start), host_end)  # behind a user's name, which may be an e-mail address
+    if colon >= 0:
+        if pattern(_PORT).match(text, colon + 1) is None:
+            is_password = text[colon + 1 : colon + 2].strip() != ""
+            longer = word_at if word_at > colon else line_at if is_password else -1
+        else:
+            longer = word_at if first_at < 0 and "." not in text[start:colon] else -1
+        if longer > colon:
+            end, user_end = longer, colon
+    if end < 0:
+        return None
+    is_user = start < user_end < end and pattern(_SELF_NAMED).match(text, start) is None
+    return (user_end + 1 if is_user else start), end
+
+
+def _without_password(authority: re.Match[str]) -> str:
+    word = authority[0]
+    at = word.rfind("@")
+    if at < 0 or not word[at + 1 :][:1].replace("-", "_").replace("_", "a").isalnum():
+        return word
+    colon = word.find(":", 0, at)
+    while 0 <= colon < at - 1:
+        if colon and (word[colon - 1].isalnum() or word[colon - 1] in _OF_USER):
+            return f"{word[: colon + 1]}{HIDDEN}{word[at:]}"
+        colon = word.find(":", colon + 1, at)
+    return word
+
+
+def _without_query(word: re.Match[str]) -> str:
+    address, mark, rest = word[0].partition("?")
+    if "://" not in address or not rest:
+        return word[0]
+    return f"{address}{mark}{HIDDEN}{''.join(rest.partition('#')[1:])}"
+
+
+def holds_secret(text: str) -> bool:
+    """Whether the redactor finds something to hide in it."""
+    return redacted(text) != text
+
+
+def public(url: str) -> str:
+    """The URL as anybody may read it and still use it: without a login, which pip can take from elsewhere."""
+    return redacted(pattern(r"//[^/?#]*@").sub("//", url))
+
+
+def redacted_json(value: object) -> object:
+    """The same for every text in a JSON value, keys aside."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, dict):
+        return {name: redacted_json(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted_json(part) for part in value]
+    return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from torchpick.model.namedtuples import NamedTuple
+from torchpick.model import NamedTuple
 from torchpick.model.versions import is_dotted, remembered
 
 TYPE_CHECKING = False

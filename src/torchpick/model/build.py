@@ -1,14 +1,18 @@
-"""A build: one PyTorch release for one backend on one platform, what is known of it, and the host on which it lies."""
+"""A build: one PyTorch release for one backend on one platform; the verdict on it, with its objections."""
 
 from __future__ import annotations
 
-from torchpick.model.arch import Arch
-from torchpick.model.namedtuples import NamedTuple
-from torchpick.model.versions import numbers, release_key, remembered
+from enum import Enum
+
+from torchpick.model import NamedTuple
+from torchpick.model.arch import Arch, Fit
+from torchpick.model.fields import written
+from torchpick.model.versions import Release, numbers, release_key, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
 
 # Companions are pinned with torch; the rest of its family is only kept to the wheel host (compat/family.json).
 COMPANIONS = ("torchvision", "torchaudio")
@@ -194,77 +198,126 @@ def toolkit_order(backend: str) -> tuple[int, ...]:
     return numbers(backend[4:]) if family == "rocm" else ()
 
 
-WHEEL_HOST = "https://download.pytorch.org/whl"
-_NAMES = ("download.pytorch.org", "download-r2.pytorch.org")
-# What a URL loses wherever it is read as uv and browsers read it (WHATWG).
-_BLANKS = "".join(map(chr, range(33)))
-_DROPPED = {ord(blank): None for blank in "\t\r\n"}
-_PORTS = {"https": ":443", "http": ":80"}
+RUNS = "runs"
+JIT = "runs by JIT"
+PARTLY = "partly"
+NOT = "will not run"
+NO_CODE = "no GPU code"
+COMPILES = "compiles at run time"
+# It holds code for GPUs, and none was specified or found.
+UNJUDGED = "not judged"
+# Only a part was read, and it shows neither. It is null in JSON.
+UNKNOWN = "not known"
+
+# The worst first: what several GPUs make of one reading.
+WORST_FIRST = (NOT, PARTLY, UNKNOWN, JIT, RUNS, COMPILES, NO_CODE)
+FAILS = (PARTLY, NOT)
 
 
-def is_wheel_host(url: str, base: str = WHEEL_HOST) -> bool:
-    """Whether the URL is on PyTorch's own host, or below `base`, which stands for it; a path alone says nothing.
+class Reason(Enum):
+    """Why a build is passed over: the name is the stable code, the value the sentence."""
 
-    Read as uv reads URLs, which takes more spellings of the host than pip does. `NAME=URL` is uv's too.
+    NOT_REQUESTED = "`{asked}` was asked for"
+    BACKEND_NOT_ALLOWED = "{why}"
+    NO_WHEEL_FOR_PLATFORM = "there is no wheel for {platform}"
+    NO_WHEEL_FOR_PYTHON = "there is no wheel for {python}: it has {pythons}"
+    GLIBC_TOO_OLD = "needs glibc {needs}, this platform has {has}"
+    COMPANION_MISSING = "lacks a companion: {why}"
+    UNCONFIRMED = "it is not confirmed on the index"
+    UNKNOWN_ARCHES = "which GPUs it was built for is not known"
+    YANKED = "it was withdrawn"
+    NO_KERNELS = "holds no code for {gpu}: it was built for {arches}"
+    PTX_ONLY_DRIVER_TOO_OLD = "has only PTX for {gpu}, which needs a driver for CUDA {cuda}; this one is for {has}"
+    DRIVER_TOO_OLD = "CUDA {cuda} needs driver {needs} or newer; this one is {has}"
+    GPU_NOT_SERVED_BY_DRIVER = "driver {has} does not support {gpu}: {why}"
+    LIBRARY_DROPPED_GPU = "{library} in it supports {floor}, not {gpu}"
+    CUDA_MAJOR_MIXED = "{what} CUDA {cuda}, and {other}"
+    CUDA_FILES_SHARED = "brings {wheel}, which writes {files} files of the {other} that torch brings"
+    PACKAGE_DRIVER_TOO_OLD = "needs {library}, and CUDA {cuda} needs driver {needs} or newer; this one is {has}"
+    PACKAGE_NO_KERNELS = "holds no code for {gpu}: {library} was built for {arches}"
+    CONSTRAINED = "{unmet}"
+    OTHER_TORCH = "{better}"
+
+
+class Objection(NamedTuple):
+    """A reason and its facts; `gpu` is set if it is about that GPU alone, `machine` if there are several."""
+
+    reason: Reason
+    facts: Mapping[str, str] = {}
+    gpu: int | None = None
+    machine: int | None = None
+
+    @property
+    def text(self) -> str:
+        return self.reason.value.format_map(self.facts)
+
+    @property
+    def code(self) -> str:
+        return self.reason.name
+
+    def to_json(self) -> dict[str, object]:
+        return written(self, "code", "text", "gpu", "machine", optional=("gpu", "machine"))
+
+
+class GpuFit(NamedTuple):
+    """How one GPU is supported, and by which code of the build."""
+
+    gpu: int
+    fit: Fit
+    via: Arch | None
+    machine: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        return written(self, optional=("machine",))
+
+
+class Rank(NamedTuple):
+    """The order of preference, written once: fields compare from the first to the last, larger is better.
+
+    First what suits the machine (3 its own family of builds, 2 the same of a vendor's own index, 1 another
+    accelerator's, 0 the cpu build where there is a GPU). Then the newest torch; the better fit of the worst GPU; a CUDA
+    the driver supports itself, or a ROCm whose libraries are inside the wheel; the newest toolkit. The backend's name
+    only makes the order total.
     """
-    place = _place(url)
-    if place is None:
-        return False
-    if _host(place[1]) in _NAMES:
-        return True
-    mirror = _place(base)
-    return mirror is not None and place[:2] == mirror[:2] and f"{place[2]}/".startswith(f"{mirror[2]}/")
+
+    preference: int
+    release: Release
+    worst_fit: int
+    native: bool
+    toolkit: tuple[int, ...]
+    backend: str
 
 
-def is_on_host_of(url: str, index: str) -> bool:
-    """Whether a file is on the host of an index, whatever its path; PyTorch's own has two names."""
-    one, other = _place(url), _place(index)
-    if one is None or other is None:
-        return False
-    same = one[1] == other[1] != "" or (_host(one[1]) in _NAMES and _host(other[1]) in _NAMES)
-    return same and one[0] == other[0]
+class Verdict(NamedTuple):
+    """A build, judged for one machine; no objection means that it runs there.
 
+    `rank` is its place in the order of preference, larger is better; its `native` is false where it relies on
+    minor-version compatibility.
+    """
 
-def _place(url: str) -> tuple[str, str, str] | None:
-    """The scheme, the host with its port, and the path without its last slashes; None for what is not a URL."""
-    text = url.strip(_BLANKS).translate(_DROPPED)
-    name, _, rest = text.partition("=")
-    if name.replace("-", "").replace("_", "").replace(".", "").isalnum() and name.isascii():
-        text = rest
-    scheme, colon, rest = text.partition(":")
-    scheme = scheme.lower().removeprefix("flat+")
-    if not colon or not scheme.isascii() or not scheme.replace("+", "").replace("-", "").replace(".", "").isalnum():
-        return None
-    # Any number of slashes, of either kind, stands for two.
-    rest = rest.partition("?")[0].partition("#")[0].replace("\\", "/").lstrip("/")
-    authority, _, path = rest.partition("/")
-    host = _plain(authority.rpartition("@")[2])
-    return scheme, host.removesuffix(_PORTS.get(scheme, "")), _unquoted(path).rstrip("/")
+    build: Build
+    objections: tuple[Objection, ...]
+    fits: tuple[GpuFit, ...]
+    rank: Rank
 
+    @property
+    def ok(self) -> bool:
+        return not self.objections
 
-def _host(authority: str) -> str:
-    return authority.partition(":")[0].rstrip(".")
+    def supports(self, gpu: int) -> bool:
+        """Whether this GPU alone would run it."""
+        return all(objection.gpu not in (None, gpu) for objection in self.objections)
 
+    def alone(self, gpu: int) -> Verdict:
+        """The verdict as if this GPU were the only one."""
+        fits = tuple(fit for fit in self.fits if fit.gpu == gpu)
+        worst = min((int(fit.fit) for fit in fits), default=self.rank.worst_fit)
+        objections = tuple(objection for objection in self.objections if objection.gpu in (None, gpu))
+        return self._replace(objections=objections, fits=fits, rank=self.rank._replace(worst_fit=worst))
 
-def _plain(host: str) -> str:
-    """A host with the case, the width and the escapes of its letters taken away."""
-    host = _unquoted(host)
-    if not host.isascii():
-        import unicodedata
+    @property
+    def reasons(self) -> frozenset[Reason]:
+        return frozenset(objection.reason for objection in self.objections)
 
-        host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "")
-    return host.lower()
-
-
-def _unquoted(text: str) -> str:
-    """Without its percent escapes; urllib.parse costs `url` some milliseconds and is nothing for the core."""
-    first, *others = text.split("%")
-    if not others:
-        return text
-    plain = first.encode("utf-8", "surrogateescape")
-    for part in others:
-        try:
-            plain += bytes.fromhex(part[:2]) + part[2:].encode("utf-8", "surrogateescape")
-        except ValueError:
-            plain += b"%" + part.encode("utf-8", "surrogateescape")
-    return plain.decode("utf-8", "replace")
+    def to_json(self) -> dict[str, object]:
+        return {**written(self.build, *BUILD_NAMES), **written(self, "ok", "objections")}

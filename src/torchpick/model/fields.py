@@ -1,6 +1,6 @@
 """JSON in and out, with a path in each complaint (`builds[3].arches[0]`).
 
-What a noun declares is its format: `written` and `read` go by its fields.
+`written` goes by the fields that a noun declares; what is read from outside has a `from_json` for each noun.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ MOST_LINE = 256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, TypeVar
 
-    T = TypeVar("T", bound=tuple[Any, ...])  # a noun
     V = TypeVar("V")
 
 
@@ -84,6 +82,10 @@ class Fields:
             raise self.fail(name, f"has {len(value)} characters, more than {most}")
         return value
 
+    def text_or(self, name: str, default: str) -> str:
+        """One line; the default where it is not there, null or empty."""
+        return self.text(name, MOST_LINE) if self._value.get(name) not in (None, "") else default
+
     def maybe_text(self, name: str, most: int | None = None) -> str | None:
         return None if self.lacks(name) else self.text(name, most)
 
@@ -99,6 +101,9 @@ class Fields:
 
     def flag(self, name: str) -> bool:
         return self._of(bool, "a boolean", name)
+
+    def flag_or(self, name: str, default: bool) -> bool:  # a value of the object
+        return self.flag(name) if self.has(name) else default
 
     def number(self, name: str) -> int:
         value = self.raw(name)
@@ -226,7 +231,7 @@ def dumps(value: dict[str, object]) -> str:
 
 def shown(value: object) -> Any:  # noqa: ANN401 # as `plain`
     """A value as JSON has it, without secrets."""
-    from torchpick.model.redaction import redacted_json
+    from torchpick.model.address import redacted_json
 
     return redacted_json(plain(value))
 
@@ -240,37 +245,3 @@ def html(value: object) -> str:
         rows = [f"<tr><th>{escape(name)}</th><td>{html(part)}</td></tr>" for name, part in value.items() if part]
         return f"<table>{''.join(rows)}</table>"
     return "<br>".join(map(html, value)) if isinstance(value, list) else escape(str(value))
-
-
-def read(noun: type[T], fields: Fields, *, most: int | None = MOST_LINE, strict: bool = False, **known: object) -> T:
-    """A noun from a JSON object, each field as it is declared; `known` holds those that need more than that.
-
-    No text is longer than `most`. A key that is not there has the field's default, unless it is `strict`.
-    """
-    defaults: dict[str, object] = {} if strict else noun._field_defaults  # type: ignore[attr-defined]  # a noun
-    values = []
-    for name, annotation in noun.__annotations__.items():
-        declared = str(getattr(annotation, "__forward_arg__", annotation))
-        default = defaults.get(name)
-        if name in known:
-            values.append(known[name])
-        elif default is not None and (not fields.has(name) or (declared == "str" and fields.raw(name) in (None, ""))):
-            values.append(default)
-        elif declared.endswith(" | None") and fields.lacks(name):
-            values.append(None)
-        else:
-            # Of a mapping the annotation says more than is checked here.
-            form = "Mapping" if declared.startswith("Mapping[") else declared.removesuffix(" | None")
-            values.append(_READERS[form](fields, name, most))
-    return tuple.__new__(noun, values)
-
-
-# By the annotation, which is text: nothing is resolved at a start.
-_READERS: dict[str, Callable[[Fields, str, int | None], object]] = {
-    "str": Fields.text,
-    "int": lambda fields, name, _: fields.number(name),
-    "bool": lambda fields, name, _: fields.flag(name),
-    "tuple[str, ...]": lambda fields, name, _: fields.texts(name),
-    "tuple[Any, ...]": lambda fields, name, _: tuple(fields.items(name)),
-    "Mapping": lambda fields, name, _: fields.mapping(name),
-}

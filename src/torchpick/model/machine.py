@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from torchpick.model import NamedTuple
 from torchpick.model.arch import ARM_ONLY, TEGRA, Arch, parsed
-from torchpick.model.fields import MOST_LINE, Fields, html, read, written
-from torchpick.model.namedtuples import NamedTuple
+from torchpick.model.fields import MOST_LINE, Fields, html, written
 from torchpick.model.versions import is_dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 
 # The contract's platform names.
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
@@ -75,7 +76,18 @@ class Gpu(NamedTuple):
         place = fields.number("index") if fields.has("index") else index
         if not 0 <= place < MOST_INDEX:
             raise fields.fail("index", f"must be from 0 to {MOST_INDEX - 1}, is {place}")
-        return read(cls, fields, index=place, vendor=vendor, arch=_device(fields, vendor))
+        return cls(
+            index=place,
+            vendor=vendor,
+            name=fields.maybe_text("name", MOST_LINE),
+            arch=_device(fields, vendor),
+            uuid=fields.maybe_text("uuid", MOST_LINE),
+            pci=fields.maybe_text("pci", MOST_LINE),
+            visible=fields.flag_or("visible", True),
+            integrated=fields.flag_or("integrated", False),
+            counted=fields.flag_or("counted", True),
+            source=fields.text_or("source", "given"),
+        )
 
 
 def labels(gpus: Iterable[Gpu]) -> str:
@@ -154,13 +166,13 @@ class Driver(NamedTuple):
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
-        fields.maybe_dotted("version")
+        version, cuda_source = fields.maybe_dotted("version"), fields.maybe_text("cuda_source", MOST_LINE)
         cuda, os = fields.maybe_dotted("cuda"), fields.maybe_text("os")
         if cuda is not None and cuda.count(".") != 1:
             raise fields.fail("cuda", f"must be X.Y, is {cuda!r}")
         if os not in (None, "linux", "windows"):
             raise fields.fail("os", f"must be linux, windows or null, is {os!r}")
-        return read(cls, fields)
+        return cls(version, cuda, fields.text_or("source", "given"), cuda_source, os)
 
 
 class Platform(NamedTuple):
@@ -230,7 +242,14 @@ class Python(NamedTuple):
             raise fields.fail("version", f"must be X.Y, is {version!r}")
         implementation = word(fields, "implementation") if fields.maybe_text("implementation") else "cp"
         executable = fields.maybe_text("executable", _PATH)
-        return read(cls, fields, version=version, implementation=implementation, executable=executable)
+        return cls(
+            version=version,
+            implementation=implementation,
+            free_threaded=fields.flag_or("free_threaded", False),
+            executable=executable,
+            source=fields.text_or("source", "given"),
+            exact=fields.maybe_text("exact", MOST_LINE),
+        )
 
 
 class Machine(NamedTuple):
@@ -309,8 +328,8 @@ class Machine(NamedTuple):
             python=Python.from_json(fields.object("python")),
             driver=None if driver is None else Driver.from_json(driver),
             gpus=tuple(Gpu.from_json(gpu, index) for index, gpu in enumerate(gpus)),
-            notes=tuple(read(Note, note, most=_PROSE) for note in notes),
-            trouble=None if trouble is None else read(Trouble, trouble, most=_PROSE),
+            notes=tuple(Note(note.text("code", _PROSE), note.text("text", _PROSE)) for note in notes),
+            trouble=None if trouble is None else Trouble(*(trouble.text(name, _PROSE) for name in Trouble._fields)),
             name=fields.maybe_text("name", MOST_LINE),
         )
         if len({gpu.index for gpu in machine.gpus}) < len(gpus):  # an answer names a GPU by it

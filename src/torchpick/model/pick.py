@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from torchpick.errors import NoBuildError
-from torchpick.model.build import Build
+from torchpick.model import NamedTuple
+from torchpick.model.build import Build, Verdict
 from torchpick.model.fields import envelope, html, shown, written
 from torchpick.model.machine import Machine, Note
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.request import Wish
-from torchpick.model.verdict import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

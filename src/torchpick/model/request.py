@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchpick.model.build import WHEEL_HOST
-from torchpick.model.namedtuples import NamedTuple
+from torchpick.model import NamedTuple
+from torchpick.model.address import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

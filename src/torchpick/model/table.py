@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from torchpick.model import NamedTuple
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Note
-from torchpick.model.namedtuples import NamedTuple
 from torchpick.model.versions import grouped, numbers
 
 TYPE_CHECKING = False

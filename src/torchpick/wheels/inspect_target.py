@@ -20,9 +20,8 @@ from torchpick.index import pages
 from torchpick.index.archive import Archive
 from torchpick.index.ranges import FileSource, RemoteSource
 from torchpick.index.wheelnames import WheelTarget
-from torchpick.model.address import is_sha256
+from torchpick.model.address import is_sha256, redacted
 from torchpick.model.fields import MOST_ITEMS
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 from torchpick.wheels import inplace, wheel
 from torchpick.wheels.readings import Allowance, Reading, Readings

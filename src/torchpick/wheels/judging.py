@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchpick.model.arch import Arch, CodeFit, Fit, best, listed
+from torchpick.model.build import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Driver
 from torchpick.model.table import DriverTable
-from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.model.versions import numbers, some_of
 from torchpick.wheels.librarycode import CodeContents, Library, Modules
 from torchpick.wheels.readings import Reading

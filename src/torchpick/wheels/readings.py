@@ -13,7 +13,7 @@ from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields, ShapeError, read, written
+from torchpick.model.fields import MOST_LINE, Fields, ShapeError, written
 from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, split, union
 from torchpick.wheels.sections import Buffer
 
@@ -210,19 +210,42 @@ def _origin(url: str) -> str:
 def parse_reading(row: Fields) -> Reading:
     """Raises ShapeError or ValueError."""
     torch = row.maybe_object("torch")
-    return read(
-        Reading,
-        row,
-        most=None,
-        strict=True,
-        torch=torch and read(TorchFacts, torch, flags=_arches(torch, "flags")),
+    return Reading(
+        target=row.text("target"),
+        depth=row.text("depth"),
+        complete=row.flag("complete"),
+        size=row.number("size"),
+        bytes_read=row.number("bytes_read"),
+        requests=row.number("requests"),
+        name=row.maybe_text("name"),
+        version=row.maybe_text("version"),
+        file=row.maybe_text("file"),
+        sha256=row.maybe_text("sha256"),
+        torch=None if torch is None else _torch(torch),
         libraries=tuple(map(_library, row.objects("libraries"))),
+        compilers=row.texts("compilers"),
+        notes=row.texts("notes"),
+        needed=row.texts("needed"),
+        unread=row.number("unread"),
+        metadata=row.maybe_text("metadata"),
     )
 
 
+def _torch(row: Fields) -> TorchFacts:
+    version, cuda, hip = (row.maybe_text(name, MOST_LINE) for name in ("version", "cuda", "hip"))
+    return TorchFacts(version, cuda, hip, _arches(row, "flags"))
+
+
 def _library(row: Fields) -> Library:
-    code, unregistered = _contents(row.object("code")), _contents(row.object("apart"))
-    return read(Library, row, most=None, strict=True, code=code, unregistered=unregistered)
+    return Library(
+        path=row.text("path"),
+        size=row.number("size"),
+        code=_contents(row.object("code")),
+        unregistered=_contents(row.object("apart")),
+        ptx_cuda=row.maybe_text("ptx_cuda"),
+        complete=row.flag("complete"),
+        notes=row.texts("notes"),
+    )
 
 
 def _contents(row: Fields) -> CodeContents:

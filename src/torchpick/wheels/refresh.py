@@ -20,11 +20,11 @@ from torchpick.index.pages import Link
 from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.index.user_index import UserIndex
 from torchpick.knowledge import locations, refreshed
+from torchpick.model.address import redacted
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_unified
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import TABLE_PLATFORMS
-from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
 from torchpick.wheels import judging, listed, wheel
 from torchpick.wheels.librarycode import texts
