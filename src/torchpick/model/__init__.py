@@ -13,21 +13,42 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NamedTuple
 else:
-    # For what each start loads: typing's own, without typing, which costs as much as the bare interpreter. Made by
-    # collections.namedtuple as typing's is; the annotations are not evaluated.
-    from collections import namedtuple
+    # For what each start loads: to import typing costs as much as the bare interpreter, and collections.namedtuple
+    # compiles a constructor for each class. tests/model/test_namedtuple.py holds it against typing's.
+    from _collections import _tuplegetter
 
     class _Declared(type):
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, object]) -> type:
-            if not bases:
-                return super().__new__(cls, name, bases, body)
-            fields = body["__annotations__"]
-            defaults = [body.pop(field) for field in fields if field in body]
-            made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024
-            for key, value in body.items():
-                if key not in ("__module__", "__qualname__"):
-                    setattr(made, key, value)
+            fields = tuple(body.get("__annotations__", ()))
+            defaults = {field: body.pop(field) for field in fields if field in body}
+            body |= {field: _tuplegetter(place, "") for place, field in enumerate(fields)}
+            if fields:
+                body |= {"_fields": fields, "__match_args__": fields, "_field_defaults": defaults}
+            return super().__new__(cls, name, bases, {"__slots__": (), **body})
+
+    class NamedTuple(tuple, metaclass=_Declared):  # noqa: SLOT001 # the metaclass gives every class its empty slots
+        def __new__(cls, *values, **named):  # noqa: ANN002, ANN003, ANN204 # checkers see typing's
+            if named or len(values) != len(cls._fields):
+                known = {**cls._field_defaults, **named}
+                rest = cls._fields[len(values) :]
+                if len(values) > len(cls._fields) or not known.keys() >= {*rest} or not named.keys() <= {*rest}:
+                    raise TypeError(f"{cls.__name__} takes {', '.join(cls._fields)}")
+                values += tuple(known[field] for field in rest)
+            return tuple.__new__(cls, values)
+
+        _make = classmethod(tuple.__new__)
+
+        def _replace(self, **changes):  # noqa: ANN003, ANN202
+            made = self._make([changes.pop(field, value) for field, value in zip(self._fields, self, strict=True)])
+            if changes:
+                raise ValueError(f"Got unexpected field names: {[*changes]!r}")
             return made
 
-    class NamedTuple(metaclass=_Declared):
-        pass
+        def _asdict(self):  # noqa: ANN202
+            return dict(zip(self._fields, self, strict=True))
+
+        def __repr__(self):  # noqa: ANN204
+            return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self._asdict().items())})"
+
+        def __getnewargs__(self):  # noqa: ANN204
+            return tuple(self)
