@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["INSTALL_LINE", "VERSION", "NamedTuple"]
+__all__ = ["INSTALL_LINE", "VERSION", "Enum", "IntEnum", "NamedTuple"]
 
 VERSION = "0.1.0"
 # How to install torchpick. It is not yet published, so from a checkout; tests/test_docs.py checks that no other text
@@ -11,10 +11,12 @@ INSTALL_LINE = "python -m pip install ."
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from enum import Enum, IntEnum
     from typing import NamedTuple
 else:
-    # For what each start loads: to import typing costs as much as the bare interpreter, and collections.namedtuple
-    # compiles a constructor for each class. tests/model/test_namedtuple.py holds it against typing's.
+    # For what each start loads: to import typing costs as much as the bare interpreter and enum half of it, and
+    # collections.namedtuple compiles a constructor for each class. Every other module takes the library's own; tests
+    # hold these against them.
     from _collections import _tuplegetter
 
     class _Declared(type):
@@ -52,3 +54,27 @@ else:
 
         def __getnewargs__(self):  # noqa: ANN204
             return tuple(self)
+
+    class _Members(type):
+        def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, object]) -> type:
+            values = {key: body.pop(key) for key in [*body] if key.isupper()}
+            made = super().__new__(cls, name, bases, body)
+            for key, value in values.items():
+                member = int.__new__(made, value) if issubclass(made, int) else object.__new__(made)
+                member.name, member.value = key, value
+                setattr(made, key, member)
+            made._names = tuple(values)
+            return made
+
+        def __iter__(cls):  # noqa: ANN204
+            return (getattr(cls, name) for name in cls._names)
+
+    class Enum(metaclass=_Members):
+        def __repr__(self) -> str:
+            return f"{type(self).__name__}.{self.name}"
+
+        def __reduce__(self):  # noqa: ANN204
+            return getattr, (type(self), self.name)
+
+    class IntEnum(Enum, int):
+        pass

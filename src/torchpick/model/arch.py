@@ -6,9 +6,7 @@ The rules and their sources: NVIDIA's compatibility guides per generation, and P
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-from torchpick.model import NamedTuple
+from torchpick.model import IntEnum, NamedTuple
 from torchpick.model.versions import is_dotted, remembered
 
 TYPE_CHECKING = False

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
-from torchpick.model import NamedTuple
+from torchpick.model import Enum, NamedTuple
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.fields import written
 from torchpick.model.versions import Release, numbers, release_key, remembered
