@@ -88,7 +88,7 @@ def test_url_loads_nothing_heavy(gpu: str) -> None:
 
     assert not names & (HEAVY | SPARED | {"shutil", "difflib"})
     assert not names & {"torchpick.decide.several", "torchpick.knowledge.packages"}
-    assert len(ours(names)) < 40, ours(names)
+    assert len(ours(names)) <= 35, ours(names)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_installing_torch_loads_few_modules() -> None:
     names = loaded(f"from torchpick.cli import main; main({words})")
 
     assert "torchpick.install.handover" in names
-    assert len(ours(names)) < 75, ours(names)
+    assert len(ours(names)) <= 75, ours(names)
 
 
 def test_listing_a_package_loads_no_reader_of_an_index() -> None:
