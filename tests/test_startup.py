@@ -88,7 +88,7 @@ def test_url_loads_nothing_heavy(gpu: str) -> None:
 
     assert not names & (HEAVY | SPARED | {"shutil", "difflib"})
     assert not names & {"torchpick.decide.several", "torchpick.knowledge.packages"}
-    assert len(ours(names)) <= 35, ours(names)
+    assert len(ours(names)) <= 36, ours(names)
 
 
 @pytest.mark.parametrize(
