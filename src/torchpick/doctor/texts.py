@@ -140,11 +140,8 @@ class Match(NamedTuple):
 
 def read_signatures(fields: Fields) -> dict[str, Signature]:
     """compat/errors.json by the ids; ShapeError where it is not of its form."""
-    found = {}
-    for row in fields.objects("signatures"):
-        signature = _signature(row)
-        found[signature.id] = signature
-    return found
+    signatures = map(_signature, fields.objects("signatures"))
+    return {signature.id: signature for signature in signatures}
 
 
 def _signature(row: Fields) -> Signature:
