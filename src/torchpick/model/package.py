@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from enum import Enum
 
+from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence, Objection
 from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
+from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
 from torchpick.model.versions import admits, grouped, pattern
 
 
@@ -302,6 +305,14 @@ class Stack(NamedTuple):
     @property
     def ok(self) -> bool:
         return bool(self.packages)
+
+    def require(self) -> Stack:
+        """The stack itself; NoBuildError, which carries it, where nothing fits."""
+        if self.ok:
+            return self
+        nothing = Pick((self.machine,), Wish(), (), ())
+        why, hint = f"nothing fits {' '.join(self.asked)}", next(iter(self.hints), None)
+        raise NoBuildError(why, pick=nothing, hint=hint, stack=self)
 
     @property
     def requirements(self) -> tuple[str, ...]:
