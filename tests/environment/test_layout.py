@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -59,10 +60,12 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
     packages = environment(tmp_path / "full")
     (tmp_path / "bare").mkdir()
 
-    full, bare = (distributions.read_environment(str(tmp_path / name), {}, is_others=True) for name in ("full", "bare"))
+    full, bare = (distributions.read_environment(str(tmp_path / name), {}, by_files=True) for name in ("full", "bare"))
 
     assert (full.executable, full.version, full.sites) == (None, "3.12", (packages,))
-    assert bare == Environment(None, str(tmp_path / "bare"), "")
+    assert bare == Environment(
+        None, str(tmp_path / "bare"), f"{sys.version_info[0]}.{sys.version_info[1]}"
+    )  # nothing says which: as torchpick's own
 
 
 @pytest.mark.parametrize(

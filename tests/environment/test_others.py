@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -67,8 +68,38 @@ def test_ones_own_environment_is_taken_also_in_a_folder_of_a_group(
     tmp_path.chmod(0o775)
     monkeypatch.chdir(tmp_path)
 
-    assert main(["url", "--gpu", "none", "--quiet"]) == 0
-    assert (tmp_path / "started").exists()
+    assert interpreter.choose(None, World.here(), 0.0).python.executable == str(tmp_path / ".venv/bin/python")
+
+
+# What is only asked; what acts on an environment starts its Python where it has to.
+QUESTIONS = (
+    "url", "list", "plan torch", "label --among cpu,cu126", "matrix", "detect", "env", "doctor",
+    "inspect torch", "--json",
+    "explain 'no kernel image is available'",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_reads_the_environment_of_a_folder_and_runs_nothing_in_it(
+    question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have come with a repository that was cloned."""
+    site = venv(tmp_path) / "lib" / f"python{VERSION}" / "site-packages" / "torch-2.9.1.dist-info"
+    site.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+
+    main(
+        [
+            *shlex.split(question),
+            "--gpu",
+            "sm_86",
+            "--driver",
+            "580.95.05",
+            *(["--offline"] if "plan" in question else []),
+        ]
+    )
+
+    assert not (tmp_path / "started").exists()
 
 
 @needs_root

@@ -76,7 +76,11 @@ def examine(run: Run, *, torch_alone: bool = False) -> Examination:
     """
     choice = target(run.request.python, run.environ, os.getcwd())
     here = distributions.read_environment(
-        choice.python, run.environ, source=choice.source, is_others=choice.is_others, metadata=not torch_alone
+        choice.python,
+        run.environ,
+        source=choice.source,
+        by_files=choice.lies_in_a_folder,
+        metadata=not torch_alone,
     )
     return _examined(EnvironmentUnderTest(run, here, _machine(run, here), torch_alone=torch_alone))
 

@@ -12,7 +12,7 @@ from torchpick.environment import interpreter
 from torchpick.environment.world import named, prefix_of, program_of, start_of, text_of
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
-from torchpick.model.versions import grouped, major_minor, normal
+from torchpick.model.versions import grouped, normal
 
 # Bounds on what is read: torch's RECORD has 1.5 MB.
 _MOST_METADATA = 4 << 20
@@ -109,13 +109,19 @@ class Environment(NamedTuple):
 
 
 def read_environment(
-    python: str, environ: Mapping[str, str], *, source: str = "given", is_others: bool = False, metadata: bool = True
+    python: str, environ: Mapping[str, str], *, source: str = "given", by_files: bool = False, metadata: bool = True
 ) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read.
 
-    In one that is others' nothing is run.
+    Its Python is asked only where the files of its folder do not show it all; `by_files`: not even then.
     """
-    environment = _written(python) if is_others else locate(python, environ)
+    prefix = python if os.path.isdir(python) else prefix_of(python)
+    settings = interpreter.settings_of(prefix)
+    environment = None
+    if by_files or (settings is not None and not interpreter.is_shared(settings)):
+        environment = _written(prefix, environ)
+    if environment is None or not (environment.sites or by_files):
+        environment = locate(python, environ)
     return _with_contents(environment._replace(source=source), environ, metadata=metadata)
 
 
@@ -164,13 +170,13 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
         raise interpreter.broken(program, str(error)[:200]) from error
 
 
-def _of_folders(python: str, version: str, *, free_threaded: bool) -> Environment | None:
+def _of_folders(python: str, version: str, *, free_threaded: bool, is_pypy: bool = False) -> Environment | None:
     """An environment whose folders show where its packages are, so that its interpreter need not be started."""
     prefix = prefix_of(python)
     settings = interpreter.settings_of(prefix)
     if settings is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return None
-    name = f"python{version}{'t' if free_threaded else ''}"
+    name = f"{'pypy' if is_pypy else 'python'}{version}{'t' if free_threaded else ''}"
     library = os.path.join(prefix, "Lib") if os.name == "nt" else os.path.join(prefix, "lib", name)
     packages = os.path.join(library, "site-packages")
     if not os.path.isdir(packages):
@@ -188,11 +194,24 @@ def _of_folders(python: str, version: str, *, free_threaded: bool) -> Environmen
     )
 
 
-def _written(prefix: str) -> Environment:
-    """What an environment's files say of it, in which nothing is run."""
-    version = major_minor(interpreter.full_version(interpreter.settings_of(prefix)) or "")
-    environment = _of_folders(os.path.join(prefix, "bin", "python"), version, free_threaded=False)
-    return (environment or Environment(None, prefix, version))._replace(executable=None)
+def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
+    """What an environment's files say of it; the folders of a Python that it shares are where that one's are."""
+    python = interpreter.python_by_files(prefix, prefix)
+    program = python.executable or os.path.join(prefix, "bin", "python")
+    is_pypy = python.implementation == "pp"
+    environment = _of_folders(program, python.version, free_threaded=python.free_threaded, is_pypy=is_pypy)
+    if environment is None:
+        return Environment(python.executable, prefix, python.version)
+    settings = interpreter.settings_of(prefix) or {}
+    sites = [*filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)), *environment.sites]
+    if interpreter.is_shared(settings):
+        above = os.path.dirname(settings.get("home", os.devnull))
+        folders = (f"lib/python{python.version}/site-packages", "lib/python3/dist-packages", "Lib/site-packages")
+        sites += [os.path.join(above, *folder.split("/")) for folder in folders]
+    paths = dict.fromkeys(path for site in sites for path in (site, *interpreter.pth_folders(site)))
+    return environment._replace(
+        executable=python.executable, implementation=python.implementation, sites=tuple(filter(os.path.isdir, paths))
+    )
 
 
 def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:

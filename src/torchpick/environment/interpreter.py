@@ -42,11 +42,14 @@ def installable(python: Python, wanted: str | None) -> Python:
 class EnvironmentChoice(NamedTuple):
     """An environment (or an interpreter) to look at, and how it was chosen.
 
-    Where `is_others`, somebody else may have put it there: it is read as data, and nothing in it is run.
+    One that `lies_in_a_folder` may have come with what else lies there, a repository that was cloned: it is read as
+    data for a question, and run by what acts on it alone. Where `is_others`, somebody else may write there too, and
+    nothing acts on it.
     """
 
     python: str
     source: str = "given"
+    lies_in_a_folder: bool = False
     is_others: bool = False
 
 
@@ -62,17 +65,34 @@ def choose(python: str | None, world: World, deadline: float) -> Interpreter:
     if python is not None:
         return _specified(python, world, deadline)
     if (choice := find_environment(world)) is not None:
-        return _without_running(choice) if choice.is_others else _of_environment(choice, world, deadline)
+        return _of_environment(choice, world, deadline)
     if world.real and (tool := tool_environment(sys.prefix)) is not None:
         return _on_path(tool, world, deadline)
     return running()
 
 
-def _without_running(choice: EnvironmentChoice) -> Interpreter:
-    """By what the files of the environment say."""
-    this = running()
-    version = full_version(settings_of(choice.python)) or this.python.version
-    return this._replace(python=Python(major_minor(version), source=choice.source))
+def python_by_files(folder: str, source: str) -> Python:
+    """The Python of an environment by its pyvenv.cfg and the names of its folders: nothing is run.
+
+    Where neither says its version, it counts as the one that torchpick runs in.
+    """
+    settings = settings_of(folder) or {}
+    exact = full_version(settings)
+    try:
+        names = os.listdir(os.path.join(folder, "lib"))
+    except OSError:
+        names = []
+    made_by = settings.get("executable", "").lower().removesuffix(".exe")
+    version = major_minor(exact) if exact is not None else running().python.version
+    is_pypy = settings.get("implementation", "").lower() == "pypy" or any(name.startswith("pypy") for name in names)
+    return Python(
+        version=version,
+        implementation="pp" if is_pypy else "cp",
+        free_threaded=f"python{version}t" in names or made_by.endswith(f"python{version}t"),
+        executable=program_of(folder),
+        source=source,
+        exact=exact,
+    )
 
 
 def running(source: str = "the Python that runs torchpick") -> Interpreter:
@@ -156,11 +176,12 @@ def find_environment(world: World) -> EnvironmentChoice | None:
     # In the current folder or the nearest parent that has one.
     for folder in (os.path.join(parent, ".venv") for parent in parents(world.cwd)):
         if os.path.isfile(f"{folder}/pyvenv.cfg"):
-            parts = (folder, f"{folder}/pyvenv.cfg", os.path.dirname(program_of(folder) or folder))
-            if all(map(is_yours, parts)):
-                return EnvironmentChoice(folder, ".venv")
+            program = program_of(folder)
+            parts = (folder, f"{folder}/pyvenv.cfg", *((os.path.dirname(program), program) if program else ()))
+            if all(is_yours(part) for part in parts if os.path.lexists(part)):
+                return EnvironmentChoice(folder, ".venv", lies_in_a_folder=True)
             source = f"{folder}, in which nothing is run, as others may write there"
-            return EnvironmentChoice(folder, source, is_others=True)
+            return EnvironmentChoice(folder, source, lies_in_a_folder=True, is_others=True)
     return None
 
 
@@ -168,7 +189,11 @@ def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) ->
     folder, source = choice.python, choice.source
     if world.real and is_same(folder, sys.prefix):
         return running(source)
+    if choice.is_others:
+        return running()._replace(python=python_by_files(folder, source)._replace(executable=None))
     try:
+        if choice.lies_in_a_folder and program_of(folder) is not None:
+            return running()._replace(python=python_by_files(folder, source))
         return _ask(program_of(folder) or os.path.join(folder, "bin", "python"), source, world, deadline)
     except TorchpickError as error:
         hint = f"recreate it, deactivate it, or {_HINT}"
@@ -322,20 +347,25 @@ def full_version(settings: Mapping[str, str] | None) -> str | None:
     return ".".join(parts) if len(parts) == 3 else None
 
 
+def is_shared(settings: Mapping[str, str]) -> bool:
+    """Whether an environment also has the packages of the Python that it was made by."""
+    return settings.get("include-system-site-packages", "").lower() == "true"
+
+
 def search_path(answer: Fields, settings: Mapping[str, str] | None, environ: Mapping[str, str]) -> tuple[str, ...]:
     """As `site` builds it: PYTHONPATH, the environment's own folders, the user's, the base's, .pth lines."""
-    shared = settings is None or settings.get("include-system-site-packages", "").lower() == "true"
+    shared = settings is None or is_shared(settings)
     sites = answer.texts("sites")
     user = (answer.text("user"),) if shared and not environ.get("PYTHONNOUSERSITE") else ()
     base = answer.texts("base_sites") if shared else ()
     # Without an environment the user's folder goes before the interpreter's; within one its own goes first.
     ordered = (*user, *sites) if settings is None else (*sites, *user, *base)
     folders = [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    paths = dict.fromkeys(path for folder in (*folders, *ordered) for path in (folder, *_pth_folders(folder)))
+    paths = dict.fromkeys(path for folder in (*folders, *ordered) for path in (folder, *pth_folders(folder)))
     return tuple(filter(os.path.isdir, paths))
 
 
-def _pth_folders(folder: str) -> list[str]:
+def pth_folders(folder: str) -> list[str]:
     """The folders that .pth files add; their `import` lines are left alone."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".pth"))[:200]

@@ -63,7 +63,7 @@ def _sources(python: str | None) -> Iterator[str]:
     """That module of the pip of this Python, of our own, and of the wheels that Python keeps to make pips from."""
     for path in (python, None) if python else (None,):
         with suppress(TorchpickError):
-            for folder in distributions.locate(path or sys.executable, os.environ).sites:
+            for folder in distributions.read_environment(path or sys.executable, os.environ, metadata=False).sites:
                 yield world.text_of(os.path.join(folder, _INSIDE), _MOST_SOURCE)
     yield from bundled()
 
