@@ -11,6 +11,7 @@ import pytest
 
 from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
+from torchpick.environment.world import full_version, settings_of
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Python
@@ -36,7 +37,7 @@ def read(root: Path, version: str, *, free_threaded: bool = False) -> Environmen
 def test_an_environment_is_read_from_its_folders(tmp_path: Path) -> None:
     packages = environment(tmp_path, "Home = /usr/bin\nversion = 3.12.4\nno equals sign\nprompt = a=b\n")
 
-    assert interpreter.settings_of(str(tmp_path)) == {"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"}
+    assert settings_of(str(tmp_path)) == {"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"}
     assert read(tmp_path, "3.12") == Environment(
         str(tmp_path / "bin" / "python"), str(tmp_path), "3.12", full_version="3.12.4",
         sites=(packages,), packages=(packages,),
@@ -78,7 +79,7 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
 def test_the_version_that_venv_virtualenv_and_uv_write(tmp_path: Path, config: str | None, version: str | None) -> None:
     environment(tmp_path, config)
 
-    assert interpreter.full_version(interpreter.settings_of(str(tmp_path))) == version
+    assert full_version(settings_of(str(tmp_path))) == version
 
 
 def test_the_last_line_is_an_interpreters_answer() -> None:

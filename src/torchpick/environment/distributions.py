@@ -9,7 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from torchpick.environment import interpreter
-from torchpick.environment.world import named, prefix_of, program_of, start_of, text_of
+from torchpick.environment.world import (
+    full_version,
+    is_shared,
+    named,
+    prefix_of,
+    program_of,
+    pth_folders,
+    settings_of,
+    start_of,
+    text_of,
+)
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.versions import grouped, normal
@@ -116,9 +126,9 @@ def read_environment(
     Its Python is asked only where the files of its folder do not show it all; `by_files`: not even then.
     """
     prefix = python if os.path.isdir(python) else prefix_of(python)
-    settings = interpreter.settings_of(prefix)
+    settings = settings_of(prefix)
     environment = None
-    if by_files or (settings is not None and not interpreter.is_shared(settings)):
+    if by_files or (settings is not None and not is_shared(settings)):
         environment = _written(prefix, environ)
     if environment is None or not (environment.sites or by_files):
         environment = locate(python, environ)
@@ -141,7 +151,7 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
     path = named(python, environ, os.getcwd())
     program = program_of(path) if path is not None and os.path.isdir(path) else path
     prefix = os.devnull if path is None else path if os.path.isdir(path) else prefix_of(path)
-    settings = interpreter.settings_of(prefix)
+    settings = settings_of(prefix)
     if program is None or not os.path.exists(program):
         if settings is None:
             hint = "specify an interpreter with `--python`"
@@ -173,7 +183,7 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
 def _of_folders(python: str, version: str, *, free_threaded: bool, is_pypy: bool = False) -> Environment | None:
     """An environment whose folders show where its packages are, so that its interpreter need not be started."""
     prefix = prefix_of(python)
-    settings = interpreter.settings_of(prefix)
+    settings = settings_of(prefix)
     if settings is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return None
     name = f"{'pypy' if is_pypy else 'python'}{version}{'t' if free_threaded else ''}"
@@ -186,7 +196,7 @@ def _of_folders(python: str, version: str, *, free_threaded: bool, is_pypy: bool
         prefix=prefix,
         version=version,
         free_threaded=free_threaded,
-        full_version=interpreter.full_version(settings),
+        full_version=full_version(settings),
         sites=(packages,),
         packages=(packages,),
         by_uv="uv" in (settings or {}),
@@ -202,13 +212,13 @@ def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
     environment = _of_folders(program, python.version, free_threaded=python.free_threaded, is_pypy=is_pypy)
     if environment is None:
         return Environment(python.executable, prefix, python.version)
-    settings = interpreter.settings_of(prefix) or {}
+    settings = settings_of(prefix) or {}
     sites = [*filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)), *environment.sites]
-    if interpreter.is_shared(settings):
+    if is_shared(settings):
         above = os.path.dirname(settings.get("home", os.devnull))
         folders = (f"lib/python{python.version}/site-packages", "lib/python3/dist-packages", "Lib/site-packages")
         sites += [os.path.join(above, *folder.split("/")) for folder in folders]
-    paths = dict.fromkeys(path for site in sites for path in (site, *interpreter.pth_folders(site)))
+    paths = dict.fromkeys(path for site in sites for path in (site, *pth_folders(site)))
     return environment._replace(
         executable=python.executable, implementation=python.implementation, sites=tuple(filter(os.path.isdir, paths))
     )

@@ -6,7 +6,20 @@ import os
 import sys
 import time
 
-from torchpick.environment.world import World, is_same, is_yours, named, parents, prefix_of, program_of, text_of, which
+from torchpick.environment.world import (
+    World,
+    full_version,
+    is_same,
+    is_shared,
+    is_yours,
+    named,
+    parents,
+    prefix_of,
+    program_of,
+    pth_folders,
+    settings_of,
+    which,
+)
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.fields import Fields, ShapeError, loads
@@ -331,27 +344,6 @@ def broken(program: str, why: str) -> TorchpickError:
     return TorchpickError(f"{program} {why}", hint=_HINT, code="BROKEN_PYTHON")
 
 
-def settings_of(prefix: str) -> dict[str, str] | None:
-    """The keys of pyvenv.cfg; None where the folder is no virtual environment."""
-    file = os.path.join(prefix, "pyvenv.cfg")
-    if not os.path.isfile(file):
-        return None
-    pairs = (line.partition("=") for line in text_of(file).splitlines())
-    return {key.strip().lower(): value.strip() for key, mark, value in pairs if mark}
-
-
-def full_version(settings: Mapping[str, str] | None) -> str | None:
-    """As venv (`version`) and virtualenv and uv (`version_info`, which may go on with .final.0) write it."""
-    settings = settings or {}
-    parts = (settings.get("version_info") or settings.get("version") or "").split(".")[:3]
-    return ".".join(parts) if len(parts) == 3 else None
-
-
-def is_shared(settings: Mapping[str, str]) -> bool:
-    """Whether an environment also has the packages of the Python that it was made by."""
-    return settings.get("include-system-site-packages", "").lower() == "true"
-
-
 def search_path(answer: Fields, settings: Mapping[str, str] | None, environ: Mapping[str, str]) -> tuple[str, ...]:
     """As `site` builds it: PYTHONPATH, the environment's own folders, the user's, the base's, .pth lines."""
     shared = settings is None or is_shared(settings)
@@ -363,17 +355,3 @@ def search_path(answer: Fields, settings: Mapping[str, str] | None, environ: Map
     folders = [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     paths = dict.fromkeys(path for folder in (*folders, *ordered) for path in (folder, *pth_folders(folder)))
     return tuple(filter(os.path.isdir, paths))
-
-
-def pth_folders(folder: str) -> list[str]:
-    """The folders that .pth files add; their `import` lines are left alone."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".pth"))[:200]
-    except OSError:
-        return []
-    lines = (line.strip() for name in names for line in text_of(os.path.join(folder, name)).splitlines()[:1000])
-    return [
-        os.path.normpath(os.path.join(folder, line))
-        for line in lines
-        if line and not line.startswith(("#", "import ", "import\t")) and "\0" not in line
-    ]

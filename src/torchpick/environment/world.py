@@ -199,3 +199,38 @@ def prefix_of(program: str) -> str:
     folder = os.path.dirname(os.path.abspath(program))
     # On Windows an environment's interpreter lies in Scripts, and any other right in its folder.
     return folder if os.name == "nt" and os.path.basename(folder).lower() != "scripts" else os.path.dirname(folder)
+
+
+def settings_of(prefix: str) -> dict[str, str] | None:
+    """The keys of pyvenv.cfg; None where the folder is no virtual environment."""
+    file = os.path.join(prefix, "pyvenv.cfg")
+    if not os.path.isfile(file):
+        return None
+    pairs = (line.partition("=") for line in text_of(file).splitlines())
+    return {key.strip().lower(): value.strip() for key, mark, value in pairs if mark}
+
+
+def full_version(settings: Mapping[str, str] | None) -> str | None:
+    """As venv (`version`) and virtualenv and uv (`version_info`, which may go on with .final.0) write it."""
+    settings = settings or {}
+    parts = (settings.get("version_info") or settings.get("version") or "").split(".")[:3]
+    return ".".join(parts) if len(parts) == 3 else None
+
+
+def is_shared(settings: Mapping[str, str]) -> bool:
+    """Whether an environment also has the packages of the Python that it was made by."""
+    return settings.get("include-system-site-packages", "").lower() == "true"
+
+
+def pth_folders(folder: str) -> list[str]:
+    """The folders that .pth files add; their `import` lines are left alone."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".pth"))[:200]
+    except OSError:
+        return []
+    lines = (line.strip() for name in names for line in text_of(os.path.join(folder, name)).splitlines()[:1000])
+    return [
+        os.path.normpath(os.path.join(folder, line))
+        for line in lines
+        if line and not line.startswith(("#", "import ", "import\t")) and "\0" not in line
+    ]
