@@ -12,7 +12,6 @@ import pytest
 from tests.commands import begun
 from torchpick.cli import main
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install import pin
 from torchpick.install.pin import check_named, project_of, unpin
 
 MIRROR = "https://anna:s3cr3tword@mirror.example/whl"
@@ -238,19 +237,6 @@ def test_the_project_to_pin_is_the_named_one_or_the_environments_own(
     with pytest.raises(TorchpickError) as missing:
         project_of(prefix, "none.toml")
     assert missing.value.message == "there is no none.toml"
-
-
-def test_the_project_that_torchpick_runs_from_is_nobodys() -> None:
-    checkout = Path(__file__).resolve().parents[2]
-    project, prefix = str(checkout / "pyproject.toml"), str(checkout / ".venv")
-    if not Path(pin.__file__).resolve().is_relative_to(checkout):  # an installed one runs from no project
-        assert project_of(prefix, None) == project_of(prefix, project) == project
-        return
-
-    assert project_of(prefix, None) is None
-    with pytest.raises(UsageError) as caught:
-        project_of(prefix, project)
-    assert caught.value.message == f"{project} is the project that torchpick runs from"
 
 
 @pytest.mark.parametrize(("python", "named"), [(None, False), ("3.12", False), ("./python", True), ("python3", True)])

@@ -1,4 +1,4 @@
-"""Which project `torchpick pin` writes into: never the one that torchpick itself runs from."""
+"""Which project `torchpick pin` writes into: never torchpick's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install import pin
 from torchpick.install.pin import project_of, unpin
 
 
@@ -20,17 +19,15 @@ def prefix(tmp_path: Path) -> str:
     return str(tmp_path / ".venv")
 
 
-@pytest.mark.parametrize("place", ["src/torchpick/install/pin.py", "torchpick/install/pin.py"])
-def test_the_project_that_torchpick_runs_from_is_left_alone(
-    place: str, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torchpicks_own_project_is_left_alone(prefix: str, tmp_path: Path) -> None:
     file = str(tmp_path / "pyproject.toml")
     assert project_of(prefix, None) == project_of(prefix, file) == file
 
-    monkeypatch.setattr(pin, "__file__", str(tmp_path / place))
+    (tmp_path / "src" / "torchpick").mkdir(parents=True)
+    (tmp_path / "src" / "torchpick" / "__init__.py").touch()
 
     assert project_of(prefix, None) is None
-    with pytest.raises(UsageError, match="is the project that torchpick runs from"):
+    with pytest.raises(UsageError, match="is torchpick's own project"):
         project_of(prefix, file)
 
 

@@ -11,7 +11,7 @@ from torchpick.decide import refusal
 from torchpick.doctor import depends, gpusupport, loading, presence, remedy
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
-from torchpick.environment import distributions, interpreter
+from torchpick.environment import distributions, interpreter, owntool
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.environment.world import World
@@ -155,10 +155,12 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> Envir
     world = World("/", environ, folder, sys.platform)
     if (active := interpreter.find_environment(world)) is not None:
         return active
-    tool = interpreter.tool_environment(sys.prefix)
+    tool = interpreter.own_tool(world)
     if tool is None:
         return EnvironmentChoice(sys.executable, "the Python that runs torchpick")
-    programs = interpreter.on_path(environ)
+    if (why := owntool.no_target(tool, world)) is not None:
+        raise UsageError(f"no environment to examine: {why}", hint=hint, code="NO_TARGET")
+    programs = owntool.on_path(environ)
     if not programs:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
     return EnvironmentChoice(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")

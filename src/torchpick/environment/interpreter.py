@@ -18,7 +18,7 @@ from torchpick.environment.world import (
     program_of,
     pth_folders,
     settings_of,
-    which,
+    uv_project,
 )
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import NamedTuple
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Longer than a Python on a network drive takes to answer; a broken one must not hold up the user.
 ANSWER_S = 30.0
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
+_ACTIVE = "the active virtual environment"
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
 
@@ -79,9 +80,24 @@ def choose(python: str | None, world: World, deadline: float) -> Interpreter:
         return _specified(python, world, deadline)
     if (choice := find_environment(world)) is not None:
         return _of_environment(choice, world, deadline)
-    if world.real and (tool := tool_environment(sys.prefix)) is not None:
-        return _on_path(tool, world, deadline)
-    return running()
+    tool = own_tool(world) if world.real else None
+    return running() if tool is None else _beside_tool(tool, world, deadline)
+
+
+def _beside_tool(tool: str, world: World, deadline: float) -> Interpreter:
+    """The first working Python on PATH that is not the tool's; none to install for where that is not meant."""
+    from torchpick.environment import owntool
+
+    why = owntool.no_target(tool, world)
+    for program in owntool.on_path(world.environ):
+        source = f"{program} on PATH (torchpick itself runs in a {tool} environment)"
+        try:
+            found = _ask(program, source, world, deadline)
+        except TorchpickError:
+            continue
+        return found if why is None else found._replace(python=found.python._replace(executable=None, source=why))
+    this = running(why or f"the version of torchpick's own {tool} environment, as there is no Python on PATH")
+    return this._replace(python=this.python._replace(executable=None))
 
 
 def python_by_files(folder: str, source: str) -> Python:
@@ -163,6 +179,35 @@ def tool_environment(prefix: str) -> str | None:
     return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
 
 
+def own_tool(world: World) -> str | None:
+    """What torchpick itself runs in where that is no target here: a tool's, or its checkout's seen from elsewhere."""
+    if (tool := tool_environment(sys.prefix)) is not None:
+        return tool
+    checkout = checkout_of(sys.prefix)
+    if checkout is not None:
+        return None if _is_in(world.cwd, checkout) else "checkout"
+    project = uv_project(world.cwd)
+    if project is None or _is_in(sys.prefix, project):
+        return None
+    return "torchpick" if _holds_torchpick_alone(sys.prefix) else None
+
+
+def _holds_torchpick_alone(prefix: str) -> bool:
+    from torchpick.environment import owntool  # rare, and `url` loads little
+
+    return owntool.holds_torchpick_alone(prefix)
+
+
+def checkout_of(prefix: str) -> str | None:
+    """The checkout of torchpick whose `.venv`, as scripts/start makes it, this is."""
+    folder, name = os.path.split(os.path.abspath(prefix))
+    return folder if name == ".venv" and os.path.isfile(f"{folder}/src/torchpick/__init__.py") else None
+
+
+def _is_in(folder: str, above: str) -> bool:
+    return any(is_same(parent, above) for parent in parents(folder))
+
+
 def _specified(python: str, world: World, deadline: float) -> Interpreter:
     if (version := version_of(python)) is not None:
         return Interpreter(version, running().platform)
@@ -178,15 +223,28 @@ def _specified(python: str, world: World, deadline: float) -> Interpreter:
 
 
 def find_environment(world: World) -> EnvironmentChoice | None:
-    """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv."""
-    folder = world.environ.get("VIRTUAL_ENV")
-    # A tool's own environment may name itself as active; torch is not meant for it.
-    if folder and not (world.real and is_same(folder, sys.prefix) and tool_environment(sys.prefix)):
-        return EnvironmentChoice(folder, "the active virtual environment")
+    """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv.
+
+    One that is torchpick's own gives way to the `.venv` of the folder.
+    """
+    if active := world.environ.get("VIRTUAL_ENV"):
+        if not (world.real and is_same(active, sys.prefix)):
+            return EnvironmentChoice(active, _ACTIVE)
+        near = _in_folder(world)
+        others = near if near and not near.is_others and not is_same(near.python, active) else None
+        if own_tool(world) is None and not (others and _holds_torchpick_alone(active)):
+            own = checkout_of(active) is not None
+            return EnvironmentChoice(active, f"torchpick's own environment, {active}" if own else _ACTIVE)
+        if others is not None:
+            return others
     if folder := world.environ.get("CONDA_PREFIX"):
         base = " base" if world.environ.get("CONDA_DEFAULT_ENV") == "base" else ""
         return EnvironmentChoice(folder, f"the active conda environment{base}")
-    # In the current folder or the nearest parent that has one.
+    return _in_folder(world)
+
+
+def _in_folder(world: World) -> EnvironmentChoice | None:
+    """The `.venv` in the current folder or the nearest parent that has one."""
     for folder in (os.path.join(parent, ".venv") for parent in parents(world.cwd)):
         if os.path.isfile(f"{folder}/pyvenv.cfg"):
             program = program_of(folder)
@@ -211,22 +269,6 @@ def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) ->
     except TorchpickError as error:
         hint = f"recreate it, deactivate it, or {_HINT}"
         raise TorchpickError(f"{source}: {error.message}", hint=hint, code="BROKEN_PYTHON") from error
-
-
-def on_path(environ: Mapping[str, str]) -> list[str]:
-    """The Pythons on PATH that are not the one that torchpick runs in."""
-    return [path for name in ("python3", "python") if (path := which(name, environ, outside=sys.prefix))]
-
-
-def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
-    """Torchpick runs in a tool's environment of its own: the first working Python on PATH that is not this one."""
-    for program in on_path(world.environ):
-        try:
-            return _ask(program, f"{program} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
-        except TorchpickError:
-            continue
-    this = running(f"the version of torchpick's own {tool} environment, as there is no Python on PATH")
-    return this._replace(python=this.python._replace(executable=None))
 
 
 def _ask(program: str, source: str, world: World, deadline: float) -> Interpreter:

@@ -194,6 +194,12 @@ def parents(folder: str) -> Iterator[str]:
             return
 
 
+def uv_project(folder: str) -> str | None:
+    """The folder of the project, here or above, that uv keeps: its lock lies beside its pyproject.toml."""
+    marks = ("uv.lock", "pyproject.toml")
+    return next((above for above in parents(folder) if all(os.path.isfile(f"{above}/{mark}") for mark in marks)), None)
+
+
 def prefix_of(program: str) -> str:
     """The folder of the environment that an interpreter belongs to; the interpreter itself is not resolved."""
     folder = os.path.dirname(os.path.abspath(program))

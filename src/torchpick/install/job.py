@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchpick.environment import toolsettings
 from torchpick.environment.distributions import Environment
+from torchpick.environment.interpreter import checkout_of
 from torchpick.environment.requirementfiles import argument, file_of, requirement
 from torchpick.environment.requirements import Requirements
 from torchpick.install.command import Command, StoredFile, stored_file
@@ -208,4 +209,6 @@ def job_notes(job: Job) -> list[Note]:
         notes.append(Note("COMPANION_STAYS", f"no {lost[0]} is known for torch {job.pick.version}: {stays}"))
     if job.target.is_conda_base:
         notes.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
+    if checkout_of(job.target.prefix) is not None:
+        notes.append(Note("OWN_ENVIRONMENT", f"this goes into torchpick's own environment, {job.target.prefix}"))
     return notes

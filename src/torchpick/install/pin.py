@@ -118,18 +118,11 @@ def project_of(prefix: str, named: str | None) -> str | None:
         return None
     if not os.path.isfile(file):
         raise TorchpickError(f"there is no {file}", hint="name the project's file: `--project pyproject.toml`")
-    if _is_our_checkout(file):
+    if os.path.isfile(os.path.join(os.path.dirname(file), "src", "torchpick", "__init__.py")):
         if named is None:
             return None
-        raise UsageError(f"{file} is the project that torchpick runs from", hint="name a project of yours")
+        raise UsageError(f"{file} is torchpick's own project", hint="name a project of yours")
     return os.path.abspath(file)
-
-
-def _is_our_checkout(file: str) -> bool:
-    """Whether torchpick itself runs from the sources of this project."""
-    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    folder = os.path.dirname(os.path.realpath(file))
-    return here in (folder, os.path.join(folder, "src"))
 
 
 def _project_change(file: str, pick: Pick, variables: Variables) -> FileChange:
