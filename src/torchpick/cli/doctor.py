@@ -141,4 +141,6 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
     for finding in again.findings:
         if finding.severity == ERROR:
             print(f"torchpick: still {finding.code}: {plain(redacted(finding.text))}", file=sys.stderr)
+        elif finding.ailment is Ailment.LOCK_UNDOES:
+            print(f"torchpick: {plain(redacted(f'{finding.text}: {finding.remark}'))}", file=sys.stderr)
     return 0 if again.ok else 3

@@ -48,6 +48,7 @@ _BESIDE: tuple[Check, ...] = (
     gpusupport.runtimes,
     gpusupport.twice,
     presence.incomplete,
+    presence.undone,
     loading.lacking,
     loading.library_path,
 )

@@ -10,8 +10,9 @@ from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
+from torchpick.install import lasting
 from torchpick.model.build import COMPANIONS, TRIO
-from torchpick.model.finding import Ailment, Finding
+from torchpick.model.finding import NOTE, Ailment, Finding
 from torchpick.model.versions import some_of
 
 # Frameworks that need no torch: an environment that has one, and where nothing asks for torch, lacks none.
@@ -60,6 +61,21 @@ def broken(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             f"{torch.label} lacks {some_of(lost)}",
             {"folder": torch.folder, "missing": list(lost)},
             by_torch=True,
+        )
+
+
+def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
+    """An installed torch that the lock of the project does not have."""
+    here = subject.environment
+    torch = here.find("torch")
+    found = torch and lasting.find_undone(here.prefix, torch.version, subject.run.environ)
+    if torch and found:
+        yield Finding(
+            Ailment.LOCK_UNDOES,
+            found.what,
+            {"installed": torch.version, "locked": list(found.locked)},
+            advice=found.remedy,
+            weight=NOTE if found.by_extra else None,
         )
 
 

@@ -12,6 +12,7 @@ from torchpick.environment.interpreter import checkout_of
 from torchpick.environment.requirementfiles import argument, file_of, requirement
 from torchpick.environment.requirements import Requirements
 from torchpick.install.command import Command, StoredFile, stored_file
+from torchpick.install.lasting import find_undone
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
 from torchpick.model.build import COMPANIONS
@@ -211,4 +212,7 @@ def job_notes(job: Job) -> list[Note]:
         notes.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
     if checkout_of(job.target.prefix) is not None:
         notes.append(Note("OWN_ENVIRONMENT", f"this goes into torchpick's own environment, {job.target.prefix}"))
+    undone = find_undone(job.target.prefix, job.pick.version, job.settings.environ) if "torch" in job.needs else None
+    if undone is not None:
+        notes.append(Note("LOCK_UNDOES", f"{undone.what}: {undone.remedy}"))
     return notes

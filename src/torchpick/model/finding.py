@@ -54,6 +54,7 @@ class Ailment(Enum):
     GPUS_HIDDEN = (WARNING, "programs started from this shell see no GPU")
     MODULE_TWICE = (WARNING, "each overwrites the other's files, and the last one installed wins")
     RESTART_KERNEL = (WARNING, "a process keeps the torch that it imported until it is started again")
+    LOCK_UNDOES = (WARNING, "uv makes the environment what the lock of the project says, whatever was installed since")
     UNREADABLE = (WARNING, "what cannot be read cannot be judged, nor cleanly replaced by an installer")
     PACKAGE_PARTLY = (NOTE, "what needs those libraries fails on the GPU; the package may have another way")
     JIT_ONLY = (NOTE, "the driver compiles its code on first use, which takes minutes, once")

@@ -1,0 +1,75 @@
+"""A torch in the environment of a project of uv's: whether uv's next sync leaves it, and what keeps it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torchpick.environment import projectfile, rewrite, toolsettings
+from torchpick.environment.world import is_same, text_of, uv_project
+from torchpick.errors import TorchpickError
+from torchpick.model.address import WHEEL_HOST
+from torchpick.model.versions import some_of
+
+_MOST_LOCK = 64 << 20
+# As uv writes it: the name first, and then the version.
+_TORCH = re.compile(r'(?m)^name = "torch"\r?\nversion = "([^"]+)"')
+
+
+class Undone(NamedTuple):
+    """What uv does to an installed torch, and what keeps it; `locked` are the versions of the lock.
+
+    `by_extra`: it is one of them, and which one is taken depends on the extra or group that is named.
+    """
+
+    what: str
+    remedy: str
+    locked: tuple[str, ...]
+    by_extra: bool = False
+
+
+def project_of_environment(prefix: str, environ: Mapping[str, str]) -> str | None:
+    """The folder of the project for which uv keeps this environment, with a lock; None where there is none."""
+    own = toolsettings.project_of(prefix)
+    if own is not None and os.path.isfile(own) and os.path.isfile(os.path.join(os.path.dirname(own), "uv.lock")):
+        return os.path.dirname(own)
+    if named := environ.get("UV_PROJECT_ENVIRONMENT"):
+        project = uv_project(os.getcwd())
+        return project if project and is_same(os.path.join(project, named), prefix) else None
+    return None
+
+
+def find_undone(prefix: str, version: str, environ: Mapping[str, str]) -> Undone | None:
+    """What uv's next sync does to this torch; None where it stays, or where uv keeps no project here."""
+    folder = project_of_environment(prefix, environ)
+    if folder is None:
+        return None
+    lock = text_of(os.path.join(folder, "uv.lock"), _MOST_LOCK)
+    locked = tuple(dict.fromkeys(_TORCH.findall(lock)))
+    where = os.path.join(folder, "uv.lock")
+    if version in locked:
+        if "\nconflicts = " not in lock:
+            return None
+        what = f"{where} has torch {some_of(locked)}: plain `uv run` and `uv sync` take the one that no extra names"
+        return Undone(what, "`torchpick run uv run …` and `torchpick run uv sync` take this machine's", locked, True)
+    if not locked:
+        what = f"{where} has no torch, and the next `uv sync` takes {version} out"
+        return Undone(what, f"`torchpick pin` and then `uv add torch` keep {version}", locked)
+    what = f"{where} has torch {some_of(locked)}, which the next `uv sync` or `uv run` brings back"
+    return Undone(what, _keeps(os.path.join(folder, "pyproject.toml"), version), locked)
+
+
+def _keeps(file: str, version: str) -> str:
+    """The commands after which uv itself has this version."""
+    backend = version.partition("+")[2]
+    index = {"name": f"pytorch-{backend}", "url": f"{WHEEL_HOST}/{backend}", "explicit": True} if backend else None
+    try:
+        projectfile.add_settings(
+            rewrite.read_file(file).text, projectfile.settings_of_pins({"torch": version}, index, None), file
+        )
+    except TorchpickError:
+        change = f"{file} says otherwise, and `torchpick pin` says what to change there"
+        return f"{change}; until then `uv run --no-sync` leaves {version} as it is"
+    return f"`torchpick pin` and then `uv sync` keep {version}"
