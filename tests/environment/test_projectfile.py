@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.environment.projectfile import Project
+from torchpick.environment.projectfile import Project, read_requirements
 from torchpick.environment.projectfile import read_project as project
 from torchpick.errors import TorchpickError
 
@@ -99,3 +99,24 @@ def test_what_uvs_constraints_allow_of_torch(listed: str, limit: str) -> None:
     text = f'[project]\nname = "app"\ndependencies = ["torch>=2.5"]\n[tool.uv]\nconstraint-dependencies = {listed}\n'
 
     assert (project(text).torch, project(text).limit) == (">=2.5", limit)
+
+
+def test_what_a_lock_holds_at_once_is_all_but_what_conflicts_or_has_a_place_of_its_own() -> None:
+    text = """
+[project]
+name = "App"
+dependencies = ["vllm==0.19.1", "member", "torch"]
+[project.optional-dependencies]
+cpu = ["torch==2.14.1+cpu"]
+all = ["app[docs]", "sphinx"]
+[dependency-groups]
+dev = ["pytest", { include-group = "all" }]
+[tool.uv]
+conflicts = [[{ extra = "cpu" }, { extra = "cu126" }]]
+constraint-dependencies = ["torch==2.14.1+cu126"] # torchpick pin
+[tool.uv.sources]
+member = { workspace = true }
+torch = { index = "pytorch-cu126" }
+"""
+    assert read_requirements(text) == ("vllm==0.19.1", "torch", "sphinx", "pytest")
+    assert read_requirements("") == ()

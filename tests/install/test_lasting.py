@@ -129,3 +129,18 @@ def test_install_says_it(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "uv.lock has torch 2.15.0+cu130, which the next `uv sync` or `uv run` brings back" in err
     assert "`torchpick pin` and then `uv sync` keep 2.13.0+cu126" in err
     assert app.is_dir()
+
+
+def test_with_uv_a_pin_to_another_torch_is_named_before_uv_fails_on_it(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pinned = (
+        "[tool.uv]\nconstraint-dependencies = [\"torch==2.14.1+cu126 ; sys_platform == 'linux'\"] # torchpick pin\n"
+    )
+    (app / "pyproject.toml").write_text(f"{PROJECT}\n{pinned}", "utf-8")
+    words = ["install", "--dry-run", "--offline", "--installer", "uv", *CARD]
+
+    assert main([*words, "torch==2.13.0"]) == 1
+    err = capsys.readouterr().err
+    assert "is pinned to torch 2.14.1+cu126, which uv obeys, and 2.13.0+cu126 runs here" in " ".join(err.split())
+    assert main([*words, "torch==2.14.1"]) == 0

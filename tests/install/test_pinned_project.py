@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import begun
+from torchpick.cli import main
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.pin import project_of, unpin
 
@@ -58,3 +60,99 @@ def test_unpin_takes_our_lines_out_of_the_named_project_and_writes_nothing_else(
 
         assert file.read_text("utf-8") == after
         assert not record.exists()
+
+
+PROJECT = '[project]\nname = "app"\nversion = "0"\ndependencies = ["torch>=2.9", "vllm==0.19.1"]\n'
+OLD, NEW = ["--gpu", "sm_61", "--driver", "580.95.05"], ["--gpu", "sm_120", "--driver", "615.36"]
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in the current folder; beside it an environment."""
+    marks = begun({"target": {"uv": "0.13.9"}}, tmp_path, monkeypatch)
+    file = Path(marks["$HERE"], "pyproject.toml")
+    file.write_text(PROJECT.replace(', "vllm==0.19.1"', ""), "utf-8")
+    monkeypatch.setenv("VIRTUAL_ENV", marks["$TARGET"])
+    return file
+
+
+def pinned(file: Path, card: list[str]) -> str:
+    assert main(["pin", "--project", str(file), "--offline", *card]) == 0
+    return file.read_text("utf-8")
+
+
+def test_what_the_project_requires_binds_the_pin(app: Path) -> None:
+    """The newest that an A100 behind driver 535 can have is 2.14.1+cu126, which this vllm does not admit."""
+    app.write_text(PROJECT, "utf-8")
+
+    text = pinned(app, ["--gpu", "a100", "--driver", "535.183.01"])
+
+    assert '"torch==2.10.0+cu128 ; ' in text
+
+
+def test_a_project_that_cannot_be_read_is_pinned_by_what_it_says_of_torch(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app.write_text(PROJECT.replace("vllm==0.19.1", "no-such-project-of-anybody").replace(">=2.9", "<2.12"), "utf-8")
+
+    text = pinned(app, OLD)
+
+    assert '"torch==2.11.0+cu126 ; ' in text
+    assert "requires beside torch is not known" in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_is_committed_holds_no_path_of_this_machine_and_binds_only_where_the_build_is(app: Path) -> None:
+    text = pinned(app, OLD)
+
+    assert "file:" not in text
+    assert 'find-links = ["https://download.pytorch.org/whl/cu126/torch/"' in text
+    where = "sys_platform == 'linux' or sys_platform == 'win32'"
+    assert f'"torch==2.14.1+cu126 ; {where}"' in text
+    assert f'torch = [{{ index = "pytorch-cu126", marker = "{where}" }}] # torchpick pin\n' in text
+
+
+def test_a_clone_with_another_gpu_is_pinned_anew(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What torchpick wrote is nobody's will, whoever's record lies in the environment."""
+    pinned(app, OLD)
+    env = Path(os.environ["VIRTUAL_ENV"])
+    (env / "share" / "torchpick" / "pin.json").unlink()
+    capsys.readouterr()
+
+    assert main(["url", *NEW]) == 0
+    assert "torch==2.15.0+cu1" in capsys.readouterr().out
+    text = pinned(app, NEW)
+
+    assert "cu126" not in text
+    assert text.count("# torchpick pin") == pinned(app, NEW).count("# torchpick pin")
+
+
+def test_env_in_a_pinned_environment_is_of_one_mind(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pinned(app, OLD)
+    capsys.readouterr()
+
+    assert main(["env", "--json", "--offline", *NEW]) == 0
+
+    variables = json.loads(capsys.readouterr().out)["environ"]["set"]
+    assert len(variables["PIP_CONSTRAINT"].split()) == 1
+    assert os.environ["VIRTUAL_ENV"] not in json.dumps(variables)
+
+
+def test_the_authors_own_source_of_the_same_index_is_left_as_it_is(app: Path) -> None:
+    own = """
+[tool.uv.sources]
+torch = [{ index = "pytorch-cu126", marker = "sys_platform == 'linux' or sys_platform == 'win32'" }]
+
+[[tool.uv.index]]
+name = "pytorch-cu126"
+url = "https://download.pytorch.org/whl/cu126"
+explicit = true
+"""
+    before = app.read_text("utf-8") + own
+    app.write_text(before, "utf-8")
+
+    text = pinned(app, OLD)
+
+    assert text.count("torch = [{") == 1
+    assert "torch==2.14.1+cu126" in text
+    assert unpin(os.environ["VIRTUAL_ENV"], str(app))
+    assert app.read_text("utf-8") == before

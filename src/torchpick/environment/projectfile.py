@@ -91,6 +91,37 @@ def read_project(text: str, what: str = "it") -> Project:
     )
 
 
+def read_requirements(text: str, what: str = "it") -> tuple[str, ...]:
+    """All that a lock of the project has to hold at once: its dependencies, extras and groups.
+
+    Left out are those that conflict, which no lock installs together, and what has a place of its own (a member of
+    the workspace, a path, a repository).
+    """
+    data = toml.read(remove_settings(remove_settings(text, PIN), MARK), what)
+    about, uv = toml.table_at(data, "project"), toml.table_at(data, "tool", "uv")
+    conflicts = uv.get("conflicts")
+    apart = {
+        normal(str(name))
+        for group in (conflicts if isinstance(conflicts, list) else ())
+        for item in (group if isinstance(group, list) else ())
+        if isinstance(item, Mapping)
+        for name in item.values()
+    }
+    sources = toml.table_at(uv, "sources")
+    placed = {normal(name) for name, source in sources.items() if not _is_of_index(source)}
+    tables = (toml.table_at(about, "optional-dependencies"), toml.table_at(data, "dependency-groups"))
+    more = [texts for table in tables for name, texts in table.items() if normal(name) not in apart]
+    lists = (about.get("dependencies"), *more, uv.get("dev-dependencies"))
+    own = normal(str(about.get("name", "")))
+    requirements = dict.fromkeys(text for texts in lists for text in toml.texts(texts))
+    return tuple(text for text in requirements if named(text) not in {"", own, *placed})
+
+
+def _is_of_index(source: object) -> bool:
+    entries = source if isinstance(source, list) else [source]
+    return all(isinstance(entry, Mapping) and "index" in entry for entry in entries)
+
+
 def _limits(uv: Mapping[str, Any]) -> Iterator[str]:
     """What the author's constraints allow of torch on every machine."""
     for text in toml.texts(uv.get("constraint-dependencies")):
@@ -126,19 +157,20 @@ def _range(requirements: list[str]) -> str:
 
 
 def settings_of_pins(
-    pins: Mapping[str, str], index: Mapping[str, object] | None, links: ProjectSetting | None
+    pins: Mapping[str, str], index: Mapping[str, object] | None, links: ProjectSetting | None, marker: str = ""
 ) -> ProjectSettings:
     """A project of uv's, or a script's own block, pinned to one build: whatever is added, locked or installed in it.
 
     `links` is for what names no index itself: `uv pip`, and what requires torch. Without an `index` the project's own
-    have the build.
+    have the build. Where there is a `marker`, all of it holds under that alone.
     """
     uv = ("tool", "uv")
-    limits = [requirement(name, f"=={version}") for name, version in pins.items()]
+    limits = [requirement(name, f"=={version}", marker=marker) for name, version in pins.items()]
     settings = [ProjectSetting((*uv, "constraint-dependencies"), limits), *([links] if links else [])]
     entries = []
     if index is not None:
-        settings += [ProjectSetting((*uv, "sources", name), {"index": index["name"]}) for name in pins]
+        source: object = [{"index": index["name"], "marker": marker}] if marker else {"index": index["name"]}
+        settings += [ProjectSetting((*uv, "sources", name), source) for name in pins]
         entries = [ArrayEntry((*uv, "index"), index)]
     return ProjectSettings(tuple(settings), tuple(entries), PIN, frozenset(pins))
 
@@ -179,7 +211,7 @@ def _clashes(data: Mapping[str, Any], wanted: ProjectSettings) -> Iterator[str]:
     """What the author set to something else, and what ours would be."""
     for setting in wanted.settings:
         theirs, ours = _value(data, setting.path), setting.value
-        if theirs is not None and not _covers(theirs, ours):
+        if theirs is not None and not (_covers(theirs, ours) or _has_index(theirs, ours)):
             yield f"{'.'.join(setting.path)} is {toml.inline(theirs)} and would be {toml.inline(ours)}"
     for entry in wanted.entries:
         namesake = _namesake(data, entry)
@@ -196,6 +228,14 @@ def _covers(theirs: object, ours: object) -> bool:
     if isinstance(theirs, list) and isinstance(ours, list):
         return all(item in theirs for item in ours)
     return theirs == ours
+
+
+def _has_index(theirs: object, ours: object) -> bool:
+    """Whether a source of the author's, under whatever marker, is the index of ours."""
+    sources = theirs if isinstance(theirs, list) else [theirs]
+    indexes = [source.get("index") for source in sources if isinstance(source, Mapping)]
+    wanted = ours[0] if isinstance(ours, list) and ours else ours
+    return isinstance(wanted, Mapping) and set(wanted) <= {"index", "marker"} and wanted["index"] in indexes
 
 
 def _value(data: Mapping[str, Any], path: Path) -> object:

@@ -210,10 +210,19 @@ def toml_of(path: str, *keys: str) -> Mapping[str, Any] | None:
     if text is None or (keys and keys[-1] not in text and "\\" not in text):
         return None
     try:
-        table: object = toml.loads(text)
+        table: object = toml.loads(_without_pin(text))
     except ValueError as error:
         hint = "fix the file; uv would stop at it too"
         raise TorchpickError(f"{path}: {error}", hint=hint, code="CONFIGURATION") from error
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table if isinstance(table, dict) else None
+
+
+def _without_pin(text: str) -> str:
+    """The text less what `torchpick pin` wrote, which is nobody's will; a header stays, for what follows it."""
+    mark = "# torchpick pin"
+    if mark not in text:
+        return text
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if line.lstrip()[:1] == "[" or not line.rstrip().endswith(mark))

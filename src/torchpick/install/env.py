@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from torchpick.environment.requirementfiles import file_of, is_word, not_below, requirement
-from torchpick.environment.toolsettings import UV_PLACES
+from torchpick.environment.toolsettings import UV_PLACES, store_of
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, NetworkError, UsageError
 from torchpick.index import wheelnames
@@ -95,8 +95,10 @@ def variables_for(run: Run, shell: str) -> tuple[Pick, Variables, tuple[Note, ..
         return pick, variables_of(pick, _IN_IMAGE, UserSettings(), wheels), notes
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     store = store_folder(os.path.join(runner, "torchpick")) if runner else store_folder(cache_dir(run.environ))
-    settings = read_settings(run, find_prefix(run))
-    variables = variables_of(pick, store, settings, wheels)
+    prefix = find_prefix(run)
+    settings = read_settings(run, prefix)
+    # What `pin` wrote into the environment gives way to this pick.
+    variables = variables_of(pick, store, settings, wheels, (store_of(prefix),) if prefix else ())
     return pick, variables, (*note_indexes(settings, ("pip", "uv")), *variables.notes, *notes)
 
 
@@ -161,11 +163,16 @@ def uv_index(pick: Pick) -> dict[str, object] | None:
 
 
 def variables_of(
-    pick: Pick, store: str, settings: UserSettings, files: Mapping[str, Sequence[Wheel]] = {}
+    pick: Pick,
+    store: str,
+    settings: UserSettings,
+    files: Mapping[str, Sequence[Wheel]] = {},
+    beside: tuple[str, ...] = (),
 ) -> Variables:
     """What hands the pick over, beside the user's own settings, which must not get lost behind it.
 
-    `files` are those of torch's family as their pages have them, for every Python.
+    `files` are those of torch's family as their pages have them, for every Python; what lies in the
+    folders `beside` an earlier run wrote.
     """
     pins, on_host = pick.build.pins, bool(pick.index_url)
     wheels = [wheel for of_project in files.values() for wheel in of_project]
@@ -175,7 +182,7 @@ def variables_of(
     # Where the user's places may have the very version, an address alone says which file is meant; without any none is
     # named, as pip reads the file again for whatever requires torch.
     named = (setting for setting in (*settings.pip.values(), *settings.uv_places) if setting.name in _BESIDE)
-    others = not_below((word for setting in named for word in setting.words), store)
+    others = not_below((word for setting in named for word in setting.words), store, *beside)
     # So may another index of a CUDA build without a local label.
     unlabelled = "+" not in pick.build.version and pick.build.family != "cpu"
     exact = on_host and (unlabelled or bool(others))
@@ -184,12 +191,12 @@ def variables_of(
     lines = (_limit(pick, name, version, files.get(name, ()) if exact else ()) for name, version in versions.items())
     stored.append(stored_file(store, "constraints", ".txt", file_of(lines)))
     ours, users = file_url(stored[-1].path), settings.pip_words("find-links")
-    kept = not_below(users, store)
+    kept = not_below(users, store, *beside)
     uv_users = settings.environ.get("UV_FIND_LINKS", "")
-    uv_links = (*pages, *not_below(filter(str.strip, uv_users.split(",")), store))
+    uv_links = (*pages, *not_below(filter(str.strip, uv_users.split(",")), store, *beside))
     changed = {
-        "PIP_CONSTRAINT": " ".join((ours, *not_below(settings.pip_words("constraint"), store))),
-        "UV_CONSTRAINT": " ".join((ours, *not_below(settings.uv_words("UV_CONSTRAINT"), store))),
+        "PIP_CONSTRAINT": " ".join((ours, *not_below(settings.pip_words("constraint"), store, *beside))),
+        "UV_CONSTRAINT": " ".join((ours, *not_below(settings.uv_words("UV_CONSTRAINT"), store, *beside))),
     }
     if pages or len(kept) != len(users):  # a blank: an empty variable would let the configuration file speak again
         changed["PIP_FIND_LINKS"] = " ".join((*pages, *kept)) or " "

@@ -6,6 +6,7 @@ nobody else can read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
@@ -18,6 +19,7 @@ from torchpick.install.asking import TargetQuestion
 from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
+from torchpick.install.lasting import check_pin
 from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address, is_on_host_of, redacted
@@ -156,6 +158,8 @@ def hand_over(question: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple
     """The answer as a job with its files, and the exact command for it; nothing is started or written."""
     installer, platform = question.installer, question.machine.platform
     job = job_of(question, learnt)
+    if installer.name == "uv" and "torch" in job.needs:
+        check_pin(job.pick.version, os.getcwd())
     job = with_addresses(job, installer.name, platform, question.run.knowledge, pages=pages)
     return job, installer.command(job)
 

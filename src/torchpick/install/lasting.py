@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchpick.environment import projectfile, rewrite, toolsettings
-from torchpick.environment.world import is_same, text_of, uv_project
-from torchpick.errors import TorchpickError
+from torchpick.environment.world import is_same, parents, text_of, uv_project
+from torchpick.errors import InstallerError, TorchpickError
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.versions import some_of
 
@@ -73,3 +73,19 @@ def _keeps(file: str, version: str) -> str:
         change = f"{file} says otherwise, and `torchpick pin` says what to change there"
         return f"{change}; until then `uv run --no-sync` leaves {version} as it is"
     return f"`torchpick pin` and then `uv sync` keep {version}"
+
+
+# Torch among the constraints that `torchpick pin` wrote.
+_PINNED = re.compile(rf'(?m)^constraint-dependencies = .*"torch==([^" ;]+).*# {projectfile.PIN}$')
+
+
+def check_pin(version: str, folder: str) -> None:
+    """Refuse where uv reads a pin of this project's to another torch, which it would not find a way around."""
+    file = next((path for above in parents(folder) if os.path.isfile(path := f"{above}/pyproject.toml")), None)
+    pinned = _PINNED.search(text_of(file)) if file is not None else None
+    if pinned is not None and pinned[1] != version:
+        raise InstallerError(
+            f"{file} is pinned to torch {pinned[1]}, which uv obeys, and {version} runs here",
+            hint="`torchpick pin` pins this machine's, `torchpick unpin` takes the pin out",
+            code="PINNED",
+        )

@@ -9,22 +9,26 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from torchpick.decide.answer import decided
+from torchpick.decide.answer import TorchToKeep, decided
 from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
-from torchpick.environment.requirements import RequirementArgs
+from torchpick.environment.distributions import Environment
+from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.world import World, is_yours
-from torchpick.errors import TorchpickError, UsageError
-from torchpick.install.asking import Order, installed_torch, read_question
+from torchpick.errors import InstallerError, TorchpickError, UsageError
+from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_question
 from torchpick.install.command import write_files
 from torchpick.install.env import Variables, check_vendor_alone, list_files, uv_index, variables_of
-from torchpick.install.files import Wheel
+from torchpick.install.files import Wheel, project_page
+from torchpick.install.handover import find_answer
 from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.install.user_settings import note_indexes, read_user_settings
+from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
+from torchpick.model.versions import named
 from torchpick.run import Run
 
 # pip's options that are ours to say in a pinned environment.
@@ -52,19 +56,21 @@ def check_named(python: str | None) -> None:
 def pin(run: Run, project: str | None) -> Pinned:
     """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
     check_named(run.request.python)
-    pick, prefix = _decide(run)
-    check_vendor_alone(pick)
+    target = read_question(run, Order(RequirementArgs(("torch",)))).target
+    prefix = target.prefix
     file = project_of(prefix, project)
+    pick, project_notes = _decide(run, target, file)
+    check_vendor_alone(pick)
     wheels, file_notes = list_files(run, pick)
     if file is not None:  # whatever speaks against it must do so before anything is touched
-        _project_change(file, pick, _variables(run, pick, prefix, wheels)[0])
+        _project_change(run, file, pick, wheels)
     with rewrite.of_environment(prefix):
         _put_back(prefix, project)
         variables, index_notes = _variables(run, pick, prefix, wheels)
-        notes = [*index_notes, *file_notes, *variables.notes]
+        notes = [*project_notes, *index_notes, *file_notes, *variables.notes]
         changes = [_pip_change(prefix, variables)]
         if file is not None:
-            changes.append(_project_change(file, pick, variables))
+            changes.append(_project_change(run, file, pick, wheels))
         else:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
         record = _record(prefix)
@@ -82,13 +88,34 @@ def _record(prefix: str) -> str:
     return os.path.join(toolsettings.store_of(prefix), "pin.json")
 
 
-def _decide(run: Run) -> tuple[Pick, str]:
-    """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
-    target = read_question(run, Order(RequirementArgs(("torch",)))).target
-    question = collect_question(run)
-    if not read_wish(run).torch:
-        question = question._replace(stays=installed_torch(read_wish(run.without_requirements()), target))
-    return decided(answer_request(run, question), run.knowledge.rules).pick, target.prefix
+def _decide(run: Run, target: Environment, file: str | None) -> tuple[Pick, tuple[Note, ...]]:
+    """What is pinned: an installed torch that runs here stays, unless another is asked for.
+
+    What the project requires binds as in `plan`; where that cannot be read, what it says of torch itself does.
+    """
+    stays = installed_torch(read_wish(run.without_requirements()), target) if not read_wish(run).torch else None
+    needs = projectfile.read_requirements(rewrite.read_file(file).text, file) if file is not None else ()
+    words, notes = (*run.request.requirements, *needs), tuple[Note, ...]()
+    if any(named(word) not in TRIO for word in needs):
+        try:
+            return _plan(run, target, words, stays)
+        except InstallerError as error:
+            notes = (Note("PROJECT_UNREAD", f"what {file} requires beside torch is not known: {error.message}"),)
+    words = tuple(word for word in words if named(word) in TRIO)
+    question = collect_question(run.with_request(run.request._replace(requirements=words)))
+    return decided(answer_request(run, question._replace(stays=stays)), run.knowledge.rules).pick, notes
+
+
+def _plan(
+    run: Run, target: Environment, words: tuple[str, ...], stays: TorchToKeep | None
+) -> tuple[Pick, tuple[Note, ...]]:
+    """The torch of the environment that these requirements make, with what is installed kept of torch alone."""
+    order = Order(RequirementArgs(words), only_planned=True)
+    requirements = read_requirements(order.args, run.environ, run.fetch)
+    planned = TargetQuestion(run.without_requirements(), order, requirements, target.emptied)
+    planned.question = planned.question._replace(stays=stays)
+    learnt = find_answer(planned)
+    return learnt.answer.pick, learnt.notes
 
 
 def _variables(
@@ -125,12 +152,39 @@ def project_of(prefix: str, named: str | None) -> str | None:
     return os.path.abspath(file)
 
 
-def _project_change(file: str, pick: Pick, variables: Variables) -> FileChange:
+def _project_change(run: Run, file: str, pick: Pick, wheels: Mapping[str, Sequence[Wheel]]) -> FileChange:
     before = rewrite.read_file(file)
-    page = variables.set.get("UV_FIND_LINKS", "").split(",")[0]
-    links = projectfile.ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
-    wanted = projectfile.settings_of_pins(pick.build.pins, uv_index(pick), links)
+    # A page that the host does not have ends uv's run.
+    names = (name for name in dict.fromkeys((*pick.build.pins, *wheels)) if wheels.get(name, True))
+    pages = [*dict.fromkeys(project_page(pick, name) for name in names if pick.index_url)]
+    links = projectfile.ProjectSetting(("tool", "uv", "pip", "find-links"), pages) if pages else None
+    wanted = projectfile.settings_of_pins(pick.build.pins, uv_index(pick), links, _marker(run, pick))
     return FileChange(file, before.text, projectfile.add_settings(before.text, wanted, file))
+
+
+# The markers of the platforms that CUDA, ROCm and Intel's builds are for; Linux alone where both of it have the build.
+_MARKERS = {
+    "linux-x86_64": "sys_platform == 'linux' and platform_machine == 'x86_64'",
+    "linux-aarch64": "sys_platform == 'linux' and platform_machine == 'aarch64'",
+    "windows-x86_64": "sys_platform == 'win32'",
+}
+
+
+def _marker(run: Run, pick: Pick) -> str:
+    """Where the very build is published: what is committed holds on those platforms, and leaves the others alone."""
+    build = pick.build
+    if build.vendor is not None or build.platform not in _MARKERS:
+        return ""
+    default_index = build.backend == DEFAULT_INDEX
+    table = run.knowledge.table(_MARKERS, run.request.channel, base=run.index_base, default_index=default_index)
+    pins = build.torch, build.backend, build.pins
+    markers = {
+        platform: marker
+        for platform, marker in _MARKERS.items()
+        if platform == build.platform or any((row.torch, row.backend, row.pins) == pins for row in table.of(platform))
+    }
+    linux = [markers.pop(platform) for platform in ("linux-x86_64", "linux-aarch64") if platform in markers]
+    return " or ".join((*(linux if len(linux) < 2 else ["sys_platform == 'linux'"]), *markers.values()))
 
 
 def _hidden(environ: Mapping[str, str]) -> list[Note]:
