@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import remarks
@@ -9,16 +12,32 @@ from torchpick.decide.demands import is_backend
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.install.question import answer_request, pick_build
 from torchpick.model.pick import Pick
+from torchpick.projects.backends import read_backends
 from torchpick.run import Run, start_run
 
 
 def run(args: Arguments) -> int:
-    if args.among is None:
-        raise UsageError("label among which names?", hint="such as `--among cpu,cu126,cu130`")
-    names = _names(args.among)
+    names = _names_of_project() if args.among is None else _names(args.among)
     if args.backend or args.cpu:
         hint = "remove `--backend` and `--cpu`: `--among` specifies the backends"
         raise UsageError("`label` chooses among the given names", hint=hint)
+    name, pick = choose(args, names)
+    if not console.tell_as_json(pick, args, label=name):
+        print(name)
+        console.notes(args, *pick.every_note)
+    return 0
+
+
+def _names_of_project() -> Mapping[str, str]:
+    project = read_backends(os.getcwd())
+    if project is None:
+        hint = "such as `--among cpu,cu126,cu130`; in a project whose extras or groups are backends it is left out"
+        raise UsageError("label among which names?", hint=hint)
+    return project.names
+
+
+def choose(args: Arguments, names: Mapping[str, str]) -> tuple[str, Pick]:
+    """The name whose backend fits, and the pick; NoBuildError where none does."""
     try:
         request = arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values())))
         pick = _chosen(start_run(request, report=console.waiting))
@@ -27,11 +46,7 @@ def run(args: Arguments) -> int:
         others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
         told = f"add {others[0].verdict.build.backend} to `--among`" if others and error.stack is None else error.hint
         raise NoBuildError(error.message, pick=error.pick, hint=told) from error
-    name = next(name for name, backend in names.items() if backend == pick.build.backend)
-    if not console.tell_as_json(pick, args, label=name):
-        print(name)
-        console.notes(args, *pick.every_note)
-    return 0
+    return next(name for name, backend in names.items() if backend == pick.build.backend), pick
 
 
 def _chosen(run: Run) -> Pick:

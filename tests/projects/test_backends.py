@@ -1,0 +1,104 @@
+"""A project whose extras or groups are backends: `label` and `run` know their names, and take this machine's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from torchpick.cli import main
+from torchpick.projects.backends import BackendNames, commands, read_backends
+
+# As uv's documentation has it, with an extra of another meaning.
+PROJECT = """[project]
+name = "app"
+version = "0"
+[project.optional-dependencies]
+docs = ["sphinx"]
+xpu = ["numpy"]
+cpu = ["torch>=2.7", "torchvision"]
+cu126 = ["Torch>=2.7"]
+cu132 = ["torch>=2.7"]
+rocm7-2 = ["torch"]
+"""
+EXTRAS = BackendNames("f", "extra", {"cpu": "cpu", "cu126": "cu126"})
+OLD = ["--gpu", "sm_61", "--driver", "580.95.05"]
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "pyproject.toml"
+    file.write_text(PROJECT, "utf-8")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    return file
+
+
+def test_the_extras_that_are_backends_and_hold_torch_are_read_else_the_groups(file: Path) -> None:
+    found = read_backends(os.getcwd())
+    assert found == (str(file), "extra", {"cpu": "cpu", "cu126": "cu126", "cu132": "cu132", "rocm7-2": "rocm7.2"})
+
+    file.write_text('[dependency-groups]\ncpu = ["torch"]\ncu126 = ["torch"]\ndev = ["pytest"]\n', "utf-8")
+    assert read_backends(os.getcwd()) == (str(file), "group", {"cpu": "cpu", "cu126": "cu126"})
+    file.write_text('[project]\ndependencies = ["torch"]\n', "utf-8")
+    assert read_backends(os.getcwd()) is None
+
+
+def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["label", *OLD]) == 0
+    assert capsys.readouterr().out == "cu126\n"
+    assert main(["label", "--gpu", "none"]) == 0
+    assert capsys.readouterr().out == "cpu\n"
+    file.unlink()
+    assert main(["label", *OLD]) == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "run"),
+    [
+        ("uv sync --frozen", ["uv sync --extra cu126 --frozen"]),
+        ("uv run python -c x", ["uv run --extra cu126 python -c x"]),
+        ("uv add --dev idna", ["uv add --no-sync --dev idna", "uv sync --inexact --extra cu126"]),
+        ("uv remove idna", ["uv remove --no-sync idna", "uv sync --inexact --extra cu126"]),
+        ("uv sync --extra docs", ["uv sync --extra cu126 --extra docs"]),
+        ("uv sync --extra cpu", None),
+        ("uv sync --extra=cpu", None),
+        ("uv sync --all-extras", None),
+        ("uv run --no-project x.py", None),
+    ],
+)
+def test_a_command_of_uvs_gets_the_extra_unless_it_says_itself_what_it_wants(typed: str, run: list[str] | None) -> None:
+    found = commands(typed.split(), EXTRAS, "cu126")
+
+    assert (found and [" ".join(words) for words in found]) == run
+
+
+def test_of_groups_the_others_are_left_out_for_one_may_be_a_default() -> None:
+    found = commands(["uv", "sync"], EXTRAS._replace(kind="group"), "cu126")
+
+    assert found == (("uv", "sync", "--no-group", "cpu", "--group", "cu126"),)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script stands for uv")
+@pytest.mark.parametrize(("first", "status", "runs"), [(0, 0, 2), (7, 7, 1)])
+def test_run_starts_uv_with_this_machines_extra_and_sets_nothing(
+    first: int,
+    status: int,
+    runs: int,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    uv = tmp_path / "bin" / "uv"
+    uv.parent.mkdir()
+    uv.write_text(f'#!/bin/sh\necho "$@ [$UV_CONSTRAINT$UV_FIND_LINKS]"\n[ $1 = sync ] || exit {first}\n', "utf-8")
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{uv.parent}{os.pathsep}{os.environ['PATH']}")
+
+    assert main(["run", *OLD, "uv", "add", "idna"]) == status
+
+    out, err = capfd.readouterr()
+    assert out.splitlines() == ["add --no-sync idna []", "sync --inexact --extra cu126 []"][:runs]
+    assert f"extra `cu126` of {file} is this machine's" in " ".join(err.split())
