@@ -7,10 +7,15 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from torchpick.decide import several
 from torchpick.decide.answer import refused
+from torchpick.decide.several import Groups, HostGroup
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
+from torchpick.machine import machinefiles
 from torchpick.model.finding import Finding, worst_first
+from torchpick.model.fleet import LeftOut
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
 from torchpick.model.pick import Pick, machines_of
@@ -72,10 +77,6 @@ def fleet(
 ) -> Groups:
     """The fewest environments that support these machines, each of which has its `name`."""
     run = start_run(_request(locals(), _requirements(torch)), environ)
-    from torchpick.decide import several
-    from torchpick.decide.several import Groups, HostGroup
-    from torchpick.machine import machinefiles
-    from torchpick.model.fleet import LeftOut
 
     wish = read_wish(run)
     crowds = machinefiles.MachineGroups()
@@ -129,7 +130,6 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     """
     words = _list("requirements", requirements, "vllm")
     run = start_run(_request(locals(), words), environ)
-    from torchpick.environment.requirements import RequirementArgs
     from torchpick.install.asking import Order, file_rules
     from torchpick.install.planning import plan_environment
 

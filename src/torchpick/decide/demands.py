@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model import NamedTuple
-from torchpick.model.address import WHEEL_HOST
+from torchpick.model.address import WHEEL_HOST, Address, redacted
 from torchpick.model.build import FAMILIES, TRIO, TRITONS, Build
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Request, Wish
@@ -279,7 +279,6 @@ def _base(url: str) -> str:
     if url == WHEEL_HOST:
         return url  # without a look, which a start would pay for
     hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
-    from torchpick.model.address import Address
 
     try:
         url = str(Address(url))
@@ -297,8 +296,6 @@ def _base(url: str) -> str:
 
 
 def _refused(url: str, why: str, hint: str) -> UsageError:
-    from torchpick.model.address import redacted  # one file more for each `url`
-
     # On one line, as in free text a line's end is the end of a password, too.
     return UsageError(f"`{redacted(' '.join(url.split()))}` {why}", hint=hint)
 

@@ -7,12 +7,15 @@ call in the kernel (state D) outlives SIGKILL, so such a child is left behind.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from subprocess import TimeoutExpired
 from typing import NamedTuple
 
 TYPE_CHECKING = False
@@ -41,8 +44,6 @@ class ChildResult(NamedTuple):
     @property
     def values(self) -> list[Any]:
         """Its answer, where that is lines of JSON; a line that was cut is none."""
-        import json
-
         return [json.loads(line) for line in self.answer.splitlines(keepends=True) if line.endswith(b"\n")]
 
     @property
@@ -142,8 +143,6 @@ class WindowsChild(Running):
     """A child whose pipes the standard library reads, as Windows cannot poll them. Untested on Windows."""
 
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str], *, line: bool, most: int) -> None:
-        import subprocess
-
         self._process = subprocess.Popen(
             list(argv),
             env=dict(environ),
@@ -156,8 +155,6 @@ class WindowsChild(Running):
         super().__init__(self._process.pid, (-1, -1), line=line, most=most)
 
     def pump(self) -> None:
-        from subprocess import TimeoutExpired
-
         if self.finished:
             return
         with suppress(TimeoutExpired):

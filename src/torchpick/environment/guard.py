@@ -5,6 +5,7 @@ Whatever the library does, the kernel bounds its memory and time, and nothing th
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -64,8 +65,6 @@ def fork(work: Callable[[], bytes], limit_s: float) -> Running:
 
 def python(module: str, arguments: Mapping[str, object]) -> list[str]:
     """The command that calls a module's `answer` in a fresh interpreter of our own, isolated from settings."""
-    import json
-
     if not sys.executable:
         raise OSError("this program embeds Python and has no interpreter to start")
     folders = [folder for folder in sys.path if folder not in ("", os.curdir)]

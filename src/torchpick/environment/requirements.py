@@ -8,7 +8,7 @@ from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, read_group, text_of
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model import NamedTuple
-from torchpick.model.address import redacted
+from torchpick.model.address import Address, redacted
 from torchpick.model.versions import everyday, leading, normal, parsed, pattern
 
 TYPE_CHECKING = False
@@ -203,7 +203,6 @@ def _check_address(text: str, where: str, path_or_url: str) -> None:
     """Refuse a URL that pip and uv would read otherwise in a file than alone; a path may have all of it."""
     if "://" not in path_or_url and path_or_url[:5].lower() != "file:":
         return
-    from torchpick.model.address import Address
 
     try:
         Address(path_or_url)

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.request import url2pathname
 
 from torchpick.environment import world
 from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError
 from torchpick.index import wheelnames
+from torchpick.index.anchors import Anchors
 from torchpick.model.address import Address, check_characters, redacted
 
 TYPE_CHECKING = False
@@ -224,8 +226,6 @@ def _sidecar(value: object) -> str | None:
 
 
 def _of_html(text: str, base: str) -> Iterator[PageEntry]:
-    from torchpick.index.anchors import Anchors
-
     anchors = Anchors()
     for start in range(0, len(text), _PIECE):
         anchors.feed(text[start : start + _PIECE])
@@ -282,7 +282,6 @@ def local(url: str) -> Path:
     path = urlsplit(url).path
     if os.name != "nt":
         return Path(unquote(path))
-    from urllib.request import url2pathname  # which loads a client and TLS
 
     return Path(url2pathname(path))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -21,6 +22,7 @@ from torchpick.errors import (
     silent,
 )
 from torchpick.index import pages, projectfiles
+from torchpick.index.filemetadata import read_metadata
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectcache import KeptPage, ProjectCache
 from torchpick.index.projectfiles import IndexTarget, ProjectFile
@@ -93,8 +95,6 @@ class Web:
         if not todo:
             return {}
         if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor  # what is kept is read without it
-
             self._pool = ThreadPoolExecutor(_AT_ONCE)
         return dict(zip(todo, self._pool.map(lambda item: _result(work, item), todo), strict=True))
 
@@ -295,8 +295,6 @@ class ProjectReader:
             return self._cache.keep_page(page.url, read, target).files
 
     def _read_metadata(self, file: ProjectFile) -> Metadata | TorchpickError:
-        from torchpick.index.filemetadata import read_metadata  # what is kept is read without it
-
         with _named(file.url):
             metadata = read_metadata(file, lambda: self._web.client)
         if not file.url.startswith("file:"):

@@ -11,6 +11,10 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from packaging import tags
+from packaging.utils import parse_wheel_filename
+from packaging.version import Version
+
 from torchpick.model import pythons
 from torchpick.model.machine import Platform
 from torchpick.model.versions import check_bounds, normal
@@ -75,8 +79,6 @@ def parse(file: str) -> WheelName | None:
 
 @lru_cache(maxsize=1 << 14)
 def parsed_version(text: str) -> Version:
-    from packaging.version import Version  # what reads a library does without
-
     check_bounds(text)
     return Version(text)
 
@@ -86,7 +88,6 @@ def _check(*parts: str) -> None:
     """Raise ValueError where no wheel is named by these parts."""
     if prod(part.count(".") + 1 for part in parts[-3:]) > _MOST_TAGS:
         raise ValueError("it has more tags than any wheel was made for")
-    from packaging.utils import parse_wheel_filename
 
     parse_wheel_filename("-".join(parts) + ".whl")
 
@@ -152,8 +153,6 @@ def _rank(pythons: str, abis: str, platforms: str, python: str, platform: Platfo
 
 @lru_cache(maxsize=8)
 def ranks_of(python: str, platform: Platform) -> Mapping[str, int]:
-    from packaging import tags
-
     version = version_of(python)
     mac = platform.os == "macos"
     platforms = [*(tags.mac_platforms(_NEWEST_MACOS, platform.cpu) if mac else _platforms(platform))]

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 
 from torchpick.environment.distributions import Environment
 from torchpick.environment.toolsettings import Setting
@@ -119,8 +120,6 @@ def leading_numbers(version: str) -> tuple[int, ...]:
 
 def pip_beside() -> tuple[str | None, str | None]:
     """The interpreter and the version of the pip that is installed beside torchpick."""
-    from importlib.util import find_spec
-
     spec = find_spec("pip")
     if spec is None or spec.origin is None or not sys.executable:
         return None, None

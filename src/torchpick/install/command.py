@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from subprocess import CompletedProcess
 from types import FrameType
 from typing import NamedTuple
 
@@ -77,8 +80,6 @@ def run_command(command: Command, environ: Mapping[str, str], *, talk_only: bool
 
     `talk_only` sends its stdout to stderr, where stdout is for something else.
     """
-    import subprocess
-
     if command.before is not None:
         ended = run_command(command.before, environ, talk_only=talk_only)
         if ended.status or ended.interrupted:
@@ -109,8 +110,6 @@ MOST_BYTES = 64 << 20
 
 def capture_command(command: Command, environ: Mapping[str, str]) -> CompletedProcess[str]:
     """Write its files, start it without a terminal, and return what it wrote; InstallerError where it hangs."""
-    from subprocess import CompletedProcess
-
     write_files(command.files)
     try:
         result = child.run(command.argv, command.environ(environ), RESOLVE_S, most=MOST_BYTES)
@@ -195,7 +194,6 @@ def store_folder(cache: str) -> str:
         rewrite.private_folder(store)
         if os.access(store, os.W_OK) and is_private_store(cache):
             return store
-    import tempfile
 
     store = os.path.join(tempfile.gettempdir(), f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
     with suppress(OSError):

@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 
 from torchpick.decide.answer import Answer, cuda_extra_notes, cuda_extras, decided
 from torchpick.decide.demands import PackageDemand, required
+from torchpick.decide.environments import same_module
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import InstallerError
@@ -20,8 +21,10 @@ from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
 from torchpick.install.lasting import check_pin
+from torchpick.install.reporting import read_report
 from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
+from torchpick.machine import verify
 from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
@@ -181,8 +184,6 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
     of_pick = {note.text for note in pick.notes}
     notes = [note for note in stack.notes if note.text not in of_pick and note.code != "SAME_MODULE"]
     if twins:
-        from torchpick.decide.environments import same_module
-
         notes += [
             same_module(name, stays, left_out=leaves_out and name not in target.installed)
             for name, stays in twins.items()
@@ -253,8 +254,6 @@ def index_notes(question: TargetQuestion, learnt: Learnt) -> tuple[Note, ...]:
 
 def prove(question: TargetQuestion, job: Job) -> tuple[ReportedPackage, ...]:
     """What the command would take from where; raises where a file of the family would come from elsewhere."""
-    from torchpick.install.reporting import read_report
-
     packages = read_report(question.installer.reporter(job), question.run.environ)
     index = job.pick.index_url
     for package in packages:
@@ -284,8 +283,6 @@ def missing_torch(job: Job) -> str | None:
 
 def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
-    from torchpick.machine import verify
-
     kind, gpus = verify.devices_to_check(pick.build.family, pick.machine)
     if kind == "cuda" and not gpus:
         kind = "cpu"  # nothing is here that it was picked for

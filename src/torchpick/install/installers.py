@@ -5,6 +5,7 @@ Torch's family goes by its very files, all else as the user's settings have it.
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Mapping
 from functools import lru_cache
@@ -38,8 +39,6 @@ def uv_takes(uv: str, flag: str) -> bool:
 
     So a dry run need not start it.
     """
-    import mmap
-
     try:
         with opened(uv) as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
             return image.find(flag.encode()) >= 0

@@ -12,7 +12,7 @@ from torchpick.environment.world import is_yours
 from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import indexes, locations
 from torchpick.model import NamedTuple
-from torchpick.model.address import WHEEL_HOST
+from torchpick.model.address import WHEEL_HOST, is_sha256
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, FAMILIES, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
@@ -194,8 +194,6 @@ def _names(fields: Fields) -> tuple[str, ...]:
 
 def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
     """By backend and file; a digest goes into a line for pip and uv."""
-    from torchpick.model.address import is_sha256
-
     files: Mapping[str, Mapping[str, str]] = fields.mapping("files")
     if not all(is_sha256(digest) for digests in files.values() for digest in digests.values()):
         raise ShapeError("files", "has a sha256 that is not one")

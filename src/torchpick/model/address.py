@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from torchpick.model.versions import pattern, remembered
 
 TYPE_CHECKING = False
@@ -81,8 +83,6 @@ def _check_host(scheme: str, host: str) -> None:
     if _HOST.issuperset(host):
         return
     if not host.isascii():
-        import unicodedata
-
         plain = unicodedata.normalize("NFKC", host)
         if all(char in _HOST or not char.isascii() for char in plain):
             return

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from _json import make_scanner
+
 from torchpick.model import VERSION
+from torchpick.model.address import redacted_json
 from torchpick.model.versions import is_dotted
 
 SCHEMA = 1
@@ -181,8 +184,6 @@ def loads(text: str | bytes) -> object:
 
 def _scanned(text: str | bytes) -> object:
     """The value, by the scanner under the json module: the module itself loads nine files, re among them."""
-    from _json import make_scanner
-
     plain = (text if isinstance(text, str) else text.decode()).strip(" \t\n\r")
     value, end = make_scanner(_Context)(plain, 0)  # type: ignore[arg-type]  # typeshed has another shape of it
     if end != len(plain):
@@ -231,8 +232,6 @@ def dumps(value: dict[str, object]) -> str:
 
 def shown(value: object) -> Any:  # noqa: ANN401 # as `plain`
     """A value as JSON has it, without secrets."""
-    from torchpick.model.address import redacted_json
-
     return redacted_json(plain(value))
 
 
