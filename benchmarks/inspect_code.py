@@ -24,9 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import interleaved
 from torchpick.index import user_index
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.index.wheelnames import WheelTarget
 
 _MEMBER = "torch/lib/libtorch_cuda.so"

@@ -52,7 +52,7 @@ def decision() -> float:
     """The best of fifty decisions that judge every build of the platform, in milliseconds."""
     from torchpick.decide import several
     from torchpick.install.question import answer_request
-    from torchpick.model.request import Request
+    from torchpick.model.pick import Request
     from torchpick.run import start_run
 
     run = start_run(Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12"))

@@ -17,7 +17,7 @@ from torchpick.decide.answer import decided
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
 from torchpick.knowledge import locations
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 INDEX = Path(locations.compat_dir({}), "index", "linux-x86_64.json")

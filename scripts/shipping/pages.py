@@ -19,9 +19,8 @@ from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine
-from torchpick.model.pick import Pick, pip_line
-from torchpick.model.pythons import span
-from torchpick.model.request import Request, Wish
+from torchpick.model.pick import Pick, Request, Wish, pip_line
+from torchpick.model.pythons import python_span
 from torchpick.model.versions import release_key
 from torchpick.run import Run, start_run
 
@@ -212,7 +211,7 @@ def of_release(torch: str, picture: str) -> tuple[str, str]:
     """The address and the page of one release."""
     own = builds()[torch]
     backends = list(dict.fromkeys(build.backend for build in own))
-    pythons = span(tuple(sorted({tag for build in own for tag in build.pythons})))
+    pythons = python_span(tuple(sorted({tag for build in own for tag in build.pythons})))
     about = f"PyTorch {torch}: its CUDA and ROCm builds, which GPUs each has code for, and the commands for pip."
     rows = [
         (

@@ -16,7 +16,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Fit
 from torchpick.model.build import Reason, Verdict
 from torchpick.model.machine import Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import major_minor
 

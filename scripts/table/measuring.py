@@ -18,10 +18,9 @@ from pathlib import Path
 
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.model.fields import plain
 from torchpick.model.versions import release_key
 from torchpick.wheels import refresh, wheel

@@ -19,10 +19,9 @@ from scripts.table import layout
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.pages import Link, parse
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.build import JIT, RUNS
 from torchpick.model.versions import numbers

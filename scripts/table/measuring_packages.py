@@ -20,11 +20,10 @@ from scripts.table.measuring import index_url
 from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
-from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
-from torchpick.index.ranges import RemoteSource
-from torchpick.wheels import librarycode, packaged, sections
+from torchpick.index.ranges import Archive, RemoteSource, metadata_of
+from torchpick.wheels import fatbin, librarycode, packaged
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.packaged import SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
@@ -54,7 +53,7 @@ def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
             continue
         left -= member.compress_size
         data = b"".join(archive.stream(member))
-        needed.update(sections.read_links(data).needed)
+        needed.update(fatbin.read_links(data).needed)
         one = librarycode.read_buffer(data, member.filename)
         if one.holds_code:
             held.append(one)

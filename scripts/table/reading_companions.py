@@ -19,11 +19,10 @@ from packaging.version import Version
 from scripts.table import layout
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
-from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
 from torchpick.index.projectfiles import IndexTarget
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource, metadata_of
 from torchpick.index.user_index import UserIndex, fitting
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Platform

@@ -20,10 +20,9 @@ from packaging.version import Version
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
-from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource, metadata_of
 from torchpick.model.versions import release_key
 
 EVIDENCE = Path(__file__).parents[2] / "evidence" / "torch-requires.jsonl"

@@ -18,10 +18,9 @@ from scripts.table import layout
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource
 
 COMPAT = Path(__file__).parents[2] / "compat" / "shared-files.json"
 # What torch's builds for both majors require, and libraries that others bring; CUDA 13's toolkit has no suffix.

@@ -18,9 +18,8 @@ from packaging.version import Version
 from scripts.table import layout
 from torchpick.errors import TorchpickError
 from torchpick.index import pages
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.ranges import FileSource, RemoteSource, Source
+from torchpick.index.ranges import Archive, FileSource, RemoteSource, Source
 from torchpick.model.address import WHEEL_HOST, redacted
 from torchpick.model.build import Build, backend_order
 from torchpick.model.versions import release_key

@@ -18,8 +18,7 @@ from torchpick.model.finding import Finding, worst_first
 from torchpick.model.fleet import LeftOut
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
-from torchpick.model.pick import Pick, machines_of
-from torchpick.model.request import CHANNELS, Request
+from torchpick.model.pick import CHANNELS, Pick, Request, machines_of
 from torchpick.run import start_run
 
 TYPE_CHECKING = False
@@ -161,13 +160,13 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     """
     run = start_run(_request(locals()), environ)
     from torchpick.index.wheelnames import WheelTarget
-    from torchpick.wheels import inplace
+    from torchpick.wheels import inspect_target
     from torchpick.wheels.inspect_target import ReadOptions, read_target
 
     wanted = WheelTarget(python, platform)
     reading = read_target(thing, ReadOptions(wanted=wanted, offline=run.offline))
     drivers = run.knowledge.rules.drivers
-    return reading, inplace.judge_machines(reading, run.find_machines(), drivers, wanted.program)
+    return reading, inspect_target.judge_machines(reading, run.find_machines(), drivers, wanted.program)
 
 
 def check(  # noqa: PLR0913 # the flags of the contract, by name

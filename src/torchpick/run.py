@@ -14,7 +14,7 @@ from torchpick.machine import given
 from torchpick.model import NamedTuple
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.machine import Machine
-from torchpick.model.request import MACHINE_FIELDS, Request, Wish
+from torchpick.model.pick import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 
 MACHINE = Machine(
     platform=Platform("linux", "x86_64", "2.36", "glibc"),

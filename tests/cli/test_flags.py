@@ -15,7 +15,7 @@ from torchpick.cli.arguments import Arguments, Parser
 from torchpick.cluster.emit import FORMS
 from torchpick.errors import UsageError
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.request import CHANNELS
+from torchpick.model.pick import CHANNELS
 
 ALL = ("pick", *COMMANDS)
 
@@ -29,7 +29,7 @@ def test_a_command_reads_the_flags_that_its_help_lists_and_no_other(command: str
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "args"
     }
-    shared = "".join(map(_source, ("torchpick.cli.arguments", "torchpick.cli.console", "torchpick.model.request")))
+    shared = "".join(map(_source, ("torchpick.cli.arguments", "torchpick.cli.console", "torchpick.model.pick")))
 
     flags = {flag.dest for flag in Parser(command).flags}
 

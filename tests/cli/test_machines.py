@@ -21,7 +21,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 
 PYTHON = Python("3.12")
 PASCAL = Machine(

@@ -13,7 +13,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.machinefiles import Reader
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 
 COMMAND = ("/opt/tp", "detect", "--json", "--compact")
 A100 = Gpu(0, "nvidia", "A100", Arch("sm", 8, 0))

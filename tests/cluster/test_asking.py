@@ -13,7 +13,7 @@ import pytest
 from tests.cli.test_nodes import A100 as LABELS
 from tests.cli.test_nodes import BASE, node
 from tests.cluster.standin import A100, COMMAND, StandIn, ended, said
-from torchpick.cluster import kubernetes_nodes, ray, slurm, ssh
+from torchpick.cluster import kubernetes_nodes, ray, slurm, sources
 from torchpick.cluster.engine import ClusterError
 from torchpick.cluster.slurm import Node
 from torchpick.environment.child import ChildResult
@@ -390,7 +390,7 @@ def test_each_host_is_asked_by_ssh_in_these_words(tmp_path: Path) -> None:
     }
     stand = StandIn(lambda words: answers[words[-2]], "-F", "x")
 
-    ssh.detect(str(file), stand.engine)
+    sources.detect_over_ssh(str(file), stand.engine)
 
     begin = "ssh -oBatchMode=yes -oConnectTimeout=10 -F x --"
     assert stand.asked == [
@@ -415,7 +415,7 @@ def test_hosts_that_hang_leave_time_for_those_behind_them(
     (tmp_path / "hosts").write_text(f"n[1-{count}]", "utf-8")
     stand = StandIn(lambda _: ended(status=None), left_s=left_s)
 
-    ssh.detect(str(tmp_path / "hosts"), stand.engine)
+    sources.detect_over_ssh(str(tmp_path / "hosts"), stand.engine)
 
     assert {(text.split()[2], limit_s) for text, limit_s in stand.asked} == {(f"-oConnectTimeout={connect}", limit)}
     assert len(stand.asked) == count
@@ -436,13 +436,13 @@ def test_a_file_of_hosts_that_is_none_says_why(lines: str, what: str, tmp_path: 
     file.write_text(lines, "utf-8")
 
     with pytest.raises(UsageError) as caught:
-        ssh.hosts_of(str(file))
+        sources.hosts_of(str(file))
     assert (caught.value.message, caught.value.hint) == (f"{file}: {what}", "write one host per line")
 
 
 def test_a_file_of_hosts_that_cannot_be_read_is_named_as_the_source(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        ssh.hosts_of(f"{tmp_path}/none")
+        sources.hosts_of(f"{tmp_path}/none")
     assert caught.value.hint == f"check the path behind `ssh:{tmp_path}/none`"
 
 

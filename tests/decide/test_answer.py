@@ -13,7 +13,7 @@ from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.machine import Note
 from torchpick.model.package import Catalog
-from torchpick.model.request import Limit, Wish
+from torchpick.model.pick import Limit, Wish
 
 PLATFORM = "linux-x86_64"
 DEFAULT = Wish(backends=(DEFAULT_INDEX,))

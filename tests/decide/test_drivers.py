@@ -9,7 +9,7 @@ from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.build import Reason
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 
 RULES = compat.Knowledge({}).rules
 

@@ -18,7 +18,7 @@ from torchpick.model.build import Build
 from torchpick.model.fleet import Crowd, Fleet, Hosts
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.package import Catalog
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 
 PLATFORM = Platform("linux", "x86_64", "2.35", "glibc")
 TABLE = compat.Knowledge({}).table((PLATFORM.name,))

@@ -14,7 +14,7 @@ from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.build import Reason, Verdict
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import Table
 
 LINUX = Platform.parse("linux-x86_64")

@@ -10,7 +10,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import MpsFloor
 
 KNOWLEDGE = Knowledge({})

@@ -9,7 +9,7 @@ from torchpick.decide import demands
 from torchpick.decide.demands import PackageDemand, narrowed
 from torchpick.errors import RequirementError
 from torchpick.model.machine import Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.versions import named
 
 HERE = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))

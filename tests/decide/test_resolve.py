@@ -10,8 +10,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.pick import Pick
-from torchpick.model.request import Limit, Wish
+from torchpick.model.pick import Limit, Pick, Wish
 from torchpick.model.table import MpsFloor
 
 

@@ -16,7 +16,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, Stack
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease, Table
 
 PLATFORM = "linux-x86_64"

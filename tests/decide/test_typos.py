@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchpick.cli import main
-from torchpick.decide import typos
+from torchpick.decide import refusal
 from torchpick.errors import UsageError
 from torchpick.knowledge.packages import KnownPackages
 
@@ -83,7 +83,7 @@ def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFi
 def test_no_package_of_the_table_is_taken_for_a_typo_of_another() -> None:
     known = KnownPackages({}, "")
 
-    typos.refuse([*known, "transformers", "diffusers", "torchvision"], "plan", known)
+    refusal.refuse([*known, "transformers", "diffusers", "torchvision"], "plan", known)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_is_something_else_than_a_package_is_said_to_be_that(
 ) -> None:
     for word in words.split():
         with pytest.raises(UsageError) as caught:
-            typos.refuse(["numpy", word], command, ["flash-attn"])
+            refusal.refuse(["numpy", word], command, ["flash-attn"])
 
         assert (str(caught.value), caught.value.hint) == (f"`{word}` is {what}", hint.format(word))
 
@@ -175,11 +175,11 @@ def test_what_is_something_else_than_a_package_is_said_to_be_that(
 def test_one_letter_off_is_a_typo_where_no_package_is_meant(word: str, name: str, meant: str) -> None:
     known = ["flash-attn", "whisperx", "jax", "faiss-gpu", "deepspeed"]
     if not meant:
-        typos.refuse([word], "plan", known)
+        refusal.refuse([word], "plan", known)
         return
 
     with pytest.raises(UsageError) as caught:
-        typos.refuse([word], "plan", known)
+        refusal.refuse([word], "plan", known)
 
     close = meant.partition("=")[0].partition("[")[0]
     really = f"A package really called `{name}` goes into a requirements file, after `-r`"

@@ -7,7 +7,7 @@ import pytest
 from torchpick.decide import demands
 from torchpick.errors import UsageError
 from torchpick.model.address import WHEEL_HOST
-from torchpick.model.request import Request, Wish
+from torchpick.model.pick import Request, Wish
 
 SUCH = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"
 CPU = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"

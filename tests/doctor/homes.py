@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.wheels import making
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -28,7 +28,7 @@ from torchpick.model.build import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, 
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.package import PackageFacts
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 from torchpick.wheels.judging import GpuCodeFit
 

@@ -12,7 +12,7 @@ from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import Package, PackageFacts
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 pytestmark = pytest.mark.process

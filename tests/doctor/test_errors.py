@@ -16,7 +16,7 @@ from tests.doctor.homes import Home
 from torchpick.doctor import explanation, texts
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.fields import Fields
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "errors.jsonl").read_text("utf-8").splitlines()]

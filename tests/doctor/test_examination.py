@@ -21,7 +21,7 @@ from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 
 pytestmark = pytest.mark.process

@@ -14,7 +14,7 @@ from torchpick.errors import UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 
 pytestmark = pytest.mark.process

@@ -18,7 +18,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import Shell
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 
 pytestmark = pytest.mark.process

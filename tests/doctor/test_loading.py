@@ -17,7 +17,7 @@ from torchpick.environment import distributions
 from torchpick.environment.shellvariables import Shell
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine, Platform, Python
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 pytestmark = pytest.mark.process

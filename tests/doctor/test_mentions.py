@@ -15,7 +15,7 @@ from torchpick.doctor import texts
 from torchpick.doctor.texts import Mentions
 from torchpick.errors import UsageError
 from torchpick.model.fields import Fields
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 WORDS = texts.read_words(Fields(json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))))

@@ -13,7 +13,7 @@ from torchpick.doctor import examination, explanation, texts
 from torchpick.model.fields import Fields
 from torchpick.model.finding import Ailment
 from torchpick.model.machine import Machine, Platform, Python, Trouble
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from tests.recorded import Answers, Case
 from torchpick.doctor import explanation
 from torchpick.environment import child, interpreter
 from torchpick.errors import UsageError
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 

@@ -16,7 +16,7 @@ from torchpick.model.arch import Fit
 from torchpick.model.build import GpuFit, Objection, Reason, Verdict
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
-from torchpick.model.request import Request, Wish
+from torchpick.model.pick import Request, Wish
 from torchpick.run import Run, start_run
 
 

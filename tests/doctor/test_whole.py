@@ -15,7 +15,7 @@ from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Python
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 pytestmark = pytest.mark.process

@@ -8,8 +8,7 @@ import pytest
 from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.install.choice import find_pip
-from torchpick.install.installers import uv_takes
+from torchpick.install.installers import find_pip, uv_takes
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

@@ -23,7 +23,7 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import filemetadata, pages, wheelnames
-from torchpick.index.archive import Archive
+from torchpick.index.ranges import Archive
 from torchpick.install.reporting import read_pins, read_pip_report, read_uv_lock
 from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.compat import Knowledge
@@ -33,8 +33,8 @@ from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Platform
 from torchpick.model.metadata import parse_metadata
+from torchpick.model.pick import Request
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.request import Request
 from torchpick.model.versions import admits, major_minor, release_key
 from torchpick.wheels import librarycode, readings, wheel
 

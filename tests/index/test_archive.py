@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
-from torchpick.index import archive
-from torchpick.index.archive import Archive
-from torchpick.index.ranges import FileSource
+from torchpick.index import ranges
+from torchpick.index.ranges import Archive, FileSource
 
 ENTRY_MAGIC = b"PK\x01\x02"
 
@@ -96,7 +95,7 @@ def test_what_is_not_there_is_not_found() -> None:
 
 
 def test_a_directory_too_large_to_be_a_wheel_s_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MOST_DIRECTORY", 100)
+    monkeypatch.setattr(ranges, "MOST_DIRECTORY", 100)
 
     with pytest.raises(WheelLayoutError, match="a directory of"):
         opened(making.wheel(MEMBERS))

@@ -10,9 +10,8 @@ from tests.index.server import Host
 from tests.wheels import making
 from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError, TorchpickError
 from torchpick.index import ranges
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client, Limits
-from torchpick.index.ranges import TAIL, RemoteSource
+from torchpick.index.ranges import TAIL, Archive, RemoteSource
 
 DATA = making.noise(7, 3_000_000)
 

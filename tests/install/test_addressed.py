@@ -17,8 +17,7 @@ from torchpick.install.job import Job
 from torchpick.install.question import pick_build
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import Platform
-from torchpick.model.pick import Pick
-from torchpick.model.request import Request
+from torchpick.model.pick import Pick, Request
 from torchpick.run import start_run
 
 HERE = Platform("linux", "x86_64", "2.35")

@@ -17,7 +17,7 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import RequirementError
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_plan_question
 from torchpick.model.package import Package, PackageFacts
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")

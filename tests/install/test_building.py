@@ -14,7 +14,7 @@ from torchpick.install.handover import check_builds
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Note
 from torchpick.model.package import Catalog
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 PAIR = Request(

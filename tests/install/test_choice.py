@@ -7,8 +7,8 @@ import pytest
 from torchpick.environment.distributions import Environment
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import InstallerError
-from torchpick.install import choice
-from torchpick.install.choice import choose_installer
+from torchpick.install import installers
+from torchpick.install.installers import choose_installer
 from torchpick.install.user_settings import UserSettings
 
 TARGET = Environment("/env/bin/python", "/env", "3.12")
@@ -51,7 +51,7 @@ def test_the_one_that_sees_the_users_settings_is_taken(
     note: tuple[str, str] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choice, "pip_beside", lambda: (None, None))
+    monkeypatch.setattr(installers, "pip_beside", lambda: (None, None))
 
     found = choose_installer(wanted, target, uv, own)
 
@@ -60,20 +60,20 @@ def test_the_one_that_sees_the_users_settings_is_taken(
 
 
 def test_the_pip_beside_torchpick_serves_a_target_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "pip_beside", lambda: ("/own/python", "26.3"))
+    monkeypatch.setattr(installers, "pip_beside", lambda: ("/own/python", "26.3"))
 
     found = choose_installer("auto", TARGET, UV, OF_PIP)
 
     assert found.name == "pip"
     assert [note.code for note in found.notes] == ["PIP_FOR_ITS_SETTINGS"]
     # A target's own pip is taken as it is.
-    monkeypatch.setattr(choice, "pip_beside", lambda: pytest.fail("it has a pip"))
+    monkeypatch.setattr(installers, "pip_beside", lambda: pytest.fail("it has a pip"))
     assert choose_installer("pip", WITH_PIP, UV, UserSettings()).name == "pip"
 
 
 @pytest.mark.parametrize(("uv", "text"), [(None, "/env has no pip, and no uv was found"), (UV, "/env has no pip")])
 def test_without_any_pip_what_to_do_is_said(uv: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "pip_beside", lambda: (None, None))
+    monkeypatch.setattr(installers, "pip_beside", lambda: (None, None))
 
     with pytest.raises(InstallerError) as told:
         choose_installer("pip" if uv else "auto", TARGET, uv, UserSettings())

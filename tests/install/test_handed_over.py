@@ -14,7 +14,7 @@ from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import Learnt, job_of
 from torchpick.install.job import Job
 from torchpick.model.machine import Note
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 AMPERE = Request(gpus=("sm_80",), driver="535.183.01", platform="linux-x86_64", python="3.12", glibc="2.35")

@@ -22,8 +22,7 @@ from torchpick.install.user_settings import UserSettings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.build import Evidence, VendorIndex
-from torchpick.model.pick import Pick
-from torchpick.model.request import Request
+from torchpick.model.pick import Pick, Request
 from torchpick.run import Run, start_run
 
 FILE = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"

@@ -9,7 +9,7 @@ import pytest
 import torchpick
 from torchpick.errors import UsageError
 from torchpick.install.planning import dockerfile
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 
 VLLM = torchpick.plan("vllm", gpus=["a100"], driver="535.183.01", platform="linux-x86_64", python="3.12", offline=True)

@@ -24,7 +24,7 @@ from torchpick.install import learner
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.learner import MOST_ROUNDS, Learner
 from torchpick.model.package import Catalog
-from torchpick.model.request import Request, Wish
+from torchpick.model.pick import Request, Wish
 from torchpick.run import start_run
 
 NOTHING = RequirementArgs()

@@ -5,8 +5,7 @@ import pytest
 from torchpick.install.env import links_page, uv_index
 from torchpick.install.files import measured_hash, torch_wheels
 from torchpick.model.build import Build, Evidence, Rank, Verdict
-from torchpick.model.pick import Pick
-from torchpick.model.request import Wish
+from torchpick.model.pick import Pick, Wish
 
 RANK = Rank(2, ((2, 14, 1), 0, 0), 2, True, (12, 6), "cu126")
 

@@ -22,7 +22,7 @@ from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.machine import Note
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 SHA = "ab" * 32

@@ -11,7 +11,7 @@ from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import LockQuestion, Order, read_lock_question
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 HERE = Request(gpus=("sm_61",), driver="580.95.05", python=sys.executable)

@@ -14,7 +14,7 @@ from torchpick.install.handover import prove
 from torchpick.install.question import pick_build
 from torchpick.install.reporting import ReportedPackage
 from torchpick.install.user_settings import UserSettings
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 FILE = "torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"

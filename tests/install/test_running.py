@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.install.env import command_of
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"

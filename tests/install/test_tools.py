@@ -11,8 +11,7 @@ import pytest
 from torchpick.environment import world
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError
-from torchpick.install.choice import find_pip, find_uv, leading_numbers, pip_beside
-from torchpick.install.installers import PipInstaller, uv_takes
+from torchpick.install.installers import PipInstaller, find_pip, find_uv, leading_numbers, pip_beside, uv_takes
 
 TARGET = Environment("/env/bin/python", "/env", "3.12")
 

@@ -18,7 +18,7 @@ from torchpick.install import reporting
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.command import Command
 from torchpick.install.handover import find_answer
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 TORCH = {"2.14.1+cu126": ["filelock"], "2.10.0+cu128": ["filelock"]}

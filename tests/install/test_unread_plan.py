@@ -24,7 +24,7 @@ from torchpick.install import unread
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import find_answer
 from torchpick.install.planning import plan_environment
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 LINUX = ("--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")

@@ -18,7 +18,7 @@ from torchpick.install.installers import resolution_options
 from torchpick.install.question import pick_build
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import Address
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import gpus as table
-from torchpick.knowledge import othernames
+from torchpick.knowledge import gpunames
 from torchpick.knowledge.gpuindex import Names
-from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, look_up
-from torchpick.knowledge.othernames import OtherNames
+from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, OtherNames, look_up
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
 from torchpick.model.machine import GpuProduct, Named
@@ -100,7 +99,7 @@ def test_a_name_that_is_taken_as_it_is_written_means_the_same_to_the_reader_of_a
     taken = {name: gpu for name in (*NAMES.full, *NAMES.core, *shown, *theirs) if (gpu := NAMES.written(name))}
 
     assert len(taken) > 1000
-    assert {name: othernames.parse(name, NAMES, others, mac=mac).arch for name in taken} == {
+    assert {name: gpunames.parse(name, NAMES, others, mac=mac).arch for name in taken} == {
         name: gpu.arch for name, gpu in taken.items()
     }
 

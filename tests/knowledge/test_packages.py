@@ -12,7 +12,7 @@ from torchpick.knowledge import packages
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.package import PackageFacts
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 

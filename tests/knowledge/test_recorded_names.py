@@ -9,9 +9,7 @@ import pytest
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import Names, PciIds
-from torchpick.knowledge.gpunames import Candidates, look_up
-from torchpick.knowledge.othernames import belongs
-from torchpick.knowledge.othernames import look_up as look_up_other
+from torchpick.knowledge.gpunames import Candidates, belongs, look_up, look_up_other
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
 from torchpick.model.machine import GpuProduct

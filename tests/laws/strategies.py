@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import Branch, BuildsByRelease, DriverTable, Floor, LibraryFloors, Table
 
 CAPABILITIES = (37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)

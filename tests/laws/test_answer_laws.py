@@ -13,7 +13,7 @@ from torchpick.errors import NoBuildError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog, LibraryCode, Package, PackageFacts
-from torchpick.model.request import Limit, Wish
+from torchpick.model.pick import Limit, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import admits
 

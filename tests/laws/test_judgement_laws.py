@@ -14,8 +14,7 @@ from tests.laws.strategies import DRIVERS, builds, driver_versions, machines, ta
 from torchpick.decide import resolve, several
 from torchpick.model.build import Build, Evidence, Reason, Verdict
 from torchpick.model.machine import Driver, Machine, Platform, Python
-from torchpick.model.pick import Pick
-from torchpick.model.request import Wish
+from torchpick.model.pick import Pick, Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import numbers
 

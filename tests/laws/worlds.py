@@ -22,7 +22,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Verdict
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import Catalog, LibraryCode, Package, PackageFacts, Stage
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import Table
 
 _BACKENDS = {"2.9.0": ("12.6", "12.8"), "2.10.0": ("12.6", "13.0"), "2.11.0": ("12.6", "12.8", "13.0")}

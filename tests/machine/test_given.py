@@ -14,8 +14,8 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given as facts_of
 from torchpick.machine.given import MachineOverrides
 from torchpick.model.machine import TIMEOUT_S, Driver
+from torchpick.model.pick import Request
 from torchpick.model.pythons import version_of
-from torchpick.model.request import Request
 
 
 def told(request: Request, environ: Mapping[str, str]) -> MachineOverrides:

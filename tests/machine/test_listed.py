@@ -14,7 +14,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Driver
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 
 LABELS = {
     "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",

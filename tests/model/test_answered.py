@@ -18,8 +18,7 @@ from torchpick.model.build import Build, Evidence, VendorIndex
 from torchpick.model.fields import Fields, ShapeError, plain
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble, labels
-from torchpick.model.pick import pip_line
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish, pip_line
 from torchpick.model.table import GfxOverride, RocblasGap, below, floor_of
 
 FILE = Path(__file__).with_name("answered.json")
@@ -47,8 +46,8 @@ WORDS: dict[Callable[[Any], object], list[object]] = {
      "python3", "3.12.1234"],
     pythons.python_name: ["cp312", "cp314t", "pp310", "xx39", "cp", "py3"],
     pythons.python_order: ["cp312", "cp314t", "cp39", "cpx", "cp1234567890123"],
-    pythons.span: [(), ("cp312",), ("cp38", "cp39", "cp310", "cp311"), ("cp36", "cp37", "cp38", "cp314"), ("cp313",
-     "cp313t", "cp314t"),
+    pythons.python_span: [(), ("cp312",), ("cp38", "cp39", "cp310", "cp311"), ("cp36", "cp37", "cp38", "cp314"),
+     ("cp313", "cp313t", "cp314t"),
                    ("cp310", "cp39"), ("cp39", "cp311"), ("cp313t",)],
     arch.Arch.parse: ["sm_61", "sm_120", "sm_90a", "sm_120f", "compute_90", "compute_120f", "gfx90a", "gfx1100",
      "gfx9-generic",
@@ -75,7 +74,7 @@ WORDS: dict[Callable[[Any], object], list[object]] = {
 }  # fmt: skip
 # What they are called, in this order.
 NAMES = ["numbers", "is_dotted", "release_key", "span", "major_minor", "everyday", "normal", "leading", "named",
- "some_of", "parsed", "version_of", "python_name", "python_order", "pythons.span", "Arch.parse",
+ "some_of", "parsed", "version_of", "python_name", "python_order", "python_span", "Arch.parse",
          "spoken_capability", "listed", "family_of", "toolkit_order", "backend_order", "is_name", "folded",
          "expanded", "labels", "kind", "Platform.parse"]  # fmt: skip
 

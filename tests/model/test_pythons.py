@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.model.pythons import span
+from torchpick.model.pythons import python_span
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,9 @@ from torchpick.model.pythons import span
     ],
 )
 def test_a_span_hides_no_gap(tags: tuple[str, ...], words: str) -> None:
-    assert span(tags) == words
+    assert python_span(tags) == words
 
 
 @pytest.mark.parametrize("tag", ["cp" + "9" * 5000, "9" * 5000, "cp²"])
 def test_a_damaged_tag_has_its_place_too(tag: str) -> None:
-    assert "3.12" in span(("cp312", tag))
+    assert "3.12" in python_span(("cp312", tag))

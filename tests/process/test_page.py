@@ -21,7 +21,7 @@ from torchpick.decide import matrix
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(browser.found() is None, reason="no Chromium")]
 

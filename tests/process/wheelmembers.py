@@ -16,9 +16,8 @@ from packaging.utils import parse_sdist_filename
 from tests import usersettings
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, user_index
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.index.wheelnames import WheelTarget
 
 TARGET = WheelTarget(python="3.12", platform="linux-x86_64", glibc="2.39")

@@ -9,7 +9,7 @@ import pytest
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.projects import app
 from torchpick.projects.extras import PLATFORMS
 

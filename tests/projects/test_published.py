@@ -15,7 +15,7 @@ from torchpick.knowledge import compat
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Gpu, Machine, Platform
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
 from torchpick.projects import published

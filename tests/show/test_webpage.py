@@ -18,7 +18,7 @@ from torchpick.model import VERSION
 from torchpick.model.arch import Arch, Fit, best
 from torchpick.model.build import Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease, Table
 
 NAMES = (("GeForce GTX 1080 Ti", "6.1"), ("GeForce 8800 GTX", "1.0"), ("GeForce 820M", "2.1 3.0"), ("H20", "?"))

@@ -12,7 +12,7 @@ from torchpick.decide.solving import StackSearch
 from torchpick.install.question import answer_request, read_wish
 from torchpick.knowledge import packages
 from torchpick.model.package import Catalog, PackageFacts, Stack
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import release_key
 from torchpick.run import start_run

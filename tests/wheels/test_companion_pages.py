@@ -10,8 +10,8 @@ import pytest
 from tests.index.test_archive import Bytes
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.index.archive import Archive
 from torchpick.index.pages import Link, parse
+from torchpick.index.ranges import Archive
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import Build
 from torchpick.wheels import listed

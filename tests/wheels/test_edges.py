@@ -14,10 +14,10 @@ from tests.index.test_archive import Bytes
 from tests.wheels import making
 from tests.wheels.test_rows import LINUX, links, torch
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
-from torchpick.index import archive
-from torchpick.index.archive import Archive
+from torchpick.index import ranges
+from torchpick.index.ranges import Archive
 from torchpick.model.arch import Arch
-from torchpick.wheels import fatbin, librarycode, listed, sections, wheel
+from torchpick.wheels import fatbin, librarycode, listed, wheel
 from torchpick.wheels.librarycode import Library, Modules, texts
 from torchpick.wheels.readings import SAMPLE, WHOLE, Allowance, Reading
 
@@ -177,7 +177,7 @@ def test_a_bare_cubin_is_one_module() -> None:
 
 def test_the_directory_of_an_archive_may_have_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     data = making.wheel({"a.so": b"x"})
-    monkeypatch.setattr(archive, "MOST_DIRECTORY", len(data))
+    monkeypatch.setattr(ranges, "MOST_DIRECTORY", len(data))
     assert len(Archive(Bytes(data)).members()) == 1
 
 
@@ -358,9 +358,9 @@ def test_alike_modules_are_counted_together_and_those_with_more_come_first() -> 
 @pytest.mark.parametrize(("length", "table"), [(88, ()), (87, None)])
 def test_the_header_of_a_dll_lies_in_the_file(length: int, table: tuple[()] | None) -> None:
     head = b"MZ".ljust(60, b"\0") + (64).to_bytes(4, "little") + b"PE\0\0"
-    assert sections.read_sections(head.ljust(88, b"\0")[:length]) == table
+    assert fatbin.read_sections(head.ljust(88, b"\0")[:length]) == table
 
 
 def test_the_name_of_a_library_may_be_of_any_bytes() -> None:
     data = linking(["libXX.so.1"]).replace(b"libXX", b"lib\xff\xfe")
-    assert sections.read_links(data).needed == ("lib\ufffd\ufffd.so.1",)
+    assert fatbin.read_links(data).needed == ("lib\ufffd\ufffd.so.1",)

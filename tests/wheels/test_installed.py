@@ -13,7 +13,7 @@ from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
-from torchpick.wheels import inplace
+from torchpick.wheels import inspect_target
 from torchpick.wheels.librarycode import texts
 
 LIBRARY = making.library(making.module("sm_80"))
@@ -48,7 +48,7 @@ def find(name: str, site: Path) -> Distribution | None:
 def test_torch_is_read_in_place(site: Path) -> None:
     one = find("torch", site)
     assert one is not None
-    found = inplace.read_distribution(one, "torch")
+    found = inspect_target.read_distribution(one, "torch")
 
     assert (found.name, found.version, found.complete) == ("torch", "2.15.0+cu132", True)
     assert texts(found.sass) == ["sm_75", "sm_80"]
@@ -58,7 +58,7 @@ def test_torch_is_read_in_place(site: Path) -> None:
 def test_what_reading_it_in_place_cost_is_the_code_that_was_found(site: Path) -> None:
     one = find("torch", site)
     assert one is not None
-    found = inplace.read_distribution(one, "it")
+    found = inspect_target.read_distribution(one, "it")
     sizes = {name: (site / "torch" / name).stat().st_size for name in ("lib/libtorch_cuda.so", "a,b.so")}
     python = (site / "torch/lib/libtorch_python.so").stat().st_size
 
@@ -73,7 +73,7 @@ def test_a_compiler_that_is_installed_is_named_and_what_is_no_torch_has_no_flags
     (site / "triton-3.0.dist-info" / "RECORD").write_text("triton/bin/ptxas,,\ntorch/version.py,,\n", "utf-8")
     one = find("triton", site)
     assert one is not None
-    found = inplace.read_distribution(one, "triton")
+    found = inspect_target.read_distribution(one, "triton")
 
     assert (found.compilers, found.torch, found.libraries, found.complete) == (("triton/bin/ptxas",), None, (), True)
 
@@ -82,7 +82,7 @@ def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     one = find("some-pkg", site)
     assert one is not None
 
-    assert texts(inplace.read_distribution(one, "some-pkg").sass) == ["sm_80"]
+    assert texts(inspect_target.read_distribution(one, "some-pkg").sass) == ["sm_80"]
 
 
 def test_a_damaged_record_names_nothing(site: Path) -> None:
@@ -100,9 +100,9 @@ def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> 
     (tmp_path / "empty.so").write_bytes(b"")
     (tmp_path / "folder.so").mkdir()
 
-    assert inplace.read_library(str(tmp_path / "empty.so"), "x") is None
-    assert inplace.read_library(str(tmp_path / "folder.so"), "x") is None
-    assert inplace.read_library(str(tmp_path / "gone.so"), "x") is None
+    assert inspect_target.read_library(str(tmp_path / "empty.so"), "x") is None
+    assert inspect_target.read_library(str(tmp_path / "folder.so"), "x") is None
+    assert inspect_target.read_library(str(tmp_path / "gone.so"), "x") is None
 
 
 @pytest.mark.process
@@ -112,18 +112,18 @@ def test_another_python_is_asked_where_it_keeps_its_packages(tmp_path: Path) -> 
     (site / "torch").mkdir()
     (site / "torch" / "version.py").write_bytes(making.version_py("2.15.0+cu132", "13.2"))
 
-    assert inplace.torch_cuda(str(tmp_path / "e" / "bin" / "python")) == "13.2"
+    assert inspect_target.torch_cuda(str(tmp_path / "e" / "bin" / "python")) == "13.2"
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("program", ["/nonexistent/python", "/bin/false", "/bin/echo"])
 def test_what_is_no_python_is_said_so(program: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        inplace.torch_cuda(program)
+        inspect_target.torch_cuda(program)
     assert "--python" in str(caught.value.hint)
 
 
 def test_the_cuda_of_the_installed_torch(home: Home) -> None:
-    assert inplace.torch_cuda(home.python) is None
+    assert inspect_target.torch_cuda(home.python) is None
     home.torch("2.15.0+cu132", "13.2")
-    assert inplace.torch_cuda(home.python) == "13.2"
+    assert inspect_target.torch_cuda(home.python) == "13.2"

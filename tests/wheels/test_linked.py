@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from tests.doctor.homes import linking
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import inplace, librarycode, sections
+from torchpick.wheels import fatbin, inspect_target, librarycode
+from torchpick.wheels.fatbin import Linked
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.sections import Linked
 
 
 def test_names_and_folders_are_read() -> None:
     data = linking(["libcudart.so.12", "libc10.so"], rpath="$ORIGIN/a:/b", runpath="$ORIGIN")
 
-    assert sections.read_links(data) == Linked(("libcudart.so.12", "libc10.so"), ("$ORIGIN/a", "/b"), ("$ORIGIN",))
+    assert fatbin.read_links(data) == Linked(("libcudart.so.12", "libc10.so"), ("$ORIGIN/a", "/b"), ("$ORIGIN",))
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"MZ", b"\x7fELF", making.elf({".text": b"x"}), making.elf({".dynamic": b"\1" * 40})]
 )
 def test_what_has_no_dynamic_section_asks_for_nothing(data: bytes) -> None:
-    assert sections.read_links(data) == Linked()
+    assert fatbin.read_links(data) == Linked()
 
 
 @given(st.integers(0, 2000), st.integers(0, 255))
@@ -34,7 +34,7 @@ def test_a_damaged_library_is_read_without_harm(place: int, value: int) -> None:
     data = bytearray(linking(["libcudart.so.12"], rpath="$ORIGIN"))
     data[place % len(data)] = value
 
-    sections.read_links(bytes(data))
+    fatbin.read_links(bytes(data))
 
 
 def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:
     path = tmp_path / "lib.so"
     path.write_bytes(making.library(making.module("sm_80"), data=making.module("sm_90")))
 
-    quick = inplace.read_library(str(path), "lib.so", data=False)
+    quick = inspect_target.read_library(str(path), "lib.so", data=False)
     slow = librarycode.read_buffer(path.read_bytes(), "lib.so")
 
     assert quick is not None
@@ -55,6 +55,6 @@ def test_what_is_not_there_is_none_and_what_cannot_be_read_is_an_error(tmp_path:
     (tmp_path / "loop.so").symlink_to("loop.so")
 
     for name in ("gone.so", "empty.so", "empty.so/x", "."):
-        assert inplace.look_into(str(tmp_path / name), sections.read_links) is None
+        assert inspect_target.look_into(str(tmp_path / name), fatbin.read_links) is None
     with pytest.raises(WheelError, match="cannot read"):
-        inplace.compiled_flags(str(tmp_path / "loop.so"))
+        inspect_target.compiled_flags(str(tmp_path / "loop.so"))

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.wheels import making
-from torchpick.index.archive import Archive
-from torchpick.index.ranges import FileSource
+from torchpick.index.ranges import Archive, FileSource
 from torchpick.wheels import readings, wheel
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, Readings
 from torchpick.wheels.wheel import WheelFacts

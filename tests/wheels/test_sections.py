@@ -7,9 +7,9 @@ import struct
 import pytest
 
 from tests.wheels import making
-from torchpick.wheels import sections
+from torchpick.wheels import fatbin
+from torchpick.wheels.fatbin import DATA, EXECUTABLE, OTHER
 from torchpick.wheels.librarycode import read_buffer, texts
-from torchpick.wheels.sections import DATA, EXECUTABLE, OTHER
 
 ELF = making.elf({".text": b"x" * 8, ".rodata": b"y" * 8, ".nv_fatbin": making.module("sm_80"), ".eh_frame": b"z" * 8})
 PE = making.pe({".text": b"x" * 8, ".rdata": b"y" * 8, ".nv_fatb": making.module("sm_80"), "__nv_relfatbin": b"z" * 8})
@@ -17,7 +17,7 @@ PE = making.pe({".text": b"x" * 8, ".rdata": b"y" * 8, ".nv_fatb": making.module
 
 def found(data: bytes) -> dict[str, tuple[str, bytes]] | None:
     """What each section is, and the bytes in it."""
-    table = sections.read_sections(data)
+    table = fatbin.read_sections(data)
     return None if table is None else {s.name: (s.role, data[s.offset : s.offset + s.size]) for s in table}
 
 

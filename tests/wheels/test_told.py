@@ -11,7 +11,7 @@ from tests.index.test_archive import Bytes
 from tests.wheels import making
 from tests.wheels.test_rows import links, torch
 from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
-from torchpick.index.archive import Archive, headers_of, metadata_of
+from torchpick.index.ranges import Archive, headers_of, metadata_of
 from torchpick.wheels import inspect_target, wheel
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts

@@ -9,9 +9,8 @@ from tests.index.server import Host
 from tests.index.test_archive import Bytes
 from tests.wheels import making
 from torchpick.errors import WheelError, WheelLayoutError
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
-from torchpick.index.ranges import RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.wheels import wheel
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, parse_version_file

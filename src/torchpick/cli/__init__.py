@@ -157,14 +157,14 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
     if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
         return
-    from torchpick.decide import typos
+    from torchpick.decide import refusal
     from torchpick.knowledge.packages import KnownPackages
     from torchpick.model.versions import normal
 
     known = KnownPackages(os.environ, "")
-    if normal(words[0]) in (*known, *typos.OFTEN):
+    if normal(words[0]) in (*known, *refusal.OFTEN):
         return
-    typos.refuse(words[:1], "plan", known)
+    refusal.refuse(words[:1], "plan", known)
     close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
     hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
     if close:

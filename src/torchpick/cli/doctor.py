@@ -15,7 +15,7 @@ from torchpick.errors import UsageError
 from torchpick.model.address import redacted
 from torchpick.model.fields import envelope, written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 

@@ -16,7 +16,7 @@ from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.address import public, redacted
 from torchpick.model.build import TRIO
 from torchpick.model.fields import envelope, written
-from torchpick.model.request import Request, Wish
+from torchpick.model.pick import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named
 from torchpick.projects import app, extras, published

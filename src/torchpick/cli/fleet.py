@@ -19,8 +19,7 @@ from torchpick.machine import machinefiles
 from torchpick.model.address import redacted
 from torchpick.model.fields import envelope
 from torchpick.model.fleet import Fleet
-from torchpick.model.pick import Pick, machines_of
-from torchpick.model.request import Request, Wish
+from torchpick.model.pick import Pick, Request, Wish, machines_of
 from torchpick.run import Run, start_run
 
 

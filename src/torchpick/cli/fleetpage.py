@@ -14,8 +14,7 @@ from torchpick.model import VERSION
 from torchpick.model.address import public
 from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Note
-from torchpick.model.pick import GpuPlace, Group, group_json, machines_of, pip_words
-from torchpick.model.request import Wish
+from torchpick.model.pick import GpuPlace, Group, Wish, group_json, machines_of, pip_words
 from torchpick.model.versions import grouped
 
 Paint = Callable[[str], str]

@@ -18,7 +18,7 @@ from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import Machine
 from torchpick.model.table import Table
 from torchpick.run import Run, start_run
-from torchpick.wheels import inplace, inspect_target
+from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import Answers, ReadOptions
 from torchpick.wheels.judging import ReadingVerdict, without_code
 from torchpick.wheels.librarycode import Library, texts
@@ -50,7 +50,7 @@ class _Results:
             if not self._args.json:
                 console.error(reading)
         else:
-            verdicts = inplace.judge_machines(
+            verdicts = inspect_target.judge_machines(
                 reading, self._scene.machines, self._rules.drivers, self._scene.wanted.program
             )
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):

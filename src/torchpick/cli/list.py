@@ -17,8 +17,7 @@ from torchpick.model.build import DEFAULT_INDEX, TRIO, Reason, Verdict, backend_
 from torchpick.model.fields import envelope
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package, Stack
-from torchpick.model.pick import Pick
-from torchpick.model.request import Wish
+from torchpick.model.pick import Pick, Wish
 from torchpick.model.versions import admits, grouped, named, normal, release_key
 from torchpick.run import Run
 

@@ -11,7 +11,7 @@ from torchpick.environment import world
 from torchpick.errors import UsageError
 from torchpick.install.pin import check_named, pin, unpin
 from torchpick.model.fields import dumps, envelope
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.projects import scripts
 from torchpick.run import start_run
 

@@ -21,7 +21,7 @@ from torchpick.model.address import redacted
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.model.versions import admits, named
 from torchpick.run import start_run
 from torchpick.wheels import refresh

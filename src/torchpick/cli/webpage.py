@@ -20,9 +20,8 @@ from torchpick.knowledge import locations
 from torchpick.model import VERSION
 from torchpick.model.build import Build, Objection, Reason, Verdict
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.pick import pip_line
-from torchpick.model.pythons import python_name, python_order, span
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish, pip_line
+from torchpick.model.pythons import python_name, python_order, python_span
 from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.versions import release_key
 
@@ -184,7 +183,7 @@ class _Sheet:
             pairs = build.for_machine(tag, ()).companions.items()
             companions.append(self.texts[", ".join(f"{name} {version}" for name, version in pairs if version)])
             if tag not in build.pythons:
-                facts = {"python": python, "pythons": span(build.pythons)}
+                facts = {"python": python, "pythons": python_span(build.pythons)}
                 objects[str(place)] = self.texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, facts).text]
         return {"name": python, "objects": objects, "companions": companions}
 

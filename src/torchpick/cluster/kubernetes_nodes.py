@@ -13,7 +13,7 @@ from secrets import token_hex
 from torchpick.cluster.emit import job
 from torchpick.cluster.engine import ClusterError, Engine, failure_words
 from torchpick.environment import rewrite
-from torchpick.machine import kubernetes
+from torchpick.machine import machine_lines
 from torchpick.model.fields import Fields
 from torchpick.model.machine import Python
 
@@ -39,8 +39,8 @@ def detect(context: str, engine: Engine) -> None:
 
 def _gpu_nodes(output: bytes) -> list[str]:
     try:
-        nodes = [Fields(node) for node in kubernetes.list_nodes(json.loads(output))]
-        machines = [kubernetes.machine_of_node(node, Python("3.12"), lambda _: None) for node in nodes]
+        nodes = [Fields(node) for node in machine_lines.list_nodes(json.loads(output))]
+        machines = [machine_lines.machine_of_node(node, Python("3.12"), lambda _: None) for node in nodes]
     except ValueError as error:
         raise ClusterError(f"kubectl get nodes: {error}", hint=_HINT) from error
     return [machine.name for machine in machines if machine.name and (machine.gpus or machine.trouble)]

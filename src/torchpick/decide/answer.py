@@ -13,8 +13,7 @@ from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
 from torchpick.model.build import COMPANIONS, TRIO, Objection, Reason
 from torchpick.model.machine import Machine, Note
-from torchpick.model.pick import Pick
-from torchpick.model.request import Limit, Wish
+from torchpick.model.pick import Limit, Pick, Wish
 from torchpick.model.table import Table
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ from torchpick.errors import RequirementError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.address import WHEEL_HOST, Address, redacted
 from torchpick.model.build import FAMILIES, TRIO, TRITONS, Build
+from torchpick.model.pick import Request, Wish
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.request import Request, Wish
 from torchpick.model.versions import (
     admits,
     everyday,

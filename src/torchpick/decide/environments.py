@@ -26,7 +26,7 @@ from torchpick.model.package import (
     Stack,
     same_module_conflicts,
 )
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
 from torchpick.model.table import Table, below, floor_of
 from torchpick.model.versions import grouped, named
 

@@ -16,8 +16,7 @@ from torchpick.decide.remarks import self_contained
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Objection, Rank, Reason, Verdict, toolkit_order
 from torchpick.model.machine import Driver, Gpu, Machine
-from torchpick.model.pick import GpuPlace
-from torchpick.model.request import Wish
+from torchpick.model.pick import GpuPlace, Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import grouped, numbers, release_key
 

@@ -13,7 +13,7 @@ from torchpick.model.arch import Arch, Fit, best, listed
 from torchpick.model.build import COMPILES, FAMILIES, JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Build, Objection, Reason
 from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.package import NOT_READ, LibraryCode, Package
-from torchpick.model.pythons import python_name, span
+from torchpick.model.pythons import python_name, python_span
 from torchpick.model.table import Table
 from torchpick.model.versions import major_minor, numbers, pattern, release_key
 
@@ -286,7 +286,9 @@ def _pythons(package: Package) -> str:
     """`3.9 to 3.12, >=3.9`: for which Pythons there are wheels, and what its metadata asks."""
     tags = tuple(tag for tag in package.pythons if tag != "any" and not tag.endswith("+"))
     later = [f"{python_name(tag.rstrip('+'))} and later" for tag in package.pythons if tag.endswith("+")]
-    return ", ".join([*([span(tags)] if tags else []), *later, *filter(None, [package.requires_python])]) or "none"
+    return (
+        ", ".join([*([python_span(tags)] if tags else []), *later, *filter(None, [package.requires_python])]) or "none"
+    )
 
 
 def _mixed(what: str, cuda: str, build: Build | None) -> Objection:

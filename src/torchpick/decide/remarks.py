@@ -5,9 +5,8 @@ from __future__ import annotations
 from torchpick.model.arch import Fit, best
 from torchpick.model.build import MAKERS, Build, Objection, Reason, VendorIndex, Verdict
 from torchpick.model.machine import Gpu, Machine, Note
-from torchpick.model.pick import Change, Pick
+from torchpick.model.pick import Change, Limit, Pick, Wish
 from torchpick.model.pythons import python_name, python_order
-from torchpick.model.request import Limit, Wish
 from torchpick.model.table import MpsFloor, Table, below, floor_of
 from torchpick.model.versions import admits, is_dotted, numbers, release_key
 

@@ -22,9 +22,8 @@ from torchpick.model.build import (
     toolkit_order,
 )
 from torchpick.model.machine import Driver, Gpu, Machine, Note
-from torchpick.model.pick import Pick
-from torchpick.model.pythons import python_name, python_order, span
-from torchpick.model.request import Wish
+from torchpick.model.pick import Pick, Wish
+from torchpick.model.pythons import python_name, python_order, python_span
 from torchpick.model.table import Branch, DriverTable, Table, below, floor_of
 from torchpick.model.versions import admits, numbers, release_key, remembered
 
@@ -146,7 +145,7 @@ class BuildFit:
         if machine.platform.libc == "musl":
             yield Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"})
         if machine.python.tag not in build.pythons:
-            facts = {"python": python_name(machine.python.tag), "pythons": span(build.pythons)}
+            facts = {"python": python_name(machine.python.tag), "pythons": python_span(build.pythons)}
             yield Objection(Reason.NO_WHEEL_FOR_PYTHON, facts)
         if glibc and build.glibc and numbers(glibc) < numbers(build.glibc):
             yield Objection(Reason.GLIBC_TOO_OLD, {"needs": build.glibc, "has": glibc})
@@ -187,7 +186,7 @@ class BuildFit:
                 facts = {"why": f"{name} {version} leaves out Python {self.machine.python.exact}"}
             elif python not in pythons:
                 companion, newest = f"{name} {version}", max(pythons, key=python_order, default="")
-                why = f"{companion} has no wheel for {python_name(python)}: it has {span(pythons)}"
+                why = f"{companion} has no wheel for {python_name(python)}: it has {python_span(pythons)}"
                 facts = {"why": why, "companion": companion, "newest": python_name(newest)}
             else:
                 continue

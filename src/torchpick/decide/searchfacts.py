@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from torchpick.model.request import Wish
+    from torchpick.model.pick import Wish
     from torchpick.model.table import Table
 
 

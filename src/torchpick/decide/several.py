@@ -12,8 +12,7 @@ from torchpick.decide.matrix import ByPin, FleetFit, GpuKind, Pin, columns, fewe
 from torchpick.decide.remarks import changes, excluding, family_pins, limits_note, notes
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine, Note
-from torchpick.model.pick import GpuPlace, Group, Pick, machines_of
-from torchpick.model.request import Wish
+from torchpick.model.pick import GpuPlace, Group, Pick, Wish, machines_of
 from torchpick.model.table import DriverTable, Table
 from torchpick.model.versions import Release, grouped, numbers, release_key, span
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from torchpick.model.machine import Machine
-    from torchpick.model.request import Wish
+    from torchpick.model.pick import Wish
 
 # Steps of a search; the deepest real case takes some hundred.
 MOST_STEPS = 20_000

@@ -16,8 +16,8 @@ from torchpick.install import shell
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note
-from torchpick.model.pythons import span, version_of
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
+from torchpick.model.pythons import python_span, version_of
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
@@ -268,7 +268,7 @@ def _published(said: Mentions, run: Run) -> Iterator[Note]:
     builds = run.knowledge.table((platform,)).of(platform).builds(release)
     if builds:
         glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
-        where = f"{', '.join(each.backend for each in builds)}, and for Python {span(builds[0].pythons)}{glibc}"
+        where = f"{', '.join(each.backend for each in builds)}, and for Python {python_span(builds[0].pythons)}{glibc}"
         yield Note("TORCH_PUBLISHED", f"torch {release} is there for {where}")
 
 

@@ -13,9 +13,8 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from torchpick.environment import toml
 from torchpick.errors import BrokenOffError, RangesUnsupportedError, WheelError, WheelLayoutError
 from torchpick.index import pages
-from torchpick.index.archive import MOST_METADATA, Archive, metadata_of
 from torchpick.index.projectfiles import ProjectFile
-from torchpick.index.ranges import FileSource, RemoteSource, Source
+from torchpick.index.ranges import MOST_METADATA, Archive, FileSource, RemoteSource, Source, metadata_of
 from torchpick.index.wheelnames import parsed_version
 from torchpick.model import metadata
 from torchpick.model.address import redacted

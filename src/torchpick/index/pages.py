@@ -1,9 +1,4 @@
-"""Pages of an index, on the web or in a folder → its files, in the forms met in the wild (PEP 503 HTML, PEP 691 JSON).
-
-Each page is bounded in size, and parsed in time linear in it. No kept library does this light enough: pypi-simple needs
-beautifulsoup4 and pydantic, mousebender a class for each version of the API, and what the wheel host really sends (`+`
-as %2B, no hash, a bare sidecar mark) needs care anyhow.
-"""
+"""Pages of an index, on the web or in a folder → its files, in the forms of the wild (PEP 503 HTML, PEP 691 JSON)."""
 
 from __future__ import annotations
 
@@ -12,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -20,12 +16,35 @@ from urllib.request import url2pathname
 from torchpick.environment import world
 from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError
 from torchpick.index import wheelnames
-from torchpick.index.anchors import Anchors
 from torchpick.model.address import Address, check_characters, redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.index.client import Client
+
+
+class Anchors(HTMLParser):
+    """The attributes of those with an href, and what the first `<base href>` says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base: str | None = None
+        self.tags: list[dict[str, str | None]] = []
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:  # noqa: ARG002 # as it is there
+        """Such as `<![if]>`, which is a comment in HTML; Python's own raises where no name that it knows follows."""
+        return self.parse_bogus_comment(i)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(reversed(attrs))  # the first of a name counts
+        href = attributes.get("href")
+        if href is None:
+            return
+        if tag == "a":
+            self.tags.append(attributes)
+        elif tag == "base" and self.base is None:
+            self.base = href
+
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
 _SUFFIXES = (".whl", ".tar.gz", ".zip")

@@ -16,15 +16,14 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements, read_requirements
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, RequirementError, TorchpickError, UsageError
-from torchpick.install.choice import Installer, choose_installer, find_uv, leading_numbers
-from torchpick.install.installers import UvInstaller
+from torchpick.install.installers import Installer, UvInstaller, choose_installer, find_uv, leading_numbers
 from torchpick.install.question import find_prefix, find_target, read_limits, read_settings, read_wish
 from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on
 from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog
+from torchpick.model.pick import Wish
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.request import Wish
 from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False

@@ -8,8 +8,7 @@ from torchpick.decide.answer import Answer, Question
 from torchpick.environment import world
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Machine
-from torchpick.model.pick import Pick
-from torchpick.model.request import Wish
+from torchpick.model.pick import Pick, Wish
 from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from torchpick.environment.distributions import Environment
     from torchpick.install.user_settings import UserSettings
     from torchpick.model.package import Catalog
-    from torchpick.model.request import Limit
+    from torchpick.model.pick import Limit
 
 
 def read_wish(run: Run) -> Wish:
@@ -63,7 +62,7 @@ def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
 
 def _choose_installer(run: Run) -> str | None:
     """Which installer would install here; None where nothing could be installed."""
-    from torchpick.install.choice import choose_installer, find_uv
+    from torchpick.install.installers import choose_installer, find_uv
 
     try:
         target = find_target(run)

@@ -17,8 +17,8 @@ from torchpick.model import NamedTuple
 from torchpick.model.address import WHEEL_HOST, is_on_host_of, is_wheel_host, redacted
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
+from torchpick.model.pick import Limit
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.request import Limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from torchpick.knowledge.gpuindex import Names
-    from torchpick.knowledge.othernames import OtherNames
-    from torchpick.model.request import Wish
+    from torchpick.knowledge.gpunames import OtherNames
+    from torchpick.model.pick import Wish
     from torchpick.model.table import Read
 
     T = TypeVar("T")
@@ -134,7 +134,7 @@ class Knowledge:
     @property
     def other_names(self) -> OtherNames:
         """The names and PCI ids of AMD's, Intel's and Apple's GPUs."""
-        from torchpick.knowledge.othernames import OtherNames
+        from torchpick.knowledge.gpunames import OtherNames
 
         return self.file("index/others.json", OtherNames.from_json)
 
@@ -150,9 +150,9 @@ class Knowledge:
             return GpuProduct.nvidia(None, Arch.of_capability(int(major), int(minor)))
         if (gpu := self.gpu_names.written(text)) is not None:
             return gpu
-        from torchpick.knowledge import othernames
+        from torchpick.knowledge import gpunames
 
-        return othernames.parse(text, self.gpu_names, self.other_names, mac=mac)
+        return gpunames.parse(text, self.gpu_names, self.other_names, mac=mac)
 
     def check_backends(self, wish: Wish, table: Table) -> None:
         """Refuse a backend that no build of these platforms has."""

@@ -26,7 +26,7 @@ from torchpick.model.machine import (
     Platform,
     Python,
 )
-from torchpick.model.request import Request
+from torchpick.model.pick import Request
 from torchpick.model.versions import is_dotted, numbers
 
 TYPE_CHECKING = False

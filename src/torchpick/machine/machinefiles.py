@@ -17,12 +17,12 @@ from torchpick.environment.world import opened
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
-from torchpick.machine import given, kubernetes, machine_lines
+from torchpick.machine import given, machine_lines
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut, is_name
 from torchpick.model.machine import GpuProduct, Machine, Note, Platform, Python
+from torchpick.model.pick import MACHINE_FIELDS, Request, Wish, flag_of
 from torchpick.model.pythons import version_of
-from torchpick.model.request import MACHINE_FIELDS, Request, Wish, flag_of
 from torchpick.model.table import DriverTable
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
@@ -117,7 +117,7 @@ class Reader(MachineGroups):
         gpu = self._gpu(product)
         if gpu is None or self._driver is None:
             return False
-        gpus, platform = kubernetes.gpus_of_product(gpu, count), Platform("linux", cpu)
+        gpus, platform = machine_lines.gpus_of_product(gpu, count), Platform("linux", cpu)
         self._take(Machine(platform, interpreter.running().python, gpus=gpus, notes=(_ASSUMED,)), "", (host, None))
         return True
 
@@ -183,7 +183,7 @@ class Reader(MachineGroups):
             if value.why:
                 self.unread(where, value.why, *names)
                 continue
-            for node in kubernetes.list_nodes(value.value):
+            for node in machine_lines.list_nodes(value.value):
                 self._value(node, where, names, has)
         return not is_empty
 
@@ -191,7 +191,7 @@ class Reader(MachineGroups):
         try:
             fields = Fields(value)
             if fields.has("kind") and fields.has("apiVersion") and has is None:
-                node = kubernetes.machine_of_node(fields, interpreter.running().python, self._gpu)
+                node = machine_lines.machine_of_node(fields, interpreter.running().python, self._gpu)
                 self._take(node, where, (None, names[1]))
             else:
                 self._take(_machine(fields, value), where, names, has)

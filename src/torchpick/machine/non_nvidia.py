@@ -17,7 +17,7 @@ from torchpick.model.machine import Gpu, GpuProduct, Note, Platform, labels
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.knowledge.compat import Knowledge
-    from torchpick.knowledge.othernames import OtherNames
+    from torchpick.knowledge.gpunames import OtherNames
 
 _NODES = "/sys/class/kfd/kfd/topology/nodes"
 _OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"

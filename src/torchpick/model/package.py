@@ -11,8 +11,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence, Objection
 from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
-from torchpick.model.pick import Pick
-from torchpick.model.request import Wish
+from torchpick.model.pick import Pick, Wish
 from torchpick.model.versions import admits, grouped, pattern
 
 

@@ -40,7 +40,7 @@ def python_order(tag: str) -> tuple[bool, int]:
 
 
 @remembered  # few sets of tags, many builds
-def span(tags: tuple[str, ...]) -> str:
+def python_span(tags: tuple[str, ...]) -> str:
     """`3.9 to 3.13, 3.13t`; a gap stays a gap: `3.6 to 3.8, 3.14`."""
     runs: list[list[str]] = []
     for tag in sorted((tag for tag in tags if not tag.endswith("t")), key=python_order):

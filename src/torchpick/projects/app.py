@@ -11,8 +11,8 @@ from torchpick.errors import UsageError
 from torchpick.model.build import COMPANIONS, Build, toolkit_order
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.package import Catalog, PackageFacts
+from torchpick.model.pick import Wish
 from torchpick.model.pythons import python_order
-from torchpick.model.request import Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import admits, release_key
 from torchpick.projects.extras import PLATFORMS, Extra, Index, Plan, generations, python_of, pythons, served

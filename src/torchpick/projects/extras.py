@@ -14,8 +14,8 @@ from torchpick.environment.projectfile import ArrayEntry, ProjectSetting, Projec
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Platform, Python
-from torchpick.model.pythons import python_name, span
-from torchpick.model.request import Wish
+from torchpick.model.pick import Wish
+from torchpick.model.pythons import python_name, python_span
 from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.versions import grouped
 
@@ -162,4 +162,4 @@ def _unbroken(kinds: Sequence[Kind], table: Table) -> bool:
 def pythons(tags: Iterable[str]) -> str:
     """`Python 3.9 to 3.13, 3.13t`."""
     tags = tuple(tags)
-    return f"Python {span(tags)}" if tags else "no Python"
+    return f"Python {python_span(tags)}" if tags else "no Python"

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.model.fields import written
-from torchpick.wheels import fatbin, sections
-from torchpick.wheels.sections import DATA, EXECUTABLE, Buffer
+from torchpick.wheels import fatbin
+from torchpick.wheels.fatbin import DATA, EXECUTABLE, Buffer
 
 # The most different sets of architectures one library may hold; the richest measured has 41.
 MOST_SETS = 4096
@@ -175,9 +175,9 @@ def read_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
     size = len(buffer)
     if (bare := _bare(buffer, path)) is not None:
         return bare
-    if sections.library_format(buffer[:4]) is None:
+    if fatbin.library_format(buffer[:4]) is None:
         return Library(path, size)
-    table = sections.read_sections(buffer)
+    table = fatbin.read_sections(buffer)
     tally = _Tally()
     if table is None:
         tally.add(DATA, fatbin.scan(buffer))

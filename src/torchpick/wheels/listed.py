@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from torchpick.decide.demands import is_backend
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
-from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.pages import Link
+from torchpick.index.ranges import Archive, metadata_of
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
 from torchpick.model.versions import admits, grouped, numbers, release_key

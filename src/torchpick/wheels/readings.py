@@ -14,8 +14,8 @@ from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.fields import MOST_LINE, Fields, ShapeError, written
+from torchpick.wheels.fatbin import Buffer
 from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, split, union
-from torchpick.wheels.sections import Buffer
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"

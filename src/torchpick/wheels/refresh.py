@@ -13,11 +13,10 @@ from typing import NamedTuple
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import pages
-from torchpick.index.archive import Archive
 from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import Link
-from torchpick.index.ranges import FileSource, RemoteSource, Source
+from torchpick.index.ranges import Archive, FileSource, RemoteSource, Source
 from torchpick.index.user_index import UserIndex
 from torchpick.knowledge import locations, refreshed
 from torchpick.model.address import redacted

@@ -9,9 +9,9 @@ from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
-from torchpick.index.archive import Archive, metadata_of
 from torchpick.index.pages import Link
-from torchpick.wheels import librarycode, sections
+from torchpick.index.ranges import Archive, metadata_of
+from torchpick.wheels import fatbin, librarycode
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import (
     DEFAULT_WHOLE,
@@ -143,7 +143,7 @@ def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[
 def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     """A library read whole; what it links is added to `needed`."""
     with librarycode.unpack(archive.stream(member), member.file_size) as buffer:
-        needed.update(sections.read_links(buffer).needed)
+        needed.update(fatbin.read_links(buffer).needed)
         return librarycode.read_buffer(buffer, member.filename)
 
 
