@@ -227,7 +227,7 @@ def test_the_checkout_that_torchpick_runs_from_is_no_project_to_pin(world: World
     done = world.torchpick(*words, "--project", str(checkout / "pyproject.toml"), environ=environ, status=2)
 
     assert (checkout / "pyproject.toml").read_text("utf-8") == PROJECT
-    assert "is the project that torchpick runs from" in done.stderr
+    assert "is torchpick's own project" in done.stderr
 
 
 def test_nothing_pinned_is_said(world: World) -> None:
