@@ -11,7 +11,6 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Wish
-from torchpick.model.table import MpsFloor
 
 KNOWLEDGE = Knowledge({})
 LINUX = KNOWLEDGE.table(["linux-x86_64"])
@@ -63,7 +62,7 @@ def test_the_oldest_macos_stands_in_the_tags(tags: tuple[str, ...], oldest: str 
     [("1.11.0", None), ("1.12.0", "12.3"), ("1.13.1", "12.3"), ("2.9.1", "14.0"), ("2.10.0", "14.0")],
 )  # fmt: skip
 def test_a_release_reaches_apples_gpu_from_a_macos_on(torch: str, reaches: str | None) -> None:
-    floors = (MpsFloor("2.9", "14.0"), MpsFloor("1.12", "12.3"))
+    floors = (("2.9", "14.0"), ("1.12", "12.3"))
 
     assert remarks.mps_from(build("2.9.1+cpu")._replace(torch=torch), floors) == reaches
 

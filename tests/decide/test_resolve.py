@@ -11,7 +11,6 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Limit, Pick, Wish
-from torchpick.model.table import MpsFloor
 
 
 def build(
@@ -177,7 +176,7 @@ def test_a_library_that_dropped_the_gpu_says_from_which_on_it_supports_them() ->
 
 
 def test_the_macos_that_a_release_needs_for_its_gpu_is_that_of_the_newest_rule() -> None:
-    floors = (MpsFloor("2.9", "13.0"), MpsFloor("2.10", "14.0"), MpsFloor("2.12", "15.0"))
+    floors = (("2.9", "13.0"), ("2.10", "14.0"), ("2.12", "15.0"))
 
     assert remarks.mps_from(build("2.8.0"), floors) is None
     assert remarks.mps_from(build("2.9.1"), floors) == "13.0"

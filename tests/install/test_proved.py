@@ -8,7 +8,7 @@ from tests.install.jobs import PICK, TARGET, job
 from torchpick.environment import requirements
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError
-from torchpick.install import reporting
+from torchpick.install import handover
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import prove
 from torchpick.install.question import pick_build
@@ -48,7 +48,7 @@ def test_each_comes_from_its_place_or_is_refused(
     words: tuple[str, ...], file: str, name: str, url: str, fine: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item = ReportedPackage(name, "1.0", url)
-    monkeypatch.setattr(reporting, "read_report", lambda *_: (item,))
+    monkeypatch.setattr(handover, "read_report", lambda *_: (item,))
     asked = requirements.read_requirements(RequirementArgs(words), {})
     target = TARGET._replace(installed={"pip": "26.3"})
     request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
@@ -65,7 +65,7 @@ def test_each_comes_from_its_place_or_is_refused(
 
 def test_what_the_default_index_supplies_has_no_host_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     item = ReportedPackage("torch", "2.15.0", f"{OWN}/torch-2.15.0-py3-none-any.whl")
-    monkeypatch.setattr(reporting, "read_report", lambda *_: (item,))
+    monkeypatch.setattr(handover, "read_report", lambda *_: (item,))
     asked = requirements.read_requirements(RequirementArgs(("torch",)), {})
     request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
     run = start_run(request, {})

@@ -226,10 +226,10 @@ def test_the_rules_are_those_of_the_files() -> None:
     libraries, drivers = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("libraries", "drivers"))
     table = compat.Knowledge(os.environ).table(["macos-arm64"])
 
-    for name, floors in (("cudnn", table.floors.cudnn), ("nccl", table.floors.nccl)):
+    for name, floors in (("cudnn", table.cudnn), ("nccl", table.nccl)):
         rows = [(row["from"], row["floor"], row.get("cuda_major")) for row in libraries[name]]
         assert [(each.since, "{}.{}".format(*each.floor), each.cuda_major) for each in floors] == rows
     assert [each.number for each in table.drivers.branches] == sorted(row["branch"] for row in drivers["branches"])
     assert {"6.1", "12.0"} < table.capabilities
     assert "4.2" not in table.capabilities
-    assert [(each.since, each.macos) for each in table.mps][-1:] == [("2.9.0", "14.0")]
+    assert table.mps[-1:] == (("2.9.0", "14.0"),)

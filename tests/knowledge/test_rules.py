@@ -56,12 +56,12 @@ def test_the_rules_of_drivers_are_those_of_the_file() -> None:
 
 
 def test_the_rules_of_amds_gpus_are_those_of_the_file() -> None:
-    amd, found = file("amd"), Knowledge(os.environ).rules.amd
+    amd, found = file("amd"), Knowledge(os.environ).rules
 
-    assert [(gap.since, gap.before, [*map(str, gap.lacks)]) for gap in found.gaps] == [
+    assert [(gap.since, gap.before, [*map(str, gap.lacks)]) for gap in found.rocblas_gaps] == [
         (row["from"], row["before"], row["lacks"]) for row in amd["rocblas"]
     ]
-    assert [([*map(str, each.targets)], each.version, each.works, each.why) for each in found.overrides] == [
+    assert [([*map(str, each.targets)], each.version, each.works, each.why) for each in found.gfx_overrides] == [
         (row["targets"], row["as"], row["works"], row["why"]) for row in amd["overrides"]
     ]
 

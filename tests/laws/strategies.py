@@ -8,7 +8,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Wish
-from torchpick.model.table import Branch, BuildsByRelease, DriverTable, Floor, LibraryFloors, Table
+from torchpick.model.table import Branch, BuildsByRelease, DriverTable, Floor, Table
 
 CAPABILITIES = (37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
 CUDAS = ("10.2", "11.8", "12.6", "12.8", "13.0", "13.2")
@@ -37,10 +37,8 @@ DRIVERS = DriverTable(
     first_driver={(10, 0): {"linux": "570.26"}, (12, 0): {"linux": "570.26"}},
     unified_tegra="595",
 )
-FLOORS = LibraryFloors(
-    cudnn=(Floor("8.0", (3, 5)), Floor("9.0", (5, 0)), Floor("9.11", (7, 5))),
-    nccl=(Floor("2.28.9", (6, 0), 12),),
-)
+CUDNN = (Floor("8.0", (3, 5)), Floor("9.0", (5, 0)), Floor("9.11", (7, 5)))
+NCCL = (Floor("2.28.9", (6, 0), 12),)
 
 LIBRARIES: tuple[dict[str, str], ...] = (
     {},
@@ -102,7 +100,7 @@ def tables(draw: st.DrawFn) -> Table:
 
 
 def table(drawn: list[Build]) -> Table:
-    return Table({"linux-x86_64": BuildsByRelease.of(drawn)}, DRIVERS, FLOORS)
+    return Table({"linux-x86_64": BuildsByRelease.of(drawn)}, DRIVERS, CUDNN, NCCL)
 
 
 def gpu(index: int, arch: Arch) -> Gpu:

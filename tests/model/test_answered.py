@@ -138,13 +138,13 @@ def drivers() -> dict[str, object]:
     now["floors"] = {cuda: [table.floor(cuda, os) for os in ("linux", "windows")] for cuda in CUDAS}
     now["assumed for"] = {str(chip): table.assumed_for((chip, CHIPS[-1])) for chip in CHIPS}
     now["known to a toolkit"] = {cuda: [str(chip) for chip in CHIPS if table.knows(cuda, chip)] for cuda in CUDAS}
-    floors = Knowledge({}).rules.floors
+    rules = Knowledge({}).rules
     now["floor of cuDNN"] = {
-        version: floor_of(floors.cudnn, version)
+        version: floor_of(rules.cudnn, version)
         for version in ("7.6", "8.0", "8.9.2", "9.0", "9.10", "9.11", "9.26.0.51")
     }
     now["floor of NCCL"] = {
-        f"{version} for CUDA {major}": floor_of(floors.nccl, version, major)
+        f"{version} for CUDA {major}": floor_of(rules.nccl, version, major)
         for version in ("2.10", "2.14", "2.19", "2.27.5") for major in (None, 11, 12, 13)
     }  # fmt: skip
     now["below a floor"] = [str(chip) for chip in (*CHIPS, Arch.parse("gfx1100")) if below(chip, (7, 0))]

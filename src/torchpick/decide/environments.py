@@ -180,7 +180,7 @@ class _Environment:
 
     def _wheel_version(self, library: str) -> str:
         """The versions of an nvidia wheel that bring a library: its own number leads them, `libcufft.so.11` is 11.*."""
-        floor = floor_of(self.search.table.floors.cudnn, "9.11") if library == "libcudnn.so.9" else None
+        floor = floor_of(self.search.table.cudnn, "9.11") if library == "libcudnn.so.9" else None
         if floor is not None and any(gpu.arch and below(gpu.arch, floor) for gpu in self.search.fit.gpus):
             return "9.10.*"  # cuDNN 9.11 dropped what is older than Turing
         return f"{library.partition('.so.')[2].partition('.')[0]}.*"

@@ -7,7 +7,7 @@ from torchpick.model.build import MAKERS, Build, Objection, Reason, VendorIndex,
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Limit, Pick, Wish
 from torchpick.model.pythons import python_name, python_order
-from torchpick.model.table import MpsFloor, Table, below, floor_of
+from torchpick.model.table import Table, below, floor_of
 from torchpick.model.versions import admits, is_dotted, numbers, release_key
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def rocblas(build: Build, gpu: Gpu, table: Table) -> Iterator[Objection]:
     """RocBLAS is part of every matrix product, so a target that it dropped is an objection, like cuDNN's floor."""
     if gpu.arch is not None and build.family == "rocm" and gpu.arch in (build.arches or ()):
         rocm = build.backend[4:]
-        if any(gpu.arch in gap.lacks and gap.covers(rocm) for gap in table.amd.gaps):
+        if any(gpu.arch in gap.lacks and gap.covers(rocm) for gap in table.rocblas_gaps):
             yield dropped(f"rocBLAS of ROCm {rocm}", "other targets", gpu)
 
 
@@ -54,11 +54,11 @@ def installs_from(build: Build) -> str | None:
     return min((".".join(two) for two in tags if len(two) > 1 and "".join(two).isdigit()), key=numbers, default=None)
 
 
-def mps_from(build: Build, floors: tuple[MpsFloor, ...]) -> str | None:
+def mps_from(build: Build, floors: tuple[tuple[str, str], ...]) -> str | None:
     """The oldest macOS on which this release reaches the GPU; None where it never does, or nothing is known."""
     release = release_key(build.torch)
-    holding = [floor for floor in floors if release_key(floor.since) <= release]
-    return max(holding, key=lambda floor: release_key(floor.since)).macos if holding else None
+    holding = [(release_key(since), oldest) for since, oldest in floors if release_key(since) <= release]
+    return max(holding)[1] if holding else None
 
 
 def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> Iterator[Objection]:
@@ -271,7 +271,7 @@ def nccl_gap(build: Build, gpu: Gpu, table: Table) -> tuple[str, str] | None:
     nccl = build.libraries.get("nccl")
     if nccl is None or build.cuda is None or gpu.arch is None:
         return None
-    floor = floor_of(table.floors.nccl, nccl, build.cuda_major)
+    floor = floor_of(table.nccl, nccl, build.cuda_major)
     return (f"NCCL {nccl}", f"sm_{floor[0]}{floor[1]}") if below(gpu.arch, floor) else None
 
 

@@ -240,7 +240,7 @@ class BuildFit:
         if gpu.arch is None or gpu.arch.kind != "sm":
             return
         if (cudnn := build.libraries.get("cudnn")) is not None:
-            floor = floor_of(self.table.floors.cudnn, cudnn)
+            floor = floor_of(self.table.cudnn, cudnn)
             if below(gpu.arch, floor):
                 yield dropped(f"cuDNN {cudnn}", f"sm_{floor[0]}{floor[1]} and newer", gpu)
         if self.wish.whole:

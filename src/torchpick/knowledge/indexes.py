@@ -8,14 +8,11 @@ from __future__ import annotations
 from torchpick.model.arch import Arch, parsed
 from torchpick.model.build import Build, Evidence, TwinWheel, VendorIndex
 from torchpick.model.table import (
-    AmdRules,
     Branch,
     DriverTable,
     Floor,
     GfxOverride,
     Kind,
-    LibraryFloors,
-    MpsFloor,
     RocblasGap,
     Table,
 )
@@ -93,10 +90,14 @@ def rules(index: Row) -> Table:
     return Table(
         {},
         drivers(index),
-        LibraryFloors(cudnn=_floors(index["cudnn"]), nccl=_floors(index["nccl"])),
-        frozenset(index["capabilities"]),
-        amd=amd(index),
-        mps=tuple(MpsFloor(row["from"], row["macos"]) for row in index["mps"]),
+        cudnn=_floors(index["cudnn"]),
+        nccl=_floors(index["nccl"]),
+        capabilities=frozenset(index["capabilities"]),
+        rocblas_gaps=tuple(RocblasGap(row["from"], row["before"], arches_of(row["lacks"])) for row in index["rocblas"]),
+        gfx_overrides=tuple(
+            GfxOverride(arches_of(row["targets"]), row["as"], row["works"], row["why"]) for row in index["overrides"]
+        ),
+        mps=tuple((row["from"], row["macos"]) for row in index["mps"]),
         date=index["date"],
         excluded=index["excluded"],
         kinds=tuple(Kind(parsed(arch), name, tuple(sold), tuple(on)) for arch, name, sold, on in index["kinds"]),
@@ -114,16 +115,6 @@ def drivers(index: Row) -> DriverTable:
         first_driver={_capability(text): _per_os(row) for row in index["first_driver"] for text in row["capabilities"]},
         unified_tegra=index["unified_tegra"]["linux"],
         generations=tuple(sorted(generations, key=lambda generation: numbers(generation[0]))),
-    )
-
-
-def amd(index: Row) -> AmdRules:
-    """What rocBLAS lacks, and overrides."""
-    return AmdRules(
-        tuple(RocblasGap(row["from"], row["before"], arches_of(row["lacks"])) for row in index["rocblas"]),
-        tuple(
-            GfxOverride(arches_of(row["targets"]), row["as"], row["works"], row["why"]) for row in index["overrides"]
-        ),
     )
 
 

@@ -180,27 +180,12 @@ class GfxOverride(NamedTuple):
         return Arch("gfx", 0, 0, f"{major}{minor:x}{step:x}")
 
 
-class AmdRules(NamedTuple):
-    gaps: tuple[RocblasGap, ...] = ()
-    overrides: tuple[GfxOverride, ...] = ()
-
-    def override(self, gpu: Arch) -> GfxOverride | None:
-        return next((override for override in self.overrides if gpu in override.targets), None)
-
-
 class Floor(NamedTuple):
     """From this version on, the library needs at least this capability; `cuda_major` None holds for any."""
 
     since: str
     floor: tuple[int, int]
     cuda_major: int | None = None
-
-
-class LibraryFloors(NamedTuple):
-    """cuDNN is part of nearly every model, so its floor is an objection; NCCL matters to several GPUs at once only."""
-
-    cudnn: tuple[Floor, ...] = ()
-    nccl: tuple[Floor, ...] = ()
 
 
 def floor_of(rows: tuple[Floor, ...], version: str, cuda_major: int | None = None) -> tuple[int, int]:
@@ -212,13 +197,6 @@ def floor_of(rows: tuple[Floor, ...], version: str, cuda_major: int | None = Non
 
 def below(gpu: Arch, floor: tuple[int, int]) -> bool:
     return gpu.kind == "sm" and gpu.capability < floor
-
-
-class MpsFloor(NamedTuple):
-    """From this release on, torch's mps device needs at least this macOS."""
-
-    since: str
-    macos: str
 
 
 class BuildsByRelease:
@@ -278,20 +256,28 @@ class Kind(NamedTuple):
 class Table(NamedTuple):
     """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has.
 
+    cuDNN is part of nearly every model, so its floor is an objection; NCCL matters to several GPUs at once only. `mps`
+    holds releases of torch, each with the oldest macOS on which its mps device works from then on.
+
     `date` is the day of the newest fact in it: of the evidence it was made from, or of the last refresh. `notes` say
     what of the cache was ignored. `excluded`: X.Y.Z of Python → the companions' releases that leave it out.
     """
 
     builds: Mapping[str, BuildsByRelease]
     drivers: DriverTable
-    floors: LibraryFloors = LibraryFloors()
+    cudnn: tuple[Floor, ...] = ()
+    nccl: tuple[Floor, ...] = ()
     capabilities: frozenset[str] = frozenset()
     date: str | None = None
     notes: tuple[Note, ...] = ()
-    amd: AmdRules = AmdRules()
-    mps: tuple[MpsFloor, ...] = ()
+    rocblas_gaps: tuple[RocblasGap, ...] = ()
+    gfx_overrides: tuple[GfxOverride, ...] = ()
+    mps: tuple[tuple[str, str], ...] = ()
     kinds: tuple[Kind, ...] = ()
     excluded: Mapping[str, tuple[str, ...]] = {}
+
+    def gfx_override(self, gpu: Arch) -> GfxOverride | None:
+        return next((override for override in self.gfx_overrides if gpu in override.targets), None)
 
     @property
     def nvidia(self) -> tuple[Kind, ...]:
