@@ -14,6 +14,7 @@ from torchpick.doctor.binaries import GpuSupport, InspectedPackage, InspectedPac
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.loading import Absent
+from torchpick.doctor.shellvariables import DriverLibrary, Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.environment.distributions import (
@@ -22,7 +23,6 @@ from torchpick.environment.distributions import (
     Environment,
     Fault,
 )
-from torchpick.environment.shellvariables import DriverLibrary, Shell
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
 from torchpick.model.finding import Finding

@@ -14,8 +14,8 @@ from tests.doctor.test_loading import libraries, subject
 from tests.wheels import making
 from torchpick.doctor import examination, installedtorch, loading
 from torchpick.doctor.examination import Examination
+from torchpick.doctor.shellvariables import Shell
 from torchpick.environment.distributions import Environment
-from torchpick.environment.shellvariables import Shell
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Request

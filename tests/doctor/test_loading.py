@@ -12,9 +12,9 @@ from tests.wheels import making
 from torchpick.doctor import binaries, gpusupport, loading
 from torchpick.doctor.binaries import InspectedPackage, InspectedPackages
 from torchpick.doctor.loading import Absent
+from torchpick.doctor.shellvariables import Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
-from torchpick.environment.shellvariables import Shell
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.pick import Request

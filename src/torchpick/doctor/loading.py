@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from torchpick.doctor import binaries, depends, gpusupport
 from torchpick.doctor.binaries import NVIDIA
+from torchpick.doctor.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions, world
-from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
 from torchpick.model.versions import is_dotted, numbers, some_of
 

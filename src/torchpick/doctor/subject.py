@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from torchpick.doctor import binaries, installedtorch
+from torchpick.doctor import binaries, installedtorch, shellvariables
 from torchpick.doctor.installedtorch import InstalledTorch
-from torchpick.environment import shellvariables
+from torchpick.doctor.shellvariables import Shell
 from torchpick.environment.distributions import Environment
-from torchpick.environment.shellvariables import Shell
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.package import PackageFacts

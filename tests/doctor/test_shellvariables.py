@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import shellvariables
+from torchpick.doctor import shellvariables
 
 
 def test_the_cuda_files_of_library_path_are_listed_and_nothing_else(tmp_path: Path) -> None:
