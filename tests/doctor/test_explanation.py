@@ -80,13 +80,13 @@ OF_TORCH = (
         ("NVIDIA GeForce RTX 5060 Ti", "sm_120", OF_TORCH, "torchpick install torch"),
         ("NVIDIA GeForce RTX 5060 Ti", "sm_120", ("GPU 0: RTX 5060 Ti", KERNELS), "torchpick install torch"),
         # Another GPU of the same generation, another generation, another system: that is another machine.
-        ("NVIDIA GeForce RTX 5090", "sm_120", OF_TORCH, "torchpick install torch --gpu sm_120"),
-        ("NVIDIA GeForce RTX 4090", "sm_89", OF_TORCH, "torchpick install torch --gpu sm_120"),
-        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", ("on Windows 11:", *OF_TORCH), "torchpick install torch --gpu sm_120"),
+        ("NVIDIA GeForce RTX 5090", "sm_120", OF_TORCH, None),
+        ("NVIDIA GeForce RTX 4090", "sm_89", OF_TORCH, None),
+        ("NVIDIA GeForce RTX 5060 Ti", "sm_120", ("on Windows 11:", *OF_TORCH), None),
     ],
 )
 def test_a_gpu_of_the_text_that_is_here_keeps_the_driver_that_is_here(
-    name: str, arch: str, lines: tuple[str, ...], command: str, home: Home, monkeypatch: pytest.MonkeyPatch
+    name: str, arch: str, lines: tuple[str, ...], command: str | None, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = Machine(
         Platform("linux", "x86_64", "2.35"),
@@ -306,8 +306,8 @@ def test_the_package_and_the_machine_of_a_text_stand_in_what_is_to_be_done() -> 
     row = Signature("ONE", "T", (), "M", (), cures, (), (), (), install=False, follows=())
 
     named = {"PACKAGE": "vllm", "torch==X.Y.Z": "torch==2.9.1", "--gpu NAME --driver VERSION": "--gpu sm_61"}
-    assert row.about(named).cures == ("`torchpick plan torch==2.9.1 vllm --gpu sm_61`",)
-    assert row.about(dict.fromkeys(named)).cures == row.cures
+    assert row.about(named, ()).cures == ("`torchpick plan torch==2.9.1 vllm --gpu sm_61`",)
+    assert row.about(dict.fromkeys(named), ()).cures == row.cures
 
 
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,7 +423,7 @@ def test_no_torch_is_advised_for_another_program(home: Home) -> None:
 def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: str, home: Home) -> None:
     (error,) = explained(home, text).errors
 
-    assert f"`torchpick plan torch {package} --gpu NAME --driver VERSION` names versions" in error.cause.cures[0]
+    assert f"`torchpick plan torch {package}` names versions" in error.cause.cures[0]
 
 
 @pytest.mark.parametrize(
@@ -535,9 +535,9 @@ def test_the_python_of_the_text_decides_which_release_there_is(home: Home) -> No
     text = "Quadro K620, torch.cuda.is_available() returns False"
 
     (error,) = explained(home, f"python version: 3.8.16, {text}").errors
-    assert "2.4.1" in (error.findings[0].brings or "")
+    assert "2.4.1" in error.cause.cures[0]
     (error,) = explained(home, text).errors
-    assert "2.4.1" not in (error.findings[0].brings or "")
+    assert "2.4.1" not in error.cause.cures[0]
 
 
 @pytest.mark.parametrize(
@@ -554,3 +554,68 @@ def test_every_gpu_of_the_machine_counts(text: str, gpus: list[str], home: Home)
 
     assert found.machine is not None
     assert [str(gpu.arch) for gpu in found.machine.gpus] == gpus
+
+
+def test_without_a_driver_there_is_a_command_for_each_range_of_drivers(home: Home) -> None:
+    found = explained(home, "GTX 1070", KERNELS)
+
+    (error,) = found.errors
+    assert error.command is None
+    assert not error.is_here
+    assert error.cause.cures[:2] == (
+        "with driver 525 or newer: `torchpick install torch --gpu 'GTX 1070' --driver 525`, which is 2.14.1+cu126",
+        "with driver 450 to 524: `torchpick install torch --gpu 'GTX 1070' --driver 450`, which is 2.7.1+cu118",
+    )
+    assert "DRIVER_ASSUMED" not in {note.code for note in found.notes}
+
+
+CONFLICT = "ERROR: pip's dependency resolver does not currently take into account all the packages that are installed."
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (
+            ("vllm 0.6.3 requires torch==2.4.0, but you have torch 2.2.0", "tensordict 0.5.0 requires torch>=2.4.0"),
+            "vllm 0.6.3 requires torch==2.4.0, tensordict 0.5.0 requires torch>=2.4.0: "
+            "`torchpick install torch==2.4.0 torchvision torchaudio` installs that one",
+        ),
+        (
+            ("vllm 0.6.3 depends on torch==2.4.0", "awq 0.2 depends on torch==2.3.1"),
+            "vllm 0.6.3 requires torch==2.4.0, awq 0.2 requires torch==2.3.1: no torch is all of these, "
+            "so install other releases of them, or each into its own environment",
+        ),
+        (("vllm 0.6.3 requires torch>=2.4.0, but you have torch 2.2.0",), "torchvision and torchaudio belong to one"),
+    ],
+)
+def test_a_conflict_is_answered_by_the_torch_that_is_required(lines: tuple[str, ...], says: str, home: Home) -> None:
+    error = explained(home, CONFLICT, *lines).errors[0]
+
+    assert error.cause.id == "RESOLVE_CONFLICT"
+    assert error.cause.cures[0].startswith(says)
+    assert "torch==2.2.0" not in " ".join(error.cause.cures) or "vllm 0.6.3 requires torch>=" in lines[0]
+
+
+def test_a_long_text_that_names_nothing_of_torch_is_of_something_else(home: Home) -> None:
+    conflict = "hint: The `requires-python` value (>=3.9) includes Python versions that are not supported"
+    long = "\n".join([conflict, *["our package wants another one, as its authors say"] * 10])
+
+    assert explained(home, long).errors == ()
+    assert explained(home, conflict).errors != ()
+    assert explained(home, long, "torch 2.9.1").errors != ()
+    assert explained(home, "my game does not use the GPU, only the CPU").errors == ()
+
+
+def test_a_cause_of_its_own_has_no_command_for_torch(home: Home) -> None:
+    listing = (
+        "ERROR: Could not find a version that satisfies the requirement torch==2.6.0 (from versions: 2.2.1, 2.2.2)"
+    )
+
+    (error,) = explained(home, "macOS 14", listing).errors
+    assert (error.cause.id, error.command) == ("X86_64_PYTHON_ON_MAC", None)
+
+
+def test_the_package_of_the_failing_line_is_named(home: Home) -> None:
+    found = explained(home, "pip install xformers", "ImportError: vllm/_C.abi3.so: undefined symbol: _ZN3c10")
+
+    assert "torchpick plan torch vllm`" in found.errors[0].cause.cures[0]

@@ -14,6 +14,7 @@ WORDS = Words(
         "wanted": "needs",
         "package": r"(\w+)==([\d.]+)",
         "beside": r"and (\w+)",
+        "demand": r"(\w+) wants ([\d=]+)",
         "name": r"gpu (\w+)|card(?: (\w+))?",
         "torch": r"torch ([\d.]+)",
         "unknown": "x",
@@ -31,7 +32,7 @@ def of_text(text: str) -> Mentions:
 def test_what_is_kept_is_the_first_that_is_not_merely_asked_for() -> None:
     said = of_text("it needs torch 9\ntorch 2.8\ntorch 2.9\ngpu a and b and a and c\npkg==1 Two_Parts==2 pkg==3")
 
-    assert said == Mentions(name="a", others=("b", "c"), torch="2.8", packages={"pkg": "3", "two-parts": "2"})
+    assert said == Mentions(name="a", others=("b", "c"), torch="2.8", packages={"pkg": "1", "two-parts": "2"})
     assert of_text("card b").name == "b"
     assert of_text("card ").name == "card"
     assert of_text("the colour fact").facts == {"part": "color"}

@@ -22,6 +22,7 @@ WORDS = texts.read_words(Fields(json.loads((Path(__file__).parents[2] / "compat"
 IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
 
 
+LISTED = {"vllm": "0.6.3", "torchvision": "0.19.1", "xformers": "0.0.27"}
 TWO = Mentions(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
 
 
@@ -137,7 +138,13 @@ def of_text(text: bytes) -> Mentions:
         ("driver version: 470.57\ndriver version: 535.1", Mentions(driver="470.57")),
         ("found version 11040\nCUDA Version: 12.2", Mentions(driver_cuda="11.4")),
         ("found version 9020", Mentions(driver_cuda="9.2")),
-        ("torch==2.8.0\ntorch==2.9.1", Mentions(torch="2.8.0", packages={"torch": "2.9.1"})),
+        ("torch==2.8.0\ntorch==2.9.1", Mentions(torch="2.8.0", packages={"torch": "2.8.0"})),
+        (
+            "vllm 0.6.3 requires torch==2.4.0, but you have torch 2.2.0 which is incompatible.\n"
+            "torchvision 0.19.1 requires torch==2.4.1\nBecause xformers==0.0.27 depends on torch==2.4.0,",
+            Mentions(torch="2.2.0", packages=LISTED, demands=(("vllm 0.6.3", "==2.4.0"), ("xformers==0.0.27", "==2.4.0"))),
+        ),
+        ("natten (0.1) depends on torch (>=2.0,<2.3)", Mentions(demands=(("natten (0.1)", ">=2.0,<2.3"),))),
         ("torch v2.6.0+rocm6.4.1 and more", Mentions(torch="2.6.0+rocm6.4.1")),
         ("2026-11-22 03:12:11 torch 2.9.1+cpu", Mentions(torch="2.9.1+cpu")),
         ("x" * (1 << 16) + " torch 2.9.1", Mentions()),

@@ -98,12 +98,37 @@ def test_what_is_known_of_the_package_and_the_machine_stands_in_what_is_to_be_do
     one = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=("install PACKAGE --gpu NAME --driver VERSION", "PACKAGE"))
 
     def cures(package: str | None, machine: str) -> tuple[str, ...]:
-        return one.about({"PACKAGE": package, "--gpu NAME --driver VERSION": machine}).cures
+        return one.about({"PACKAGE": package, " --gpu NAME --driver VERSION": machine}, ()).cures
 
-    assert cures(None, "") == one.cures
-    assert cures("vllm", "") == ("install vllm --gpu NAME --driver VERSION", "vllm")
-    assert cures(None, "--gpu t4") == ("install PACKAGE --gpu t4", "PACKAGE")
-    assert cures("vllm", "--gpu t4") == ("install vllm --gpu t4", "vllm")
+    assert cures(None, "") == ("install PACKAGE",)
+    assert cures("vllm", "") == ("install vllm", "vllm")
+    assert cures(None, " --gpu t4") == ("install PACKAGE --gpu t4",)
+    assert cures("vllm", " --gpu t4") == ("install vllm --gpu t4", "vllm")
+
+
+@pytest.mark.parametrize(
+    ("facts", "cures"),
+    [
+        ((), ("on Linux `apt install x`", "on Windows run x", "`export A=1`", "set LD_LIBRARY_PATH")),
+        (("linux",), ("on Linux `apt install x`", "`export A=1`", "set LD_LIBRARY_PATH")),
+        (("linux", "windows"), ("on Windows run x", "`set A=1`")),
+        (("macos",), ("`export A=1`",)),
+    ],
+)
+def test_what_is_to_be_done_is_for_the_system_of_the_text(facts: tuple[str, ...], cures: tuple[str, ...]) -> None:
+    row = KNOWN["NO_KERNEL_IMAGE"]._replace(
+        cures=("on Linux `apt install x`", "on Windows run x", "`export A=1`", "set LD_LIBRARY_PATH")
+    )
+    assert row.about({}, facts).cures == cures
+    assert row._replace(cures=("on Linux x",)).about({}, {"windows"}).cures == ("on Linux x",)
+
+
+def test_what_ends_a_program_comes_before_what_was_said_beside_it() -> None:
+    harmless = "UserWarning: Failed to load image Python extension. If you don't need it, you can ignore this warning."
+    told = "torch 2.9 with no kernel image is available, they say"
+    final = LINES["WINERROR"]
+
+    assert ids(search(f"{harmless}\n{told}\n{final}")) == ["WINERROR", "NO_KERNEL_IMAGE", "TORCHVISION_NMS"]
 
 
 def test_folklore_about_the_famous_one_is_named() -> None:

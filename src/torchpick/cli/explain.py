@@ -75,17 +75,18 @@ def _given(words: Sequence[str]) -> Iterator[bytes]:
 
 
 def _lines(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
-    """One cause as labelled lines, first as doctor would say it; `whole` with its meaning, causes and threads."""
+    """One cause as labelled lines: what it is, what to do, then why; `whole` with its meaning, causes and threads."""
     match, cause = one.match, one.cause
-    for finding in one.findings:
-        yield from doctor.lines(finding)
+    said = [line for finding in one.findings for line in doctor.lines(finding)]
+    yield from (line for line in said if line[0] != "why")
+    # What surrounds the program may want more than the command, as may a torch that nobody named.
+    if whole or not (one.is_here and one.command) or cause.id != match.signature.id:
+        yield from (("do", f"- {remedy}") for remedy in cause.cures)
+    yield from (line for line in said if line[0] == "why")
     yield "seen", f"line {match.line}: {match.text}" if match.line else match.text
     if whole and one.is_here:
         yield "means", cause.meaning
     yield from (("causes", f"- {each}") for each in cause.causes if whole or not (one.is_here or one.command))
-    # What surrounds the program may want more than the command, as may a torch that nobody named.
-    if whole or not (one.is_here and one.command) or cause.id != match.signature.id:
-        yield from (("do", f"- {remedy}") for remedy in cause.cures)
     no_use = match.signature.no_use
     yield from (("won't help", f"- {what}: {why}") for what, why in no_use[: None if whole else 2])
     yield from (("threads", link) for link in match.signature.links if whole)

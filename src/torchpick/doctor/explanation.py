@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from torchpick.doctor import examination, texts
+from torchpick.doctor import examination, remedy, texts
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.subject import DescribedEnvironment
-from torchpick.doctor.texts import Match, Mentions, Signature
+from torchpick.doctor.texts import HARMLESS, Match, Mentions, Signature
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import shell
@@ -18,6 +19,7 @@ from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note
 from torchpick.model.pick import Request
 from torchpick.model.pythons import python_span, version_of
+from torchpick.model.versions import admits
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
@@ -32,6 +34,9 @@ _BY_TORCH = {
     "LIBRARY_DROPPED_GPU",
     "TORCH_MISSING",
 }
+_MOST_DEMANDS = 4
+# A line or two may be an error alone; a longer text says what it is about.
+_SHORT = 400
 _AROUND = {"wsl", "container", "image build"}
 
 
@@ -70,16 +75,26 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     for chunk in texts.decoded(chunks):
         search.feed(chunk)
         start += chunk[: max(0, texts.MOST_TEXT - len(start))]
-    said = texts.of_text(start, run.knowledge.file("words.json", texts.read_words))
-    matches = search.matches() or tuple(
-        Match(known[name], 0, text) for name, text in said.facts.items() if name in known
-    )
+    words = run.knowledge.file("words.json", texts.read_words)
+    said = texts.of_text(start, words)
+    matches = search.matches()
+    if texts.names("programs", start, words) and all(match.rank == HARMLESS for match in matches):
+        matches = (*(Match(known[name], 0, text) for name, text in said.facts.items() if name in known), *matches)
+    if len(start) > _SHORT and not texts.names("about", start, words):
+        matches = ()  # whatever words it has, it is of something else
     request, mentioned = _with_mentions(run, said)
-    flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags)
-    torch = "torch" if said.torch is None else f"torch=={said.torch.partition('+')[0]}"
-    named = {"PACKAGE": said.facts.get("package"), "torch==X.Y.Z": torch, "--gpu NAME --driver VERSION": flags}
-    known = {row.id: row.about(named) for row in known.values()}
     facts = _facts(said, request, run)
+    failing = matches and texts.of_text(matches[0].text.encode(), words).facts.get("package")
+    pin, required = _required(said.demands)
+    torch = "==".join(filter(None, ("torch", pin or (said.torch or "").partition("+")[0])))
+    flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags)
+    named = {
+        "PACKAGE": failing or said.facts.get("package"),
+        "torch==X.Y.Z": torch,
+        " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
+        "REQUIRED": required,
+    }
+    known = {row.id: row.about(named, facts) for row in known.values()}
     mentioned += tuple(_published(said, run))
     alone = Explanation(_explained(matches, facts, known), notes=mentioned)
     asked = run.with_request(request)
@@ -105,7 +120,23 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
-    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *machine.notes))
+    certain = (note for note in machine.notes if note.code != "DRIVER_ASSUMED")  # there is a line for each range
+    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *certain))
+
+
+def _required(demands: Sequence[tuple[str, str]]) -> tuple[str | None, str | None]:
+    """The torch that all of these packages take, and who requires which; None where nobody pins one."""
+    pins = {text.removeprefix("==") for _, text in demands if re.fullmatch(r"==\d+(\.\d+)*", text)}
+    if not pins:
+        return None, None
+    taken = [pin for pin in pins if all(admits(text)(pin) for _, text in demands)]
+    who = ", ".join(f"{package} requires torch{text}" for package, text in demands[:_MOST_DEMANDS])
+    if not taken:
+        return (
+            None,
+            f"{who}: no torch is all of these, so install other releases of them, or each into its own environment",
+        )
+    return taken[0], f"{who}: `torchpick install torch=={taken[0]} torchvision torchaudio` installs that one"
 
 
 def _explained(
@@ -113,9 +144,23 @@ def _explained(
 ) -> tuple[Explained, ...]:
     """The first error of each cause."""
     first: dict[str, Explained] = {}
+    ranges = remedy.for_drivers(exam.subject, exam.findings) if exam is not None and exam.remedy is not None else ()
     for match in matches:
         cause = known[match.signature.cause(facts, known).id]
-        findings = _findings((*cause.findings, *match.signature.findings), Finding(cause, cause.title), exam)
+        wanted = (*cause.findings, *match.signature.findings)
+        # A cause of its own has its own remedy, and a package may have what torch lacks.
+        of_torch = cause.findings[:1] == match.signature.findings[:1] or cause.finding in _BY_TORCH
+        findings = _findings(wanted, Finding(cause, cause.title), exam, of_torch=of_torch)
+        if ranges and any(finding.cure for finding in findings):
+            # Which command is right depends on a driver that nobody named.
+            by_driver = cause._replace(cures=(*ranges, *cause.cures))
+            findings = tuple(
+                finding._replace(
+                    ailment=by_driver if finding.ailment is cause else finding.ailment, cure=None, brings=None
+                )
+                for finding in findings
+            )
+            cause = by_driver
         first.setdefault(findings[0].text, Explained(match, cause, findings))
     return tuple(first.values())
 
@@ -279,8 +324,13 @@ def _known(names: Iterable[str | None], run: Run) -> Iterator[GpuProduct]:
             yield run.knowledge.gpu(name)
 
 
-def _findings(wanted: tuple[str, ...], alone: Finding, exam: Examination | None) -> tuple[Finding, ...]:
-    """The findings that an error points at, else its cause `alone`; with the command where no torch can be judged."""
+def _findings(
+    wanted: tuple[str, ...], alone: Finding, exam: Examination | None, *, of_torch: bool
+) -> tuple[Finding, ...]:
+    """The findings that an error points at, else its cause `alone`; with the command where no torch can be judged.
+
+    `of_torch`: it is torch itself that the error is about.
+    """
     if exam is None:
         return (alone,)
     # That torch is missing is no answer to why it cannot be had.
@@ -288,6 +338,6 @@ def _findings(wanted: tuple[str, ...], alone: Finding, exam: Examination | None)
     if wanted and not any(finding.advice for finding in found):
         if exam.refused:
             return (*found, alone._replace(advice=exam.refused))
-        absent = _BY_TORCH & {wanted[0]} and exam.subject.torch is None and not found
+        absent = of_torch and _BY_TORCH & {wanted[0]} and exam.subject.torch is None and not found
         found += [alone._replace(cure=each.cure, brings=each.brings) for each in exam.findings if absent and each.cure]
     return (*found,) or (alone,)

@@ -6,6 +6,7 @@ the companions, what others require of torch.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -152,6 +153,37 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding], weighed: Rank
     alone = again and not needs and not ailments & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
     pick = _pick(remedy, subject, weighed.pick)
     return remedy._replace(request=request, flags=flags, pick=pick, needs=needs, reinstalled=again, alone=alone)
+
+
+def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Where the driver is only assumed: the command for each range of drivers that has its own, as lines to read."""
+    driver, table = subject.machine.driver, subject.table.drivers
+    if driver is None or driver.source != "assumed":
+        return ()
+    spans: list[tuple[Remedy, int]] = []  # each with the oldest driver that takes it
+    newest = table.branch_number(driver)
+    for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
+        older = copy.copy(subject)
+        older.machine = resolve.with_driver(subject.machine, str(number), table)
+        older.run = subject.run.with_request(subject.run.request._replace(driver=str(number)))
+        weighed = weigh(older)
+        remedy = of(older, findings, weighed) if weighed is not None else None
+        if remedy is None:
+            break
+        # What an older driver runs the newer ones of its CUDA major do too.
+        if spans and _release_and_major(remedy) == _release_and_major(spans[-1][0]):
+            spans.pop()
+        spans.append((remedy, number))
+    above = ["or newer", *(f"to {number - 1}" for _, number in spans)]
+    return tuple(
+        f"with driver {number} {end}: `{remedy.text}`, which is {remedy.version}"
+        for (remedy, number), end in zip(spans, above, strict=False)
+    )
+
+
+def _release_and_major(remedy: Remedy) -> tuple[str, str]:
+    build = remedy.verdict.build
+    return build.torch, (build.cuda or "").partition(".")[0]
 
 
 def _pick(remedy: Remedy, subject: EnvironmentUnderTest, weighed: Pick) -> Pick:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -35,6 +35,8 @@ _FRONT = re.compile(
 _MOST_FRONTS = 8
 _QUOTES = ((b"\xe2\x80\x98", b"'"), (b"\xe2\x80\x99", b"'"), (b"\xe2\x80\x9c", b'"'), (b"\xe2\x80\x9d", b'"'))
 _BLANKS = re.compile(rb"\s+")
+# A line break that a program wrote out; in `C:\new` it is none.
+_WRITTEN_OUT = re.compile(rb"(?<=[\s.:;,)'\"])(?:\\r)?\\n")
 _FRAME = b"\xe2\x94\x82"
 
 
@@ -51,6 +53,8 @@ def message(line: bytes) -> bytes:
         for curly, plain in _QUOTES:
             line = line.replace(curly, plain)
         line = line.rstrip().removesuffix(_FRAME)
+    if b"\\n" in line:
+        line = _WRITTEN_OUT.sub(b" ", line)
     return _BLANKS.sub(b" ", line).strip()
 
 
@@ -122,20 +126,51 @@ class Signature(NamedTuple):
         found = (known[case.cause].cause(facts, known) for case in self.cases if facts >= {*case.where})
         return next(found, self)
 
-    def about(self, named: Mapping[str, str | None]) -> Signature:
-        """The same with what is known of the text (a package, its torch, a machine's flags) in what is to be done."""
-        cures = self.cures
-        for name, known in named.items():
-            cures = tuple(cure.replace(name, known or name) for cure in cures)
-        return self._replace(cures=cures)
+    def about(self, named: Mapping[str, str | None], facts: Collection[str]) -> Signature:
+        """What is to be done with what is known of the text in it: a package, its torch, a machine's flags, a system.
+
+        A remedy that is nothing but what is known goes where that is not, and one of another system always.
+        """
+        cures = [cure for cure in self.cures if named.get(cure, cure) and not _is_elsewhere(cure, facts)]
+        for name, value in named.items():
+            cures = [cure.replace(name, name if value is None else value) for cure in cures]
+        if "windows" in facts:
+            cures = [cure.replace("`export ", "`set ") for cure in cures]
+        return self._replace(cures=(*cures,) or self.cures)
+
+
+_LINUX_ALONE = re.compile(r"on linux\b|.*`(?:sudo )?apt|.*\bLD_(?:LIBRARY_PATH|PRELOAD)\b", re.IGNORECASE)
+_SYSTEMS = ("linux", "windows", "macos")
+
+
+def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
+    """Whether it is for another system than the text's."""
+    system = next((system for system in reversed(_SYSTEMS) if system in facts), None)
+    if system is None:
+        return False
+    named = next((name for name in _SYSTEMS if cure.lower().startswith(f"on {name} ")), None)
+    return named not in (None, system) or (system != "linux" and _LINUX_ALONE.match(cure) is not None)
 
 
 class Match(NamedTuple):
-    """Where a signature was first seen, and the line."""
+    """Where a signature was first seen, and the line; `rank` is the weight of such a line as evidence, 0 the most."""
 
     signature: Signature
     line: int
     text: str
+    rank: int = 1
+
+
+# What ends a program outranks what is told beside it, and that outranks what says itself that it may be passed over.
+HARMLESS = 2
+_PASSED_OVER = re.compile(
+    rb"(?i)can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore|(?:Future|Deprecation)Warning\b"
+)
+_ENDS = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s")
+
+
+def _rank(line: bytes) -> int:
+    return HARMLESS if _PASSED_OVER.search(line) else 0 if _ENDS.search(line) else 1
 
 
 def read_signatures(fields: Fields) -> dict[str, Signature]:
@@ -200,7 +235,7 @@ class Search:
             self.rest = self.rest[cut:]
 
     def matches(self) -> tuple[Match, ...]:
-        """Everything seen: causes before what follows from them, else in the order of the text. Ask at its end."""
+        """Everything seen: causes before what follows, then by the rank and the order of the lines. Ask at the end."""
         self._look()
         found = self._found
         return tuple(
@@ -208,6 +243,7 @@ class Search:
                 found.values(),
                 key=lambda match: (
                     any(cause in found for cause in match.signature.follows),
+                    match.rank,
                     match.line,
                     match.signature.id,
                 ),
@@ -223,7 +259,7 @@ class Search:
             if name not in self._found and (at := _first(lower, flat, parts)) is not None:
                 number, text = lines[lower.count(b"\n", 0, at)]
                 shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
-                self._found[name] = Match(self._wanted[name], number, shown)
+                self._found[name] = Match(self._wanted[name], number, shown, _rank(text))
         self._patterns = [pattern for pattern in self._patterns if pattern[1] not in self._found]
 
 
@@ -250,6 +286,8 @@ def _around(line: str, anchor: bytes) -> str:
     return ("…" if at else "") + line[at : at + _MOST_SHOWN].strip() + "…"
 
 
+# Of ASCII's words too: in `在Mac上` no letter of Mac is one of another word.
+_BORDER = r"(?:\b|(?a:\b))"
 # So much of a text is searched for what it says of its machine.
 MOST_TEXT = 4 << 20
 # And so much of its start and of its end for anybody's words, which posts have and long logs have not.
@@ -274,7 +312,7 @@ class Mentions(NamedTuple):
     """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports.
 
     `others` are the GPUs beside the first; `cuda` is the one that torch was built for; `facts` are the names of
-    compat/words.json, each with what the text says of it.
+    compat/words.json, each with what the text says of it. `demands` are packages and what they require of torch.
     """
 
     capability: str | None = None
@@ -287,6 +325,7 @@ class Mentions(NamedTuple):
     python: str | None = None
     asked: str | None = None
     packages: Mapping[str, str] = {}
+    demands: tuple[tuple[str, str], ...] = ()
     facts: Mapping[str, str] = {}
 
     @property
@@ -294,7 +333,7 @@ class Mentions(NamedTuple):
         """The platform by its name, where the text says which."""
         arm = "aarch64" in self.facts
         if "macos" in self.facts:
-            return "macos-x86_64" if "intel" in self.facts else "macos-arm64"
+            return "macos-x86_64" if {"intel", "no arm64 list"} & {*self.facts} else "macos-arm64"
         if "windows" in self.facts:
             return "windows-arm64" if arm else "windows-x86_64"
         return "linux-aarch64" if arm else "linux-x86_64" if "linux" in self.facts else None
@@ -312,8 +351,9 @@ def read_words(fields: Fields) -> Words:
 
 
 def _expressions(fields: Fields, how: str, packages: str) -> dict[str, str]:
-    """Each with the names of the packages where it has `{package}`."""
-    return {name: how + "|".join(fields.texts(name)).replace("{package}", packages) for name in fields.names()}
+    """Each with the names of the packages where it has `{package}`, and borders of words as `_BORDER` has them."""
+    joined = {name: "|".join(fields.texts(name)).replace("{package}", packages) for name in fields.names()}
+    return {name: how + expression.replace(r"\b", _BORDER) for name, expression in joined.items()}
 
 
 def of_text(start: bytes, words: Words) -> Mentions:
@@ -327,17 +367,27 @@ def of_text(start: bytes, words: Words) -> Mentions:
         name: next(_each(form, wanted, text), None) for name, form in words.kept.items() if name in Mentions._fields
     }
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
-    packages = islice(re.finditer(words.kept["package"], text), _MOST_MATCHES)
+    ends = "\n".join(line for line in ends.split("\n") if not _PASSED_OVER.search(line.encode()))
+    packages, demands = (islice(re.finditer(words.kept[kind], text), _MOST_MATCHES) for kind in ("package", "demand"))
+    listed: dict[str, str] = {}
+    for match in packages:
+        listed.setdefault(normal(match[1]), match[2])
     return Mentions(
         **said,
         others=tuple(each for each in _each(words.kept["beside"], wanted, text) if each != said["name"]),
-        packages={normal(each[1]): each[2] for each in packages},
+        packages=listed,
+        demands=tuple(dict.fromkeys((match[1], match[2].strip(", ")) for match in demands)),
         facts={
             name: each[each.lastindex or 0]
             for name, pattern in words.facts.items()
             if (each := re.search(pattern, ends))
         },
     )
+
+
+def names(kind: str, start: bytes, words: Words) -> bool:
+    """Whether a text names what is of this kind: `programs` that use torch, or all that it may be `about`."""
+    return re.search(words.kept[kind], start[:MOST_TEXT].decode("utf-8", "replace")) is not None
 
 
 def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
