@@ -23,6 +23,7 @@ IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
 
 
 LISTED = {"vllm": "0.6.3", "torchvision": "0.19.1", "xformers": "0.0.27"}
+DEMANDS = (("vllm 0.6.3", "==2.4.0"), ("xformers==0.0.27", "==2.4.0"))
 TWO = Mentions(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
 
 
@@ -142,7 +143,7 @@ def of_text(text: bytes) -> Mentions:
         (
             "vllm 0.6.3 requires torch==2.4.0, but you have torch 2.2.0 which is incompatible.\n"
             "torchvision 0.19.1 requires torch==2.4.1\nBecause xformers==0.0.27 depends on torch==2.4.0,",
-            Mentions(torch="2.2.0", packages=LISTED, demands=(("vllm 0.6.3", "==2.4.0"), ("xformers==0.0.27", "==2.4.0"))),
+            Mentions(torch="2.2.0", packages=LISTED, demands=DEMANDS),
         ),
         ("natten (0.1) depends on torch (>=2.0,<2.3)", Mentions(demands=(("natten (0.1)", ">=2.0,<2.3"),))),
         ("torch v2.6.0+rocm6.4.1 and more", Mentions(torch="2.6.0+rocm6.4.1")),

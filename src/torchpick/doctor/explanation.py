@@ -148,8 +148,9 @@ def _explained(
     for match in matches:
         cause = known[match.signature.cause(facts, known).id]
         wanted = (*cause.findings, *match.signature.findings)
-        # A cause of its own has its own remedy, and a package may have what torch lacks.
-        of_torch = cause.findings[:1] == match.signature.findings[:1] or cause.finding in _BY_TORCH
+        # Around torch, on a Mac, and where no wheel was found, a cause of its own has a remedy of its own.
+        is_elsewhere = "TORCH_MISSING" in match.signature.findings[:1] or not facts.isdisjoint({*_AROUND, "macos"})
+        of_torch = cause.id == match.signature.id or not is_elsewhere
         findings = _findings(wanted, Finding(cause, cause.title), exam, of_torch=of_torch)
         if ranges and any(finding.cure for finding in findings):
             # Which command is right depends on a driver that nobody named.
