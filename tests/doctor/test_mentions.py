@@ -22,7 +22,7 @@ WORDS = texts.read_words(Fields(json.loads((Path(__file__).parents[2] / "compat"
 IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
 
 
-LISTED = {"vllm": "0.6.3", "torchvision": "0.19.1", "xformers": "0.0.27"}
+LISTED = {"vllm": "0.6.3", "torchvision": "0.19.1"}
 DEMANDS = (("vllm 0.6.3", "==2.4.0"), ("xformers==0.0.27", "==2.4.0"))
 TWO = Mentions(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
 
