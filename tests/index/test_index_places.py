@@ -24,7 +24,9 @@ def _pip_with_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     module.parent.mkdir(parents=True)
     module.write_text(f'PyPI = PackageIndex("{DEFAULT.removesuffix("simple")}", file_storage_domain="f")\n', "utf-8")
     sites = (str(tmp_path / "sites"),)
-    monkeypatch.setattr(distributions, "locate", lambda *_: Environment("python", "/env", "3.12", sites=sites))
+    monkeypatch.setattr(
+        distributions, "read_environment", lambda *_, **__: Environment("python", "/env", "3.12", sites=sites)
+    )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -129,11 +131,11 @@ def test_what_is_learnt_is_kept_by_the_places_without_their_passwords(places: In
 def test_the_pip_of_the_python_that_is_asked_about_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[str] = []
 
-    def found(path: str, _environ: object) -> Environment:
+    def found(path: str, _environ: object, *, metadata: bool) -> Environment:  # noqa: ARG001
         asked.append(path)
         return Environment(path, "/env", "3.12", sites=(str(tmp_path / "sites"),) if path == "/b/python" else ())
 
-    monkeypatch.setattr(distributions, "locate", found)
+    monkeypatch.setattr(distributions, "read_environment", found)
 
     assert index_places.default("/b/python") == DEFAULT
     assert asked == ["/b/python"]

@@ -242,7 +242,9 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
         'PyPI = PackageIndex("https://default.example/", file_storage_domain="f")\nraise SystemExit\n', "utf-8"
     )
     monkeypatch.setattr(
-        distributions, "locate", lambda *_: Environment("python", "/env", "3.12", sites=(str(tmp_path),))
+        distributions,
+        "read_environment",
+        lambda *_, **__: Environment("python", "/env", "3.12", sites=(str(tmp_path),)),
     )
     assert index_places.default() == "https://default.example/simple"
     module.unlink()
@@ -255,7 +257,7 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
 def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     if not list(index_places.bundled()):
         pytest.skip("this Python brings no pip")
-    monkeypatch.setattr(distributions, "locate", lambda *_: Environment("python", "/env", "3.12"))
+    monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: Environment("python", "/env", "3.12"))
 
     assert index_places.default().startswith("https://")
 
