@@ -24,7 +24,6 @@ from torchpick.install.lasting import check_pin
 from torchpick.install.reporting import read_report
 from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
-from torchpick.machine import verify
 from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
@@ -283,6 +282,8 @@ def missing_torch(job: Job) -> str | None:
 
 def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
+    from torchpick.machine import verify
+
     kind, gpus = verify.devices_to_check(pick.build.family, pick.machine)
     if kind == "cuda" and not gpus:
         kind = "cpu"  # nothing is here that it was picked for

@@ -29,7 +29,6 @@ from torchpick.index.projects import LIMIT_CODE, ProjectReader
 from torchpick.index.wheelnames import parsed_version
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.places import check_fit, facts_of, index_order_notes, with_more_indexes
-from torchpick.install.unread import read_wheels
 from torchpick.model.address import is_wheel_host
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
@@ -201,6 +200,8 @@ class Learner:
         )
 
     def _read_code(self, needs: Iterable[tuple[str, str]]) -> None:
+        from torchpick.install.unread import read_wheels  # the readers of wheels, which few questions need
+
         run, packages = self._run, self.catalog.packages
         files = [self._files[pair] for pair in needs]
         read = read_wheels(files, packages, self.target.platform.name, run.environ, run.report)
