@@ -38,7 +38,7 @@ from tests.fakes.projectreader import MadeUpReader
 from tests.fakes.resolver import Resolver
 from tests.recorded import Answers, Case
 from torchpick.cli import env as cli_env
-from torchpick.cli import installed as cli_installed
+from torchpick.cli import install as cli_install
 from torchpick.cli import main
 from torchpick.environment import child, interpreter
 from torchpick.index import pages
@@ -177,7 +177,7 @@ def done(
         })  # fmt: skip
         return Ended(0)
 
-    for runs in (cli_installed, cli_env):
+    for runs in (cli_install, cli_env):
         monkeypatch.setattr(runs, "run_command", start)
     before = snapshot(folder)
     argv = shlex.split(filled(line, marks))

@@ -112,6 +112,8 @@ def test_detecting_gives_a_machine_and_leaves_the_name_callable() -> None:
         ({"companions": "torchvision"}, "companions='torchvision' must be a list of strings"),
         ({"companions": {"torchvision": "0.24"}}, "`torchvision 0.24` is not a valid requirement"),
         ({"companions": {"torchvision<1 ; x": ""}}, "is not a valid requirement"),
+        ({"companions": ["torchvison"]}, "`torchvison` is one letter off `torchvision`"),
+        ({"companions": {"torchaudo": ">=2"}}, "`torchaudo >=2` is one letter off `torchaudio`"),
         ({"channel": "nightlies"}, "channel='nightlies' is not a channel"),
     ],
 )

@@ -12,7 +12,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from torchpick.cli import webpage
+from torchpick.cli import matrix
 from torchpick.cli.pick import older_drivers
 from torchpick.decide.answer import Answer
 from torchpick.errors import TorchpickError
@@ -62,7 +62,7 @@ GPUS = {
 # They exist on Linux on Arm alone, which the name says.
 _ARM = ("GB10", "GH200")
 STYLE = (
-    (Path(webpage.__file__).parent / "page" / "page.css").read_text(encoding="utf-8")
+    (Path(matrix.__file__).parent / "page" / "page.css").read_text(encoding="utf-8")
     + """
 pre { padding: .5rem .6rem; background: var(--panel); border: 1px solid var(--line); white-space: pre-wrap; }
 code { font: .85rem/1.5 ui-monospace, monospace; }
@@ -199,9 +199,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 @cache
 def builds() -> dict[str, list[Build]]:
     """The builds with GPU code, by release, the newest first."""
-    table = _run_for("none", "linux-x86_64").knowledge.table(webpage.PLATFORMS)
+    table = _run_for("none", "linux-x86_64").knowledge.table(matrix.PLATFORMS)
     found: dict[str, list[Build]] = {}
-    for build in (each for name in webpage.PLATFORMS for each in table.of(name)):
+    for build in (each for name in matrix.PLATFORMS for each in table.of(name)):
         if build.family in ("cuda", "rocm") and build.vendor is None and build.published and not build.yanked:
             found.setdefault(build.torch, []).append(build)
     return {torch: found[torch] for torch in sorted(found, key=release_key, reverse=True)}
@@ -216,7 +216,7 @@ def of_release(torch: str, picture: str) -> tuple[str, str]:
     rows = [
         (
             escape(build.backend),
-            escape(webpage.PLATFORMS[build.platform]),
+            escape(matrix.PLATFORMS[build.platform]),
             escape(" ".join(map(str, build.arches or ())) or "not known"),
             f"<code>{escape(_quoted(f'pip install {pip_line(build, Wish())}'))}</code>",
         )
@@ -255,8 +255,8 @@ def home(picture: str) -> str:
     """The page of `torchpick matrix --html`, with the way to the others, and a table where no script runs."""
     run = _run_for("none", "linux-x86_64")
     names = (*run.knowledge.gpu_names.products, *run.knowledge.other_names.amd_named)
-    known = run.knowledge.table(webpage.PLATFORMS)
-    page = webpage.page(known, Wish(), names, {"system": "linux-x86_64", "python": f"Python {PYTHON}"})
+    known = run.knowledge.table(matrix.PLATFORMS)
+    page = matrix.html_page(known, Wish(), names, {"system": "linux-x86_64", "python": f"Python {PYTHON}"})
     about = "Type the name of a GPU: the newest PyTorch that runs on it, by driver, Python and system, for pip and uv."
     meta = _meta("website", "Which PyTorch runs on my GPU?", about, picture)
     idle = "<noscript><style>#filters, #columns { display: none; }</style></noscript>"  # what a script alone fills

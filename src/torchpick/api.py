@@ -19,7 +19,7 @@ from torchpick.model.fleet import LeftOut
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
 from torchpick.model.pick import CHANNELS, Pick, Request, machines_of
-from torchpick.run import start_run
+from torchpick.run import check_names, start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,6 +212,8 @@ def _request(given: Mapping[str, Any], requirements: tuple[str, ...] = ()) -> Re
     if flags.get("gpus") is not None:
         flags["gpus"] = _list("gpus", flags["gpus"], "sm_61") or ("none",)
     flags["backends"] = _list("backends", flags.get("backends", ()), "cu126")
+    environ = given.get("environ")
+    check_names(requirements, "plan", os.environ if environ is None else environ)
     return Request(**{**flags, "requirements": requirements})
 
 
@@ -227,4 +229,4 @@ def _requirements(torch: str, companions: Mapping[str, str] | Sequence[str] = ()
     if not isinstance(companions, Mapping):
         companions = dict.fromkeys(_list("companions", companions, "torchvision"), "")
     specifiers = {"torch": torch, **companions}
-    return tuple(f"{name} {str(specifier).removeprefix(name)}" for name, specifier in specifiers.items())
+    return tuple(f"{name} {str(specifier).removeprefix(name)}".rstrip() for name, specifier in specifiers.items())

@@ -12,14 +12,15 @@ from torchpick.errors import InstallerError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model import NamedTuple
-from torchpick.model.build import DEFAULT_INDEX
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX
 from torchpick.model.machine import Machine
 from torchpick.model.pick import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
+from torchpick.model.versions import leading, normal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from torchpick.decide.search import Needs
     from torchpick.errors import Report
@@ -54,7 +55,8 @@ class Hardware:
 class Run(NamedTuple):
     """A request, the variables it was made under, and who hears of progress.
 
-    `installer` is the one whose settings files bind: `pip`, `uv`, or the one that would be chosen.
+    `installer` is the one whose settings files bind: `pip`, `uv`, or the one that would be chosen; `named_shell` is
+    the one that `--shell` names.
     """
 
     request: Request
@@ -63,6 +65,7 @@ class Run(NamedTuple):
     installer: str
     knowledge: Knowledge
     hardware: Hardware
+    named_shell: str = ""
 
     def with_request(self, request: Request) -> Run:
         """The run of another request, for which nothing is detected anew."""
@@ -86,6 +89,13 @@ class Run(NamedTuple):
     def offline(self) -> bool:
         """Whether no network may be used."""
         return self.request.offline or bool(self.environ.get("TORCHPICK_OFFLINE"))
+
+    @property
+    def shell(self) -> str:
+        """The shell that printed commands are quoted for."""
+        from torchpick.environment import shell
+
+        return shell.current(self.environ, self.named_shell)
 
     # The machine.
 
@@ -195,10 +205,20 @@ def start_run(
     report: Report = silent,
     *,
     installer: str = "auto",
+    shell: str = "",
 ) -> Run:
     """The run of a request; nothing is looked for yet."""
     environ = os.environ if environ is None else environ
-    return Run(request, environ, report, installer, Knowledge(environ), Hardware())
+    return Run(request, environ, report, installer, Knowledge(environ), Hardware(), shell)
+
+
+def check_names(requirements: Sequence[str], command: str, environ: Mapping[str, str]) -> None:
+    """UsageError for what is no package, or nearly the name of one; a command of this name takes the right one."""
+    if any(normal(leading(requirement)) not in ("torch", *COMPANIONS) for requirement in requirements):
+        from torchpick.decide import refusal
+        from torchpick.knowledge.packages import KnownPackages
+
+        refusal.refuse(requirements, command, KnownPackages(environ, ""))
 
 
 def _machine_part(request: Request) -> Request:

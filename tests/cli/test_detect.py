@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from torchpick.cli import facts, main
+from torchpick.cli import main
+from torchpick.cli.text import fact_table
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
@@ -25,7 +26,7 @@ MACHINE = Machine(
 
 
 def test_every_fact_stands_beside_its_source() -> None:
-    assert facts.lines(MACHINE) == [
+    assert fact_table(MACHINE) == [
         "platform  linux-x86_64, glibc 2.36",
         "python    3.12 (cp312), /env/bin/python  [.venv]",
         "driver    580.95.05  [nvml]",
@@ -46,21 +47,21 @@ def test_every_fact_stands_beside_its_source() -> None:
     ],
 )
 def test_a_platform_is_shown_with_its_c_library_where_it_has_one(platform: Platform, shown: str) -> None:
-    assert facts.lines(MACHINE._replace(platform=platform))[0] == f"platform  {shown}"
+    assert fact_table(MACHINE._replace(platform=platform))[0] == f"platform  {shown}"
 
 
 def test_a_gpu_without_a_name_or_a_capability_and_one_that_is_hidden() -> None:
     gpus = (Gpu(0, "nvidia", None, None, visible=False), Gpu(1, "apple", "M3", None, source=""))
     silent = Driver(None, "12.6", "nvml")
 
-    found = facts.lines(MACHINE._replace(gpus=gpus, notes=(), driver=silent))
+    found = fact_table(MACHINE._replace(gpus=gpus, notes=(), driver=silent))
 
     assert found[2:] == [
         "cuda      12.6, supported by the driver  [unknown]",
         "gpu 0     an unnamed GPU, capability unknown, hidden by CUDA_VISIBLE_DEVICES  [given]",
         "gpu 1     M3",
     ]
-    assert "driver" not in "".join(facts.lines(MACHINE._replace(gpus=gpus, notes=(), driver=None))[2:3])
+    assert "driver" not in "".join(fact_table(MACHINE._replace(gpus=gpus, notes=(), driver=None))[2:3])
 
 
 def test_json_is_one_line_that_machine_reads_back(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,8 +85,8 @@ def test_no_gpu_says_how_to_tell_one(capsys: pytest.CaptureFixture[str]) -> None
 def test_where_nothing_answers_nothing_is_said_of_a_gpu() -> None:
     silent = MACHINE._replace(gpus=(), notes=(), trouble=Trouble("DRIVER_HANGS", "nvml did not answer", "reboot"))
 
-    assert "no GPU was found" not in facts.lines(silent)[-1]
-    assert "not known" in facts.lines(silent)[-1]
+    assert "no GPU was found" not in fact_table(silent)[-1]
+    assert "not known" in fact_table(silent)[-1]
 
 
 @pytest.mark.parametrize(

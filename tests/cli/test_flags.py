@@ -52,6 +52,12 @@ def test_a_flag_has_an_attribute_that_admits_what_its_help_gives_it() -> None:
     assert set(declared) == named
 
 
+def test_a_flag_that_does_not_exist_is_refused_by_the_type_checker() -> None:
+    """It calls the comment unused where it takes the flag."""
+    with pytest.raises(AttributeError):
+        Arguments().no_such_flag  # type: ignore[attr-defined] # noqa: B018
+
+
 def _source(module: str) -> str:
     return Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
 

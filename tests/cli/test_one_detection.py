@@ -10,7 +10,7 @@ import pytest
 
 from tests.doctor.homes import Home
 from tests.fakes.nvidia import Computer, Fakes, gpu
-from torchpick.cli import install, installed, main
+from torchpick.cli import install, main
 from torchpick.cli.arguments import Arguments
 from torchpick.environment.child import Running
 from torchpick.install.asking import TargetQuestion
@@ -86,7 +86,7 @@ def test_a_fix_asks_it_once_before_and_once_after(
         picked.append(handed[0].pick.version)
         return 0
 
-    monkeypatch.setattr(installed, "start", start)
+    monkeypatch.setattr(install, "run_installer", start)
     # No page is read, as for a dry run.
     monkeypatch.setattr(install, "hand_over", lambda question, learnt, **_: hand_over(question, learnt, pages=False))
 

@@ -17,7 +17,7 @@ import torchpick
 from tests import printed
 from torchpick.cli import main
 from torchpick.cli.arguments import Parser
-from torchpick.install import shell
+from torchpick.environment import shell
 
 ROOT = Path(__file__).parents[2]
 HELD = [ROOT / name for name in ("compat/errors.json", "tests/cli/mistakes.json", "tests/doctor/findings.json")]
@@ -64,13 +64,13 @@ def test_what_cannot_be_pasted_is_noticed() -> None:
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 @pytest.mark.process
-def test_a_real_shell_reads_the_words_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_shell_reads_the_words_back(name: str) -> None:
     if (program := shutil.which(name)) is None:
         pytest.skip(f"no {name}")
-    monkeypatch.setenv("TORCHPICK_SHELL", name)
+    quoting = shell.ALIKE.get(name, name)
 
     ran = subprocess.run(
-        [program, "-c", f"printf '%s\\n' {shell.line(WORDS)}"], capture_output=True, text=True, check=False
+        [program, "-c", f"printf '%s\\n' {shell.line(WORDS, quoting)}"], capture_output=True, text=True, check=False
     )
 
     assert ran.stdout.splitlines() == WORDS, ran.stderr
@@ -85,12 +85,8 @@ def test_a_real_shell_reads_the_words_back(name: str, monkeypatch: pytest.Monkey
         ("powershell", r"""& '/opt/my tools/python' install 'torch<2.12' 'a,b' 'it''s' 'C:\x'"""),
     ],
 )
-def test_a_command_is_quoted_for_the_shell_that_is_asked_for(
-    name: str, line: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TORCHPICK_SHELL", name)
-
-    assert shell.line(["/opt/my tools/python", "install", "torch<2.12", "a,b", "it's", "C:\\x"]) == line
+def test_a_command_is_quoted_for_the_shell_that_is_asked_for(name: str, line: str) -> None:
+    assert shell.line(["/opt/my tools/python", "install", "torch<2.12", "a,b", "it's", "C:\\x"], name) == line
 
 
 @pytest.mark.parametrize(
@@ -126,19 +122,16 @@ def test_the_command_of_an_answer_is_quoted_so(name: str, line: str, capsys: pyt
     assert f"run            {line}\n" in capsys.readouterr().out
 
 
-def test_windows_shells_set_variables_before_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHPICK_SHELL", "cmd")
-    assert shell.command(["pip", "install", "torch"], {"A": "b c"}, ["D"]).splitlines() == [
+def test_windows_shells_set_variables_before_the_command() -> None:
+    assert shell.command(["pip", "install", "torch"], {"A": "b c"}, ["D"], "cmd").splitlines() == [
         'set "D="',
         'set "A=b c"',
         "pip install torch",
     ]
-    monkeypatch.setenv("TORCHPICK_SHELL", "powershell")
-    assert shell.then("a", "b") == "a; if ($?) { b }"
-    assert shell.command(["pip", "install", "x"], {}, []) == "pip install x"
-    monkeypatch.setenv("TORCHPICK_SHELL", "bash")
-    assert shell.command(["pip", "x y"], {"A": "b c"}, ["D"]) == "env -u D 'A=b c' pip 'x y'"
-    assert shell.then("a", "b") == "a && b"
+    assert shell.then("a", "b", "powershell") == "a; if ($?) { b }"
+    assert shell.command(["pip", "install", "x"], {}, [], "powershell") == "pip install x"
+    assert shell.command(["pip", "x y"], {"A": "b c"}, ["D"], "sh") == "env -u D 'A=b c' pip 'x y'"
+    assert shell.then("a", "b", "sh") == "a && b"
 
 
 def test_the_commands_of_an_answer_are_words_that_torchpick_takes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -402,9 +402,11 @@ def test_files_come_back_by_the_installer_that_is_there() -> None:
     pip = HERE._replace(distributions=(distribution("pip", "26.3"),))
     words = ("install", "needy==1.0")
 
-    assert remedy.by_installer(pip, *words) == "/env/bin/python -m pip install needy==1.0"
-    assert remedy.by_installer(HERE, *words) == "uv pip install --python /env/bin/python needy==1.0"
-    assert remedy.by_installer(HERE._replace(executable=None), *words) == "uv pip install --python python needy==1.0"
+    assert remedy.by_installer(pip, "sh", *words) == "/env/bin/python -m pip install needy==1.0"
+    assert remedy.by_installer(HERE, "sh", *words) == "uv pip install --python /env/bin/python needy==1.0"
+    assert (
+        remedy.by_installer(HERE._replace(executable=None), "sh", *words) == "uv pip install --python python needy==1.0"
+    )
 
 
 def test_a_torch_that_is_not_there_and_one_of_which_only_the_record_is() -> None:

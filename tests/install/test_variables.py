@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick import api
+from torchpick.environment import shell
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import UsageError
-from torchpick.install import shell
 from torchpick.install.env import Variables, file_url, variables_of
 from torchpick.install.files import Wheel
 from torchpick.install.installers import resolution_options
@@ -291,10 +291,10 @@ def test_refusals_fail_in_each_shell() -> None:
 
 
 def test_a_command_line_with_its_environment() -> None:
-    line = shell.command(["uv", "a b"], {"X": "1 2"}, ["Y"])
+    line = shell.command(["uv", "a b"], {"X": "1 2"}, ["Y"], "sh")
 
     assert shlex.split(line) == ["env", "-u", "Y", "X=1 2", "uv", "a b"]
-    assert shell.command(["uv"], {}, ()) == "uv"
+    assert shell.command(["uv"], {}, (), "sh") == "uv"
 
 
 def test_what_is_passed_on_and_matters_to_a_resolution() -> None:

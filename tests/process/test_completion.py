@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.cli import completion
+from torchpick.cli import SHELLS, completion_script
 
 pytestmark = pytest.mark.process
 
@@ -24,8 +24,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     for name in NAMES:
         (tmp_path / name).touch()
-    for shell in completion.SHELLS:
-        (tmp_path / f"script.{shell}").write_text(completion.script(shell), "utf-8")
+    for shell in SHELLS:
+        (tmp_path / f"script.{shell}").write_text(completion_script(shell), "utf-8")
     return tmp_path
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchpick.cli import webpage
+from torchpick.cli import matrix
 from torchpick.decide import resolve
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
@@ -26,12 +26,12 @@ NAMES = (("GeForce GTX 1080 Ti", "6.1"), ("GeForce 8800 GTX", "1.0"), ("GeForce 
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return compat.Knowledge(os.environ).table(webpage.PLATFORMS)
+    return compat.Knowledge(os.environ).table(matrix.PLATFORMS)
 
 
 @pytest.fixture(scope="module")
 def data(table: Table) -> dict[str, Any]:
-    return webpage.data(table, Wish(), NAMES)
+    return matrix.data(table, Wish(), NAMES)
 
 
 def added_up(data: dict[str, Any], sheet: dict[str, Any], used: str, python: int, gpu: str) -> dict[str, list[str]]:
@@ -113,7 +113,7 @@ def test_a_vendor_s_line_leaves_room_for_the_gpu_that_is_chosen(data: dict[str, 
 def said(objection: Objection) -> str:
     """In the page's words, which name no driver in what a GPU says."""
     own = objection.gpu is not None and objection.reason is not Reason.GPU_NOT_SERVED_BY_DRIVER
-    return webpage.words_of(objection) if own else objection.text
+    return matrix.words_of(objection) if own else objection.text
 
 
 def test_a_driver_that_is_not_told_is_the_newest_that_serves_the_gpu(data: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def test_every_named_product_that_a_build_has_code_for_is_of_a_kind_that_stands_
 
 @given(st.text())
 def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
-    inside = webpage.embedded({"text": text})
+    inside = matrix.embedded({"text": text})
 
     assert not {"<", ">", "&"} & set(inside)
     assert json.loads(inside) == {"text": text}
@@ -151,7 +151,7 @@ def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
 
 @pytest.fixture
 def own(table: Table) -> dict[str, Any]:
-    return webpage.data(table, Wish(), NAMES)
+    return matrix.data(table, Wish(), NAMES)
 
 
 def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older_one(own: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ def test_what_was_read_out_of_a_wheel_names_it(table: Table) -> None:
     build = next(each for each in table.of("linux-x86_64") if each.version == "2.14.1+cu126")
     read = build._replace(evidence=Evidence("measured", "torch-2.14.1.whl"))
 
-    found = webpage.data(table._replace(builds={"linux-x86_64": BuildsByRelease.of([read])}), Wish(), ())
+    found = matrix.data(table._replace(builds={"linux-x86_64": BuildsByRelease.of([read])}), Wish(), ())
 
     (row,) = found["platforms"][0]["builds"]
     assert found["texts"][row[5]] == "measured, read out of torch-2.14.1.whl"
@@ -209,7 +209,7 @@ def test_what_was_read_out_of_a_wheel_names_it(table: Table) -> None:
 def test_the_lists_of_the_page_begin_with_the_newest(own: dict[str, Any]) -> None:
     sheet = own["platforms"][0]
 
-    assert [(each["name"], each["label"]) for each in own["platforms"]] == [*webpage.PLATFORMS.items()]
+    assert [(each["name"], each["label"]) for each in own["platforms"]] == [*matrix.PLATFORMS.items()]
     assert sheet["releases"][:4] == ["2.15.0", "2.14.1", "2.14.0", "2.13.0"]
     assert sheet["newest"][:3] == [0, 1, 3]
     assert sheet["drivers"][:3] == ["615", "610", "595"]
@@ -226,7 +226,7 @@ def test_the_lists_of_the_page_begin_with_the_newest(own: dict[str, Any]) -> Non
 
 
 def test_a_page_is_one_file_with_its_data_in_it_and_without_releases_there_is_none(table: Table) -> None:
-    page = webpage.page(table, Wish(), NAMES, {"platform": "linux-x86_64", "python": "3.12"})
+    page = matrix.html_page(table, Wish(), NAMES, {"platform": "linux-x86_64", "python": "3.12"})
 
     assert "{{" not in page
     assert '"start":{"platform":"linux-x86_64","python":"3.12"}' in page
@@ -234,14 +234,14 @@ def test_a_page_is_one_file_with_its_data_in_it_and_without_releases_there_is_no
     for release in ("1.7.0", "2.15.0"):
         assert release in page.replace(page[page.index('"gpus"') :], "")
     with pytest.raises(UsageError, match="no release is within what was asked for"):
-        webpage.page(table, Wish(torch=">99"), NAMES, {})
+        matrix.html_page(table, Wish(torch=">99"), NAMES, {})
 
 
 @pytest.mark.parametrize("reason", [Reason.DRIVER_TOO_OLD, Reason.PACKAGE_DRIVER_TOO_OLD])
 def test_the_words_for_an_old_driver_hold_for_each_that_is_too_old(reason: Reason) -> None:
     facts = {"library": "libcudart.so.13", "cuda": "13.0", "needs": "580", "has": "470.82"}
 
-    text = webpage.words_of(Objection(reason, facts))
+    text = matrix.words_of(Objection(reason, facts))
 
     assert text == Objection(reason, {**facts, "has": "an older one"}).text
     assert text.endswith("CUDA 13.0 needs driver 580 or newer; this one is an older one")
@@ -250,4 +250,4 @@ def test_the_words_for_an_old_driver_hold_for_each_that_is_too_old(reason: Reaso
 def test_words_without_a_driver_are_those_of_the_objection() -> None:
     objection = Objection(Reason.UNCONFIRMED, {"why": "it is new"})
 
-    assert webpage.words_of(objection) == objection.text
+    assert matrix.words_of(objection) == objection.text

@@ -6,9 +6,8 @@ import os
 
 from torchpick.errors import UsageError
 from torchpick.knowledge import locations
-from torchpick.model.build import COMPANIONS
 from torchpick.model.pick import FACTS, Request
-from torchpick.model.versions import leading, normal
+from torchpick.run import check_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -253,11 +252,7 @@ def with_wish(request: Request, args: Arguments) -> Request:
 
 def request_of(args: Arguments) -> Request:
     """The typed request behind the flags."""
-    if any(normal(leading(word)) not in ("torch", *COMPANIONS) for word in args.words):
-        from torchpick.decide import refusal
-        from torchpick.knowledge.packages import KnownPackages
-
-        refusal.refuse(args.words, "plan" if args.command == "pick" else args.command, KnownPackages(os.environ, ""))
+    check_names(args.words, "plan" if args.command == "pick" else args.command, os.environ)
     return with_wish(machine_request(args), args)._replace(requirements=tuple(args.words))
 
 

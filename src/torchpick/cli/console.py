@@ -10,10 +10,11 @@ from torchpick.cli import arguments
 from torchpick.decide import remarks
 from torchpick.environment import interpreter
 from torchpick.errors import DetectionError, NoBuildError, ResolverError
+from torchpick.run import start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TextIO
 
     from torchpick.cli.arguments import Arguments
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from torchpick.errors import Report, TorchpickError
     from torchpick.model.build import Verdict
     from torchpick.model.machine import Machine, Note
-    from torchpick.model.pick import Pick
+    from torchpick.model.pick import Pick, Request
     from torchpick.run import Run
 
 
@@ -30,11 +31,13 @@ def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     return stream.isatty() and environ.get("TERM") != "dumb" and not environ.get("NO_COLOR")
 
 
-def start(args: Arguments, installer: str = "auto", report: Report | None = None) -> Run:
-    """What a command asks; without a `report` where it is seldom waited for."""
-    from torchpick.run import start_run
-
-    return start_run(arguments.request_of(args), report=report or waiting, installer=installer)
+def start(
+    args: Arguments, request: Request | None = None, *, installer: str = "auto", report: Report | None = None
+) -> Run:
+    """The run of what the flags ask, or of this request; without a `report` where it is seldom waited for."""
+    if request is None:
+        request = arguments.request_of(args)
+    return start_run(request, report=report or waiting, installer=installer, shell=args.shell or "")
 
 
 def tell(pick: Pick, args: Arguments) -> None:
@@ -84,10 +87,10 @@ def day(environ: Mapping[str, str] = os.environ, *, ago: int = 0) -> str:
 
 
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
-    from torchpick.cli import facts
+    from torchpick.cli.text import fact_rows
 
     for machine in machines:
-        for what, fact, source in facts.rows_of(machine):
+        for what, fact, source in fact_rows(machine):
             _say(f"{what}: {fact}{f' [{source}]' if source else ''}")
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
@@ -175,6 +178,20 @@ def progress(args: Arguments) -> Progress:
     from torchpick.cli.progress import Progress
 
     return Progress(sys.stderr, width(sys.stderr), quiet=args.quiet or args.json)
+
+
+def print_table(rows: Iterable[Sequence[str]]) -> None:
+    """On stdout, as wide as the terminal and no wider, the first row in bold."""
+    from torchpick.cli.text import headed
+
+    print(headed(rows, width(), painter()))
+
+
+def print_blocks(parts: Iterable[Iterable[tuple[str, str]]], indent: int = 11) -> None:
+    """On stdout, labelled lines with a blank line between the blocks."""
+    from torchpick.cli.text import block
+
+    print("\n\n".join(block(part, width(), painter(), indent) for part in parts))
 
 
 def painter() -> Callable[[str], str]:

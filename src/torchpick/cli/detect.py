@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 
-from torchpick.cli import arguments, console, facts
+from torchpick.cli import arguments, console, text
 from torchpick.cli.arguments import Arguments
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, TorchpickError, UsageError
@@ -14,11 +15,10 @@ from torchpick.machine.given import detection_error
 from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
-from torchpick.run import start_run
 
 
 def run(args: Arguments) -> int:
-    run = start_run(arguments.machine_request(args), report=console.waiting)
+    run = console.start(args, arguments.machine_request(args))
     if args.compact and not args.json:
         raise UsageError("`--compact` requires `--json`", hint="`torchpick detect --json --compact`")
     if args.machine:
@@ -34,7 +34,7 @@ def run(args: Arguments) -> int:
     elif file is not None:
         print(file)
     else:
-        print("\n".join(facts.lines(machine, console.width())))
+        print("\n".join(text.fact_table(machine, console.width())))
     if error is not None and not args.json:
         console.error(error)
     return 0 if error is None else error.exit_status
@@ -68,7 +68,7 @@ _FORMS = {
 
 
 def run_arch(args: Arguments) -> int:
-    run = start_run(arguments.machine_request(args), report=console.waiting)
+    run = console.start(args, arguments.machine_request(args))
     machines = run.find_machines() if args.machine else (run.find_machine(),)
     gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch)
     if not gpus:
@@ -100,3 +100,20 @@ def _amd(args: Arguments, gpus: tuple[Arch, ...]) -> str:
             "nvcc does not apply to AMD GPUs", hint="`--for torch` and `--for cmake` print their gfx names"
         )
     return ";".join(dict.fromkeys(map(str, gpus)))
+
+
+def summarize(machine: Machine) -> list[str]:
+    """The machine in two lines or so."""
+    gpus = Counter(gpu.label + ("" if gpu.counted else ", not counted") for gpu in machine.gpus)
+    lines = [machine.name] if machine.name else []
+    lines += [f"{count} × {gpu}" if count > 1 else gpu for gpu, count in gpus.items()] or ["no GPU"]
+    facts = []
+    if machine.driver is not None:
+        spoken = f" (CUDA {machine.driver.cuda})" if machine.driver.cuda else ""
+        assumed = ", assumed" if machine.driver.source == "assumed" else ""
+        windows = " of Windows" if machine.driver_os != machine.platform.os else ""
+        facts.append(f"driver{windows} {machine.driver.version or 'not given'}{spoken}{assumed}")
+    facts.append(machine.platform.name + (f", glibc {machine.platform.glibc}" if machine.platform.glibc else ""))
+    python = machine.python
+    facts.append(f"Python {python.version}{'t' if python.free_threaded else ''}")
+    return [*lines, ", ".join(facts)]

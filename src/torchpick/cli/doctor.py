@@ -1,22 +1,27 @@
-"""Find what is wrong in an environment, why, and the command that fixes it."""
+"""Find what is wrong in an environment, or what an error text means: why, and what fixes it."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from torchpick.cli import answer, arguments, console
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.text import block, plain
+from torchpick.cli.detect import summarize
 from torchpick.cli.text import fit as fit_words
+from torchpick.cli.text import plain
 from torchpick.doctor.examination import Examination, examine
-from torchpick.errors import UsageError
+from torchpick.doctor.explanation import Explained, explain
+from torchpick.environment import shell
+from torchpick.environment.world import opened
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.address import redacted
 from torchpick.model.fields import envelope, written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
 from torchpick.model.pick import Request
-from torchpick.run import start_run
 
 
 def run(args: Arguments) -> int:
@@ -25,14 +30,13 @@ def run(args: Arguments) -> int:
     request = arguments.machine_request(args)._replace(
         index_base=args.index_base, backends=tuple(args.backend), cpu=args.cpu
     )
-    run = start_run(request, report=console.waiting)
+    run = console.start(args, request)
     exam = examine(run)
     status = 0 if exam.ok else 3
     if args.json:
         print(console.dated(_json(exam, status), run.knowledge.rules.date))
         return status
-    width, bold = console.width(), console.painter()
-    print("\n\n".join(block(part, width, bold) for part in (_head(exam), *_parts(exam.findings))))
+    console.print_blocks((_head(exam), *_parts(exam.findings)))
     console.notes(args, *(note.text for note in exam.subject.machine.notes))
     return _fix(args, exam, request) if args.fix else status
 
@@ -46,7 +50,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
         how = "measured" if torch.measured else "declared"
         arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
         lines.append(("torch", f"{torch.label}{arches}"))
-    *gpus, place = answer.found(subject.machine)
+    *gpus, place = summarize(subject.machine)
     lines += [("machine", line) for line in (*gpus, place.rpartition(", Python")[0])]
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines.append(("result", _count(exam.findings)))
@@ -78,7 +82,12 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
         found = {**written(torch, "version", "cuda", "backend", "arches", "measured"), "fits": fits}
     fix, cure = exam.remedy, None
     if fix is not None:
-        cure = {"command": fix.text, "version": fix.version, "keeps_version": fix.kept, "lost": fix.lost}
+        cure = {
+            "command": shell.line(fix.command, subject.run.shell),
+            "version": fix.version,
+            "keeps_version": fix.kept,
+            "lost": fix.lost,
+        }
     return envelope(
         "doctor",
         status,
@@ -128,7 +137,8 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
     if exam.remedy is None or exam.remedy.pick is None:
         print("torchpick: there is nothing here that another build of torch fixes", file=sys.stderr)
         return status
-    print(f"torchpick: running {plain(redacted(exam.remedy.text))}", file=sys.stderr)
+    command = shell.line(exam.remedy.command, exam.subject.run.shell)
+    print(f"torchpick: running {plain(redacted(command))}", file=sys.stderr)
     sys.stderr.flush()
     from torchpick.cli.install import install_remedy  # what an examination alone has no use for
 
@@ -136,7 +146,7 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
         print(f"torchpick: not fixed: `torchpick install` ended with status {status}", file=sys.stderr)
         return status
     # Whatever was looked up before is of the environment as it was.
-    again = examine(start_run(request, report=console.waiting))
+    again = examine(console.start(args, request))
     print(f"torchpick: looked again: {_count(again.findings)}", file=sys.stderr)
     for finding in again.findings:
         if finding.severity == ERROR:
@@ -144,3 +154,90 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
         elif finding.ailment is Ailment.LOCK_UNDOES:
             print(f"torchpick: {plain(redacted(f'{finding.text}: {finding.remark}'))}", file=sys.stderr)
     return 0 if again.ok else 3
+
+
+_CHUNK = 1 << 20
+# One word that is meant as a file, whether it is there or not.
+_PATH = re.compile(r"(?:[.~]{0,2}[/\\]|[A-Za-z]:[/\\])\S+|\S+\.(?:txt|log|out|err)")
+
+
+def run_explain(args: Arguments) -> int:
+    if "-" in args.machine and args.words in ([], ["-"]):
+        raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
+    run = console.start(args, arguments.machine_request(args))
+    found = explain(_chunks(args.words), run)
+    if not found.errors:
+        sound = [note.text for note in found.notes if note.code == "TORCH_RUNS"]
+        hint = "; ".join([*sound, "`torchpick doctor` examines the environment itself"])
+        raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
+    if args.json:
+        findings = [_finding_facts(each) for each in found.errors]
+        answer = envelope("explain", machine=found.machine, findings=findings, notes=found.notes)
+        print(console.dated(answer, run.knowledge.rules.date))
+        return 0
+    # What is wrong here comes first, then what has to do with an install at all and follows from nothing else.
+    causes = {each.match.signature.id for each in found.errors}
+    errors = sorted(
+        found.errors,
+        key=lambda one: (not one.is_here, not one.cause.install or not causes.isdisjoint(one.match.signature.follows)),
+    )
+    shown = errors if args.more else errors[:1]
+    console.print_blocks(_explained(error, whole=args.more) for error in shown)
+    also = [each.cause.id for each in errors[len(shown) :]]
+    more = f"the text has {' and '.join(also)} too: `--more` explains all" if also else ""
+    console.notes(args, more, *(note.text for note in found.notes))
+    return 0
+
+
+def _chunks(words: Sequence[str]) -> Iterator[bytes]:
+    """The text; UsageError at its end where there was none."""
+    is_blank = True
+    for chunk in _read_text(words):
+        is_blank = is_blank and not chunk.strip()
+        yield chunk
+    if is_blank:
+        hint = '`torchpick explain "TEXT"`, or pipe a log into it: `… 2>&1 | torchpick explain`'
+        raise UsageError("no text was given to explain", hint=hint)
+
+
+def _read_text(words: Sequence[str]) -> Iterator[bytes]:
+    if len(words) == 1 and (_PATH.fullmatch(words[0]) or os.path.isfile(words[0])):
+        try:
+            with opened(words[0], pipes=True) as file:
+                yield from iter(lambda: file.read(_CHUNK), b"")
+        except OSError as error:
+            raise UsageError(f"cannot read {words[0]}: {error.strerror}", hint="check the path") from error
+    elif words and [*words] != ["-"]:
+        yield " ".join(words).encode("utf-8", "surrogateescape")
+    elif sys.stdin is not None and not sys.stdin.isatty():
+        yield from iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
+
+
+def _explained(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
+    """One cause as labelled lines: what it is, what to do, then why; `whole` with its meaning, causes and threads."""
+    match, cause = one.match, one.cause
+    of_doctor = [line for finding in one.findings for line in lines(finding)]
+    yield from (line for line in of_doctor if line[0] != "why")
+    # What surrounds the program may want more than the command, as may a torch that nobody named.
+    if whole or not (one.is_here and one.command) or cause.id != match.signature.id:
+        yield from (("do", f"- {remedy}") for remedy in cause.cures)
+    yield from (line for line in of_doctor if line[0] == "why")
+    yield "seen", f"line {match.line}: {match.text}" if match.line else match.text
+    if whole and one.is_here:
+        yield "means", cause.meaning
+    yield from (("causes", f"- {each}") for each in cause.causes if whole or not (one.is_here or one.command))
+    no_use = match.signature.no_use
+    yield from (("won't help", f"- {what}: {why}") for what, why in no_use[: None if whole else 2])
+    yield from (("threads", link) for link in match.signature.links if whole)
+
+
+def _finding_facts(one: Explained) -> dict[str, object]:
+    """The finding as doctor has it, with the place in the text and what the table says beside it."""
+    match, finding = one.match, one.findings[0]
+    return {
+        **finding.to_json(),
+        "seen": {"cause": one.cause.id, "line": match.line, "text": match.text, **finding.seen},
+        "cure": one.command,
+        **written(one.cause, "causes", "cures"),
+        **written(match.signature, "no_use", "links"),
+    }

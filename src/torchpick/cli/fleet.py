@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from html import escape
 
 from torchpick.cli import arguments, console
-from torchpick.cli import fleetpage as shown
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.text import block, plain
 from torchpick.cluster import emit, sources
+from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import ClusterError, Engine
 from torchpick.decide import refusal, several
-from torchpick.decide.several import Outlook
+from torchpick.decide.several import Outlook, Upgrade
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
-from torchpick.model.address import redacted
+from torchpick.model import VERSION
+from torchpick.model.address import public, redacted
 from torchpick.model.fields import envelope
-from torchpick.model.fleet import Fleet
-from torchpick.model.pick import Pick, Request, Wish, machines_of
-from torchpick.run import Run, start_run
+from torchpick.model.fleet import Fleet, Hosts
+from torchpick.model.machine import Note
+from torchpick.model.pick import GpuPlace, Group, Pick, Request, Wish, group_json, machines_of, pip_words
+from torchpick.model.versions import grouped
+from torchpick.run import Run
 
 
 def run(args: Arguments) -> int:
@@ -38,7 +46,7 @@ def run(args: Arguments) -> int:
             "no machines were specified", hint="`torchpick fleet slurm`, or a file; `torchpick fleet --help`"
         )
     request = Request(tuple(bounds), machine=(), driver=args.driver, python=args.python, strict=args.strict)
-    run = start_run(arguments.with_wish(request, args), report=console.waiting)
+    run = console.start(args, arguments.with_wish(request, args))
     wish = read_wish(run)
     asked = _asked(args, places, run)
     fleet = machinefiles.prepare(asked, run.knowledge.rules.drivers, wish, strict=args.strict)
@@ -83,7 +91,7 @@ def _refusal(found: Outlook, run: Run, most: int | None) -> TorchpickError:
             raise
         return error
     if pick.ok or not pick.unserved:
-        who = shown.counted("machine", found.fleet.hosts(left).count)
+        who = _counted("machine", found.fleet.hosts(left).count)
         message = f"`--max-environments {most}` leaves no environment for {who}"
         return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
     why, remedy = refusal.explain_no_build(pick, run.knowledge.rules)
@@ -98,17 +106,17 @@ def _weighed(places: list[int], fleet: Fleet, run: Run) -> Pick:
 
 
 def _say(args: Arguments, found: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:
-    environments = tuple(shown.environment(group, found.fleet, wish) for group in found.groups)
+    environments = tuple(_environment(group, found.fleet, wish) for group in found.groups)
     written = _write(args, found, environments)
     if args.json:
-        facts = shown.as_json(found, wish, environments)
+        facts = _json(found, wish, environments)
         if refused is not None:
             facts["error"] = refused
         print(console.dated(envelope("fleet", 0 if refused is None else 3, files=written, **facts), date))
         return
-    print("\n".join(written) if written else shown.text(found, environments, console.painter()))
+    print("\n".join(written) if written else _page(found, environments, console.painter()))
     own = found.fleet.notes if written else found.fleet.own_notes  # the text names who is left out
-    console.notes(args, *own, *found.notes, *shown.remarks(wish))
+    console.notes(args, *own, *found.notes, *_remarks(wish))
     if refused is not None:
         console.error(refused)
 
@@ -118,10 +126,8 @@ def _write(args: Arguments, found: Outlook, environments: tuple[emit.SiteEnviron
     unnamed = sum(each.hosts.unnamed for each in environments)
     if args.emit and unnamed:
         hint = "write the host's name before its line, as `n1: {…}`, or name its file n1.json and pass the folder"
-        raise UsageError(
-            f"`--emit` writes hosts, and {shown.counted('machine', unnamed)} came without a name", hint=hint
-        )
-    texts = {} if args.html is None else {args.html: shown.html(found, environments)}
+        raise UsageError(f"`--emit` writes hosts, and {_counted('machine', unnamed)} came without a name", hint=hint)
+    texts = {} if args.html is None else {args.html: _html(found, environments)}
     for form in args.emit:
         texts |= {os.path.join(str(args.out), name): text for name, text in emit.FORMS[form](environments).items()}
     if args.out is not None:
@@ -129,3 +135,132 @@ def _write(args: Arguments, found: Outlook, environments: tuple[emit.SiteEnviron
     for file, text in texts.items():
         rewrite.put(file, text)
     return [redacted(file) for file in texts]
+
+
+Paint = Callable[[str], str]
+NOT_EXACT = "There are too many combinations of builds to try each one: a better one may exist."
+_HTML = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>pre{{font:15px/1.5 monospace;margin:2rem auto;max-width:70rem;
+white-space:pre-wrap;overflow-wrap:anywhere}}</style>
+</head><body><pre>
+{body}
+</pre></body></html>
+"""
+
+
+def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
+    """A group, as what is emitted names it."""
+    build = group.verdict.build
+    url = public(build.index_url(wish.index_base, wish.channel))
+    places = machines_of(group.members)
+    return SiteEnvironment(
+        name=f"torch-{build.version.replace('+', '-')}",
+        version=build.version,
+        backend=build.backend,
+        hosts=fleet.hosts(places),
+        install=shlex.join(["pip", "install", *pip_words(build, wish, url)]),
+    )
+
+
+def _remarks(wish: Wish) -> tuple[Note, ...]:
+    """What a person must do about the install lines."""
+    if public(wish.index_base) == wish.index_base:
+        return ()
+    text = "the install lines name the index without its login: give it to pip by netrc, a keyring or a build secret"
+    return (Note("CREDENTIALS_LEFT_OUT", text),)
+
+
+def _kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
+    """`400 × V100 (sm_70), driver 580.95.05`: GPUs, or machines without one."""
+    counts: Counter[str] = Counter()
+    for place, index in members:
+        machine, hosts = fleet.crowds[place]
+        driver = machine.driver if machine.counted else None
+        assumed = " (assumed)" if driver and driver.source == "assumed" else ""
+        counts[machine.label_of(index) + (f", driver {driver.label}{assumed}" if driver else "")] += hosts.count
+    return tuple(f"{number} × {what}" for what, number in counts.most_common())
+
+
+def _page(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
+    """The groups, then what newer drivers would gain."""
+    fleet = found.fleet
+    lines = [bold(_title(found, groups)), ""]
+    for group, environment in zip(found.groups, groups, strict=True):
+        facts = _lines_below(environment.hosts, _kinds(group.members, fleet), environment.install)
+        lines += [bold(f"torch {environment.version} for {_counted('machine', environment.hosts.count)}"), facts, ""]
+    if found.unserved:
+        hosts = fleet.hosts(machines_of(found.unserved))
+        facts = _lines_below(hosts, _kinds(found.unserved, fleet), "")
+        lines += [bold(f"no environment for {_counted('machine', hosts.count)}"), facts, ""]
+    lines += [] if found.exact else [NOT_EXACT, ""]
+    if found.upgrades is not None:
+        lines.append(bold(f"with {_counted('environment', len(groups))}, and a newer driver"))
+        lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades] or ["  no torch is newer"]
+        lines.append("")
+    lines += [bold("left out"), _causes(fleet), ""] if fleet.left_out else []
+    return "\n".join(lines[:-1])
+
+
+def _causes(fleet: Fleet) -> str:
+    """Who is left out and why, and what to do about those causes."""
+    rows: list[tuple[str, str]] = []
+    for hint, parts in grouped((left.hint, left.words) for left in fleet.left_out).items():
+        rows += [*(("  cause", words) for words in parts), ("  try", hint)]
+    return block([row for row in rows if row[1]], None, indent=9)
+
+
+def _title(found: Outlook, groups: Sequence[SiteEnvironment]) -> str:
+    return f"{_counted('machine', found.fleet.count)}, {_counted('environment', len(groups))}"
+
+
+def _lines_below(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
+    """What stands below a group's first line."""
+    facts = [("hosts", hosts.text), *(("gpus", kind) for kind in of_kinds), ("run", install)]
+    return block([(f"  {label}", fact) for label, fact in facts if fact], None, indent=9)
+
+
+def _upgrade(upgrade: Upgrade) -> str:
+    """`535 → 580 on 3 machines: 3 machines from 2.10.0 to 2.15.0`."""
+    moves = [
+        f"{_counted('machine', move.hosts.count)} from {move.before or 'none'} to {move.after or 'none'}"
+        for move in upgrade.moves
+    ]
+    return f"{upgrade.before} → {upgrade.after} on {_counted('machine', upgrade.hosts.count)}: {'; '.join(moves)}"
+
+
+def _counted(what: str, count: int) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> dict[str, object]:
+    fleet = found.fleet
+    plan = [
+        {**group_json(group, wish, fleet), "gpu_names": _kinds(group.members, fleet), "install": environment.install}
+        for group, environment in zip(found.groups, groups, strict=True)
+    ]
+    one = len(plan) == 1 and not found.unserved
+    return {
+        "machine": None,
+        "machines": fleet.crowds,
+        "left_out": fleet.left_out,
+        "notes": (*fleet.notes, *found.notes, *_remarks(wish)),
+        "pick": plan[0]["pick"] if one else None,
+        "plan": plan,
+        "unserved": found.unserved,
+        "exact": found.exact,
+        "upgrades": [
+            {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_json(), "moves": upgrade.moves}
+            for upgrade in found.upgrades or ()
+        ],
+    }
+
+
+def _html(found: Outlook, environments: Sequence[SiteEnvironment]) -> str:
+    """The same text as one page."""
+    body = f"{_page(found, environments)}\n\ntorchpick {VERSION}"
+    return _HTML.format(title=_title(found, environments), body=escape(body))

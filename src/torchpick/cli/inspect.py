@@ -17,7 +17,7 @@ from torchpick.model.build import FAILS, UNKNOWN, WORST_FIRST
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import Machine
 from torchpick.model.table import Table
-from torchpick.run import Run, start_run
+from torchpick.run import Run
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import Answers, ReadOptions
 from torchpick.wheels.judging import ReadingVerdict, without_code
@@ -80,7 +80,7 @@ class _Results:
 def run(args: Arguments) -> int:
     _check(args)
     jobs = arguments.number("--jobs", args.jobs, inspect_target.MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
-    run = start_run(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
+    run = console.start(args, arguments.machine_request(args)._replace(offline=args.offline))
     scene = _scene(args, run)
     if scene.unknown is not None:
         console.notes(args, f"no GPU is checked: {scene.unknown}")

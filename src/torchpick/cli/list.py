@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from torchpick.cli import answer, arguments, console, text
+from torchpick.cli import arguments, console, text
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import environments
 from torchpick.decide.answer import decided
@@ -22,6 +22,8 @@ from torchpick.model.versions import admits, grouped, named, normal, release_key
 from torchpick.run import Run
 
 _INFERRED = "~"
+# The codes that say what may not run.
+_DOUBTS = ("PARTIAL_LIBRARY", "PACKAGE_UNREAD")
 
 
 def run(args: Arguments) -> int:
@@ -86,7 +88,7 @@ def _companions(args: Arguments) -> int:
     # One line for all backends of a release with the same companions; the labels are those of the backends.
     backends = grouped(((row.build.torch, _in_words(row)), row.build.backend) for row in rows)
     cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
-    print(text.headed([("torch", "backend", "companions"), *cells], console.width(), console.painter()))
+    console.print_table([("torch", "backend", "companions"), *cells])
     console.notes(args, f"{_INFERRED} inferred: its metadata does not pin that torch")
     return 0
 
@@ -121,8 +123,8 @@ def _versions(name: str, args: Arguments) -> int:
         found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
         print(console.dated(found, run.knowledge.rules.date))
         return status
-    print(answer.versions(rows, console.width(), console.painter()))
-    console.notes(args, *rows[0][1].machine.notes, *answer.of_torch(rows))
+    console.print_table(_versions_table(rows))
+    console.notes(args, *rows[0][1].machine.notes, *_torch_doubts(rows))
     return status
 
 
@@ -169,3 +171,37 @@ def _ignoring_silent_driver(run: Run) -> tuple[Machine, Wish]:
         builds = run.read_table((machine,), "stable").of(machine.platform.name)
         for_gpus = tuple(sorted({build.backend for build in builds if build.family == "cuda"}))
         return machine, read_wish(run) if read_wish(run).backends else read_wish(run)._replace(backends=for_gpus)
+
+
+def _versions_table(rows: Iterable[tuple[Package, Stack]]) -> list[tuple[str, ...]]:
+    """The versions of a package, newest first, each with the torch it would be with, or why it does not fit.
+
+    A reason that many in a row share is said once.
+    """
+    cells: list[tuple[str, ...]] = [("version", "torch", "CUDA", "verdict", "why")]
+    said = ""
+    for package, stack in rows:
+        torch, cuda, code, why = "-", package.cuda, "-", ""
+        pin = next((each for each in stack.packages if each.name == package.name), None)
+        if pin is not None:
+            why = "; ".join(note.text.removeprefix(f"{package.who}: ") for note in _doubts(stack))
+            torch, cuda, code = stack.version("torch") or "-", pin.cuda, pin.verdict
+        elif objections := sorted(stack.objections, key=lambda each: each.name != package.name):
+            code, why = objections[0].objection.code, objections[0].objection.text
+        cells.append((package.version, torch, cuda or "-", code, "as above" if why and why == said else why))
+        said = why
+    return cells
+
+
+def _torch_doubts(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
+    """What the torch builds beside the versions lack, a line each: many versions are beside the same."""
+    found = (
+        each.text for _, stack in rows for each in stack.notes if each.code in _DOUBTS and each not in _doubts(stack)
+    )
+    return [*dict.fromkeys(found)]
+
+
+def _doubts(stack: Stack) -> list[Note]:
+    """The notes on whether a package of it runs, torch's own aside."""
+    pinned = [f"{each.name} {each.version}" for each in stack.packages]
+    return [each for each in stack.notes if each.code in _DOUBTS and any(who in each.text for who in pinned)]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from torchpick.cli import COMMANDS, answer, arguments, console
+from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.detect import summarize
+from torchpick.cli.text import fit as supported
 from torchpick.decide import resolve
 from torchpick.decide.answer import decided
-from torchpick.environment import interpreter
+from torchpick.environment import interpreter, shell
 from torchpick.errors import UsageError
-from torchpick.install import shell
 from torchpick.install.question import answer_request, collect_question, unknown_packages
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
+from torchpick.model.build import Reason
 from torchpick.model.machine import Machine
+from torchpick.model.package import Stack
+from torchpick.model.pick import Pick, pip_words
+from torchpick.model.versions import grouped, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from torchpick.decide.answer import Answer
     from torchpick.model.table import DriverTable
 
@@ -36,17 +40,16 @@ def run(args: Arguments) -> int:
     facts = {} if stack is None else {"stack": stack.to_json()["stack"]}
     if console.tell_as_json(pick, args, **facts):
         return 0
-    bold = console.painter()
-    commands = install_lines(args, pick.machine)
+    commands = _install_lines(args, pick.machine, run.shell)
     if not unknown_packages(run, question):
-        commands.append(answer.pip_command(pick))
-    beside = answer.packages(given.environment)
+        commands.append(_pip_command(pick, run.shell))
+    beside = _package_lines(given.environment)
     if len(pick.machines) == 1:
         drivers = run.knowledge.rules.drivers
         beside += older_drivers(
             pick.machine, drivers, lambda machine: answer_request(run, machines=(machine,), everything=False)
         )
-    print(answer.text(pick, commands, console.width(), bold, beside))
+    console.print_blocks(_page(pick, commands, beside), len("why not newer") + 2)
     return 0
 
 
@@ -76,7 +79,7 @@ def _refuse_commands(words: Sequence[str]) -> None:
             raise UsageError(f"the command goes first: `torchpick {word} …`", hint=hint)
 
 
-def install_lines(args: Arguments, machine: Machine) -> list[str]:
+def _install_lines(args: Arguments, machine: Machine, quoting: str) -> list[str]:
     """The same request as a `torchpick install` command; none if it was for another machine or Python."""
     own = interpreter.running()
     here = machine.python.executable or machine.python.tag == own.python.tag
@@ -85,4 +88,79 @@ def install_lines(args: Arguments, machine: Machine) -> list[str]:
     request = arguments.request_of(args)
     if request.index_base is not None:
         request = request._replace(index_base=redacted(request.index_base))
-    return [shell.line(["torchpick", "install", *(args.words or ["torch"]), *request.flags])]
+    return [shell.line(["torchpick", "install", *(args.words or ["torch"]), *request.flags], quoting)]
+
+
+# What the picked build cannot do on these GPUs belongs to the pick itself.
+_UNDER_THE_PICK = "PARTIAL_LIBRARY"
+
+
+def _page(pick: Pick, commands: Sequence[str], beside: Sequence[tuple[str, str]]) -> list[Sequence[tuple[str, str]]]:
+    """Labelled lines in blocks. `commands` are those that take the pick, the best first.
+
+    `beside` are labelled lines: the packages with it, or what older drivers take instead.
+    """
+    parts: list[Sequence[tuple[str, str]]] = [
+        [("machine", line) for line in _machine_lines(pick)],
+        [("pick", line) for line in _pick(pick)],
+        beside,
+        [*zip(("run", "or"), commands, strict=False)],
+        [("why not newer", line) for line in _newer_lines(pick)],
+        [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
+    ]
+    return [part for part in parts if part]
+
+
+def _pip_command(pick: Pick, quoting: str) -> str:
+    """Plain pip's command for torch and its companions, which all lie on one index."""
+    return shell.line(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))], quoting)
+
+
+def _package_lines(stack: Stack) -> list[tuple[str, str]]:
+    others = (each for each in stack.packages if each.name != "torch")
+    return [("with", f"{each.requirement}: {each.verdict}; {each.why}") for each in others]
+
+
+def _machine_lines(pick: Pick) -> list[str]:
+    """Each machine's lines; those that are alike but for their name are listed once, with their number and hosts."""
+    if pick.fleet is None or pick.fleet.count == 1:
+        return [line for machine in pick.machines for line in summarize(machine)]
+    alike = grouped((tuple(summarize(each._replace(name=None))), place) for place, each in enumerate(pick.machines))
+    return [line for lines, places in alike.items() for line in (str(pick.fleet.hosts(places)), *lines)]
+
+
+def _pick(pick: Pick) -> list[str]:
+    lines = [f"torch {pick.version}"]
+    for verdict in pick.verdicts:
+        for fit in verdict.fits:
+            label = next(each.label for each in pick.machines[fit.machine or 0].gpus if each.index == fit.gpu)
+            lines.append(f"{label}: {supported(fit.fit, fit.via)}")
+    lines = [*dict.fromkeys(lines)]  # machines that are alike say the same
+    lines += [note.text for note in pick.notes if note.code == _UNDER_THE_PICK]
+    if pick.companions:
+        lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
+    return lines
+
+
+# What a newer build has against it that would run: it comes after PyTorch's own.
+_BESIDE = "it is on AMD's index, and PyTorch's has a build that runs here"
+
+
+def _newer_lines(pick: Pick) -> list[str]:
+    """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
+    chosen = release_key(pick.build.torch)
+    newer = grouped(
+        (each.build.torch, each)
+        for each in pick.considered
+        if release_key(each.build.torch) > chosen and each.rank.preference >= 2
+    )
+    lines = []
+    for torch, verdicts in list(newer.items())[:3]:
+        candidates = [each for each in verdicts if Reason.BACKEND_NOT_ALLOWED not in each.reasons] or verdicts
+        by_text = grouped(
+            (each.objections[0].text if each.objections else _BESIDE, each.build.backend) for each in candidates
+        )
+        lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
+    if len(newer) > 3:
+        lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
+    return lines

@@ -1,16 +1,29 @@
-"""Plan one whole environment: every pin, where it comes from, whether it runs here, and why. Nothing is installed."""
+"""Plan one whole environment: every pin, where it comes from, whether it runs here, and why. Or its lock."""
 
 from __future__ import annotations
 
-from torchpick.cli import answer, console
+import os
+from pathlib import Path
+
+from packaging.pylock import is_valid_pylock_path
+
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, file_rules, given
 from torchpick.cli.pick import older_drivers
-from torchpick.cli.text import block
+from torchpick.cli.text import plain
 from torchpick.decide import refusal
+from torchpick.environment import rewrite
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.asking import Order
 from torchpick.install.env import password_notes
+from torchpick.install.lock import Lock, make_lock
 from torchpick.install.planning import dockerfile, plan_environment
+from torchpick.model.fields import written
+from torchpick.model.package import Stack
+from torchpick.model.versions import some_of
+
+DEFAULT = "pylock.torch.toml"
 
 
 def run(args: Arguments) -> int:
@@ -24,18 +37,18 @@ def run(args: Arguments) -> int:
     if args.json:
         print(console.dated(found.to_json(args.command), run.read_table().date))
         return 0 if found.ok else 3
-    bold = console.painter()
     if found.ok and args.dockerfile:
         lines = dockerfile(run, found)
         print(lines)
         console.notes(args, *password_notes(lines, image=True))
     elif found.ok:
-        print(answer.table(found, console.width(), bold))
-        beside = [*answer.download(found)]
+        console.print_table(_pins(found))
+        beside = _download(found)
         if planned.again is not None:
             beside += older_drivers(found.machine, run.knowledge.rules.drivers, planned.again)
         if beside:
-            print("", block(beside, console.width(), bold, 15), sep="\n")
+            print()
+            console.print_blocks([beside], 15)
     else:
         why, remedy = refusal.explain_no_environment(found)
         console.error(TorchpickError(why, hint=remedy))
@@ -46,3 +59,60 @@ def run(args: Arguments) -> int:
 
 def _order(args: Arguments) -> Order:
     return Order(given(args), no_deps=args.no_deps, allow_mixed=args.allow_mixed, passed_on=file_rules(args))
+
+
+def _pins(stack: Stack) -> list[tuple[str, ...]]:
+    """Every pin, what it is for, whether it runs, and why it was chosen."""
+    rows: list[tuple[str, ...]] = [("package", "version", "CUDA", "verdict", "from", "why")]
+    for each in stack.packages:
+        page = each.index.partition("/download/")[0]
+        rows.append((each.name, each.version, each.cuda or "-", each.verdict, page, each.why))
+    return rows
+
+
+def _download(stack: Stack) -> list[tuple[str, str]]:
+    """How much there is to fetch, as far as the index says."""
+    if stack.download is None:
+        return []
+    size, unknown = stack.download.bytes, stack.download.unknown
+    text = f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB" if size >= 1e6 else "under 1 MB"
+    they = "it requires" if len(unknown) == 1 else "they require"
+    left = f", without {some_of(unknown)} and what {they}" if unknown else ""
+    return [("download", f"{text} at least{left}")]
+
+
+def run_lock(args: Arguments) -> int:
+    _check_output(args)
+    given = RequirementArgs(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
+    order = Order(given, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
+    progress = console.progress(args)
+    with progress.during("lock"):
+        made = make_lock(console.start(args, installer=args.installer, report=progress), order)
+    path = os.path.normpath(args.output)
+    rewrite.put(path, made.text)
+    if args.json:
+        print(console.as_json(made.pick, "lock", lock=_lock_facts(made, path)))
+        return 0
+    console.notes(args, *dict.fromkeys(note.text for note in (*made.pick.every_note, *made.notes)))
+    print(plain(path))
+    return 0
+
+
+def _check_output(args: Arguments) -> None:
+    """Before any request or download: whether the result can be written to the given place."""
+    path = args.output
+    if os.path.isdir(path):
+        raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")
+    if not is_valid_pylock_path(Path(path)):
+        hint = f"pip and uv recognize a lock by its name: pylock.toml or pylock.NAME.toml, such as `-o {DEFAULT}`"
+        raise UsageError(f"`-o {path}` is not a valid name for a lock", hint=hint)
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
+
+
+def _lock_facts(made: Lock, path: str) -> dict[str, object]:
+    packages = [
+        {**written(each, "name", "version"), "files": [written(file, "url", "sha256") for file in each.files]}
+        for each in made.packages
+    ]
+    return {"path": path, **written(made, "environment", "notes"), "packages": packages}

@@ -5,10 +5,13 @@ from __future__ import annotations
 from torchpick.errors import TorchpickError
 from torchpick.model.address import redacted
 from torchpick.model.arch import Arch, Fit
+from torchpick.model.machine import CODE_VENDORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 
 # A message may quote a line of somebody's file, and such a line can have megabytes.
 _LONGEST = 4000
@@ -152,3 +155,59 @@ def block(
             found.append(f"{bold(label.ljust(indent)) if first and label else ' ' * indent}{shown}".rstrip())
         before = label
     return "\n".join(found)
+
+
+def fact_table(machine: Machine, width: int | None = None) -> list[str]:
+    """The facts as a table: what, which, and from where."""
+    rows = [(what, f"{fact}  [{source}]" if source else fact) for what, fact, source in fact_rows(machine)]
+    notes = [part for remark in machine.notes for part in wrap(note(remark.text), width)]
+    return [*lines(rows, width), *([""] if notes else []), *notes]
+
+
+def fact_rows(machine: Machine) -> list[tuple[str, str, str]]:
+    rows = [
+        ("platform", _platform_fact(machine.platform), ""),
+        ("python", _python(machine.python), machine.python.source),
+        *_driver(machine.driver),
+        *[(f"gpu {gpu.index}", _gpu(gpu), gpu.source) for gpu in machine.gpus],
+    ]
+    if not machine.gpus:
+        # Where something did not answer, nothing is known of a GPU; the error says what it was.
+        found = "no GPU was found" if machine.trouble is None else "it is not known whether there is one"
+        rows.append(("gpu", f'{found}; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', ""))
+    return rows
+
+
+def _platform_fact(platform: Platform) -> str:
+    if platform.os != "linux":
+        return platform.name
+    libc = f"glibc {platform.glibc}" if platform.glibc else platform.libc or "C library unknown"
+    return f"{platform.name}, {libc}"
+
+
+def _python(python: Python) -> str:
+    where = f", {python.executable}" if python.executable else ""
+    return f"{python.version} ({python.tag}){where}"
+
+
+def _driver(driver: Driver | None) -> list[tuple[str, str, str]]:
+    if driver is None:
+        return []
+    rows = []
+    if driver.version is not None:
+        rows.append(("driver", driver.version, driver.source))
+    if driver.cuda is not None:
+        rows.append(("cuda", f"{driver.cuda}, supported by the driver", driver.cuda_source or "unknown"))
+    return rows
+
+
+def _gpu(gpu: Gpu) -> str:
+    # Apple's and Intel's GPUs need no code of their own in the wheel, so they have no capability.
+    unknown = "capability unknown" if gpu.vendor in CODE_VENDORS else None
+    parts = [gpu.name or "an unnamed GPU", str(gpu.arch) if gpu.arch else unknown, gpu.pci, gpu.uuid]
+    marks = [
+        ("integrated", gpu.integrated),
+        ("hidden by CUDA_VISIBLE_DEVICES", not gpu.visible),
+        ("left out", not gpu.counted),
+    ]
+    return ", ".join([part for part in parts if part] + [word for word, true in marks if true])

@@ -1,12 +1,24 @@
-"""Print one line for `pip install $(torchpick url)`: the wheel index and torch's exact build."""
+"""Print the pick as one line: for `pip install $(torchpick url)`, or as that one of these names that fits."""
 
 from __future__ import annotations
 
-from torchpick.cli import console
+import os
+
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.errors import RequirementError, UsageError
-from torchpick.install.question import collect_question, pick_build, unknown_packages
+from torchpick.decide import remarks
+from torchpick.decide.demands import is_backend
+from torchpick.errors import NoBuildError, RequirementError, UsageError
+from torchpick.install.question import answer_request, collect_question, pick_build, unknown_packages
 from torchpick.model.pick import NO_LINE, NOTHING_RUNS, pip_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torchpick.decide.answer import Answer
+    from torchpick.model.machine import Machine
+    from torchpick.model.pick import Pick, Request
 
 # The exit statuses that say something of this machine.
 _OF_MACHINE = (3, 4)
@@ -23,7 +35,7 @@ def run(args: Arguments) -> int:
     if args.bare and "default" in args.backend:
         hint = "remove `--bare`; `torchpick url --backend default` prints only the requirement"
         raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
-    run = console.start(args, "pip")
+    run = console.start(args, installer="pip")
     question = collect_question(run)
     for word in unknown_packages(run, question):
         hint = f"`torchpick install {word}` installs it together with torch, `torchpick plan {word}` shows how"
@@ -34,3 +46,75 @@ def run(args: Arguments) -> int:
     print(pick.index_url if args.bare else pip_line(pick.build, pick.wish))
     console.notes(args, *pick.every_note)
     return 0
+
+
+def run_label(args: Arguments) -> int:
+    backends = _project_backends() if args.among is None else _named_backends(args.among)
+    if args.backend or args.cpu:
+        hint = "remove `--backend` and `--cpu`: `--among` specifies the backends"
+        raise UsageError("`label` chooses among the given names", hint=hint)
+    name, pick = choose(args, backends)
+    if not console.tell_as_json(pick, args, label=name):
+        print(name)
+        console.notes(args, *pick.every_note)
+    return 0
+
+
+def _project_backends() -> Mapping[str, str]:
+    from torchpick.projects.backends import read_backends  # which `url` has no use for
+
+    project = read_backends(os.getcwd())
+    if project is None:
+        hint = "such as `--among cpu,cu126,cu130`; in a project whose extras or groups are backends it is left out"
+        raise UsageError("label among which names?", hint=hint)
+    return project.names
+
+
+def choose(args: Arguments, backends: Mapping[str, str]) -> tuple[str, Pick]:
+    """The name whose backend fits, and the pick; NoBuildError where none does."""
+    request = arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(backends.values())))
+    run = console.start(args, request)
+    try:
+        usable = _usable(request, run.find_machines())
+        if not usable:
+            raise _refusal(request, answer_request(run))
+        pick = pick_build(run.with_request(request._replace(backends=usable, allow_cpu="cpu" in usable)))
+    except NoBuildError as error:
+        # The general hint names `--backend`, which this command does not take.
+        others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
+        hint = f"add {others[0].verdict.build.backend} to `--among`" if others and error.stack is None else error.hint
+        raise NoBuildError(error.message, pick=error.pick, hint=hint) from error
+    return next(name for name, backend in backends.items() if backend == pick.build.backend), pick
+
+
+def _usable(request: Request, machines: tuple[Machine, ...]) -> tuple[str, ...]:
+    """The backends that are for GPUs where there is one, `cpu` where there is none."""
+    intel = "xpu" in request.backends and all(map(remarks.counts_for_xpu, machines))
+    has_gpu = intel or any(machine.counted for machine in machines)
+    return tuple(
+        backend for backend in request.backends if (backend == "cpu") != has_gpu or (has_gpu and request.allow_cpu)
+    )
+
+
+def _refusal(request: Request, answer: Answer) -> NoBuildError:
+    """No backend is for these machines: all are `cpu`, or none is."""
+    why = "there is no GPU for these names, and cpu is not in `--among`"
+    hint = "add cpu (or xpu for Intel's) to `--among`, or specify the GPU with `--gpu`"
+    if "cpu" in request.backends:
+        why, hint = "there is a GPU, but cpu is the only name in `--among`", "`--allow-cpu` allows it"
+    return NoBuildError(why, pick=answer.pick._replace(verdicts=()), hint=hint)
+
+
+def _named_backends(text: str) -> dict[str, str]:
+    """Name → backend, in the order given."""
+    backends: dict[str, str] = {}
+    for part in text.split(","):
+        name, mark, backend = part.strip().partition("=")
+        backend = backend if mark else name
+        if not name or not is_backend(backend):
+            hint = "such as `--among cpu,cu126,cu130` or `--among old=cu126,new=cu132`"
+            raise UsageError(f"`{part.strip()}` is not a backend", hint=hint)
+        if name in backends:
+            raise UsageError(f"`{name}` is given twice", hint="remove one of them")
+        backends[name] = backend
+    return backends

@@ -11,7 +11,7 @@ from torchpick.decide import refusal
 from torchpick.doctor import depends, gpusupport, loading, presence, remedy
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
-from torchpick.environment import distributions, interpreter, owntool
+from torchpick.environment import distributions, interpreter, owntool, shell
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.environment.world import World
@@ -118,7 +118,7 @@ def _examined(subject: EnvironmentUnderTest) -> Examination:
         refused = (
             remedy.UNKNOWN if weighed is None else "; ".join(refusal.explain_no_build(weighed.pick, subject.table))
         )
-    fixed = [_fixed(finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
+    fixed = [_fixed(subject, finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
     return Examination(subject, worst_first(fixed), fix, refused=refused)
 
 
@@ -127,13 +127,13 @@ def _can_fix(finding: Finding, subject: EnvironmentUnderTest) -> bool:
     return subject.machine.trouble is None or finding.ailment not in BY_HARDWARE
 
 
-def _fixed(finding: Finding, fix: Remedy | None, refused: str | None) -> Finding:
+def _fixed(subject: EnvironmentUnderTest, finding: Finding, fix: Remedy | None, refused: str | None) -> Finding:
     """The finding with the command that fixes torch, where it asks for that; else with why no build does."""
     if not finding.by_torch:
         return finding
     if fix is None:
         return finding._replace(advice=finding.advice.removeprefix("or ") if finding.advice else refused)
-    return finding._replace(cure=fix.text, brings=remedy.brings(fix, finding))
+    return finding._replace(cure=shell.line(fix.command, subject.run.shell), brings=remedy.brings(fix, finding))
 
 
 def of_process(subject: EnvironmentUnderTest, imported: str | None) -> tuple[Finding, ...]:

@@ -11,9 +11,8 @@ from torchpick.doctor import examination, remedy, texts
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.subject import DescribedEnvironment
 from torchpick.doctor.texts import HARMLESS, Match, Mentions, Signature
-from torchpick.environment import interpreter
+from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install import shell
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note
@@ -87,7 +86,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     failing = matches and texts.of_text(matches[0].text.encode(), words).facts.get("package")
     pin, required = _required(said.demands)
     torch = "==".join(filter(None, ("torch", pin or (said.torch or "").partition("+")[0])))
-    flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags)
+    flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags, run.shell)
     named = {
         "PACKAGE": failing or said.facts.get("package"),
         "torch==X.Y.Z": torch,

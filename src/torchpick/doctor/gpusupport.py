@@ -10,9 +10,8 @@ from torchpick.decide.packagefit import ADDED_WHEEL, PackageFit
 from torchpick.doctor import binaries, depends, remedy
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import EnvironmentUnderTest
-from torchpick.environment import distributions
+from torchpick.environment import distributions, shell
 from torchpick.environment.distributions import Distribution
-from torchpick.install import shell
 from torchpick.knowledge.indexes import triton_floors
 from torchpick.model.arch import Fit, listed
 from torchpick.model.build import COMPANIONS, FAMILIES, MAKERS, NOT, PARTLY, Objection, Reason, family_of
@@ -246,7 +245,7 @@ def row_of(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Pack
 
 def runtimes(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Two CUDA majors of one NVIDIA library that wrote the same file; side by side they are harmless."""
-    here, torch = subject.environment, subject.torch
+    here, torch, quoting = subject.environment, subject.torch, subject.run.shell
     groups = grouped((_stem(package), package) for package in here.named(binaries.NVIDIA))
     for first, *others in groups.values():
         for second in others:
@@ -259,7 +258,11 @@ def runtimes(subject: EnvironmentUnderTest) -> Iterator[Finding]:
                 Ailment.TWO_CUDA_RUNTIMES,
                 f"{first.label} is installed beside {second.label}, and both installed {shared}",
                 {"packages": [first.label, second.label], "file": shared},
-                cure=shell.then(remedy.by_installer(here, "uninstall", drop.name), remedy.put_back(here, keep)),
+                cure=shell.then(
+                    remedy.by_installer(here, quoting, "uninstall", drop.name),
+                    remedy.put_back(here, quoting, keep),
+                    quoting,
+                ),
             )
 
 
@@ -275,7 +278,7 @@ def _major(package: Distribution) -> str:
 
 def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Projects that install the same module: whichever was installed last, the other's files are under it."""
-    here = subject.environment
+    here, quoting = subject.environment, subject.run.shell
     pairs: dict[frozenset[str], tuple[Distribution, Distribution]] = {}
     for package in here.named(""):
         facts = subject.known.get(package.name)
@@ -283,11 +286,11 @@ def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             pairs.setdefault(frozenset({package.name, other.name}), (package, other))
     for one, other in pairs.values():
         keep, drop = (one, other) if "gpu" in one.name or "gpu" not in other.name else (other, one)
-        again = remedy.by_installer(here, "install", f"{keep.name}=={keep.version}")
+        again = remedy.by_installer(here, quoting, "install", f"{keep.name}=={keep.version}")
         yield Finding(
             Ailment.MODULE_TWICE,
             f"{one.label} and {other.label} install the same module",
             {"packages": [one.label, other.label]},
-            cure=shell.then(remedy.by_installer(here, "uninstall", keep.name, drop.name), again),
+            cure=shell.then(remedy.by_installer(here, quoting, "uninstall", keep.name, drop.name), again, quoting),
             advice=f"to uninstall one alone would take files of {keep.name} away",
         )

@@ -82,12 +82,13 @@ def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Two torches on the search path, two records in one folder, or conda's and pip's."""
     here = subject.environment
+    uninstall = remedy.by_installer(here, subject.run.shell, "uninstall", "torch")
     if len(here.torches) > 1:
         yield Finding(
             Ailment.TORCH_TWICE,
             f"torch is in {len(here.torches)} folders of the search path; {here.torches[0]} comes first",
             {"folders": [*here.torches]},
-            advice=f"remove the others: `{remedy.by_installer(here, 'uninstall', 'torch')}` with each of their Pythons",
+            advice=f"remove the others: `{uninstall}` with each of their Pythons",
         )
     records = [package for package in here.distributions if package.name == "torch"]
     for folder in dict.fromkeys(record.folder for record in records):
@@ -97,7 +98,7 @@ def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
                 Ailment.TORCH_TWICE,
                 f"{folder} has records of torch {' and '.join(versions)}",
                 {"folder": folder, "versions": versions},
-                advice=f"`{remedy.by_installer(here, 'uninstall', 'torch')}` until none is left, then install one",
+                advice=f"`{uninstall}` until none is left, then install one",
             )
     conda = [package for package in here.conda if package.name in _CONDA]
     if conda and records and records[0].installer in ("pip", "uv"):
@@ -148,7 +149,7 @@ def incomplete(subject: EnvironmentUnderTest) -> Iterator[Finding]:
                 Ailment.FILES_MISSING,
                 f"{package.label} lacks {some_of(paths)}",
                 {"package": package.label, "missing": list(paths)},
-                cure=None if ours else remedy.put_back(here, package),
+                cure=None if ours else remedy.put_back(here, subject.run.shell, package),
                 by_torch=ours,
             )
 

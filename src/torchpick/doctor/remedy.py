@@ -14,8 +14,8 @@ from torchpick.decide import remarks, resolve
 from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
+from torchpick.environment import shell
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.install import shell
 from torchpick.install.question import read_wish
 from torchpick.model.build import COMPANIONS, TRIO, Reason, Verdict
 from torchpick.model.finding import Ailment, Finding
@@ -81,11 +81,6 @@ class Remedy(NamedTuple):
         again = ("--", "--force-reinstall") if self.reinstalled else ()
         alone = ("--no-deps",) if self.alone else ()
         return ("torchpick", "install", *self.words, *self.flags, *alone, *again)
-
-    @property
-    def text(self) -> str:
-        """The command as a shell takes it."""
-        return shell.line(self.command)
 
 
 class RankedBuilds(NamedTuple):
@@ -281,18 +276,18 @@ def brings(remedy: Remedy, finding: Finding) -> str:
     return f"that is {remedy.version}{how}{lost}"
 
 
-def by_installer(here: Environment, verb: str, *words: str) -> str:
-    """A command of the environment's own pip; of uv where there is none."""
+def by_installer(here: Environment, quoting: str, verb: str, *words: str) -> str:
+    """A command of the environment's own pip, of uv where there is none, in the quoting of a shell."""
     if not has_pip(here):
-        return shell.line(["uv", "pip", verb, "--python", here.program, *words])
+        return shell.line(["uv", "pip", verb, "--python", here.program, *words], quoting)
     yes = ["-y"] if verb == "uninstall" else []
-    return shell.line([here.program, "-m", "pip", verb, *yes, *words])
+    return shell.line([here.program, "-m", "pip", verb, *yes, *words], quoting)
 
 
-def put_back(here: Environment, package: Distribution) -> str:
+def put_back(here: Environment, quoting: str, package: Distribution) -> str:
     """The command that brings the files of an installed version back."""
     again = "--force-reinstall" if has_pip(here) else "--reinstall"
-    return by_installer(here, "install", again, "--no-deps", f"{package.name}=={package.version}")
+    return by_installer(here, quoting, "install", again, "--no-deps", f"{package.name}=={package.version}")
 
 
 def has_pip(here: Environment) -> bool:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from torchpick.decide import resolve
 from torchpick.decide.answer import Answer
 from torchpick.decide.environments import DEFAULT_INDEX
+from torchpick.environment import shell
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import NoBuildError, UsageError
-from torchpick.install import shell
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.env import variables_for
 from torchpick.install.handover import Learnt, find_answer, index_notes

@@ -97,9 +97,9 @@ def answer_request(
         return answer._replace(pick=answer.pick._replace(fleet=fleet, notes=(*fleet.notes, *answer.pick.notes)))
     if not answer.unknown:
         return answer
-    from torchpick.install import shell
+    from torchpick.environment import shell
 
-    return answers.saying_unjudged(answer, shell.line(["torchpick", "plan", *run.request.requirements]))
+    return answers.saying_unjudged(answer, shell.line(["torchpick", "plan", *run.request.requirements], run.shell))
 
 
 def pick_build(run: Run, question: Question | None = None, *, everything: bool = True) -> Pick:

@@ -10,34 +10,33 @@ from shlex import quote
 from torchpick.errors import UsageError
 
 
-def current(environ: Mapping[str, str] = os.environ) -> str:
-    """TORCHPICK_SHELL (`--shell`), else the shell in use: PowerShell adds to cmd's two folders of modules."""
-    named = environ.get("TORCHPICK_SHELL", "")
+def current(environ: Mapping[str, str], named: str = "") -> str:
+    """The named one, or TORCHPICK_SHELL; else the shell in use: PowerShell adds to cmd's two folders of modules."""
+    named = named or environ.get("TORCHPICK_SHELL", "")
     named = ALIKE.get(named, named)
     if named not in _WORDS and os.name == "nt":
         return "powershell" if environ.get("PSModulePath", "").count(";") > 1 else "cmd"
     return named if named in _WORDS else "fish" if environ.get("SHELL", "").endswith("/fish") else "sh"
 
 
-def line(words: Iterable[str]) -> str:
-    """A command line to be pasted into the shell in use. PowerShell calls a quoted program by `&` alone."""
-    shell = current()
+def line(words: Iterable[str], shell: str) -> str:
+    """A command line to be pasted into this shell. PowerShell calls a quoted program by `&` alone."""
     quoted = [word if re.fullmatch(_PLAIN, word) else _WORDS[shell](word) for word in words]
     return " ".join(["&", *quoted] if shell == "powershell" and quoted[0].startswith("'") else quoted)
 
 
-def then(first: str, second: str) -> str:
+def then(first: str, second: str, shell: str) -> str:
     """The second command line, where the first one ended well. Windows' own PowerShell has no `&&`."""
-    return f"{first}; if ($?) {{ {second} }}" if current() == "powershell" else f"{first} && {second}"
+    return f"{first}; if ($?) {{ {second} }}" if shell == "powershell" else f"{first} && {second}"
 
 
-def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str]) -> str:
+def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str], shell: str) -> str:
     """A command line with the changes to its environment in front; Windows' shells set them in lines of their own."""
-    if current() in ("cmd", "powershell"):
-        return "\n".join(filter(None, (variables(current(), changed, unset), line(argv))))
+    if shell in ("cmd", "powershell"):
+        return "\n".join(filter(None, (variables(shell, changed, unset), line(argv, shell))))
     gone = [part for name in unset for part in ("-u", name)]
     front = [*gone, *(f"{name}={value}" for name, value in changed.items())]
-    return line(["env", *front, *argv] if front else argv)
+    return line(["env", *front, *argv] if front else argv, shell)
 
 
 def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str] = {}) -> str:
