@@ -10,7 +10,6 @@ from typing import Any
 from torchpick.decide import several
 from torchpick.decide.answer import refused
 from torchpick.decide.several import Groups, HostGroup
-from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
@@ -23,7 +22,6 @@ from torchpick.run import check_names, start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.decide.several import Groups
     from torchpick.wheels.judging import ReadingVerdict
     from torchpick.wheels.readings import Reading
 
@@ -129,6 +127,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     """
     words = _list("requirements", requirements, "vllm")
     run = start_run(_request(locals(), words), environ)
+    from torchpick.environment.requirements import RequirementArgs  # with packaging, which a check does without
     from torchpick.install.asking import Order, file_rules
     from torchpick.install.planning import plan_environment
 
