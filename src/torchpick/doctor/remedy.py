@@ -171,7 +171,7 @@ def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> t
         spans.append((remedy, number))
     above = ["or newer", *(f"to {number - 1}" for _, number in spans)]
     return tuple(
-        f"with driver {number} {end}: `{remedy.text}`, which is {remedy.version}"
+        f"with driver {number} {end}: `{shell.line(remedy.command, subject.run.shell)}`, which is {remedy.version}"
         for (remedy, number), end in zip(spans, above, strict=False)
     )
 
