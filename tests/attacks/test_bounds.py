@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import time
+import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from torchpick.cli import main
+from torchpick.decide import resolve
+from torchpick.errors import WheelLayoutError
+from torchpick.index import pages
 
 DEEP = "(" * 3000
 GPU = ("--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12")
@@ -29,3 +36,107 @@ def test_a_requirements_file_of_brackets_is_named_with_its_line(
 
     assert main(["install", "-r", str(file), "--dry-run", *GPU]) == 2
     assert "r.txt" in capsys.readouterr().err.partition("\n")[0]
+
+
+# Sizes that double; each page is made of one piece, over and over.
+SIZES = tuple((1 << 17) << step for step in range(4))
+WHEEL = "torch-2.9.0-cp312-cp312-win_amd64.whl"
+PIECES = {
+    "attributes of one tag": ("<a ", "a=b ", ">"),
+    "attributes of many tags": ("", f"<a href=x {'a=b ' * 50}>", ""),
+    "tags that do not end": ("", "<a <a", ""),
+    "blanks of one tag": ("<a", " ", "href=x>"),
+    "blanks of an address": ("<a href='", " ", f"{WHEEL}'>"),
+    "escapes of one address": ("<a href='", "%2e", f"/{WHEEL}'>"),
+    "escapes of many": ("", f"<a href='{'%2e' * 20}/{WHEEL}'>", ""),
+    "openings": ("", "<", ""),
+    "closings": ("", "</", ""),
+    "comments": ("", "<!--", ""),
+    "references": ("<a href='", "&amp", "'>"),
+    "references in text": ("<title>", "&amp;<", ""),
+    "relative addresses": (f"<base href='{'a/' * 20_000}'>", f"<a href={WHEEL}>", ""),
+    "lists in JSON": ('{"files": [', "[],", "0]}"),
+    "tables in JSON": ('{"files": [', "{},", "0]}"),
+    "nesting in JSON": ("", "[", ""),
+}
+
+
+@pytest.mark.parametrize("shape", PIECES)
+def test_a_page_costs_time_and_memory_in_line_with_its_size(shape: str) -> None:
+    before, piece, after = PIECES[shape]
+    kind = "application/json" if "JSON" in shape else "text/html"
+
+    def parse(size: int) -> bool:
+        """Whether the page is refused."""
+        page = (before + piece * (size // len(piece)) + after).encode()
+        try:
+            pages.parse(page, "https://h.example/", kind)
+        except WheelLayoutError:
+            return True
+        return False
+
+    times = []
+    for size in SIZES:
+        began = time.thread_time()
+        refused = parse(size)
+        times.append(time.thread_time() - began)
+    # As much again for a doubled page, twice over for a clock that is shared.
+    assert all(after < 4 * max(before, 0.05) for before, after in pairwise(times)), times
+    if refused:  # what is parsed to its end is kept in small parts, and is slow to trace
+        tracemalloc.start()
+        parse(SIZES[-1])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 24 * SIZES[-1]
+
+
+def test_a_page_has_so_many_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1_000))
+    monkeypatch.setattr(time, "thread_time", lambda: float(next(clock)))
+    text = f"<a href={WHEEL}>".encode()
+
+    assert len(pages.parse(text * 20, "https://h.example/")) == 20
+    for page, kind in (
+        (text * 40, "text/html"),
+        (b" " * (40 << 14), "text/html"),
+        (json.dumps({"files": [{"url": WHEEL}] * 40}).encode(), "application/json"),
+    ):
+        with pytest.raises(WheelLayoutError, match="takes longer to read than 30 s"):
+            pages.parse(page, "https://h.example/", kind)
+
+
+def test_a_reference_of_thousands_of_digits_is_no_character() -> None:
+    page = f"<a href='&#{'9' * 5000};{WHEEL}'>x</a><a href={WHEEL}>x</a>".encode()
+
+    assert [link.url for link in pages.parse(page, "https://h.example/")][-1] == f"https://h.example/{WHEEL}"
+
+
+@pytest.mark.usefixtures("on_linux")
+def test_machines_that_differ_in_a_name_alone_are_not_judged_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged: list[object] = []
+    real = resolve.judge
+    monkeypatch.setattr(resolve, "judge", lambda machine, *others: judged.append(machine) or real(machine, *others))
+    file = tmp_path / "fleet.jsonl"
+    counts = []
+    for many in (20, 40, 80, 160):
+        machines = (
+            {
+                "name": f"n{number}",
+                "platform": {"os": "linux", "cpu": "x86_64"},
+                "python": {"version": "3.12"},
+                "driver": {"version": "580.95.05"},
+                "gpus": [{"name": f"Strange {number}", "arch": "sm_89"}],
+            }
+            for number in range(many)
+        )
+        file.write_text("\n".join(map(json.dumps, machines)), "utf-8")
+        judged.clear()
+        assert main(["fleet", str(file)]) == 0
+        said = capsys.readouterr().out
+        assert f"n[0-{many - 1}]" in said
+        assert all(f"Strange {number} (sm_89)" in said for number in range(many))
+        counts.append(len(judged))
+
+    assert counts == [16] * 4

@@ -80,9 +80,9 @@ def test_a_job_for_each_gpu_node_is_made_read_and_deleted_in_these_words() -> No
         (f"{KUBECTL} get nodes -o json", None),
         (f"{KUBECTL} create --validate=false -f {pods.file}", None),
         (f"{KUBECTL} get pods {own} -o=jsonpath", None),
-        (f"{KUBECTL} logs p0", 30),
-        (f"{KUBECTL} logs p1", 30),
-        (f"{KUBECTL} logs p2", 30),
+        (f"{KUBECTL} logs --limit-bytes=65536 p0", 30),
+        (f"{KUBECTL} logs --limit-bytes=65536 p1", 30),
+        (f"{KUBECTL} logs --limit-bytes=65536 p2", 30),
         (f"{KUBECTL} delete jobs {own} --wait=false", 15),
     ]
     assert len(mark) == 12
@@ -105,7 +105,7 @@ def test_a_pod_is_read_once_and_one_that_nobody_asked_for_not_at_all() -> None:
     stand = StandIn(Pods("7 p7 Succeeded  ", *(f"{place} p0 Succeeded  " for place in (0, 0, 1, 2))), image="x")
     kubernetes_nodes.detect("", stand.engine)
 
-    assert [text for text, _ in stand.asked if "logs" in text] == [f"{KUBECTL} logs p0"] * 3
+    assert [text for text, _ in stand.asked if "logs" in text] == [f"{KUBECTL} logs --limit-bytes=65536 p0"] * 3
 
 
 def test_the_pods_are_looked_at_each_second_until_all_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:

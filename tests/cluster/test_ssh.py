@@ -28,6 +28,7 @@ case "$host" in
   refuses) echo "ssh: connect to host refuses port 22: Connection refused" >&2; exit 255 ;;
   lacks) echo "bash: torchpick: command not found" >&2; exit 127 ;;
   hangs*) exec sleep 300 ;;
+  endless*) exec yes ;;
 esac
 PYTHONPATH={source} SLURMD_NODENAME=localhost exec {python} -m torchpick detect --json --compact
 """
@@ -38,7 +39,7 @@ def ask(folder: Path, hosts: str, *words: str) -> subprocess.CompletedProcess[st
     binaries.mkdir()
     (binaries / "ssh").write_text(SSH.format(source=SOURCE, python=sys.executable), "utf-8")
     (binaries / "ssh").chmod(0o755)
-    for name in ("sh", "sleep"):
+    for name in ("sh", "sleep", "yes"):
         (binaries / name).symlink_to(str(shutil.which(name)))
     (folder / "hosts.txt").write_text(hosts, "utf-8")
     env = {**os.environ, "PATH": str(binaries), "PYTHONPATH": SOURCE}
@@ -95,3 +96,13 @@ def test_nobody_answers(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "Connection refused" in json.loads(done.stdout)["error"]["text"]
+
+
+def test_a_host_that_prints_without_end_is_stopped_and_the_others_count(tmp_path: Path) -> None:
+    done = ask(tmp_path, "endless[1-3]\nv1\n")
+    answer = json.loads(done.stdout)
+
+    assert [group["hosts"] for group in answer["plan"]] == ["v1"]
+    assert [(part["hosts"], part["text"]) for part in answer["left_out"]] == [
+        ("endless[1-3]", "it prints more than 65536 bytes")
+    ]

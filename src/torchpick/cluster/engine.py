@@ -21,6 +21,8 @@ from torchpick.machine.machinefiles import Reader
 AT_ONCE = 32
 # `kubectl get nodes -o json` is 10 to 30 kB a node.
 _MOST_BYTES = 128 << 20
+# A host answers in less than 1,000 bytes; the rest is for what its login says.
+MOST_OF_A_HOST = 64 << 10
 _SHOWN = 300
 # What shells, Slurm, containers and Python say of a program that is not there.
 _ABSENT = re.compile("not found|No such file|not recognized|No module named")
@@ -76,12 +78,17 @@ class Engine(NamedTuple):
             while waiting:
                 hosts, words = waiting.popleft()
                 if self.left_s:
-                    return hosts, start_program(words, self.environ), min(limit_s, self.left_s)
+                    most = len(hosts) * MOST_OF_A_HOST
+                    return hosts, start_program(words, self.environ, most), min(limit_s, self.left_s)
                 for host in hosts:
                     self.reader.unanswered(host, "NOT_ASKED", "no time was left to ask it")
             return None
 
-        return child.finish_each(begin, AT_ONCE)
+        for hosts, ended in child.finish_each(begin, AT_ONCE):
+            if len(ended.answer) < len(hosts) * MOST_OF_A_HOST:
+                yield hosts, ended
+            else:  # and so it was stopped
+                yield hosts, ChildResult(1, b"", f"it prints more than {MOST_OF_A_HOST} bytes".encode())
 
     def take(self, host: str, answer: bytes, words: str, has: str = "") -> None:
         """A host's answer, or the cause that there is none; `has` is the GPU that its cluster knows there."""
@@ -90,13 +97,13 @@ class Engine(NamedTuple):
             self.reader.unanswered(host, "NO_TORCHPICK" if absent else "NO_ANSWER", words)
 
 
-def start_program(words: Sequence[str], environ: Mapping[str, str]) -> Running:
+def start_program(words: Sequence[str], environ: Mapping[str, str], most: int = _MOST_BYTES) -> Running:
     """A program of PATH that was started; ClusterError where it cannot be."""
     program = which(words[0], environ)
     if program is None:
         raise ClusterError(f"`{words[0]}` is not on PATH", hint="run this where the cluster's programs are installed")
     try:
-        return child.start([program, *words[1:]], environ, most=_MOST_BYTES)
+        return child.start([program, *words[1:]], environ, most=most)
     except OSError as error:
         message = f"cannot start {words[0]}: {error.strerror}"
         raise ClusterError(message, hint="is it installed completely?") from error

@@ -11,7 +11,7 @@ from io import BytesIO
 from secrets import token_hex
 
 from torchpick.cluster.emit import job
-from torchpick.cluster.engine import ClusterError, Engine, failure_words
+from torchpick.cluster.engine import MOST_OF_A_HOST, ClusterError, Engine, failure_words
 from torchpick.environment import rewrite
 from torchpick.machine import machine_lines
 from torchpick.model.fields import Fields
@@ -71,7 +71,7 @@ def _collect(names: Sequence[str], kubectl: Sequence[str], selector: str, engine
             number, name, phase, words = pod.split(" ", 3)
             states[number] = f"{phase.lower()}: {' '.join(words.split())}"
             if number in left and phase in ("Succeeded", "Failed"):
-                log = engine.call([*kubectl, "logs", name], limit_s=30)
+                log = engine.call([*kubectl, "logs", f"--limit-bytes={MOST_OF_A_HOST}", name], limit_s=30)
                 engine.take(left.pop(number), log.answer, f"its pod {states[number]} {failure_words(log)}")
         time.sleep(1.0 if left else 0)
     for number, node in left.items():

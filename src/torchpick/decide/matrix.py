@@ -23,6 +23,8 @@ from torchpick.model.versions import grouped, numbers, release_key
 K = TypeVar("K")
 # So many different sentences of one reason are kept for a build that several machines object to.
 _MOST_TEXTS = 3
+# A name decides nothing and is in objections alone: machines that are alike are judged with so many different names.
+_MOST_NAMES = 16
 
 Pin = tuple[str, str]  # version and backend: what one environment has
 ByPin = Mapping[Pin, Verdict]
@@ -143,6 +145,7 @@ class FleetFit:
         # A build of a platform as it is where it is worst, with everybody's objections.
         self._considered: dict[BuildKey, tuple[Verdict, dict[Reason, dict[str, Objection]]]] = {}
         self._judged: dict[object, _Judged] = {}
+        self._names: dict[object, set[tuple[str | None, ...]]] = {}
         self._hardware: dict[object, dict[BuildKey, resolve.Hardware]] = {}
         self._glibcs: dict[str, tuple[int, ...]] = {}
 
@@ -170,10 +173,12 @@ class FleetFit:
         return tuple(sorted(listed, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
 
     def _judge(self, index: int, machine: Machine) -> _Judged:
-        gpus = tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
         facts = self._facts(machine)
-        key = facts, gpus
-        if key not in self._judged:
+        key = facts, tuple((gpu.index, gpu.vendor, gpu.arch) for gpu in machine.counted)
+        names, met = tuple(gpu.name for gpu in machine.counted), self._names.setdefault(key, set())
+        if names not in met and len(met) < _MOST_NAMES:
+            met.add(names)
+            gpus = tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
             hardware = self._hardware.setdefault((machine.platform.name, machine.driver, gpus), {})
             fresh = tuple(resolve.judge(machine, self.table, self.wish, hardware))
             for verdict in fresh:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
     from torchpick.index.client import Client
 
 
+# The attributes of a link that say something of its file.
+_SIDECARS = ("data-core-metadata", "data-dist-info-metadata")
+_KEPT = ("href", "data-requires-python", "data-yanked", "data-upload-time", *_SIDECARS)
+
+
 class Anchors(HTMLParser):
-    """The attributes of those with an href, and what the first `<base href>` says."""
+    """What those with an href say, and what the first `<base href>` says."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,7 +42,7 @@ class Anchors(HTMLParser):
         return self.parse_bogus_comment(i)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(reversed(attrs))  # the first of a name counts
+        attributes = {name: value for name, value in reversed(attrs) if name in _KEPT}  # the first of a name counts
         href = attributes.get("href")
         if href is None:
             return
@@ -59,10 +65,18 @@ _DIGITS = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, 
 # HTML takes blanks around an address away (its standard, "valid URL potentially surrounded by spaces").
 _BLANKS = " \t\n\f\r"
 _MOST_SHOWN = 120
-_SIDECARS = ("data-core-metadata", "data-dist-info-metadata")
 MOST_ENTRIES = 200_000
+# A link has some four `<`, with its own end and a line break. In JSON no file has a `{` or `[` each so many characters.
+_MOST_MARKS = 5 * MOST_ENTRIES
+_FEWEST_BETWEEN = 8
 # HTML is parsed in pieces of so many characters; what has no end yet is looked through again with each of them.
-_PIECE, _MOST_TAG = 1 << 16, 1 << 18
+_PIECE, _MOST_TAG = 1 << 14, 1 << 16
+# No server takes a longer address.
+_MOST_ADDRESS = 1 << 13
+# For all of a page, what is made of its links included; an honest one of the largest size takes a third of it.
+_MOST_S = 30.0
+# `int` refuses to read more digits.
+_REFERENCE = re.compile(r"&#[0-9]{4000,}")
 _WEB = ("https://", "http://")
 _HINT = "check that the address is an index of Python packages"
 
@@ -105,7 +119,21 @@ def entries(page: bytes, url: str, content_type: str = "text/html") -> Iterator[
     """The files of a page that came from this URL, in the page's order."""
     text = page.decode("utf-8", "replace")
     wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
-    return _of_json(text, url) if wants_json else _of_html(text, url)
+    until = time.thread_time() + _MOST_S
+    for entry in _of_json(text, url) if wants_json else _of_html(text, url, until):
+        _check_time(until)
+        yield entry
+
+
+def _check_time(until: float) -> None:
+    if time.thread_time() > until:
+        raise WheelLayoutError(f"the page takes longer to read than {_MOST_S:.0f} s", hint=_HINT)
+
+
+def _check_marks(text: str, marks: str, most: int) -> None:
+    """Each costs time or memory of its own, whatever it begins."""
+    if sum(map(text.count, marks)) > most:
+        raise WheelLayoutError(f"the page has more than {most} of `{marks}`", hint=_HINT)
 
 
 def parse(
@@ -126,6 +154,8 @@ def file_of(url: str) -> str:
 
 def joined(base: str, reference: str) -> Address:
     """Where a page at `base` leads by this reference; a ValueError says why no address comes of it."""
+    if max(len(base), len(reference)) > _MOST_ADDRESS:
+        raise ValueError(f"it has more than {_MOST_ADDRESS} characters")
     # urljoin would drop line breaks and tabs in silence.
     check_characters(base)
     check_characters(reference)
@@ -215,6 +245,7 @@ def _of_json(text: str, base: str) -> Iterator[PageEntry]:
             wrong,
         )
 
+    _check_marks(text, "{[", len(text) // _FEWEST_BETWEEN + _FEWEST_BETWEEN)
     try:
         page = json.loads(text, object_hook=entry)
     except (ValueError, RecursionError) as error:
@@ -244,9 +275,12 @@ def _sidecar(value: object) -> str | None:
     return match[1] if match else ""
 
 
-def _of_html(text: str, base: str) -> Iterator[PageEntry]:
+def _of_html(text: str, base: str, until: float) -> Iterator[PageEntry]:
+    _check_marks(text, "<", _MOST_MARKS)
+    text = _REFERENCE.sub("&#xfffd", text)  # what HTML has for one that is no character
     anchors = Anchors()
     for start in range(0, len(text), _PIECE):
+        _check_time(until)
         anchors.feed(text[start : start + _PIECE])
         if len(anchors.rawdata) > _MOST_TAG:
             raise WheelLayoutError(f"the page has a tag of more than {_MOST_TAG} characters", hint=_HINT)
