@@ -7,6 +7,7 @@ import time
 import tracemalloc
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from torchpick.cli import main
 from torchpick.decide import resolve
 from torchpick.errors import WheelLayoutError
 from torchpick.index import pages
+from torchpick.model.machine import Machine
 
 DEEP = "(" * 3000
 GPU = ("--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12")
@@ -117,7 +119,12 @@ def test_machines_that_differ_in_a_name_alone_are_not_judged_each(
 ) -> None:
     judged: list[object] = []
     real = resolve.judge
-    monkeypatch.setattr(resolve, "judge", lambda machine, *others: judged.append(machine) or real(machine, *others))
+
+    def judge_and_count(machine: Machine, *others: Any) -> Any:
+        judged.append(machine)
+        return real(machine, *others)
+
+    monkeypatch.setattr(resolve, "judge", judge_and_count)
     file = tmp_path / "fleet.jsonl"
     counts = []
     for many in (20, 40, 80, 160):
