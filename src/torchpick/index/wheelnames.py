@@ -11,10 +11,6 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from packaging import tags
-from packaging.utils import parse_wheel_filename
-from packaging.version import Version
-
 from torchpick.model import pythons
 from torchpick.model.machine import Platform
 from torchpick.model.versions import check_bounds, normal
@@ -80,6 +76,8 @@ def parse(file: str) -> WheelName | None:
 @lru_cache(maxsize=1 << 14)
 def parsed_version(text: str) -> Version:
     check_bounds(text)
+    from packaging.version import Version  # what reads a library does without
+
     return Version(text)
 
 
@@ -88,6 +86,8 @@ def _check(*parts: str) -> None:
     """Raise ValueError where no wheel is named by these parts."""
     if prod(part.count(".") + 1 for part in parts[-3:]) > _MOST_TAGS:
         raise ValueError("it has more tags than any wheel was made for")
+
+    from packaging.utils import parse_wheel_filename
 
     parse_wheel_filename("-".join(parts) + ".whl")
 
@@ -155,6 +155,8 @@ def _rank(pythons: str, abis: str, platforms: str, python: str, platform: Platfo
 def ranks_of(python: str, platform: Platform) -> Mapping[str, int]:
     version = version_of(python)
     mac = platform.os == "macos"
+    from packaging import tags
+
     platforms = [*(tags.mac_platforms(_NEWEST_MACOS, platform.cpu) if mac else _platforms(platform))]
     own = tags.cpython_tags(version, [f"{python}m" if version < (3, 8) else python], platforms)
     both = (*own, *tags.compatible_tags(version, python.rstrip("t"), platforms))
