@@ -84,7 +84,7 @@ def _faults(path: Path, name: str) -> Iterator[Fault]:
         yield from _CONTRADICTIONS[kind](value, name)
 
 
-def schema_faults(kind: str, value: object) -> Iterator[Fault]:
+def schema_faults(kind: str, value: Any) -> Iterator[Fault]:  # noqa: ANN401 # JSON
     """Where a file is not as the schema of its kind says, the most telling fault first."""
     from jsonschema.exceptions import best_match
 
@@ -100,7 +100,7 @@ def _validator(kind: str) -> Draft202012Validator:
 
     formats = FormatChecker(formats=())
     formats.checks("requirement", raises=ValueError)(lambda text: bool(parsed(text)))
-    formats.checks("bounded expression", raises=re.error)(is_bounded)
+    formats.checks("bounded expression", raises=re.error)(lambda text: is_bounded(str(text)))
     return Draft202012Validator({**_FORMATS["files"][kind], "$defs": _FORMATS["$defs"]}, format_checker=formats)
 
 

@@ -34,8 +34,8 @@ class Companions:
     def of_build(self, torch: str, backend: str, platform: str, label: str, cuda: str | None) -> Pairing:
         """The companions of a build by its torch, torch's label among it."""
         pair = self._pairs.get(torch, {"basis": "inferred"})
-        versions = {name: pair[name] for name in COMPANIONS if name in pair}
-        bases = dict.fromkeys(COMPANIONS, pair["basis"])
+        versions: dict[str, str | None] = {name: pair[name] for name in COMPANIONS if name in pair}
+        bases: dict[str, str] = dict.fromkeys([*COMPANIONS], str(pair["basis"]))
         for row in self._open:
             held = row["held"].get(platform, {})
             # Torchaudio refuses any other CUDA major.minor than torch's own when it loads (`_check_cuda_version`).

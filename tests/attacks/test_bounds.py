@@ -77,7 +77,7 @@ def test_a_page_costs_time_and_memory_in_line_with_its_size(shape: str) -> None:
             return True
         return False
 
-    times = []
+    times, refused = [], False
     for size in SIZES:
         began = time.thread_time()
         refused = parse(size)

@@ -11,11 +11,9 @@ import json
 import os
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from subprocess import TimeoutExpired
 from typing import NamedTuple
 
 TYPE_CHECKING = False
@@ -143,6 +141,8 @@ class WindowsChild(Running):
     """A child whose pipes the standard library reads, as Windows cannot poll them. Untested on Windows."""
 
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str], *, line: bool, most: int) -> None:
+        import subprocess  # dear to import, and of no use where a child is forked
+
         self._process = subprocess.Popen(
             list(argv),
             env=dict(environ),
@@ -157,6 +157,8 @@ class WindowsChild(Running):
     def pump(self) -> None:
         if self.finished:
             return
+        from subprocess import TimeoutExpired
+
         with suppress(TimeoutExpired):
             self._take(*self._process.communicate(timeout=_TICK_S))
             self.status = self._process.returncode

@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from packaging.requirements import Requirement
-
 from torchpick.environment import toml
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.versions import named, normal, parsed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 Path = tuple[str, ...]
 # What `extras` writes, and what `pin` does: neither takes out what the other one wrote.

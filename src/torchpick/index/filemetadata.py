@@ -90,10 +90,13 @@ def _of_sdist(file: ProjectFile, client: Callable[[], Client]) -> Metadata | Non
 
 
 def _of_tar(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
-    with closing(client().open(file.url)) as reply:
+    reply = client().open(file.url)
+    try:
         if reply.status != 200:
             raise reply.refusal(redacted(file.url))
         return read_tar(reply.chunks, file.project, file.version)
+    finally:
+        reply.close()
 
 
 def read_tar(packed: Iterable[bytes], project: str, version: str) -> Metadata | None:

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 from torchpick.environment import toml
 from torchpick.errors import InstallerError, IntegrityError, NetworkError, UsageError
 from torchpick.index import wheelnames
-from torchpick.index.projectfiles import IndexTarget
-from torchpick.index.user_index import Host, best
 from torchpick.install.job import Job
 from torchpick.install.user_settings import UserSettings, options_of
 from torchpick.knowledge.compat import Knowledge
@@ -221,6 +219,8 @@ def _page_notes(pick: Pick, names: Sequence[str]) -> list[Note]:
 
 
 def open_host(pick: Pick) -> closing[Host]:
+    from torchpick.index.user_index import Host
+
     return closing(Host(pick.index_url, flat=pick.is_flat))
 
 
@@ -228,6 +228,9 @@ def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
     job: Job, names: Sequence[str], platform: Platform, host: Host, hashes: Hashes, family: Collection[str]
 ) -> list[Wheel]:
     """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
+    from torchpick.index.projectfiles import IndexTarget  # with packaging, which a refusal does without
+    from torchpick.index.user_index import best
+
     pick, target = job.pick, IndexTarget(job.target.tag, platform)
 
     def best_wheel(name: str, specifier: str) -> Wheel:

@@ -95,13 +95,13 @@ def _decide(run: Run, target: Environment, file: str | None) -> tuple[Pick, tupl
     """
     stays = installed_torch(read_wish(run.without_requirements()), target) if not read_wish(run).torch else None
     needs = projectfile.read_requirements(rewrite.read_file(file).text, file) if file is not None else ()
-    words, notes = (*run.request.requirements, *needs), tuple[Note, ...]()
+    typed, notes = run.request.requirements, tuple[Note, ...]()
     if any(named(word) not in TRIO for word in needs):
         try:
-            return _plan(run, target, words, stays)
+            return _plan(run, target, (*typed, *needs), stays)
         except InstallerError as error:
             notes = (Note("PROJECT_UNREAD", f"what {file} requires beside torch is not known: {error.message}"),)
-    words = tuple(word for word in words if named(word) in TRIO)
+    words = (*typed, *(word for word in needs if named(word) in TRIO))
     question = collect_question(run.with_request(run.request._replace(requirements=words)))
     return decided(answer_request(run, question._replace(stays=stays)), run.knowledge.rules).pick, notes
 

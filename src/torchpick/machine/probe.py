@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torchpick.environment import child, guard
 from torchpick.environment.child import Running
-from torchpick.machine import kernel, nvidia_calls
+from torchpick.machine import kernel
 from torchpick.model.fields import Fields, ShapeError, loads
 
 TYPE_CHECKING = False
@@ -128,6 +128,8 @@ def answer(source: str, libraries: Sequence[str], limit_s: float) -> None:
 
 
 def _ask(source: str, libraries: Sequence[str]) -> bytes:
+    from torchpick.machine import nvidia_calls  # it loads ctypes, which only the child needs
+
     return nvidia_calls.read(source, libraries)
 
 
