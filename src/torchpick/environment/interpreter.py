@@ -260,11 +260,10 @@ def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) ->
     folder, source = choice.python, choice.source
     if world.real and is_same(folder, sys.prefix):
         return running(source)
-    if choice.is_others:
-        return running()._replace(python=python_by_files(folder, source)._replace(executable=None))
+    if choice.is_others or (choice.lies_in_a_folder and program_of(folder) is not None):
+        python = python_by_files(folder, source)
+        return running()._replace(python=python._replace(executable=None) if choice.is_others else python)
     try:
-        if choice.lies_in_a_folder and program_of(folder) is not None:
-            return running()._replace(python=python_by_files(folder, source))
         return _ask(program_of(folder) or os.path.join(folder, "bin", "python"), source, world, deadline)
     except TorchpickError as error:
         hint = f"recreate it, deactivate it, or {_HINT}"

@@ -7,7 +7,7 @@ import sys
 
 from torchpick.environment import toml
 from torchpick.environment.settingsfiles import pip_files, text_of_settings, uv_files
-from torchpick.environment.world import parents
+from torchpick.environment.world import nearest_with, parents
 from torchpick.errors import TorchpickError
 from torchpick.model import NamedTuple
 
@@ -198,9 +198,12 @@ def read_uv_files(environ: Mapping[str, str], home: str, folder: str, system: st
 
 def _root(folder: str) -> str:
     """Where uv begins to look: at the root of the workspace or else of the project that the folder is in."""
-    files = [(above, os.path.join(above, "pyproject.toml")) for above in parents(folder)]
-    workspaces = (above for above, file in files if toml_of(file, "tool", "uv", "workspace") is not None)
-    return next(workspaces, None) or next((above for above, file in files if os.path.isfile(file)), folder)
+    workspaces = (
+        above
+        for above in parents(folder)
+        if toml_of(os.path.join(above, "pyproject.toml"), "tool", "uv", "workspace") is not None
+    )
+    return next(workspaces, None) or nearest_with(folder, "pyproject.toml") or folder
 
 
 def toml_of(path: str, *keys: str) -> Mapping[str, Any] | None:

@@ -194,10 +194,14 @@ def parents(folder: str) -> Iterator[str]:
             return
 
 
+def nearest_with(folder: str, *files: str) -> str | None:
+    """The folder, this one or the first above it, in which all of these files lie."""
+    return next((above for above in parents(folder) if all(os.path.isfile(f"{above}/{file}") for file in files)), None)
+
+
 def uv_project(folder: str) -> str | None:
     """The folder of the project, here or above, that uv keeps: its lock lies beside its pyproject.toml."""
-    marks = ("uv.lock", "pyproject.toml")
-    return next((above for above in parents(folder) if all(os.path.isfile(f"{above}/{mark}") for mark in marks)), None)
+    return nearest_with(folder, "uv.lock", "pyproject.toml")
 
 
 def prefix_of(program: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from torchpick.environment import projectfile, rewrite, toolsettings
-from torchpick.environment.world import is_same, parents, text_of, uv_project
+from torchpick.environment.world import is_same, nearest_with, text_of, uv_project
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.versions import some_of
@@ -81,8 +81,11 @@ _PINNED = re.compile(rf'(?m)^constraint-dependencies = .*"torch==([^" ;]+).*# {p
 
 def check_pin(version: str, folder: str) -> None:
     """Refuse where uv reads a pin of this project's to another torch, which it would not find a way around."""
-    file = next((path for above in parents(folder) if os.path.isfile(path := f"{above}/pyproject.toml")), None)
-    pinned = _PINNED.search(text_of(file)) if file is not None else None
+    project = nearest_with(folder, "pyproject.toml")
+    if project is None:
+        return
+    file = f"{project}/pyproject.toml"
+    pinned = _PINNED.search(text_of(file))
     if pinned is not None and pinned[1] != version:
         raise InstallerError(
             f"{file} is pinned to torch {pinned[1]}, which uv obeys, and {version} runs here",

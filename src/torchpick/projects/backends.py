@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchpick.decide.demands import is_backend
 from torchpick.environment import rewrite, toml
-from torchpick.environment.world import parents
+from torchpick.environment.world import nearest_with
 from torchpick.model.versions import named
 
 # The commands of uv's that install what the project says, and those that change that first.
@@ -27,9 +27,10 @@ class BackendNames(NamedTuple):
 
 def read_backends(folder: str) -> BackendNames | None:
     """Those of the project in this folder or above; None where none of its extras and groups is a backend."""
-    file = next((path for above in parents(folder) if os.path.isfile(path := f"{above}/pyproject.toml")), None)
-    if file is None:
+    project = nearest_with(folder, "pyproject.toml")
+    if project is None:
         return None
+    file = f"{project}/pyproject.toml"
     data = toml.read(rewrite.read_file(file).text, file)
     tables = {
         "extra": toml.table_at(data, "project", "optional-dependencies"),
