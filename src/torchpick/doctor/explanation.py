@@ -13,6 +13,7 @@ from torchpick.doctor.subject import DescribedEnvironment
 from torchpick.doctor.texts import HARMLESS, Match, Mentions, Signature
 from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.knowledge.gpuindex import letters
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note
@@ -125,17 +126,15 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
 
 def _required(demands: Sequence[tuple[str, str]]) -> tuple[str | None, str | None]:
     """The torch that all of these packages take, and who requires which; None where nobody pins one."""
-    pins = {text.removeprefix("==") for _, text in demands if re.fullmatch(r"==\d+(\.\d+)*", text)}
+    pins = [text.removeprefix("==") for _, text in demands if re.fullmatch(r"==\d+(\.\d+)*", text)]
     if not pins:
         return None, None
-    taken = [pin for pin in pins if all(admits(text)(pin) for _, text in demands)]
+    taken = next((pin for pin in pins if all(admits(text)(pin) for _, text in demands)), None)
     who = ", ".join(f"{package} requires torch{text}" for package, text in demands[:_MOST_DEMANDS])
-    if not taken:
-        return (
-            None,
-            f"{who}: no torch is all of these, so install other releases of them, or each into its own environment",
-        )
-    return taken[0], f"{who}: `torchpick install torch=={taken[0]} torchvision torchaudio` installs that one"
+    if taken is None:
+        advice = "no torch is all of these, so install other releases of them, or each into its own environment"
+        return None, f"{who}: {advice}"
+    return taken, f"{who}: `torchpick install torch=={taken} torchvision torchaudio` installs that one"
 
 
 def _explained(
@@ -235,13 +234,9 @@ def _has_gpus(run: Run, said: Mentions, products: Iterable[GpuProduct]) -> bool:
     if run.request.platform is not None or said.platform not in (None, interpreter.running().platform.name):
         return False
     gpus = run.find_machine().counted
-    names = [_letters(gpu.name) for gpu in gpus if gpu.name]
-    is_named = said.name is None or not names or any(_letters(said.name) in name for name in names)
+    names = [letters(gpu.name) for gpu in gpus if gpu.name]
+    is_named = said.name is None or not names or any(letters(said.name) in name for name in names)
     return is_named and {product.arch for product in products} <= {gpu.arch for gpu in gpus}
-
-
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _driven(request: Request, said: Mentions) -> Request:

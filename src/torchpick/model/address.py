@@ -269,7 +269,8 @@ def _login(text: str, start: int, word_at: int, line_at: int) -> tuple[int, int]
 def _without_password(authority: re.Match[str]) -> str:
     word = authority[0]
     at = word.rfind("@")
-    if at < 0 or not word[at + 1 :][:1].replace("-", "_").replace("_", "a").isalnum():
+    host = word[at + 1 : at + 2]
+    if at < 0 or not (host.isalnum() or host in {"-", "_"}):
         return word
     colon = word.find(":", 0, at)
     while 0 <= colon < at - 1:
