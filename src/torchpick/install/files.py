@@ -202,13 +202,14 @@ def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Know
             [] if pick.is_flat or is_folder_index(pick) else torch_wheels(pick.build, job.target.tag, pick.index_url)
         )
         wheels = [*map(hashes.add, by_name)] if len(by_name) == 1 and "torch" in names else []
-    if pages or out_of_reach:
-        notes = [*hashes.notes(wheels), *notes]
-    else:
-        hashed = {wheel.name for wheel in wheels if wheel.sha256}
-        notes = _page_notes(pick, [name for name in names if name not in hashed])
     files = {wheel.name: wheel.address for wheel in wheels}
-    return job._replace(files={**job.files, **files}, notes=(*job.notes, *notes))
+    if pages or out_of_reach:
+        return job._replace(files={**job.files, **files}, notes=(*job.notes, *hashes.notes(wheels), *notes))
+    # A command that is only shown finds there what has no address yet.
+    unread = dict.fromkeys(project_page(pick, name) for name in names if name not in files)
+    hashed = {wheel.name for wheel in wheels if wheel.sha256}
+    notes = _page_notes(pick, [name for name in names if name not in hashed])
+    return job._replace(files={**job.files, **files}, pages=(*unread,), notes=(*job.notes, *notes))
 
 
 def _page_notes(pick: Pick, names: Sequence[str]) -> list[Note]:

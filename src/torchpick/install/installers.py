@@ -70,6 +70,7 @@ class PipInstaller(NamedTuple):
         argv += ["--upgrade"] if job.upgrade else []
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--force-reinstall"] if job.family_to_reinstall else []
+        argv += repeat_option("--find-links", job.pages)
         argv += [*job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
         command = Command("pip", tuple(argv), variables, files=(limits,), notes=notes)
@@ -180,6 +181,7 @@ class UvInstaller(NamedTuple):
         argv += ["--upgrade"] if job.upgrade else []
         argv += repeat_option("--reinstall-package", job.family_to_reinstall)
         argv += repeat_option("-r", job.requirements.given.files)
+        argv += self._links(job, job.pages) if job.pages else []
         argv += [*repeat_option("--group", job.requirements.given.groups), *job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
         command = Command("uv", tuple(argv), files=(limits, *overrides), notes=notes)
@@ -210,15 +212,18 @@ class UvInstaller(NamedTuple):
             environment = ["--python-version", version, "--python-platform", platform]
         argv = [self.path, "pip", "compile", "--quiet", "--no-header", *environment, *options]
         argv += [*users, *resolution_options(job.passed_on)]
-        # An option hides its variable, and links of ours are given beside the user's.
-        links = job.settings.environ.get("UV_FIND_LINKS", "").split(",")
-        argv += repeat_option("--find-links", filter(str.strip, links))
+        argv += self._links(job)  # links of ours are given beside the user's
         needs = stored_file(job.store, "needs", ".txt", requirement_lines(job), private=True)
         argv += [*repeat_option("--group", job.requirements.given.groups), *job.requirements.given.files, needs.path]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
         macos = None if job.elsewhere is None else installs_from(job.pick.build)
         variables = {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
         return Command("uv", tuple(argv), variables, files=(*overrides, needs))
+
+    def _links(self, job: Job, pages: Sequence[str] = ()) -> list[str]:
+        """These pages beside the user's own, whose variable an option hides."""
+        users = filter(str.strip, job.settings.environ.get("UV_FIND_LINKS", "").split(","))
+        return repeat_option("--find-links", (*pages, *users))
 
     def _users(self, job: Job) -> tuple[list[str], tuple[StoredFile, ...]]:
         """The user's own constraints, and a file of overrides: an option hides its variable, so that is said again."""

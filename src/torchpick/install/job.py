@@ -27,8 +27,8 @@ class Job(NamedTuple):
     """An answer, decided, for one target: all that a command is made of, the installer itself aside.
 
     `pins` are the packages that stand on torch, each by version. `needs` is what of torch's family the run brings,
-    `files` the addresses of the family's very files, `added` what is installed besides, `left_out` what must not be
-    installed whoever needs it.
+    `files` the addresses of the family's very files, `pages` those of its other files, that are not read yet, `added`
+    what is installed besides, `left_out` what must not be installed whoever needs it.
     """
 
     requirements: Requirements
@@ -39,6 +39,7 @@ class Job(NamedTuple):
     pins: Mapping[str, str] = {}
     needs: frozenset[str] = frozenset()
     files: Mapping[str, Address] = {}
+    pages: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     upgrade: bool = False

@@ -127,11 +127,13 @@ def test_a_dry_run_starts_nothing_and_asks_nobody(world: World, newest: str) -> 
 
 def test_the_command_of_a_dry_run_can_be_run_as_it_is(world: World, newest: str) -> None:
     python = world.environment(newest)
-    line = world.install("torch", "--dry-run", "--installer", kind(newest), python=python).stdout.splitlines()[0]
+    words = ("torch", "torchvision", "--dry-run", "--installer", kind(newest))
+    line = world.install(*words, python=python).stdout.splitlines()[0]
 
     world.run(["sh", "-c", line])
 
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    installed = world.installed(python)
+    assert (installed["torch"], installed["torchvision"]) == ("2.14.1+cu126", "0.29.1+cu126")
     world.family_is_clean(triton=False)
 
 
