@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from packaging.pylock import is_valid_pylock_path
-
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, file_rules, given
 from torchpick.cli.pick import older_drivers
@@ -17,11 +15,14 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.asking import Order
 from torchpick.install.env import password_notes
-from torchpick.install.lock import Lock, make_lock
 from torchpick.install.planning import dockerfile, plan_environment
 from torchpick.model.fields import written
 from torchpick.model.package import Stack
 from torchpick.model.versions import some_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.lock import Lock
 
 DEFAULT = "pylock.torch.toml"
 
@@ -82,6 +83,8 @@ def _download(stack: Stack) -> list[tuple[str, str]]:
 
 
 def run_lock(args: Arguments) -> int:
+    from torchpick.install.lock import make_lock  # with libraries that no plan needs
+
     _check_output(args)
     given = RequirementArgs(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
     order = Order(given, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
@@ -100,6 +103,8 @@ def run_lock(args: Arguments) -> int:
 
 def _check_output(args: Arguments) -> None:
     """Before any request or download: whether the result can be written to the given place."""
+    from packaging.pylock import is_valid_pylock_path
+
     path = args.output
     if os.path.isdir(path):
         raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")

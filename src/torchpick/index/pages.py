@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,9 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
-from urllib.request import url2pathname
 
-from torchpick.environment import world
+from torchpick.environment import requirementfiles, world
 from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.model.address import Address, check_characters, redacted
@@ -332,11 +330,7 @@ def content(url: str, client: Client | None) -> bytes:
 
 def local(url: str) -> Path:
     """The path of a file: address."""
-    path = urlsplit(url).path
-    if os.name != "nt":
-        return Path(unquote(path))
-
-    return Path(url2pathname(path))
+    return Path(requirementfiles.located(url))
 
 
 def folder(url: str, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
