@@ -1,17 +1,12 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import subprocess
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from torchpick import api
 from torchpick.environment import shell
 from torchpick.environment.toolsettings import Setting, UvFile
-from torchpick.errors import UsageError
 from torchpick.install.env import Variables, file_url, variables_of
 from torchpick.install.files import Wheel
 from torchpick.install.installers import resolution_options
@@ -160,54 +155,6 @@ def test_an_address_has_nothing_to_split_at(path: str, expected: str) -> None:
     assert file_url(path) == expected
 
 
-values = st.text(st.characters(codec="utf-8", exclude_characters="\n\0\r", exclude_categories=["Cs"]), max_size=20)
-
-
-@given(values)
-def test_a_posix_shell_reads_back_every_value(value: str) -> None:
-    line = shell.variables("sh", {"X": value}, ())
-
-    assert shlex.split(line) == ["export", f"X={value}"]
-
-
-@given(values)
-def test_powershells_quotes_are_all_doubled(value: str) -> None:
-    line = shell.variables("powershell", {"X": value}, ())
-
-    inside = line.removeprefix("$env:X = '").removesuffix("'")
-    quotes = "'\u2018\u2019\u201a\u201b"
-    stripped = inside
-    for quote in quotes:
-        stripped = stripped.replace(quote * 2, "")
-    assert not set(stripped) & set(quotes)
-
-
-@pytest.mark.process
-def test_a_real_shell_reads_back_hard_values() -> None:
-    hard = {"A": "it's", "B": '"$HOME" `id` \\', "C": "a  b\tc", "D": "*?[x]", "E": "-n", "F": ""}
-    line = shell.variables("sh", hard, ("G",))
-
-    done = subprocess.run(
-        ["sh", "-c", f'{line}\nprintf "%s|" "$A" "$B" "$C" "$D" "$E" "$F" "${{G-unset}}"'],
-        capture_output=True, text=True, check=True, env={"G": "x", "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-
-    assert done.stdout == "|".join([*hard.values(), "unset", ""])
-
-
-@pytest.mark.process
-@pytest.mark.skipif(shutil.which("pwsh") is None, reason="no PowerShell")
-def test_a_real_powershell_reads_back_hard_values() -> None:
-    hard = {"A": "it's", "B": "\u2019; exit 3", "C": "$env:PATH"}
-    line = shell.variables("powershell", hard, ())
-
-    done = subprocess.run(
-        ["pwsh", "-c", f'{line}\nWrite-Output "$env:A|$env:B|$env:C"'], capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout.strip() == "|".join(hard.values())
-
-
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
@@ -275,11 +222,6 @@ def test_files_for_another_python_are_not_named() -> None:
     limits = texts(alone)[alone.set["PIP_CONSTRAINT"]]
     assert "torchaudio==2.11.0+cu126\n" in limits
     assert "torch @" in limits
-
-
-def test_a_line_break_in_a_value_is_refused_by_name() -> None:
-    with pytest.raises(UsageError, match="X holds a line break"):
-        shell.variables("github", {"X": "a\nB=c"}, ())
 
 
 def test_refusals_fail_in_each_shell() -> None:

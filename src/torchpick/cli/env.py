@@ -34,7 +34,6 @@ def guard(words: list[str], _status: int) -> str | None:
 
 def run(args: Arguments) -> int:
     named = args.shell or "sh"
-    named = shell.ALIKE.get(named, named)
     pick, found, notes = variables_for(console.start(args), named)
     if console.tell_as_json(pick, args, environ=found, notes=notes):
         return 0

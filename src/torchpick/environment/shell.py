@@ -13,26 +13,27 @@ from torchpick.errors import UsageError
 def current(environ: Mapping[str, str], named: str = "") -> str:
     """The named one, or TORCHPICK_SHELL; else the shell in use: PowerShell adds to cmd's two folders of modules."""
     named = named or environ.get("TORCHPICK_SHELL", "")
-    named = ALIKE.get(named, named)
+    named = named if named in _WORDS else _ALIKE.get(named, named)
     if named not in _WORDS and os.name == "nt":
-        return "powershell" if environ.get("PSModulePath", "").count(";") > 1 else "cmd"
+        modules = environ.get("PSModulePath", "").lower()
+        return "pwsh" if "\\powershell\\" in modules else "powershell" if modules.count(";") > 1 else "cmd"
     return named if named in _WORDS else "fish" if environ.get("SHELL", "").endswith("/fish") else "sh"
 
 
 def line(words: Iterable[str], shell: str) -> str:
     """A command line to be pasted into this shell. PowerShell calls a quoted program by `&` alone."""
     quoted = [word if re.fullmatch(_PLAIN, word) else _WORDS[shell](word) for word in words]
-    return " ".join(["&", *quoted] if shell == "powershell" and quoted[0].startswith("'") else quoted)
+    return " ".join(["&", *quoted] if shell in _POWERSHELLS and quoted[0].startswith("'") else quoted)
 
 
 def then(first: str, second: str, shell: str) -> str:
     """The second command line, where the first one ended well. Windows' own PowerShell has no `&&`."""
-    return f"{first}; if ($?) {{ {second} }}" if shell == "powershell" else f"{first} && {second}"
+    return f"{first}; if ($?) {{ {second} }}" if shell in _POWERSHELLS else f"{first} && {second}"
 
 
 def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str], shell: str) -> str:
     """A command line with the changes to its environment in front; Windows' shells set them in lines of their own."""
-    if shell in ("cmd", "powershell"):
+    if shell in ("cmd", *_POWERSHELLS):
         return "\n".join(filter(None, (variables(shell, changed, unset), line(argv, shell))))
     gone = [part for name in unset for part in ("-u", name)]
     front = [*gone, *(f"{name}={value}" for name, value in changed.items())]
@@ -41,12 +42,22 @@ def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str
 
 def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str] = {}) -> str:
     """Lines that set the variables; `files` are written by the lines themselves where the shell is elsewhere."""
-    if broken := [name for name, value in changed.items() if "\n" in value]:
-        raise UsageError(f"{broken[0]} holds a line break", hint=f"unset {broken[0]}, or put its values on one line")
+    shell = _ALIKE.get(shell, shell)
+    for name, value in changed.items():
+        _check(name, value, shell)
     lines = _written(files) if shell == "dockerfile" else []
     lines += [_LINES[shell][1].format(name=name) for name in unset]
     lines += [_LINES[shell][0].format(name=name, value=_QUOTES[shell](value)) for name, value in changed.items()]
     return "\n".join(lines)
+
+
+def _check(name: str, value: str, shell: str) -> None:
+    """Refuse what no line keeps; cmd's are read by `for /f`, where nothing is escaped, or pasted."""
+    if re.search(_CONTROL, value):
+        hint = f"unset {name}, or put its values on one line"
+        raise UsageError(f"{name} holds a line break or another control character", hint=hint)
+    if shell == "cmd" and (re.search('"|!.*!|%', re.sub(_ESCAPES, "", value)) or "%cd%" in value.lower()):
+        raise UsageError(f"{name} holds a quote, `%NAME%` or `!NAME!`, which cmd does not keep", hint=_OTHER_SHELL)
 
 
 def refusal(shell: str) -> str:
@@ -55,7 +66,7 @@ def refusal(shell: str) -> str:
         "powershell": "throw 'torchpick has nothing to set here'",
         "cmd": "cmd /c exit 1",
         "dockerfile": "RUN echo 'torchpick has nothing to set here' >&2 && false",
-    }.get(ALIKE.get(shell, shell), "false")
+    }.get(_ALIKE.get(shell, shell), "false")
 
 
 def _fish(value: str) -> str:
@@ -67,18 +78,39 @@ def _powershell(value: str) -> str:
     return "'" + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in value) + "'"
 
 
+def _windows_powershell_word(word: str) -> str:
+    """Up to 7.2 an empty word, a quote, a backslash at the end behind a blank are not passed on as they are.
+
+    With the C runtime's quotes in the word they are; a doubled quote keeps PowerShell's count odd where a blank is.
+    """
+    if word and '"' not in word and not (word.endswith("\\") and re.search(r"\s", word)):
+        return _powershell(word)
+    return _powershell(_c_runtime(word, '""'))
+
+
 def _docker(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
     return f'"{escaped}"'
 
 
-def _cmd(value: str) -> str:
-    """As the C runtime reads it; nothing keeps cmd from filling in a variable between two percent signs."""
-    return '"' + value.replace('"', '\\"') + '"'
+def _c_runtime(word: str, quote: str) -> str:
+    """As the C runtime reads one word: a quote in it is written so, and backslashes count double before quotes."""
+    return '"' + re.sub(r'(\\*)("|$)', lambda part: part[1] * 2 + (quote if part[2] else ""), word) + '"'
+
+
+def _cmd_word(word: str) -> str:
+    """For the prompt: what cmd's own quotes do not keep has a caret.
+
+    So has what follows a percent sign, which makes the name of a variable another one.
+    """
+    if re.search(_CONTROL, word):
+        raise UsageError("a line of cmd cannot hold a line break or another control character", hint=_OTHER_SHELL)
+    quoted = _c_runtime(word, '\\"')
+    return re.sub(r"(?<=%)[^%]|[^\w\s]", r"^\g<0>", quoted) if re.search('["%]', word) else quoted
 
 
 # Shells that speak another's language.
-ALIKE = {"bash": "sh", "zsh": "sh", "pwsh": "powershell"}
+_ALIKE = {"bash": "sh", "zsh": "sh", "pwsh": "powershell"}
 _QUOTES: dict[str, Callable[[str], str]] = {
     "sh": quote,
     "fish": _fish,
@@ -87,9 +119,20 @@ _QUOTES: dict[str, Callable[[str], str]] = {
     "github": str,
     "dockerfile": _docker,
 }
-# Words of a command line, but for those that no shell reads otherwise.
-_WORDS: dict[str, Callable[[str], str]] = {"sh": quote, "fish": _fish, "cmd": _cmd, "powershell": _powershell}
-_PLAIN = r"[\w./-][\w@+=:./-]*"
+# Words of a command line, but for those that no shell reads otherwise: PowerShell parts `-a.b`.
+_WORDS: dict[str, Callable[[str], str]] = {
+    "sh": quote,
+    "fish": _fish,
+    "cmd": _cmd_word,
+    "powershell": _windows_powershell_word,
+    "pwsh": _powershell,
+}
+_POWERSHELLS = ("powershell", "pwsh")
+_PLAIN = r"[\w./][\w@+=:./-]*|-[\w=-]*"
+_CONTROL = r"[\x00-\x08\x0a-\x1f\x7f]"
+_OTHER_SHELL = "PowerShell takes it: `--shell powershell`"
+# What stands for a character in an address, as the name of no variable begins.
+_ESCAPES = r"(?i)%(?:[0-7][0-9a-f]|[c-f][0-9a-f](?:%[89ab][0-9a-f])+)"
 # How to set, and how to take away; GitHub's file and an image know only empty.
 _LINES = {
     "sh": ("export {name}={value}", "unset {name}"),
