@@ -1,4 +1,4 @@
-"""What must hold of every stack, whichever way the search went: judged anew from the recording."""
+"""What must hold of every stack, whichever way the search went: judged anew from the table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from packaging.requirements import Requirement
 
-from tests.stories.recorded import facts, plan
+from tests.stories.asking import catalog, plan
 from torchpick.model.arch import Arch, Fit, best
 from torchpick.model.machine import Platform
 from torchpick.model.package import Package, Stack
@@ -29,7 +29,7 @@ ENVIRONMENT = marker_facts("3.12", platform=Platform("linux", "x86_64"))
 
 
 def chosen(stack: Stack) -> dict[str, Package]:
-    known = facts("linux-x86_64")
+    known = catalog()
     return {
         pin.name: next(each for each in known[pin.name].versions if each.version == pin.version)
         for pin in stack.packages
@@ -75,7 +75,7 @@ def _check(stack: Stack, gpu: Arch, driver: str) -> None:
 @pytest.mark.parametrize("name", ["vllm", "xformers", "onnxruntime-gpu", "sglang-kernel", "torchcodec"])
 def test_no_newer_version_would_have_fitted(name: str, machines: Sequence[tuple[str, str]]) -> None:
     """Each passed over by itself, without the search among versions."""
-    known = [package.version for package in facts("linux-x86_64")[name].versions]
+    known = [package.version for package in catalog()[name].versions]
     for gpu, driver in machines:
         stack = plan(name, "torch", gpu=gpu, driver=driver)
         taken = stack.version(name)

@@ -1,10 +1,10 @@
-"""What a plan must answer for popular requests, on the recording: versions, CUDA, and the words of a refusal."""
+"""What a plan must answer for popular requests: versions, CUDA, and the words of a refusal."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.stories.recorded import codes, noted, plan
+from tests.stories.asking import codes, noted, plan
 from torchpick.model.package import Stack
 
 
@@ -118,14 +118,16 @@ def test_what_mixes_two_majors_by_a_plain_install_has_one_here(asked: tuple[str,
     assert not noted(stack, "CUDA_MAJOR_MIXED")
 
 
-def test_a_second_major_is_taken_only_where_the_package_brings_and_loads_it() -> None:
+def test_a_second_major_whose_wheels_share_files_is_taken_only_where_it_is_allowed() -> None:
     """Nothing of CUDA 12 carries torch 2.15.0; jax finds its own wheels."""
-    stack = plan("jax[cuda12]", "torch==2.15.0", gpu="rtx 3090", driver="580.95.05")
+    strict = plan("jax[cuda12]", "torch==2.15.0", gpu="rtx 3090", driver="580.95.05")
+    mixed = plan("jax[cuda12]", "torch==2.15.0", gpu="rtx 3090", driver="580.95.05", mixed=True)
 
-    assert stack.version("torch") == "2.15.0+cu132"
-    assert majors(stack) == {"12", "13"}
-    assert "CUDA 12" in noted(stack, "CUDA_MAJOR_MIXED")
-    assert not noted(stack, "LOADER_PATH")
+    assert codes(strict, "jax-cuda12-plugin") == ["CUDA_FILES_SHARED"]
+    assert mixed.version("torch") == "2.15.0+cu132"
+    assert majors(mixed) == {"12", "13"}
+    assert "CUDA 12" in noted(mixed, "CUDA_MAJOR_MIXED")
+    assert not noted(mixed, "LOADER_PATH")
 
 
 def test_the_last_way_is_a_wheel_that_is_added_with_a_loader_path() -> None:
@@ -176,7 +178,7 @@ def test_what_the_table_does_not_know_is_said() -> None:
 
 
 def test_on_another_platform_the_code_is_not_read_and_that_is_said() -> None:
-    stack = plan("xformers", gpu="rtx 3090", driver="581.15", platform="windows-x86_64")
+    stack = plan("lmdeploy", gpu="rtx 3090", driver="581.15", platform="windows-x86_64")
 
     assert stack.packages[0].verdict == "not read"
     assert "windows-x86_64" in noted(stack, "PACKAGE_UNREAD")

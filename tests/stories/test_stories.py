@@ -6,7 +6,7 @@ environment that would not have broken.
 
 from __future__ import annotations
 
-from tests.stories.recorded import codes, noted, plan
+from tests.stories.asking import codes, noted, plan
 
 PINS_12 = ("vllm==0.19.1", "torch==2.10.0+cu128", "torchvision==0.25.0+cu128", "torchaudio==2.10.0+cu128")
 
