@@ -128,16 +128,116 @@ def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
     assert projectfile.add_settings(text, settings_of(LIBRARY), "it") == text
 
 
-def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None:
-    text = '[tool.uv]\npackage = false\nconflicts = [\n  [{ extra = "a" }, { extra = "b" }], # mine\n]\n'
-    plan = app("cpu", "cu126")
+LINUX = "sys_platform == 'linux'"
+HERE = f"{LINUX} and platform_machine == 'x86_64'"
+DOCUMENTED = """\
+[tool.uv.sources]
+torch = [
+  { index = "pytorch-cu130", marker = "sys_platform == 'linux' or sys_platform == 'win32'" }, # uv's own page
+]
+other = { workspace = true }
 
-    with pytest.raises(TorchpickError, match="says otherwise") as caught:
-        projectfile.add_settings(text, settings_of(plan), "it")
+[[tool.uv.index]]
+name = "pytorch-cu130"
+url = "https://wheels.example/whl/cu130/"
+explicit = true
+"""
 
-    _, _, ours = caught.value.message.partition("tool.uv.conflicts is ")[2].partition(" and would be ")
-    by_hand = text.replace("# mine\n", f"# mine\n  {ours.removeprefix('[').removesuffix(']')}\n")
-    assert projectfile.add_settings(by_hand, settings_of(plan), "it")
+
+def sources(*extras: str, marker: str = LINUX) -> list[dict[str, str]]:
+    return [{"index": f"pytorch-{each}", "extra": each, "marker": marker} for each in extras]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "merged"),
+    [
+        (
+            f"torch = [{{ index = 'a', marker = \"{LINUX} or sys_platform == 'win32'\" }}]",
+            sources("cu126"),
+            [{"index": "a", "marker": "sys_platform == 'win32'"}],
+        ),
+        ("torch = { index = 'a' }", sources("cu126"), [{"index": "a", "marker": "sys_platform != 'linux'"}]),
+        (
+            "torch = [{ index = 'a', marker = \"sys_platform == 'linux'\" }]",
+            sources("cu126", marker=HERE),
+            [{"index": "a", "marker": f"{LINUX} and (sys_platform != 'linux' or platform_machine != 'x86_64')"}],
+        ),
+        (
+            "torch = [{ index = 'a', marker = \"python_version < '3.12'\" }]",
+            sources("cu126"),
+            [{"index": "a", "marker": "python_version < '3.12' and sys_platform != 'linux'"}],
+        ),
+        ("torch = { index = 'a' }", [{"index": "b"}], []),
+        (  # the author's own extra of that name stays, and so does a source of the same index
+            "torch = [{ index = 'mine', extra = 'cu126' }]",
+            sources("cu126"),
+            [{"index": "mine", "extra": "cu126"}],
+        ),
+        ("torch = { index = 'pytorch-cu126' }", [{"index": "pytorch-cu126"}], {"index": "pytorch-cu126"}),
+    ],
+)
+def test_a_source_of_the_authors_keeps_the_systems_that_ours_leave(
+    theirs: str, ours: list[object], merged: object
+) -> None:
+    text = f"[tool.uv.sources]\n{theirs} # mine\n"
+    wanted = projectfile.ProjectSettings((projectfile.ProjectSetting((*projectfile.SOURCES, "torch"), ours),))
+
+    written = projectfile.add_settings(text, wanted, "it")
+
+    expected = [*merged, *ours] if isinstance(merged, list) and "mine" not in theirs else merged
+    assert toml.loads(written)["tool"]["uv"]["sources"]["torch"] == expected
+    assert remove_settings(written, MARK) == text
+    assert projectfile.add_settings(written, wanted, "it") == written
+
+
+@pytest.mark.parametrize("form", ["[tool.uv.sources.torch]\nindex = 'a'\n", "[tool.uv]\nsources.torch.index = 'a'\n"])
+def test_a_source_in_another_form_of_toml_is_set_aside_whole(form: str) -> None:
+    text = f"{form}\n[tool.uv.sources.other]\nworkspace = true\n"
+    wanted = projectfile.ProjectSettings((projectfile.ProjectSetting((*projectfile.SOURCES, "torch"), sources("cpu")),))
+
+    written = projectfile.add_settings(text, wanted, "it")
+
+    assert toml.loads(written)["tool"]["uv"]["sources"]["other"] == {"workspace": True}
+    assert remove_settings(written, MARK) == text
+
+
+def test_uvs_own_documented_block_is_amended_and_comes_back() -> None:
+    """The index is used by the name that it has there, and `pin` has the same to say."""
+    extras, index = (
+        settings_of(app("cpu", "cu130")),
+        {"name": "pytorch-cu130", "url": "https://wheels.example/whl/cu130"},
+    )
+
+    for wanted in (extras, settings_of_pins(PINS, index, None, marker=LINUX)):
+        written = projectfile.add_settings(DOCUMENTED, wanted, "it")
+        assert remove_settings(written, wanted.mark) == DOCUMENTED
+        assert [each["name"] for each in toml.loads(written)["tool"]["uv"]["index"]].count("pytorch-cu130") == 1
+        assert projectfile.add_settings(written, wanted, "it") == written
+
+
+@pytest.mark.parametrize(
+    ("theirs", "both"),
+    [
+        (["a", "b"], [["a", "b"], ["cpu", "cu126"]]),
+        (["cu126", "b"], [["cu126", "b", "cpu"]]),
+    ],
+)
+def test_conflicts_of_the_authors_get_ours(theirs: list[str], both: list[list[str]]) -> None:
+    mine = toml.inline([[{"extra": name} for name in theirs]])
+    text = f"[tool.uv]\npackage = false\nconflicts = {mine} # mine\n"
+
+    written = projectfile.add_settings(text, settings_of(app("cpu", "cu126")), "it")
+
+    assert toml.loads(written)["tool"]["uv"]["conflicts"] == [[{"extra": name} for name in group] for group in both]
+    assert remove_settings(written, MARK) == text
+
+
+def test_a_pin_and_extras_of_the_authors_cannot_stand_in_one_project() -> None:
+    text = "[tool.uv.sources]\ntorch = [{ index = 'a', extra = 'cpu' }]\n"
+    index = {"name": "pytorch-cu126", "url": "https://wheels.example/whl/cu126", "explicit": True}
+
+    with pytest.raises(TorchpickError, match="says otherwise"):
+        projectfile.add_settings(text, settings_of_pins(PINS, index, None), "it")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from torchpick.environment import toml
+from torchpick.environment import toml, uvsources
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS, TRIO
@@ -26,6 +27,7 @@ Path = tuple[str, ...]
 MARK = "torchpick"
 PIN = f"{MARK} pin"
 _OVERRIDES = ("tool", "uv", "override-dependencies")
+SOURCES, CONFLICTS = ("tool", "uv", "sources"), ("tool", "uv", "conflicts")
 
 
 class Project(NamedTuple):
@@ -44,11 +46,12 @@ class Project(NamedTuple):
 
 
 class ProjectSetting(NamedTuple):
-    """One key and its value, with lines of a comment above it."""
+    """One key and its value, with lines of a comment above it; `amends`: what the author has there is part of it."""
 
     path: Path
     value: object
     comment: tuple[str, ...] = ()
+    amends: bool = False
 
 
 class ArrayEntry(NamedTuple):
@@ -178,23 +181,107 @@ def settings_of_pins(
 
 
 def add_settings(text: str, wanted: ProjectSettings, file: str) -> str:
-    """The text with the settings in it; an error where the author says otherwise, or they cannot be added."""
+    """The text with the settings in it; an error where the author says otherwise, or they cannot be added.
+
+    What uv takes from an index of the author's stays on the systems that ours leave: such a line becomes a comment,
+    which `remove_settings` takes up again.
+    """
     theirs = remove_settings(text, wanted.mark)
     data = toml.read(theirs, file)
+    wanted = _by_their_indexes(data, wanted)
+    settings = [_beside_theirs(data, setting) for setting in wanted.settings]
+    wanted = wanted._replace(settings=tuple(settings))
     if clashes := "; ".join(_clashes(data, wanted)):
         hint = "nothing was written: write ours there by hand, or take those lines out"
         raise TorchpickError(f"{file} says otherwise: {clashes}", hint=hint, code="CLASH")
+    changed = [setting for setting in settings if setting.amends and _value(data, setting.path) != setting.value]
+    before = theirs
+    for setting in changed:
+        before = _set_aside(before, setting.path, wanted.mark)
     missing = wanted._replace(
-        settings=tuple(setting for setting in wanted.settings if _value(data, setting.path) is None),
+        settings=tuple(setting for setting in settings if setting in changed or _value(data, setting.path) is None),
         entries=tuple(entry for entry in wanted.entries if _namesake(data, entry) is None),
     )
-    after = _insert(theirs, missing)
+    after = _insert(before, missing)
     if not (remove_settings(after, wanted.mark) == theirs and _is_in(after, missing)):
         tables = {".".join(setting.path[:-1]) for setting in missing.settings}
         tables |= {".".join(entry.path) for entry in missing.entries}
         hint = f"write {', '.join(sorted(tables))} as tables of their own in it, `[…]`, or ours in by hand"
         raise TorchpickError(f"{file} cannot be added to without changing what it says", hint=hint, code="TOML")
     return after
+
+
+def _by_their_indexes(data: Mapping[str, Any], wanted: ProjectSettings) -> ProjectSettings:
+    """Ours by the names that the author gives to the same indexes."""
+    names = {}
+    for entry in wanted.entries:
+        tables = _value(data, entry.path)
+        for table in tables if isinstance(tables, list) else ():
+            if isinstance(table, Mapping) and str(table.get("url", "")).rstrip("/") == entry.values["url"]:
+                names[entry.values["name"]] = table.get("name")
+    names = {ours: theirs for ours, theirs in names.items() if isinstance(theirs, str)}
+    if not names:
+        return wanted
+
+    def renamed(value: object) -> object:
+        if isinstance(value, list):
+            return list(map(renamed, value))
+        if isinstance(value, Mapping) and value.get("index") in names:
+            return {**value, "index": names[value["index"]]}
+        return value
+
+    settings = tuple(setting._replace(value=renamed(setting.value)) for setting in wanted.settings)
+    entries = tuple(entry for entry in wanted.entries if entry.values["name"] not in names)
+    return wanted._replace(settings=settings, entries=entries)
+
+
+def _beside_theirs(data: Mapping[str, Any], setting: ProjectSetting) -> ProjectSetting:
+    """The setting with what the author has there, where uv takes both."""
+    theirs = _value(data, setting.path)
+    if theirs is None:
+        return setting
+    value: object = None
+    if setting.path[:-1] == SOURCES:
+        value = uvsources.merged(theirs, setting.value)
+    elif setting.path == CONFLICTS and isinstance(setting.value, list):
+        value = uvsources.merged_conflicts(theirs, setting.value)
+    return setting if value is None else setting._replace(value=value, amends=True)
+
+
+# An entry of a table, or a table of its own, that somebody wrote: longer ones are not looked for.
+_MOST_LINES = 40
+_MOST_TRIES = 400
+
+
+def _set_aside(text: str, path: Path, mark: str) -> str:
+    """The text with the author's lines of this key as comments; as it is where they cannot be told apart."""
+    lines, without = text.splitlines(keepends=True), _without(toml.loads(text), path)
+    starts = [number for number, line in enumerate(lines) if path[-1] in line and not line.lstrip().startswith("#")]
+    tries = 0
+    for start in starts:
+        for end in range(start + 1, min(start + _MOST_LINES, len(lines)) + 1):
+            tries += 1
+            if tries > _MOST_TRIES:
+                return text
+            with suppress(ValueError):
+                if _without(toml.loads("".join((*lines[:start], *lines[end:]))), path, exact=True) == without:
+                    return "".join(
+                        (*lines[:start], *(f"# {mark} was: {line}" for line in lines[start:end]), *lines[end:])
+                    )
+    return text
+
+
+def _without(data: Mapping[str, Any], path: Path, *, exact: bool = False) -> Mapping[str, Any] | None:
+    """The data less this key, and less a table that is empty then; with `exact` None where it has the key."""
+    name, *below = path
+    inner = data.get(name)
+    rest = {key: value for key, value in data.items() if key != name}
+    if not below or not isinstance(inner, Mapping):
+        return None if exact and inner is not None else rest
+    left = _without(inner, tuple(below), exact=exact)
+    if left is None:
+        return None
+    return {**rest, name: left} if left else rest
 
 
 def remove_settings(text: str, mark: str) -> str:
@@ -206,6 +293,7 @@ def remove_settings(text: str, mark: str) -> str:
     text = re.sub(rf"(?m)^(?![ \t]*\[).*{end}\n?", "", text)
     text = re.sub(rf"(?m)^# {re.escape(mark)}: .*\n?", "", text)
     text = re.sub(rf"(?m)^\n?\[.*\]{end}\n?(?=(?:[ \t]*(?:#.*)?\n)*[ \t]*(?:\[|\Z))", "", text)
+    text = re.sub(rf"(?m)^# {re.escape(mark)} was: ", "", text)
     return re.sub(rf"(?m)^(\[.*\]){end}", r"\1", text).removesuffix(last)
 
 
@@ -213,7 +301,7 @@ def _clashes(data: Mapping[str, Any], wanted: ProjectSettings) -> Iterator[str]:
     """What the author set to something else, and what ours would be."""
     for setting in wanted.settings:
         theirs, ours = _value(data, setting.path), setting.value
-        if theirs is not None and not (_covers(theirs, ours) or _has_index(theirs, ours)):
+        if theirs is not None and not (setting.amends or _covers(theirs, ours)):
             yield f"{'.'.join(setting.path)} is {toml.inline(theirs)} and would be {toml.inline(ours)}"
     for entry in wanted.entries:
         namesake = _namesake(data, entry)
@@ -230,14 +318,6 @@ def _covers(theirs: object, ours: object) -> bool:
     if isinstance(theirs, list) and isinstance(ours, list):
         return all(item in theirs for item in ours)
     return theirs == ours
-
-
-def _has_index(theirs: object, ours: object) -> bool:
-    """Whether a source of the author's, under whatever marker, is the index of ours."""
-    sources = theirs if isinstance(theirs, list) else [theirs]
-    indexes = [source.get("index") for source in sources if isinstance(source, Mapping)]
-    wanted = ours[0] if isinstance(ours, list) and ours else ours
-    return isinstance(wanted, Mapping) and set(wanted) <= {"index", "marker"} and wanted["index"] in indexes
 
 
 def _value(data: Mapping[str, Any], path: Path) -> object:

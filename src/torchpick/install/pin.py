@@ -14,6 +14,7 @@ from torchpick.environment import interpreter, projectfile, rewrite, toolsetting
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import FileChange
+from torchpick.environment.uvsources import MARKED_PLATFORMS, marker_of
 from torchpick.environment.world import World, is_yours
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_question
@@ -162,29 +163,19 @@ def _project_change(run: Run, file: str, pick: Pick, wheels: Mapping[str, Sequen
     return FileChange(file, before.text, projectfile.add_settings(before.text, wanted, file))
 
 
-# The markers of the platforms that CUDA, ROCm and Intel's builds are for; Linux alone where both of it have the build.
-_MARKERS = {
-    "linux-x86_64": "sys_platform == 'linux' and platform_machine == 'x86_64'",
-    "linux-aarch64": "sys_platform == 'linux' and platform_machine == 'aarch64'",
-    "windows-x86_64": "sys_platform == 'win32'",
-}
-
-
 def _marker(run: Run, pick: Pick) -> str:
     """Where the very build is published: what is committed holds on those platforms, and leaves the others alone."""
     build = pick.build
-    if build.vendor is not None or build.platform not in _MARKERS:
+    if build.vendor is not None or build.platform not in MARKED_PLATFORMS:
         return ""
     default_index = build.backend == DEFAULT_INDEX
-    table = run.knowledge.table(_MARKERS, run.request.channel, base=run.index_base, default_index=default_index)
+    table = run.knowledge.table(MARKED_PLATFORMS, run.request.channel, base=run.index_base, default_index=default_index)
     pins = build.torch, build.backend, build.pins
-    markers = {
-        platform: marker
-        for platform, marker in _MARKERS.items()
+    return marker_of(
+        platform
+        for platform in MARKED_PLATFORMS
         if platform == build.platform or any((row.torch, row.backend, row.pins) == pins for row in table.of(platform))
-    }
-    linux = [markers.pop(platform) for platform in ("linux-x86_64", "linux-aarch64") if platform in markers]
-    return " or ".join((*(linux if len(linux) < 2 else ["sys_platform == 'linux'"]), *markers.values()))
+    )
 
 
 def _hidden(environ: Mapping[str, str]) -> list[Note]:
