@@ -8,12 +8,14 @@ started. Of an answer in JSON a case may keep parts (`kept`): a path such as `pi
 
 With a `target` there is an environment to install into: `pip` (its version), `by_uv`, `installed` (project → version),
 `conda`, `cuda` (that of the installed torch). Beside it: `uv` (the flags that it knows; null for none); `packages`, the
-user's index (name → version → what it requires), for a stand-in for pip's and uv's resolvers, and `from`, where a
-project comes from instead of where it should; or, where nothing is resolved, what of the family is needed (`needs`) and
-the `versions` of the rest. The wheel host's pages have every version of the companions table (`pages`: false for none).
+user's index (name → version → what it requires, or a name in tests/install/indexes.json), for a stand-in for pip's and
+uv's resolvers, and `from`, where a project comes from instead of where it should; or, where nothing is resolved, what
+of the family is needed (`needs`) and the `versions` of the rest. The wheel host's pages have every version of the
+companions table (`pages`: false for none).
 
 The Python is a fact of the case: 3.11 on Linux, whatever runs the tests, and it is never started. $TARGET, $UV, $HERE,
-$HOME and $CACHE stand for folders, and digests in the names of files are left out.
+$HOME and $CACHE stand for folders, and digests in the names of files are left out; in files $WHL stands for the wheel
+host and $HASH for the hash that its pages have.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from functools import cache
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -50,6 +53,7 @@ from torchpick.knowledge.compat import Knowledge
 FLAGS = ["torch-backend", "no-sources", "no-sources-package", "exclude-newer-package"]
 # Of an answer about a target: what is not the pick's and the machine's, which other cases hold.
 KEPT = ("error", "install", "files", "pinned", "environ", "lock", "report")
+INDEXES: dict[str, Any] = json.loads((Path(__file__).parent / "install" / "indexes.json").read_text("utf-8"))
 TAG = f"cp{pythons.MADE_UP.replace('.', '')}"
 _USUAL = {
     "HOME": "$HOME", "PATH": "/nowhere", "TORCHPICK_CACHE_DIR": "$CACHE", "TORCHPICK_SHELL": "bash",
@@ -80,11 +84,13 @@ def test_of(module: str) -> Callable[..., None]:
 def begun(question: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Make the place, and go into it; the placeholders and what they stand for."""
     marks = placed(folder)
+    packages = question.get("packages", {})
+    packages = INDEXES[packages] if isinstance(packages, str) else packages
     if "target" in question:
         if os.name == "nt":
             pytest.skip("the made-up environment is laid out as on Linux")
         make_target(question, marks)
-        _stand_in(question, marks, monkeypatch)
+        _stand_in(question, packages, marks, monkeypatch)
     for name, content in question.get("files", {}).items():
         path = Path(marks["$HERE"], filled(name, marks))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +101,7 @@ def begun(question: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyP
     width = {} if "target" in question else {"COLUMNS": "120"}
     for name, value in {**_USUAL, **width, **question.get("env", {})}.items():
         monkeypatch.setenv(name, filled(value, marks))
-    reader = type("Reader", (MadeUpReader,), {"projects": question.get("packages", {})})
+    reader = type("Reader", (MadeUpReader,), {"projects": packages})
     monkeypatch.setattr(learner, "ProjectReader", reader)
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(question.get("stdin", "").encode())))
     monkeypatch.setattr(interpreter, "running", pythons.made_up)
@@ -144,7 +150,9 @@ def make_target(question: Mapping[str, Any], marks: Mapping[str, str], python: s
         uv.chmod(0o755)
 
 
-def _stand_in(question: Mapping[str, Any], marks: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def _stand_in(
+    question: Mapping[str, Any], packages: Mapping[str, Any], marks: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For the wheel host, the resolvers of pip and uv, and the interpreter of the target."""
     monkeypatch.setenv("UV", marks["$UV"])
     monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
@@ -154,7 +162,7 @@ def _stand_in(question: Mapping[str, Any], marks: Mapping[str, str], monkeypatch
     monkeypatch.setattr(
         Knowledge, "hashes_in_public_locks", lambda *_: {}
     )  # a stand-in has the name of a file, and other bytes
-    monkeypatch.setattr(reporting, "capture_command", Resolver(question.get("packages", {}), question.get("from", {})))
+    monkeypatch.setattr(reporting, "capture_command", Resolver(packages, question.get("from", {})))
     monkeypatch.setattr(shutil, "which", lambda name, *_: name)
 
 
@@ -229,7 +237,7 @@ def _install(install: Mapping[str, Any], marks: Mapping[str, str]) -> dict[str, 
     for path, text in install["files"].items():
         name = plain(Path(path).name, marks)
         lines = [line for line in text.splitlines() if "<" not in line or "href" in line]
-        files[f"{name} {len(files)}" if name in files else name] = lines
+        files[f"{name} {len(files)}" if name in files else name] = [_of_file(line) for line in lines]
     environ = install["environ"]
     notes = [f"{note['code']}: {note['text']}" for note in install["notes"]]
     return {
@@ -250,6 +258,16 @@ def plain(text: str, marks: Mapping[str, str]) -> str:
         text = text.replace(real, mark)
     text = re.sub(r"-[0-9a-f]{16}(?=[.])", "", text)
     return re.sub(r"\(\[Errno [^)]*\)", "($WHY)", text)
+
+
+def _of_file(line: str) -> str:
+    """A line of a file: the wheel host and the hash on its pages are placeholders, a link's text is its file's name."""
+    line = line.replace("https://download.pytorch.org/whl", "$WHL").replace("0" * 64, "$HASH")
+    return re.sub(r'^(<a href="[^"]*/([^/"#]+)(?:#[^"]*)?">)(.*)</a><br/>$', _without_name, line)
+
+
+def _without_name(link: re.Match[str]) -> str:
+    return link[1] if unquote(link[2]) == link[3] else link[0]
 
 
 def said(text: str, marks: Mapping[str, str]) -> list[str]:
@@ -276,7 +294,7 @@ def _changed(
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     for path in sorted(changed, key=lambda path: (plain(path, marks), after.get(path, []))):
         name = plain(path, marks)
-        lines = said("\n".join(after[path]), marks) if path in after else None
+        lines = [_of_file(line) for line in said("\n".join(after[path]), marks)] if path in after else None
         found[f"{name} {len(found)}" if name in found else name] = lines
     return found
 
