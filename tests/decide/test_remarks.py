@@ -124,3 +124,29 @@ def test_a_release_that_is_newer_than_the_table_is_named(asked: str, unknown: st
     else:
         known = f"the table from {pick.table_date} knows no torch {unknown} for linux-x86_64"
         assert said == f"{known}; run `torchpick refresh` to read the live index"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "wish", "said"),
+    [
+        (["gfx1100"], Wish(), "2.15.0 for ROCm"),
+        (["gfx1100"], Wish(torch=">=2.15"), "2.15.0 for ROCm"),
+        (["gfx1100"], Wish(torch="<2.15"), None),
+        (["gfx1100"], Wish(backends=("rocm7.2",)), "2.15.0 for ROCm"),
+        (["gfx1100"], Wish(backends=("cpu",)), None),
+        (["Arc B580"], Wish(), "2.15.0 for XPU"),
+        (["sm_90"], Wish(), None),
+        ([], Wish(), None),
+    ],
+)
+def test_a_newer_release_that_the_table_lacks_for_amd_or_intel_is_said(
+    gpus: list[str], wish: Wish, said: str | None
+) -> None:
+    read = [KNOWLEDGE.gpu(gpu) for gpu in gpus]
+    found = tuple(Gpu(number, gpu.vendor, gpu.name, gpu.arch) for number, gpu in enumerate(read))
+    pick = resolve.pick(Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, found), LINUX, wish)
+
+    texts = [note.text for note in pick.notes if note.code == "RELEASE_MISSING"]
+
+    text = f"the table from {LINUX.date} has no torch {said}; `torchpick refresh` looks"
+    assert texts == ([] if said is None else [text])

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, takes
 from torchpick.decide.packagefit import filled
-from torchpick.decide.remarks import LAST_FOR_INTEL
+from torchpick.decide.remarks import LAST_FOR_INTEL, missing_release
 from torchpick.decide.solving import Solution, StackSearch
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
@@ -152,6 +152,7 @@ def _changes(pick: Pick, table: Table | None) -> list[str]:
     hints = [*_beginning(wish.torch, pick.considered), *(changes or _other_drivers(pick))]
     if ".dev" in wish.torch and wish.channel != "nightly":
         hints.append("development builds are on `--channel nightly`, which `torchpick refresh --channel nightly` reads")
+    hints += [note.text for note in pick.notes if note.code == "RELEASE_MISSING"]
     others = [] if table is None else [*dict.fromkeys(_of_other_vendors(pick, table))]
     hints += others
     if not others and len(pick.machines) == 1 and (without := _without_code(pick)) is not None:
@@ -221,7 +222,7 @@ def hints(
 ) -> Iterator[str]:
     """Every hint on an environment, the nearest way first."""
     by_reason = grouped((against.objection.reason, against) for against in objections)
-    yield from _older(search, wanted)
+    yield from _unknown(search, wanted)
     unpinned = next(_without_a_pin(search, wanted), None)
     if unpinned:
         yield unpinned
@@ -250,13 +251,16 @@ def hints(
         yield f"torch itself runs here: torch {search.builds[0].build.version}"
 
 
-def _older(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
-    """Where the table begins, if older versions than it knows could be what is asked for."""
+def _unknown(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
+    """Where the table begins or ends, if versions that it does not know could be what is asked for."""
     exact = (demand.specifier.lstrip("=~<") for demand in wanted if demand.name == "torch")
     torch = next(filter(is_dotted, exact), "")
     for demand in wanted:
         if demand.name == "torch":
             yield from _beginning(demand.specifier, search.verdicts)
+            wish = search.wish._replace(torch=demand.specifier)
+            missing = missing_release(search.machine, search.table, wish) if demand.specifier else ()
+            yield from (note.text for note in missing)
             continue
         facts = search.facts.get(demand.name)
         if facts is None or not facts.versions or not torch:

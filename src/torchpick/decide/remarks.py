@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Fit, best
-from torchpick.model.build import MAKERS, Build, Objection, Reason, VendorIndex, Verdict
+from torchpick.model.build import MAKERS, Build, Objection, Reason, VendorIndex, Verdict, family_of
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Limit, Pick, Wish
 from torchpick.model.pythons import python_name, python_order
@@ -185,13 +185,15 @@ def notes(
         yield MISCOMPILED
     if build.published is None:
         yield Note("UNCONFIRMED", "this build is not confirmed on the index")
+    yield from missing_release(machine, table, wish)
     yield from inferred(build, wish.companions)
 
 
 def made(machine: Machine, table: Table, wish: Wish, chosen: Verdict | None, considered: tuple[Verdict, ...]) -> Pick:
     """The pick of this build, with what a person should know of it; without one, with what would have to change."""
     if chosen is None:
-        return Pick((machine,), wish, (), considered, changes=changes(considered), table_date=table.date)
+        missing = missing_release(machine, table, wish) if wish.torch else ()
+        return Pick((machine,), wish, (), considered, missing, changes=changes(considered), table_date=table.date)
     remarks = (*notes(chosen, machine, table, wish, considered), *table.notes)
     return Pick((machine,), wish, (chosen,), considered, remarks, table_date=table.date)
 
@@ -308,6 +310,29 @@ def limits_note(limits: tuple[Limit, ...], instead: list[str]) -> Note:
 # A release a month and a half after the table was made is likely: torch comes out every two months.
 OLD_AFTER_DAYS = 45
 _REFRESH = "run `torchpick refresh` to read the live index"
+
+
+def missing_release(machine: Machine, table: Table, wish: Wish) -> tuple[Note, ...]:
+    """That the table has a newer release than it has for the AMD or Intel GPUs here, and that one is asked for.
+
+    Their builds come out later than the others, or on an index of their own.
+    """
+    family = next((family for family in _LATER if {MAKERS[family][0]} == machine.vendors), None)
+    is_other = wish.channel != "stable" or (wish.backends and family not in map(family_of, wish.backends))
+    if family is None or is_other or table.date is None:
+        return ()
+    shelf, newer = table.of(machine.platform.name), list[str]()
+    for release in sorted(shelf.releases(), key=release_key, reverse=True):
+        families = {build.family for build in shelf.builds(release) if build.published}
+        if family in families:
+            missing = next(filter(admits(wish.torch), newer), None)
+            text = f"the table from {table.date} has no torch {missing} for {_LATER[family]}; `torchpick refresh` looks"
+            return () if missing is None else (Note("RELEASE_MISSING", text),)
+        newer += [release] if families else ()
+    return ()
+
+
+_LATER = {"rocm": "ROCm", "xpu": "XPU"}
 
 
 def on_age(pick: Pick, oldest: str) -> str | None:
