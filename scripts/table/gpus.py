@@ -50,7 +50,11 @@ _VIRTUAL = re.compile(r"-\d{1,3}[ABCQ](?:ME|GFX|NOME)?\d?$")
 _CURATED = {
     "pci.ids 2e12; issues of PyTorch: GB10 reports sm_121": ("12.1", "GB20B", ("GB10", "DGX Spark")),
     "pci.ids 2e03 and the chip's capability": ("12.1", "GB20B", ("RTX Spark N1X", "RTX Spark", "N1X")),
-    "NVIDIA/TensorRT-LLM#17336: SM107 is Rubin": ("10.7", "unlisted", ("Rubin",)),
+    "NVIDIA/TensorRT-LLM#17336: SM107 is Rubin, capability 10.7, and takes sm_100's kernels; so pytorch#190654": (
+        "10.7",
+        "unlisted",
+        ("Rubin", "Vera Rubin", "VR200", "VR NVL72", "VR NVL144"),
+    ),
     "pci.ids 2b00; PyTorch DEVICE_REQUIREMENT; CUDA 12.8 and 12.9 call it 10.1": (
         "11.0",
         "GB10B",
@@ -134,7 +138,7 @@ _MIG = (
     ("RTX PRO 6000 Blackwell", "12.0", "1g.24gb 2g.48gb 4g.96gb"),
 )
 # GPUs that are soldered to an Arm processor; Tegra, Thor and GB10 are so by their capability.
-_ARM_ONLY = ("GH200", "GB200", "GB300")
+_ARM_ONLY = ("GH200", "GB200", "GB300", "VR200", "Vera Rubin")
 # The end of a vGPU type: `-24Q`, `-1-5CME` (a MIG slice), `-8` (a compute-less type of a game server).
 PROFILE = re.compile(r"(?:-\d{1,2})?-\d{1,3}(?:[ABCQ](?:ME|GFX|NOME)?\d?)?$", re.IGNORECASE)
 

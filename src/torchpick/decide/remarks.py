@@ -318,8 +318,9 @@ def missing_release(machine: Machine, table: Table, wish: Wish) -> tuple[Note, .
     Their builds come out later than the others, or on an index of their own.
     """
     family = next((family for family in _LATER if {MAKERS[family][0]} == machine.vendors), None)
-    is_other = wish.channel != "stable" or (wish.backends and family not in map(family_of, wish.backends))
-    if family is None or is_other or table.date is None:
+    if family is None or table.date is None or wish.channel != "stable":
+        return ()
+    if wish.backends and family not in map(family_of, wish.backends):
         return ()
     shelf, newer = table.of(machine.platform.name), list[str]()
     for release in sorted(shelf.releases(), key=release_key, reverse=True):

@@ -25,7 +25,7 @@ LONGEST = 200
 _DECORATION = (
     r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me(?:all)?|gfx)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|"
     r"founders|fe$|lhr$|server|workstation|"
-    r"edition|nvgpu|active|developerkit|engineering(?:sample|reference)|embedded|vws$|nvl(?:16|72)?|pcie|"
+    r"edition|nvgpu|active|developerkit|engineering(?:sample|reference)|embedded|vws$|nvl(?:(?:8|16|72|144)(?![0-9g]))?|pcie|"
     r"sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|3e$|shared|gpu"
 )
 # `RTX 4060 Ti 16G`: memory without its B.
@@ -54,7 +54,7 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
         if not plain or len(plain) > LONGEST:
             return Candidates("UNKNOWN_NAME", text[:LONGEST])
         plain = plain.removeprefix("nvidia") or plain
-        gpu = _of_name(text, plain, names)
+        gpu = _of_name(text.partition("\n")[0], plain, names)
         if gpu is not None:
             return gpu
     return _of_parts(text, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], lambda: _similar(plain, names))
@@ -72,9 +72,10 @@ def _of_parts(text: str, names: Names) -> GpuProduct | None:
 
 def _as_written(spoken: str) -> Iterator[str]:
     """The name out of a pasted line, then the board of a vGPU type: `GRID T4-8Q`, `A100D-1-10C`, `RTX A5000-12`."""
-    if (line := re.match(r"gpu [0-9]+: (.+?)(?: \(uuid: .*)?$", spoken)) or (
+    # nvidia-smi -L, an instance's line alone, or below that of its card, which says more.
+    if (line := re.match(r"gpu [0-9]+: (.+?)(?: \(uuid: [^\n]*)?(?:\n\s+mig [^\n]*)*$", spoken)) or (
         line := re.match(r"mig (\S+)\s+device\s+[0-9]+:", spoken)
-    ):  # nvidia-smi -L
+    ):
         spoken = line[1]
     # lspci's line has the name after the chip's, in brackets; a Kubernetes label has it after its key.
     if line := re.search(r"\b[a-z]{2,3}[0-9]{2,3}[a-z]* \[([^\]]+)\]", spoken):
@@ -123,19 +124,17 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
 
 def _instance(plain: str) -> str | None:
     """`1g.10gb`, `MIG 1g.10gb+me`, `nvidia.com/mig-1g.10gb` → `1g10gb`; None for what is no instance's profile."""
-    match = re.fullmatch(r"(?:com)?(?:mig)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?", plain)
+    match = re.fullmatch(r"(?:com)?(?:mig)?(?:[1-7]c)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?", plain)
     return match[1] if match else None
 
 
 def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidates:
-    """The GPU that has such an instance: the one sold first, with the others that have it too."""
+    """The GPU that has such an instance; GPUs of several capabilities may have it, and none of them is guessed."""
     gpus = [gpu.partition(" ") for gpu in names.mig.get(profile, ())]
-    if not gpus:
-        return Candidates("UNKNOWN_NAME", text[:LONGEST])
-    first, _, _ = gpus[0]
-    return GpuProduct.nvidia(
-        text, arch_of(first), tuple(Named(name, arch_of(other)) for other, _, name in gpus if other != first)
-    )
+    if len({capability for capability, _, _ in gpus}) == 1:
+        return GpuProduct.nvidia(text, arch_of(gpus[0][0]))
+    close = tuple(Named(name, arch_of(capability)) for capability, _, name in gpus)
+    return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", text[:LONGEST], lambda: close)
 
 
 def _forms(plain: str) -> Iterator[str]:
@@ -298,7 +297,8 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         close = "; ".join(near.name if vendor and near.arch is None else str(near) for near in gpu.close())
         hint = _HINTS[vendor]
         if close:
-            hint = f"similar names: {close}; {hint}" if vendor else f"similar names: {close}"
+            close = f"{'specify which' if gpu.reason == 'AMBIGUOUS' else 'similar names'}: {close}"
+            hint = f"{close}; {hint}" if vendor else close
         raise UsageError(_MESSAGES[gpu.reason].format(text=gpu.text), hint=hint, code=gpu.reason)
     if vendor == "apple" and isinstance(tesla := look_up(text, names), GpuProduct):
         # `M4` is also a Tesla's name; Apple sold more of theirs.
