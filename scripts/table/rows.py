@@ -118,7 +118,7 @@ def of_vendors(file: Row) -> Iterator[Build]:
                     name: "inferred" if name in index.inferred else "declared" for name in row["companions"]
                 },
                 evidence=Evidence("declared", row["ref"]),
-                vendor=index,
+                vendor=index._replace(needs=tuple(row.get("needs", ()))),
             )
 
 

@@ -220,6 +220,20 @@ def test_numpy_2_goes_with_torch_from_2_3_on(torch: str, numpy: str, too_new: bo
     assert [(each.by_torch, each.needs) for each in found] == ([(True, "numpy<2")] if too_new else [])
 
 
+def test_a_vendor_s_build_may_need_numpy_1_where_the_wheel_host_s_does_not(home: Home) -> None:
+    """Of one release, backend and platform: they differ by their code."""
+    home.add("numpy", "2.0.0")
+    orin = {"TORCHPICK_PLATFORM": "linux-aarch64"}
+    found = {}
+    for flags in ("sm_87", "sm_80 sm_90"):
+        home.torch("2.11.0", "12.6", flags)
+        found[flags] = "NUMPY_TOO_NEW" in [
+            each.code for each in examine(home, "Orin", driver="540.4.0", environ=orin).findings
+        ]
+
+    assert found == {"sm_87": True, "sm_80 sm_90": False}
+
+
 def test_where_torch_cannot_be_read_its_record_is_held_against_what_is_required(home: Home) -> None:
     home.add("torch", "2.9.1")
     home.add("linked", "1.0", {"linked/_C.so": linking(["libc10.so"])}, requires=["torch==2.8.0"])

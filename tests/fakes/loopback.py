@@ -138,6 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(self.server.delay_s)
         site = self.server.sites.get(host)
         answer = Answer(403) if site is None else site(unquote(parts.path))
+        for_agents = getattr(site, "for_agents", None)
+        if for_agents is not None and not for_agents.match(self.headers.get("User-Agent", "")):
+            answer = Answer(404)
         body, status, headers = answer.body, answer.status, dict(answer.headers)
         wanted = self.headers.get("Range", "")
         if status == 200 and wanted.startswith("bytes="):

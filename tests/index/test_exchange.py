@@ -95,7 +95,7 @@ def test_what_is_sent(use: Use) -> None:
     assert (page.method, page.url) == (
         b"GET", httpcore.URL(scheme=b"https", host=b"host.example", port=8443, target=b"/a%2Bb?c=d"),
     )  # fmt: skip
-    agent = (b"user-agent", f"torchpick/{VERSION}".encode())
+    agent = (b"user-agent", f"pip/24 torchpick/{VERSION}".encode())
     assert {(key.lower(), value) for key, value in page.headers} == {
         (b"host", b"host.example:8443"), agent, (b"accept", b"*/*"), (b"accept-encoding", b"gzip"), (b"x", b"y"),
         (b"authorization", b"Basic bWU6cEBz"), (b"connection", b"keep-alive"),

@@ -126,7 +126,7 @@ def test_what_is_asked_of_a_server(client: Client) -> None:
     page, other, file = (head.decode().lower().split("\r\n") for head in asked)
     assert page[0] == other[0] == "get /simple/x/ http/1.1"
     assert {f"accept: {accept}", "accept-encoding: gzip", f"host: {url.split('/')[2]}"} <= set(page)
-    assert any(line.startswith("user-agent: torchpick/") for line in page)
+    assert any(line.startswith("user-agent: pip/24 torchpick/") for line in page)
     assert {"x-own: 1", "accept-encoding: gzip"} <= set(other)
     assert "accept-encoding: identity" in file
 

@@ -6,6 +6,7 @@ import json
 import os
 import runpy
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -49,8 +50,12 @@ def test_who_has_to_compute(family: str, gpus: tuple[Gpu, ...], kind: str, work:
 class Tensor:
     """A stand-in of which only the sum is asked."""
 
-    def __init__(self, value: float) -> None:
-        self.value = value
+    def __init__(self, value: float, numpy: str = "") -> None:
+        self.value, self._numpy = value, numpy
+
+    def numpy(self) -> None:
+        if self._numpy:
+            raise RuntimeError(self._numpy)
 
     def __matmul__(self, other: Tensor) -> Tensor:
         return Tensor(self.value * other.value * 64 * 64 * 64)
@@ -62,8 +67,8 @@ class Tensor:
         return self.value
 
 
-def torch(*, devices: int = 1, wrong: str = "", broken: str = "", mps: bool = True) -> Any:
-    """A stand-in for torch, one of whose devices may compute wrongly, or not at all."""
+def torch(*, devices: int = 1, wrong: str = "", broken: str = "", mps: bool = True, numpy: str = "") -> Any:
+    """A stand-in for torch, one of whose devices may compute wrongly, or not at all, or without NumPy."""
     synchronized: list[str] = []
 
     def full(_shape: object, value: float, device: str) -> Tensor:
@@ -76,7 +81,7 @@ def torch(*, devices: int = 1, wrong: str = "", broken: str = "", mps: bool = Tr
 
     module: Any = ModuleType("torch")
     module.__version__ = "2.9.1+cu126"
-    module.full, module.ones = full, lambda *_shape, device: Tensor(1.0)  # noqa: ARG005
+    module.full, module.ones = full, lambda *_shape, device=None: Tensor(1.0, numpy)  # noqa: ARG005
     module.nn = SimpleNamespace(functional=SimpleNamespace(conv2d=convolved))
     module.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
     for kind in ("cuda", "xpu", "mps"):
@@ -106,11 +111,15 @@ HEAD = {"torch": "2.9.1+cu126", "devices": 1}
         ("mps", torch(), [HEAD, FINE], 1),
         ("mps", torch(mps=False), [HEAD | {"devices": 0}], 0),
         ("cpu", torch(), [HEAD, FINE], 0),
+        ("cpu", torch(numpy="no NumPy"), [HEAD, {"error": "RuntimeError", "text": "no NumPy"}], 0),
     ],
 )  # fmt: skip
 def test_each_device_says_what_it_computed(
     kind: str, module: Any, said: list[dict[str, object]], synchronized: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    numpy = ModuleType("numpy")
+    numpy.__spec__ = ModuleSpec("numpy", None)
+    monkeypatch.setitem(sys.modules, "numpy", numpy)
     monkeypatch.setitem(sys.modules, "torch", module)
     found: list[dict[str, object]] = []
 

@@ -181,6 +181,9 @@ def notes(
         yield from _library_notes(build, machine.counted, table, considered)
     if build.vendor is not None:
         yield _vendor(build.vendor, machine)
+        if build.vendor.needs:
+            needs = ", ".join(build.vendor.needs)
+            yield Note("VENDOR_NEEDS", f"its wheels need {needs}, and do not say so; `torchpick doctor` looks for them")
     if _is_miscompiled(build, machine):
         yield MISCOMPILED
     if build.published is None:

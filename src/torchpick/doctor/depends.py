@@ -184,10 +184,16 @@ def numpy(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     torch, package = subject.torch, subject.environment.find("numpy")
     if torch is None or package is None or not is_dotted(torch.release) or not package.version.startswith("2."):
         return
-    if numbers(torch.release) < _NUMPY_2:
+    why = "torch supports NumPy 2 from 2.3 on" if numbers(torch.release) < _NUMPY_2 else ""
+    for build in subject.table.of(subject.machine.platform.name).builds(torch.release):
+        # What lies on a vendor's index has the names of what is released: it is known by its code.
+        is_vendors = build.vendor is not None and (build.backend, build.arches) == (torch.backend, torch.arches)
+        if is_vendors and build.vendor is not None and "numpy<2" in build.vendor.needs:
+            why = f"{build.vendor.vendor}'s build of it needs numpy<2"
+    if why:
         yield Finding(
             Ailment.NUMPY_TOO_NEW,
-            f"numpy {package.version} is installed beside {torch.label}, and torch supports NumPy 2 from 2.3 on",
+            f"numpy {package.version} is installed beside {torch.label}, and {why}",
             {"numpy": package.version, "torch": torch.version},
             by_torch=True,
             needs="numpy<2",

@@ -23,6 +23,8 @@ _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 # S3 answers 403 for what is not there, so it says no more than 404 does.
 _ABSENT = frozenset({403, 404, 410})
 _CHUNK = 1 << 18
+# A devpi server (Jetson AI Lab's) has pages below an index's own address for installers alone, which it knows by this.
+USER_AGENT = f"pip/24 torchpick/{VERSION}"
 
 
 class Limits(NamedTuple):
@@ -82,7 +84,7 @@ class Client:
         self._logins: dict[str, tuple[str, str]] = {}
         self._http = httpx.Client(
             transport=self._transport,
-            headers={"user-agent": f"torchpick/{VERSION}"},
+            headers={"user-agent": USER_AGENT},
             follow_redirects=True,
             max_redirects=self.limits.redirects,
             event_hooks={"request": [self._log_in]},

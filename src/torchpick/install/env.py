@@ -27,6 +27,7 @@ from torchpick.install.command import (
 from torchpick.install.files import (
     Hashes,
     Wheel,
+    best_wheel,
     check_mirror,
     is_folder_index,
     open_host,
@@ -238,13 +239,14 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[Wheel, ...]], t
     """What the pages of torch and its companions have of this very build, each read once and kept; with notes.
 
     A project whose page could not be read is not among them: the installer is given the page, and says what is wrong.
+    One that was read and has no file of what is asked for is an error, as a version alone would be found elsewhere.
     """
     if not pick.index_url:
         return {}, ()
     check_mirror(read_settings(run, find_prefix(run)), pick.index_url)
     hashes = Hashes(pick, run.knowledge)
     files: dict[str, tuple[Wheel, ...]] = {}
-    is_folder, is_down = is_folder_index(pick), False
+    is_folder, is_down, wanted = is_folder_index(pick), False, ("torch", *pick.wish.companions)
     with open_host(pick) as host:
         for name, version in {**pick.build.pins, **_tritons(pick)}.items():
             record = record_path(
@@ -254,6 +256,9 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[Wheel, ...]], t
             if not is_kept and (is_folder or not run.offline):
                 wheels = None if is_down else _read_page(host, name, version, pick)
                 is_down = wheels is None
+                if wheels == [] and name in wanted:
+                    machine = pick.machine
+                    best_wheel(pick, host, hashes, machine.python.tag, machine.platform, name, f"=={version}")
                 write_files([StoredFile(record, json.dumps([time.time(), wheels]), private=True)])
             if wheels is None and name == "torch":
                 wheels = _torch_of_table(pick, hashes) or None

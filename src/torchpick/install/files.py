@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -229,21 +230,8 @@ def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
     job: Job, names: Sequence[str], platform: Platform, host: Host, hashes: Hashes, family: Collection[str]
 ) -> list[Wheel]:
     """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
-    from torchpick.index.projectfiles import IndexTarget  # with packaging, which a refusal does without
-    from torchpick.index.user_index import best
-
-    pick, target = job.pick, IndexTarget(job.target.tag, platform)
-
-    def best_wheel(name: str, specifier: str) -> Wheel:
-        """The file of a project; an error where its page does not have it."""
-        try:
-            link = best(name, specifier, host.links(name), project_page(pick, name), target)
-        except InstallerError as error:
-            message = "; ".join((error.message, *host.refused(name)[:1]))
-            raise InstallerError(message, hint=error.hint, code=error.code) from error
-        return hashes.check(wheel_of_link(link, pick.index_url))
-
-    wheels = [best_wheel(name, f"=={job.family[name]}") for name in names]
+    read = partial(best_wheel, job.pick, host, hashes, job.target.tag, platform)
+    wheels = [read(name, f"=={job.family[name]}") for name in names]
     others = dict(_triton_to_install(job, host, next((wheel.url for wheel in wheels if wheel.name == "torch"), None)))
     judged = {name: version for name, version in job.pins.items() if name in family and name not in job.placed}
     others |= {name: f"=={version}" for name, version in judged.items()}
@@ -252,8 +240,25 @@ def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
         if specifier.removeprefix("==") not in (installed, installed.partition("+")[0]):
             # A host that lacks it leaves it to the user's own index; of one that does not answer the installer tells.
             with suppress(InstallerError, NetworkError):
-                wheels.append(best_wheel(name, specifier))
+                wheels.append(read(name, specifier))
     return wheels
+
+
+def best_wheel(  # noqa: PLR0913 # who asks for which file, and who answers
+    pick: Pick, host: Host, hashes: Hashes, tag: str, platform: Platform, name: str, specifier: str
+) -> Wheel:
+    """The file of a project; an error where its page does not have it, or where there is no such page."""
+    from torchpick.index.projectfiles import IndexTarget  # with packaging, which a refusal does without
+    from torchpick.index.user_index import best
+
+    try:
+        link = best(name, specifier, host.links(name), project_page(pick, name), IndexTarget(tag, platform))
+    except InstallerError as error:
+        message, hint = "; ".join((error.message, *host.refused(name)[:1])), error.hint
+        if pick.build.vendor is not None:  # no mirror stands for a vendor's index
+            hint = f"`torchpick refresh` reads what it has now; `torch<{pick.build.torch}` takes an older one"
+        raise InstallerError(message, hint=hint, code=error.code) from error
+    return hashes.check(wheel_of_link(link, pick.index_url))
 
 
 def _triton_to_install(job: Job, host: Host, torch: str | None) -> Mapping[str, str]:

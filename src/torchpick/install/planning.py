@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container
+from contextlib import suppress
 from shlex import quote
 from typing import NamedTuple
 
@@ -12,14 +13,16 @@ from torchpick.decide.answer import Answer
 from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment import shell
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.errors import NoBuildError, UsageError
+from torchpick.errors import NetworkError, NoBuildError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.env import variables_for
+from torchpick.install.files import Hashes, best_wheel, open_host
 from torchpick.install.handover import Learnt, find_answer, index_notes
 from torchpick.install.question import answer_request
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Download, Stack
+from torchpick.model.pick import Pick
 from torchpick.run import Run
 
 _OFFLINE = "without `--offline` their wheels are read from your index"
@@ -59,9 +62,26 @@ def plan_environment(run: Run, order: Order) -> Planned:
             run, learnt.answer.question, machines=(machine,), everything=False, catalog=learnt.catalog
         )
 
+    stack = _with_vendors_files(run, stack, learnt.answer.pick)
     notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
     folders = {project.name for project in question.placed if project.file is None}
     return Planned(stack._replace(notes=notes, download=_download(learnt, stack, folders)), again)
+
+
+def _with_vendors_files(run: Run, stack: Stack, pick: Pick) -> Stack:
+    """The very files of a build that a vendor's own index has; one that it does not have is an error."""
+    vendor = pick.build.vendor if pick.ok else None
+    if vendor is None or vendor.alone or run.offline:
+        return stack
+    hashes, machine = Hashes(pick, run.knowledge), pick.machine
+    packages = list(stack.packages)
+    with open_host(pick) as host, suppress(NetworkError):
+        for place, pin in enumerate(packages):
+            if pin.name in pick.build.pins:
+                tag, version = machine.python.tag, f"=={pin.version}"
+                wheel = best_wheel(pick, host, hashes, tag, machine.platform, pin.name, version)
+                packages[place] = pin._replace(index=wheel.address)
+    return stack._replace(packages=tuple(packages))
 
 
 def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> Download | None:

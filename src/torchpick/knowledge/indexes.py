@@ -50,8 +50,10 @@ class _IndexReader:
         self._refs: list[str] = index["refs"]
         self._bases: list[dict[str, str]] = index["bases"]
         self._vendors = [
-            VendorIndex(vendor, url, option, tuple(projects), arches_of(documented), alone, tuple(inferred))
-            for vendor, url, option, projects, documented, alone, inferred in index["vendors"]
+            VendorIndex(
+                vendor, url, option, tuple(projects), arches_of(documented), alone, tuple(inferred), tuple(needs)
+            )
+            for vendor, url, option, projects, documented, alone, inferred, needs in index["vendors"]
         ]
         self._companion_pythons = [
             {name: self._python_sets[number] for name, number in sets.items()} for sets in index["companion_pythons"]

@@ -5,6 +5,7 @@ stdout, which it takes away from whatever torch and its libraries print: that go
 and how many devices it sees, or why there is none; then a line a device, without an error where it computed.
 """
 
+import importlib.util
 import os
 import sys
 
@@ -60,6 +61,8 @@ def wrong(torch, kind: str, device: str) -> "dict[str, str]":  # type: ignore[no
     convolved = torch.nn.functional.conv2d(image, kernel).sum()
     if kind != "cpu":
         getattr(torch, kind).synchronize()  # an error of a kernel comes to light here at the latest
+    if importlib.util.find_spec("numpy"):
+        torch.ones(1).numpy()  # fails where torch was compiled against another NumPy
     result = product.item(), convolved.item()
     return {} if result == (1048576.0, 324.0) else {"error": "WRONG", "text": f"computed {result}"}
 

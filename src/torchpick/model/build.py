@@ -47,7 +47,8 @@ class VendorIndex(NamedTuple):
 
     `option` hands it to pip. Of `projects` its wheels take GPU code as extras (`torch[device-gfx1201]`), `documented`
     are those that the vendor lists; `alone` says that what they require lies there too, and nowhere else. `inferred`
-    are the Pythons and companions of which nobody was seen to use its wheels.
+    are the Pythons and companions of which nobody was seen to use its wheels. `needs` are libraries and requirements
+    that its wheels need and do not name.
     """
 
     vendor: str
@@ -57,6 +58,7 @@ class VendorIndex(NamedTuple):
     documented: tuple[Arch, ...] = ()
     alone: bool = False
     inferred: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 class Build(NamedTuple):

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pytest
 
 from tests.fakes.indexes import VENDOR_HOSTS, SimpleIndex
 from tests.fakes.loopback import Answer
@@ -13,13 +18,15 @@ from tests.process.install.conftest import TAG, World
 from tests.process.install.test_install import kind
 from torchpick.environment import toml
 
-AMD, NVIDIA = VENDOR_HOSTS
+AMD, NVIDIA, JETSON, REDIST = VENDOR_HOSTS
 GFX1010 = ("--gpu", "gfx1010")
 VERSION = "2.14.0+rocm10.1.0"
 
 
 class VendorIndex:
-    """An index below a folder of a vendor's host."""
+    """An index below a folder of a vendor's host; `for_agents`: who is answered."""
+
+    for_agents: re.Pattern[str] | None = None
 
     def __init__(self, folder: str, *wheels: TinyWheel) -> None:
         self.folder, self.inner = folder, SimpleIndex(*wheels)
@@ -28,6 +35,24 @@ class VendorIndex:
         if path.startswith(self.folder):
             return self.inner(f"/simple/{path.removeprefix(self.folder)}")
         return self.inner(path[path.index("/files/") :] if "/files/" in path else path)
+
+
+class Devpi(VendorIndex):
+    """As devpi-server 6.20 answers below an index's own address: INSTALLER_USER_AGENT of its views.py."""
+
+    for_agents = re.compile(r"([^ ]* )*(distribute|setuptools|pip|pex|uv)/.*")
+
+
+class Folder(VendorIndex):
+    """A folder that a web server lists."""
+
+    def __call__(self, path: str) -> Answer:
+        if path == self.folder:
+            return Answer(301, b"", {"Location": f"{path}/"})
+        if path == f"{self.folder}/":
+            (wheel,) = self.inner.wheels["torch"]
+            return Answer(200, f'<a href="{quote(wheel.filename)}">x</a>'.encode(), {"Content-Type": "text/html"})
+        return self.inner(f"/files/{path.rpartition('/')[2]}")
 
 
 def amd_index() -> VendorIndex:
@@ -109,3 +134,105 @@ def test_a_lock_has_the_vendor_s_files_and_else_the_user_s(world: World, tmp_pat
     assert wheel["hashes"]["sha256"] == sha256(torch.content).hexdigest()
     assert packages["torch"]["index"] == f"https://{NVIDIA}/nvtorch_oot"
     assert packages["filelock"]["version"] == "3.20.0", "the user's own"
+
+
+class Row(NamedTuple):
+    """A row of compat/vendors.json: where it lies, on which kind of server, and for whom."""
+
+    host: str
+    kind: type[VendorIndex]
+    folder: str
+    option: str
+    wheel: TinyWheel
+    machine: tuple[str, ...]
+    target: tuple[str, str, str]  # the Python, and the platform as pip and uv call it
+
+    @property
+    def url(self) -> str:
+        return f"https://{self.host}{self.folder.rstrip('/')}"
+
+
+ORIN = ("--gpu", "Orin", "--driver", "540.4.0", "--platform", "linux-aarch64", "--python", "3.10", "--glibc", "2.35")
+JETPACK_6 = Row(
+    JETSON, Devpi, "/jp6/cu126/", "--index-url", TinyWheel("torch", "2.11.0", "cp310-cp310-linux_aarch64"),
+    ORIN, ("3.10", "linux_aarch64", "aarch64-unknown-linux-gnu"),
+)  # fmt: skip
+ROWS = (
+    JETPACK_6,
+    Row(
+        REDIST, Folder, "/compute/redist/jp/v511/pytorch", "--find-links",
+        TinyWheel("torch", "2.0.0+nv23.05", "cp38-cp38-linux_aarch64"),
+        ("--gpu", "Xavier", "--cuda-driver", "11.4", "--platform", "linux-aarch64", "--python", "3.8"),
+        ("3.8", "linux_aarch64", "aarch64-unknown-linux-gnu"),
+    ),
+    Row(
+        NVIDIA, VendorIndex, "/nvtorch_oot/", "--extra-index-url",
+        TinyWheel("torch", "2.14.0+cu134", "cp313-cp313-win_arm64"),
+        ("--gpu", "N1X", "--driver", "616.92", "--platform", "windows-arm64", "--python", "3.13"),
+        ("3.13", "win_arm64", "aarch64-pc-windows-msvc"),
+    ),
+    Row(
+        AMD, VendorIndex, "/rocm/whl-next/", "--index-url", TinyWheel("torch", VERSION, "cp312-cp312-linux_x86_64"),
+        ("--gpu", "gfx1010", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"),
+        ("3.12", "linux_x86_64", "x86_64-unknown-linux-gnu"),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.host for row in ROWS])
+def test_each_row_is_met_by_torchpick_by_pip_and_by_uv(row: Row, world: World, newest: str, tmp_path: Path) -> None:
+    if kind(newest) != "pip":
+        pytest.skip("one environment has both")
+    world.server.sites[row.host] = row.kind(row.folder, row.wheel)
+    python, wheel = world.environment(newest), row.wheel
+    version, pip_platform, uv_platform = row.target
+    digest = sha256(wheel.content).hexdigest()
+
+    line = world.torchpick("url", *row.machine).stdout.split()
+    assert line == [row.option, row.url, f"torch{'[device-gfx1010]' * (row.host == AMD)}=={wheel.version}"]
+    if row.host != AMD:  # which no settings can say
+        (pin,) = json.loads(world.torchpick("plan", "torch", *row.machine, "--json").stdout)["stack"]["packages"]
+        assert pin["index"].endswith(quote(wheel.filename) + (f"#sha256={digest}" if row.kind is not Folder else ""))
+        assert pin["index"] in world.torchpick("plan", "torch", *row.machine).stdout
+        variables = world.torchpick("env", *row.machine).stdout
+        assert wheel.filename.encode() in _page_of(variables).replace(b"%2B", b"+")
+    with_pip = ("download", "--no-deps", "--only-binary=:all:", "--python-version", version, "--platform", pip_platform)
+    torch = (row.option, row.url, f"torch=={wheel.version}")
+    world.run([python, "-m", "pip", *with_pip, *torch, "-d", tmp_path / "pip"], status=0)
+    assert [file.name for file in (tmp_path / "pip").iterdir()] == [wheel.filename]
+    asked, pins = tmp_path / "torch.in", tmp_path / "torch.txt"
+    asked.write_text(torch[2], "utf-8")
+    with_uv = ("--no-deps", "--python-version", version, "--python-platform", uv_platform, "--generate-hashes")
+    settings = {"UV_DEFAULT_INDEX": row.url} if row.option == "--index-url" else {}
+    options = () if settings else torch[:2]
+    command = [world.installers.uv, "pip", "compile", *with_uv, *options, asked, "-o", pins]
+    world.run(command, status=0, environ=settings)
+    assert (digest if row.kind is not Folder else "torch==2.0.0+nv23.5") in pins.read_text("utf-8")
+
+
+def _page_of(variables: str) -> bytes:
+    """The page of links that PIP_FIND_LINKS names."""
+    match = re.search(r"PIP_FIND_LINKS='?file://(\S+?\.html)", variables)
+    assert match is not None, variables
+    return Path(match[1]).read_bytes()
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["no page", "an empty page"])
+def test_a_chosen_index_without_the_file_is_an_error_and_looked_at_again(
+    there: bool, world: World, tmp_path: Path
+) -> None:
+    index = Devpi("/jp6/cu126/")
+    world.server.sites[JETSON] = index
+    if there:
+        index.inner.wheels["torch"] = []
+    file = tmp_path / "pylock.toml"
+
+    for words in (("env",), ("plan", "torch"), ("lock", "torch", "-o", str(file))):
+        done = world.torchpick(*words, *ORIN, status=1)
+        assert "jp6/cu126/torch/ has no torch==2.11.0 that fits: no file of it is listed there" in done.stderr, words
+        assert "PIP_CONSTRAINT" not in done.stdout
+    index.inner.wheels["torch"] = [JETPACK_6.wheel]
+    assert "PIP_CONSTRAINT" in world.torchpick("env", *ORIN).stdout
+    world.torchpick("lock", "torch", *ORIN, "-o", str(file))
+    (wheel,) = next(pin for pin in toml.read(file.read_text("utf-8"))["packages"] if pin["name"] == "torch")["wheels"]
+    assert wheel["hashes"]["sha256"] == sha256(JETPACK_6.wheel.content).hexdigest()
