@@ -100,10 +100,9 @@ def words() -> dict[str, object]:
 test_words_are_read_as_they_were = recorded.table(FILE, words)
 
 
-DRIVERS = [Driver(version) for version in ("300.1", "390.157", "450.80.02", "470", "525.60.13", "535.183.01", "560",
- "570.26", "580.95.05",
-                                           "582.66", "595", "615", "900.1")]  # fmt: skip
-DRIVERS += [Driver(None, cuda) for cuda in ("9.0", "10.2", "11.0", "11.8", "12.8", "13.0")] + [
+VERSIONS = ("300.1", "390.157", "450.80.02", "525.60.13", "535.183.01", "570.26", "580.95.05", "595", "900.1")
+DRIVERS = [Driver(version) for version in VERSIONS]
+DRIVERS += [Driver(None, cuda) for cuda in ("9.0", "11.0", "11.8", "13.0")] + [
     Driver("535.1", "12.8"),
     Driver(None),
 ]
@@ -196,7 +195,7 @@ CHANGES: list[tuple[str, object]] = [
 ]  # fmt: skip
 
 
-def read(value: object) -> object:
+def read(value: object) -> dict[str, object]:
     try:
         machine = Machine.from_json(value)
     except ShapeError as error:
@@ -207,10 +206,12 @@ def read(value: object) -> object:
 
 
 def machines() -> dict[str, object]:
-    now = {"as it is": read(GOOD), "nothing": read(None), "a list": read([])}
+    good = read(GOOD)
+    now: dict[str, object] = {"as it is": good, "nothing": read(None), "a list": read([])}
     for path, value in CHANGES:
         shown = repr(value) if len(repr(value)) <= 60 else f"{len(repr(value))} letters"
-        now[f"{path} = {shown}"] = read(altered(GOOD, path, value))
+        facts = read(altered(GOOD, path, value))
+        now[f"{path} = {shown}"] = {fact: now_ for fact, now_ in facts.items() if now_ != good.get(fact)}
 
     return now
 

@@ -268,7 +268,7 @@ READINGS = {
     "an AMD torch": reading(flags="gfx90a gfx1100"),
 }
 JUDGES = {
-    **{gpu: GpuCodeFit(Arch.parse(gpu)) for gpu in ("sm_52", "sm_61", "sm_75", "sm_89", "sm_90", "sm_121", "gfx1100")},
+    **{gpu: GpuCodeFit(Arch.parse(gpu)) for gpu in ("sm_52", "sm_75", "sm_90", "sm_121", "gfx1100")},
     "sm_100 behind CUDA 12.6": GpuCodeFit(Arch.parse("sm_100"), "12.6"),
     "sm_120 behind CUDA 13.2": GpuCodeFit(Arch.parse("sm_120"), "13.2"),
     "a Jetson": GpuCodeFit(Arch.parse("sm_87")),
