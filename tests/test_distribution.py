@@ -98,3 +98,18 @@ def test_the_installed_wheel_answers(artefacts: tuple[Path, Path], tmp_path: Pat
     ):
         done = subprocess.run([*command, *told], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
         assert json.loads(done.stdout)["pick"]["version"] == "2.14.1+cu126"
+    # It stands there without its dependencies: what needs one says which.
+    torchpick = str(venv / "bin" / "torchpick")
+    for words, status in (
+        (["url", *told[1:]], 0),
+        (["detect"], 0),
+        (["doctor"], 3),
+        (["plan", "vllm"], 1),
+        (["lock"], 1),
+    ):
+        done = subprocess.run(
+            [torchpick, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+        if status == 1:
+            assert "which is not installed\n\nhint: `python -m pip install " in done.stderr

@@ -217,10 +217,14 @@ def test_a_driver_that_does_not_support_the_gpu_is_said_in_a_sentence(capsys: py
 
 @pytest.mark.usefixtures("files")
 def test_the_function_says_what_the_command_says() -> None:
-    reading, verdicts = torchpick.inspect("bits-1.0-py3-none-any.whl", gpus=["sm_52", "sm_86"])
+    inspection = torchpick.inspect("bits-1.0-py3-none-any.whl", gpus=["sm_52", "sm_86"])
 
-    assert reading.file == "bits-1.0-py3-none-any.whl"
-    assert [(str(verdict.gpu), verdict.word) for verdict in verdicts] == [("sm_52", "will not run"), ("sm_86", "runs")]
+    assert inspection.reading.file == "bits-1.0-py3-none-any.whl"
+    assert not inspection.ok
+    assert [(str(verdict.gpu), verdict.word) for verdict in inspection.verdicts] == [
+        ("sm_52", "will not run"),
+        ("sm_86", "runs"),
+    ]
 
 
 _FLAGS = """\

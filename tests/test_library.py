@@ -5,15 +5,21 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import pydoc
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import torchpick
+from tests import library_sample
+from tests.doctor.homes import Home
 from tests.wheels import making
+from torchpick.errors import DEPENDENCIES
+from torchpick.run import Run
 
 
 def test_the_public_names_are_what_all_says() -> None:
@@ -35,7 +41,7 @@ def test_a_told_machine_is_answered() -> None:
     assert pick.version == "2.11.0+cu126"
     assert pick.index_url == "https://download.pytorch.org/whl/cu126"
     assert pick.requirements == ("torch==2.11.0+cu126",)
-    answer = json.loads(json.dumps(pick.to_json()))
+    answer = json.loads(pick.to_json())
     assert answer["pick"]["version"] == pick.version
     assert answer["status"] == "ok"
 
@@ -74,9 +80,117 @@ def test_a_fleet_with_a_machine_on_which_nothing_runs_has_its_groups_and_is_not_
     alone, both = torchpick.fleet(machines[:1]), torchpick.fleet(machines)
 
     assert (alone.ok, alone.require()) == (True, alone)
-    assert (both.ok, [left.code for left in both.left_out], len(both)) == (False, ["NO_BUILD"], 1)
+    assert (both.ok, [left.code for left in both.left_out], len(both.groups)) == (False, ["NO_BUILD"], 1)
     with pytest.raises(torchpick.NoBuildError, match="no build runs on"):
         both.require()
+
+
+KERNELS = making.library(making.module("sm_80"), making.module("sm_90"))
+SILENT = library_sample.MACHINE._replace(trouble=torchpick.Trouble("DRIVER_MISMATCH", "updated", "reboot"))
+
+
+def test_a_gpu_that_does_not_answer_is_a_value_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "kernels.so"
+    file.write_bytes(KERNELS)
+    monkeypatch.setattr(Run, "find_machine", lambda _run: SILENT)
+
+    inspection = torchpick.inspect(str(file))
+
+    for answer in (torchpick.detect(), torchpick.pick(), torchpick.plan("vllm")):
+        assert not answer.ok
+        with pytest.raises(torchpick.DetectionError, match="updated") as caught:
+            answer.require()
+        assert (caught.value.hint, caught.value.machine) == ("reboot", SILENT)
+    assert (torchpick.pick().to_dict()["status"], torchpick.plan().to_dict()["exit"]) == ("no_answer", 4)
+    assert (inspection.ok, inspection.verdicts, inspection.trouble) == (False, (), SILENT.trouble)
+    assert [finding.code for finding in torchpick.check(str(file))] == ["DRIVER_NO_ANSWER"]
+
+
+def nouns(value: object) -> Iterator[object]:
+    """All that is in a value, itself included."""
+    yield value
+    for part in [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, tuple) else ():
+        yield from nouns(part)
+
+
+def test_what_a_call_returns_is_exported_cannot_change_and_is_json(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.so"
+    file.write_bytes(KERNELS)
+    machine = {"driver": "580.95.05", "python": "3.12", "platform": "linux-x86_64"}
+    answers: list[Any] = [
+        library_sample.MACHINE,
+        torchpick.pick(gpus=["sm_86"], companions=["torchvision"], **machine),  # type: ignore[arg-type]
+        torchpick.pick(gpus=["sm_61", "sm_120"], **machine),  # type: ignore[arg-type]
+        torchpick.pick(gpus=["gfx1201"], python="3.12", platform="windows-x86_64"),
+        torchpick.plan("vllm", gpus=["sm_86"], offline=True, **machine),  # type: ignore[arg-type]
+        torchpick.plan("vllm", gpus=["sm_61"], offline=True, **machine),  # type: ignore[arg-type]
+        torchpick.fleet([library_sample.MACHINE, SILENT]),
+        torchpick.inspect(str(file), gpus=["sm_61"], **machine),  # type: ignore[arg-type]
+        *torchpick.check(str(file), gpus=["sm_61"], driver="580.95.05"),
+    ]
+
+    for answer in answers:
+        assert json.loads(answer.to_json()) == json.loads(json.dumps(answer.to_dict()))
+        assert (hash(answer), pickle.loads(pickle.dumps(answer))) == (hash(copy.deepcopy(answer)), answer)  # noqa: S301
+        for noun in nouns(answer):
+            if type(noun).__module__.startswith("torchpick.") and not isinstance(noun, Mapping):
+                assert getattr(torchpick, type(noun).__name__) is type(noun)
+            if isinstance(noun, Mapping):
+                with pytest.raises(TypeError, match="does not change"):
+                    noun["x"] = 1  # type: ignore[index]  # which is what is tried
+
+
+def test_help_on_a_type_begins_with_what_it_is() -> None:
+    """On the first screen, above what every tuple has; a sentence of its own, and not its fields in brackets."""
+    for name in torchpick.__all__:
+        if isinstance(noun := getattr(torchpick, name), type):
+            screen = pydoc.plain(pydoc.render_doc(noun)).splitlines()[:24]
+
+            assert noun.__doc__, name
+            assert not noun.__doc__.startswith(f"{name}("), name
+            assert any(noun.__doc__.splitlines()[0] in line for line in screen), name
+
+
+def test_the_sample_program_runs(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.so"
+    file.write_bytes(KERNELS)
+
+    assert library_sample.picked("GTX 1080 Ti")[0] == "2.14.1+cu126"
+    assert library_sample.planned()["torch"] == "2.14.1+cu126"
+    assert library_sample.fleet() == {"n1": 1}
+    assert library_sample.inspected(str(file)) == ["will not run", "PACKAGE_NO_KERNELS"]
+    assert library_sample.refused()
+
+
+@pytest.mark.process
+def test_without_its_dependencies_each_function_answers_or_names_what_it_lacks(tmp_path: Path) -> None:
+    """`-S` hides everything that is installed; what pyproject.toml asks for is what can be named."""
+    source = Path(torchpick.__file__).parents[1]
+    home = Home(tmp_path / ".venv").torch()
+    home.add("peft", "0.19.0", requires=["torch>=1.13.0"])
+    program = f"""
+import sys; sys.path.insert(0, {str(source)!r})
+import torchpick
+machine = {{"gpus": ["MX330"], "driver": "580.119.02"}}
+print(torchpick.detect().ok is not None, torchpick.pick(**machine).ok)
+print(*(finding.code for finding in torchpick.check(python={home.python!r}, **machine)))
+for ask in (lambda: torchpick.plan("vllm", gpus=["sm_61"]), lambda: torchpick.inspect("torch==2.9.1")):
+    try:
+        ask()
+    except torchpick.MissingPackageError as error:
+        print(error, "|", error.hint)
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    asked = (source.parent / "pyproject.toml").read_text("utf-8").partition("dependencies = [")[2].partition("\n]")[0]
+
+    assert done.stderr == ""
+    answers, findings, *missing = done.stdout.splitlines()
+    assert (answers, findings) == ("True True", "NO_KERNELS UNREADABLE")
+    assert [line.split()[2].strip(",") for line in missing] == ["packaging", "packaging"]
+    assert all("python -m pip install packaging" in line for line in missing)
+    assert {line.split('"')[1].partition(">")[0] for line in asked.strip().splitlines()} == {*DEPENDENCIES.values()}
 
 
 def test_a_bad_argument_is_a_usage_error() -> None:
@@ -184,9 +298,6 @@ def test_picks_with_everyday_specifiers_need_no_dependency() -> None:
 
     assert (done.stdout.strip(), done.stderr) == (str([torchpick.pick(**wish).requirements for wish in wishes]), "")
     assert "torchvision[device-gfx1151]==0.29.0a0+rocm10.1.0" in done.stdout
-
-
-KERNELS = making.library(making.module("sm_80"), making.module("sm_90"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""torchpick-select.py: table.json and a reader of it, as one Python file for other installers to carry."""
+"""torchpick_select.py: table.json and a reader of it, as one Python file for other installers to carry."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def build() -> str:
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        description=__doc__, epilog="example: scripts/build-selector -o torchpick-select.py"
+        description=__doc__, epilog="example: scripts/build-selector -o torchpick_select.py"
     )
     parser.add_argument(
-        "-o", "--output", type=Path, default=ROOT / "dist" / "torchpick-select.py", help="the file to write"
+        "-o", "--output", type=Path, default=ROOT / "dist" / "torchpick_select.py", help="the file to write"
     )
     args = parser.parse_args(words)
     args.output.parent.mkdir(parents=True, exist_ok=True)

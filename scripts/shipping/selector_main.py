@@ -1,6 +1,6 @@
 """Which PyTorch build runs on a given GPU: the table of torchpick and its reader, in one file. MIT licence.
 
-    python torchpick-select.py --gpu sm_61 --driver 580.95.05 --platform linux-x86_64 --python 3.12
+    python torchpick_select.py --gpu sm_61 --driver 580.95.05 --platform linux-x86_64 --python 3.12
     select(["GTX 1080 Ti"], driver="580.95.05", platform="linux-x86_64", python="3.12").requirements
 
 It needs Python 3.10 or newer and nothing else, detects nothing and asks no network. `torchpick` says why, and installs.
@@ -263,9 +263,9 @@ def _glibc() -> str | None:
 def main(words: Sequence[str] | None = None) -> int:
     """Print the line for pip, or the error; the exit status is torchpick's."""
     parser = argparse.ArgumentParser(
-        prog="torchpick-select.py",
+        prog="torchpick_select.py",
         description="Print pip's arguments for the PyTorch build that runs on the GPU that is given.",
-        epilog="example: python torchpick-select.py --gpu sm_61 --driver 580.95.05 --platform linux-x86_64",
+        epilog="example: python torchpick_select.py --gpu sm_61 --driver 580.95.05 --platform linux-x86_64",
         allow_abbrev=False,
     )
     add = parser.add_argument

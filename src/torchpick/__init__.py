@@ -9,38 +9,94 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.api import check, detect, fleet, inspect, pick, plan
-    from torchpick.decide.several import Groups
-    from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
+    from torchpick.decide.several import Groups, HostGroup
+    from torchpick.errors import (
+        CompatError,
+        DetectionError,
+        InstallerError,
+        IntegrityError,
+        MissingPackageError,
+        NetworkError,
+        NoBuildError,
+        RangesUnsupportedError,
+        RequirementError,
+        ResolverError,
+        TorchpickError,
+        UsageError,
+        WheelError,
+        WheelLayoutError,
+    )
     from torchpick.model import VERSION as __version__  # noqa: N811
-    from torchpick.model.finding import Finding
-    from torchpick.model.machine import Machine
-    from torchpick.model.package import Stack
-    from torchpick.model.pick import Pick
-
-# Where a name is that is not a function of the library.
-_HOMES = {
-    "DetectionError": "torchpick.errors",
-    "NoBuildError": "torchpick.errors",
-    "TorchpickError": "torchpick.errors",
-    "UsageError": "torchpick.errors",
-    "Finding": "torchpick.model.finding",
-    "Groups": "torchpick.decide.several",
-    "Machine": "torchpick.model.machine",
-    "Pick": "torchpick.model.pick",
-    "Stack": "torchpick.model.package",
-    "__version__": "torchpick.model",
-}
+    from torchpick.model.arch import Arch, Fit
+    from torchpick.model.build import Build, Evidence, GpuFit, Objection, Rank, Reason, TwinWheel, VendorIndex, Verdict
+    from torchpick.model.finding import Ailment, Finding
+    from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
+    from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+    from torchpick.model.package import Download, PackageObjection, PinnedPackage, Stack
+    from torchpick.model.pick import Change, GpuPlace, Group, Limit, Pick, Wish
+    from torchpick.wheels.judging import Inspection, LibraryVerdict, ReadingVerdict
+    from torchpick.wheels.librarycode import CodeContents, Library, Modules
+    from torchpick.wheels.readings import Reading, TorchFacts
 
 __all__ = [
+    "Ailment",
+    "Arch",
+    "Build",
+    "Change",
+    "CodeContents",
+    "CompatError",
+    "Crowd",
     "DetectionError",
+    "Download",
+    "Driver",
+    "Evidence",
     "Finding",
+    "Fit",
+    "Fleet",
+    "Gpu",
+    "GpuFit",
+    "GpuPlace",
+    "Group",
     "Groups",
+    "HostGroup",
+    "Hosts",
+    "Inspection",
+    "InstallerError",
+    "IntegrityError",
+    "LeftOut",
+    "Library",
+    "LibraryVerdict",
+    "Limit",
     "Machine",
+    "MissingPackageError",
+    "Modules",
+    "NetworkError",
     "NoBuildError",
+    "Note",
+    "Objection",
+    "PackageObjection",
     "Pick",
+    "PinnedPackage",
+    "Platform",
+    "Python",
+    "RangesUnsupportedError",
+    "Rank",
+    "Reading",
+    "ReadingVerdict",
+    "Reason",
+    "RequirementError",
+    "ResolverError",
     "Stack",
+    "TorchFacts",
     "TorchpickError",
+    "Trouble",
+    "TwinWheel",
     "UsageError",
+    "VendorIndex",
+    "Verdict",
+    "WheelError",
+    "WheelLayoutError",
+    "Wish",
     "__version__",
     "check",
     "detect",
@@ -50,14 +106,32 @@ __all__ = [
     "plan",
 ]
 
+# Where each of them is that is no error and no function.
+_HOMES = {
+    "torchpick.decide.several": "Groups HostGroup",
+    "torchpick.model.arch": "Arch Fit",
+    "torchpick.model.build": "Build Evidence GpuFit Objection Rank Reason TwinWheel VendorIndex Verdict",
+    "torchpick.model.finding": "Ailment Finding",
+    "torchpick.model.fleet": "Crowd Fleet Hosts LeftOut",
+    "torchpick.model.machine": "Driver Gpu Machine Note Platform Python Trouble",
+    "torchpick.model.package": "Download PackageObjection PinnedPackage Stack",
+    "torchpick.model.pick": "Change GpuPlace Group Limit Pick Wish",
+    "torchpick.wheels.judging": "Inspection LibraryVerdict ReadingVerdict",
+    "torchpick.wheels.librarycode": "CodeContents Library Modules",
+    "torchpick.wheels.readings": "Reading TorchFacts",
+    "torchpick.model": "__version__",
+}
+
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'torchpick' has no attribute {name!r}")
+    home = next((module for module, names in _HOMES.items() if name in names.split()), "torchpick.api")
+    if name.endswith("Error"):
+        home = "torchpick.errors"
     from importlib import import_module
 
-    home = import_module(_HOMES.get(name, "torchpick.api"))
-    value: object = getattr(home, "VERSION" if name == "__version__" else name)
+    value: object = getattr(import_module(home), "VERSION" if name == "__version__" else name)
     globals()[name] = value
     return value
 

@@ -1,31 +1,83 @@
-"""The library: the same questions and answers as on the command line, as values and exceptions."""
+"""The library: the same questions and answers as on the command line, as values that never change."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from torchpick.decide import several
 from torchpick.decide.answer import refused
 from torchpick.decide.several import Groups, HostGroup
-from torchpick.errors import UsageError
+from torchpick.errors import MissingPackageError, UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
 from torchpick.model.finding import Finding, worst_first
-from torchpick.model.fleet import LeftOut
+from torchpick.model.fleet import Hosts, LeftOut
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
-from torchpick.model.pick import CHANNELS, Pick, Request, machines_of
+from torchpick.model.pick import CHANNELS, GpuPlace, Pick, Request, machines_of
 from torchpick.run import check_names, start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.wheels.judging import ReadingVerdict
-    from torchpick.wheels.readings import Reading
+    from collections.abc import Callable
+
+    from torchpick.wheels.judging import Inspection
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
+class FrozenDict(dict[Any, Any]):
+    """A dict that stays as it is, so that what holds it can be hashed."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict has none
+        return hash(frozenset(self.items()))
+
+    def _refuse(self, *_: object, **__: object) -> Any:  # noqa: ANN401 # whatever the method returns
+        raise TypeError("what torchpick returns does not change; dict(…) of it does")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = _refuse
+    __ior__ = setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (dict(self),)
+
+
+def _frozen(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds
+    """The value with each mapping in it frozen, and each list a tuple."""
+    if isinstance(value, Mapping):
+        return FrozenDict({key: _frozen(part) for key, part in value.items()})
+    if isinstance(value, tuple | list):
+        parts = [_frozen(part) for part in value]
+        make = getattr(value, "_make", tuple)
+        return make(parts)
+    return value
+
+
+def _public(function: Callable[P, R]) -> Callable[P, R]:
+    """What it returns can be hashed; a dependency that it lacks is named."""
+
+    @wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            value: R = _frozen(function(*args, **named))
+        except ModuleNotFoundError as error:
+            missing = MissingPackageError.of(error)
+            if missing is None:
+                raise
+            raise missing from error
+        return value
+
+    return call
+
+
+@_public
 def detect(
     *,
     python: str | None = None,
@@ -35,6 +87,7 @@ def detect(
     return start_run(_request(locals()), environ).find_machine()
 
 
+@_public
 def pick(  # noqa: PLR0913 # the flags of the contract, by name
     *,
     gpus: Sequence[str] | None = None,
@@ -55,16 +108,21 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
 ) -> Pick:
     """The build that runs on this machine, or on the specified one; its `ok` is false if none does.
 
-    `require()` of what is returned raises NoBuildError then, which carries it.
+    `require()` of what is returned raises NoBuildError then, which carries it; or DetectionError, where a GPU does not
+    answer.
 
     `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` is a specifier, and so are the values of
     `companions`, which may also be names alone.
     """
     run = start_run(_request(locals(), _requirements(torch, companions)), environ)
+    machine = run.find_machine()
+    if machine.trouble is not None:
+        return Pick((machine,), read_wish(run), (), (), refusal=(machine.trouble.text, machine.trouble.hint))
     answer = answer_request(run)
     return answer.pick if answer.ok else refused(answer, run.knowledge.rules)[0]
 
 
+@_public
 def fleet(
     machines: Iterable[Machine],
     *,
@@ -77,24 +135,29 @@ def fleet(
 
     wish = read_wish(run)
     crowds = machinefiles.MachineGroups()
-    for place, machine in enumerate(machines):
-        crowds.add(machine, f"machine {place}", machine.name)
+    for number, machine in enumerate(machines):
+        crowds.add(machine, f"machine {number}", machine.name)
     listed = machinefiles.prepare(crowds.fleet(), run.knowledge.rules.drivers, wish)
-    found = several.outlook(listed, run.read_table(listed.machines), wish)
+    outlook = several.outlook(listed, run.read_table(listed.machines), wish)
+
+    def of(members: tuple[GpuPlace, ...]) -> tuple[tuple[Machine, ...], Hosts]:
+        numbers = machines_of(members)
+        return tuple(listed.machines[number] for number in numbers), listed.hosts(numbers)
+
     groups = []
-    for group in found.groups:
-        places = machines_of(group.members)
-        pick = Pick(tuple(listed.machines[place] for place in places), wish, (group.verdict,), ())
-        groups.append(HostGroup(pick, listed.hosts(places)))
-    if not found.unserved:
-        return Groups(groups, listed.left_out)
-    places = machines_of(found.unserved)
-    unserved = LeftOut(listed.hosts(places), "NO_BUILD", "no build runs there in these environments")
-    refusal = f"no build runs on {unserved.hosts}", "`left_out` names them; `torchpick fleet` says why"
-    nothing = Pick(tuple(listed.machines[place] for place in places), wish, (), (), refusal=refusal)
-    return Groups(groups, (*listed.left_out, unserved), nothing)
+    for group in outlook.groups:
+        alike, hosts = of(group.members)
+        groups.append(HostGroup(Pick(alike, wish, (group.verdict,), ()), hosts))
+    if not outlook.unserved:
+        return Groups(tuple(groups), listed.left_out)
+    alike, hosts = of(outlook.unserved)
+    unserved = LeftOut(hosts, "NO_BUILD", "no build runs there in these environments")
+    refusal = f"no build runs on {hosts}", "`left_out` names them; `torchpick fleet` says why"
+    nothing = Pick(alike, wish, (), (), refusal=refusal)
+    return Groups(tuple(groups), (*listed.left_out, unserved), nothing)
 
 
+@_public
 def plan(  # noqa: PLR0913 # the flags of the contract, by name
     *requirements: str,
     gpus: Sequence[str] | None = None,
@@ -127,6 +190,9 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     """
     words = _list("requirements", requirements, "vllm")
     run = start_run(_request(locals(), words), environ)
+    machine = run.find_machine()
+    if machine.trouble is not None:
+        return Stack(machine, words, hints=(machine.trouble.hint,))
     from torchpick.environment.requirements import RequirementArgs  # with packaging, which a check does without
     from torchpick.install.asking import Order, file_rules
     from torchpick.install.planning import plan_environment
@@ -142,6 +208,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     return plan_environment(run, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)).stack
 
 
+@_public
 def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     thing: str,
     *,
@@ -152,22 +219,28 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     platform: str | None = None,
     offline: bool = False,
     environ: Mapping[str, str] | None = None,
-) -> tuple[Reading, tuple[ReadingVerdict, ...]]:
+) -> Inspection:
     """The GPU code in a wheel, a package or a library, and whether each GPU of this or the specified machine runs it.
 
-    `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
+    `thing` is what the command takes: a file, a URL, `name==version` or an installed package. Where a GPU does not
+    answer, there is no verdict.
     """
     run = start_run(_request(locals()), environ)
     from torchpick.index.wheelnames import WheelTarget
     from torchpick.wheels import inspect_target
     from torchpick.wheels.inspect_target import ReadOptions, read_target
+    from torchpick.wheels.judging import Inspection
 
     wanted = WheelTarget(python, platform)
     reading = read_target(thing, ReadOptions(wanted=wanted, offline=run.offline))
-    drivers = run.knowledge.rules.drivers
-    return reading, inspect_target.judge_machines(reading, run.find_machines(), drivers, wanted.program)
+    machine, drivers = run.find_machine(), run.knowledge.rules.drivers
+    machines = () if machine.trouble else (machine,)
+    return Inspection(
+        reading, inspect_target.judge_machines(reading, machines, drivers, wanted.program), machine.trouble
+    )
 
 
+@_public
 def check(  # noqa: PLR0913 # the flags of the contract, by name
     path: str | None = None,
     *,
@@ -176,20 +249,20 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
     cuda_driver: str | None = None,
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
-) -> list[Finding]:
+) -> tuple[Finding, ...]:
     """What is wrong with the installed torch, for this machine or the specified one; worst first.
 
-    `path` is a library file or a wheel to check in its place; the list is empty where it runs. `python` is an
+    `path` is a library file or a wheel to check in its place; there is no finding where it runs. `python` is an
     interpreter or an environment's folder, the active one without it. Nothing of any of them is imported or run.
     """
     given = locals()
     if path is not None:
         from torchpick.wheels import judging
 
-        reading, verdicts = inspect(os.path.abspath(given.pop("path")), **given)
-        if not verdicts:
+        inspection = inspect(os.path.abspath(given.pop("path")), **given)
+        if not inspection.verdicts and inspection.trouble is None:
             raise UsageError("there is no GPU to check it for", hint='name one: gpus=["sm_61"]')
-        return list(worst_first(judging.findings(reading, verdicts)))
+        return worst_first(judging.findings(inspection))
     from torchpick.doctor.examination import examine, of_process
 
     examination = examine(start_run(_request(given), environ))
@@ -197,7 +270,7 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
     here = python is None and examination.subject.environment.prefix == sys.prefix
     imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None
     stale = of_process(examination.subject, None if imported is None else str(imported))
-    return [*stale, *examination.findings]
+    return (*stale, *examination.findings)
 
 
 def _request(given: Mapping[str, Any], requirements: tuple[str, ...] = ()) -> Request:

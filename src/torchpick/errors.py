@@ -6,6 +6,7 @@ TorchpickError                  exit 1   something broke
 ├── CompatError                          a file of the table is not valid (file, path inside it)
 ├── NoBuildError                exit 3   no build runs here; carries the Pick
 ├── DetectionError              exit 4   a GPU is there but its driver does not answer
+├── MissingPackageError                  a package that this needs is not installed
 ├── InstallerError                       no suitable pip or uv
 │   └── ResolverError  its own status    pip or uv refuses the requirements, in its own words
 ├── NetworkError                         a server did not deliver what was requested
@@ -50,7 +51,7 @@ class TorchpickError(Exception):
     def __str__(self) -> str:
         return self.message
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {"code": self.code, "text": self.message, "hint": self.hint}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -63,11 +64,15 @@ def _remade(kind: type[TorchpickError], words: tuple[object, ...]) -> TorchpickE
 
 
 class UsageError(TorchpickError):
+    """The request is not valid."""
+
     code = "USAGE"
     exit_status = 2
 
 
 class RequirementError(UsageError):
+    """A requirement that is not valid."""
+
     code = "REQUIREMENT"
 
 
@@ -114,7 +119,36 @@ class DetectionError(TorchpickError):
         self.machine = machine
 
 
+# The modules of what pyproject.toml asks for, and what each is installed by.
+DEPENDENCIES = {
+    "httpcore": "httpcore",
+    "httpx": "httpx",
+    "packaging": "packaging",
+    "pynvml": "nvidia-ml-py",
+    "tomli": "tomli",
+    "tomlkit": "tomlkit",
+}
+
+
+class MissingPackageError(TorchpickError):
+    """torchpick was installed without its dependencies, and this needs one."""
+
+    code = "MISSING_PACKAGE"
+
+    def __init__(self, package: str) -> None:
+        hint = f"`python -m pip install {package}`; only `pick`, `url`, `detect` and a check do without dependencies"
+        super().__init__(f"this needs {package}, which is not installed", hint=hint)
+
+    @classmethod
+    def of(cls, error: ModuleNotFoundError) -> MissingPackageError | None:
+        """What is said of a module that is not there; None where it is none of torchpick's dependencies."""
+        package = DEPENDENCIES.get((error.name or "").partition(".")[0])
+        return None if package is None else cls(package)
+
+
 class InstallerError(TorchpickError):
+    """There is no suitable pip or uv, or it cannot do what is asked."""
+
     code = "INSTALLER"
 
 
@@ -130,6 +164,8 @@ class ResolverError(InstallerError):
 
 
 class NetworkError(TorchpickError):
+    """A server did not deliver what was requested."""
+
     code = "NETWORK"
 
 
@@ -138,16 +174,24 @@ class BrokenOffError(NetworkError):
 
 
 class WheelError(TorchpickError):
+    """A wheel or a library cannot be read."""
+
     code = "WHEEL"
 
 
 class RangesUnsupportedError(WheelError):
+    """The server does not send parts of a file."""
+
     code = "NO_RANGES"
 
 
 class WheelLayoutError(WheelError):
+    """The bytes do not follow the format."""
+
     code = "WHEEL_LAYOUT"
 
 
 class IntegrityError(WheelError):
+    """The file changed, or its hash does not match."""
+
     code = "INTEGRITY"

@@ -136,10 +136,7 @@ class Run(NamedTuple):
             fleet = self.read_fleet()
             first, *rest = fleet.machines
             return (first._replace(notes=(*fleet.notes, *first.notes)), *rest)
-        machine = self.find_machine()
-        if (error := given.detection_error(machine)) is not None:
-            raise error
-        return (machine,)
+        return (self.find_machine().require(),)
 
     # The table, and an answer by it.
 

@@ -70,7 +70,7 @@ def test_json_is_one_line_that_machine_reads_back(capsys: pytest.CaptureFixture[
     assert (out.count("\n"), err) == (1, "")
     told = json.loads(out)
     assert (told["command"], told["status"], told["exit"]) == ("detect", "ok", 0)
-    found = Machine.from_json(told["machine"])
+    found = Machine.from_dict(told["machine"])
     assert [str(gpu.arch) for gpu in found.gpus] == ["sm_61"]
     assert found.driver == Driver("580.95.05", None, "given", None)
 

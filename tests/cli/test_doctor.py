@@ -215,9 +215,9 @@ def test_the_library_says_the_same_and_imports_no_torch(sick: Home, monkeypatch:
     found = torchpick.check(gpus=["MX330"], driver="580.119.02")
 
     assert [(each.code, each.severity) for each in found] == [("NO_KERNELS", "error")]
-    assert found[0].to_json()["cure"] == f"torchpick install torch==2.9.1 {' '.join(MX330)}"
+    assert found[0].to_dict()["cure"] == f"torchpick install torch==2.9.1 {' '.join(MX330)}"
     sick.torch("2.9.1+cu126", "12.6", CU126)
-    assert torchpick.check(gpus=["MX330"], driver="580.119.02", python=sick.python) == []
+    assert torchpick.check(gpus=["MX330"], driver="580.119.02", python=sick.python) == ()
 
 
 def test_after_the_fix_it_looks_again_and_0_means_that_nothing_is_left(

@@ -44,7 +44,7 @@ def five(*left_out: str) -> list[Machine]:
 
 def write(folder: Path, machines: list[Machine], *more: str) -> str:
     file = folder / "fleet.jsonl"
-    file.write_text("\n".join([*(json.dumps(each.to_json()) for each in machines), *more]), "utf-8")
+    file.write_text("\n".join([*(json.dumps(each.to_dict()) for each in machines), *more]), "utf-8")
     return str(file)
 
 
@@ -400,7 +400,7 @@ def test_what_is_no_name_of_a_host_is_written_nowhere(
 def test_what_is_no_name_of_a_host_still_is_a_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     named = [machine(name, "A100", (8, 0), "580.95.05") for name in ("--all", "n1")]
     sick = named[0]._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
-    answer = asked(capsys, write(tmp_path, [*named, sick], f"-x: {json.dumps(named[0].to_json())}", "--y: nonsense"))
+    answer = asked(capsys, write(tmp_path, [*named, sick], f"-x: {json.dumps(named[0].to_dict())}", "--y: nonsense"))
 
     assert groups(answer) == [(3, "n1")]
     left = [(part["code"], part["hosts"]) for part in answer["left_out"]]  # type: ignore[attr-defined]
@@ -408,7 +408,7 @@ def test_what_is_no_name_of_a_host_still_is_a_machine(capsys: pytest.CaptureFixt
 
 
 def test_the_file_stands_for_a_name_that_no_host_can_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "n7.json").write_text(json.dumps(machine("a b", "A100", (8, 0), "580.95.05").to_json()), "utf-8")
+    (tmp_path / "n7.json").write_text(json.dumps(machine("a b", "A100", (8, 0), "580.95.05").to_dict()), "utf-8")
     answer = asked(capsys, str(tmp_path))
 
     assert versions(answer) == [("2.15.0+cu132", "n7")]
@@ -510,7 +510,7 @@ def test_the_library_answers_the_same() -> None:
     sick = machine("s1", "x", (7, 0), "580")._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
     groups = torchpick.fleet([*five(), sick])
 
-    assert [(group.pick.version, group.hosts.text) for group in groups] == [
+    assert [(group.pick.version, group.hosts.text) for group in groups.groups] == [
         ("2.10.0+cu128", "a[1-300],b[1-40],h[1-200],l[1-60],v[1-400]"),
     ]
     assert [(left.hosts.text, left.code) for left in groups.left_out] == [("s1", "DRIVER_MISMATCH")]
@@ -555,7 +555,7 @@ def test_detect_says_in_json_what_it_wrote(
     assert told["files"] == [str(tmp_path / "n1.json")]
     assert main(["detect", "--json", *words]) == 0
     assert told == {**json.loads(capsys.readouterr().out), "files": told["files"]}
-    assert Machine.from_json(told["machine"]).name == "n1"
+    assert Machine.from_dict(told["machine"]).name == "n1"
 
 
 def test_detect_writes_its_file_whole_and_the_folder_is_a_fleet(
@@ -578,7 +578,7 @@ def test_a_machine_without_a_gpu_is_shown_without_its_driver(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bare = machine(None, "x", (8, 0), "580.95.05")._replace(gpus=())
-    (tmp_path / "fleet").write_text(json.dumps(bare.to_json()), "utf-8")
+    (tmp_path / "fleet").write_text(json.dumps(bare.to_dict()), "utf-8")
 
     assert main(["fleet", str(tmp_path / "fleet")]) == 0
 

@@ -40,7 +40,7 @@ TROUBLE = Machine(Platform("linux", "x86_64"), PYTHON, trouble=Trouble("DRIVER_M
 
 
 def line(machine: Machine) -> str:
-    return dumps(envelope("detect", machine=machine.to_json()))
+    return dumps(envelope("detect", machine=machine.to_dict()))
 
 
 def read(data: bytes, *, strict: bool = False) -> Fleet:
@@ -65,9 +65,9 @@ def test_what_detect_prints_is_read_back() -> None:
 
 def test_bare_machines_and_lists_of_them() -> None:
     two = [("x86_64", 1, ""), ("aarch64", 1, "b")]
-    assert fleet(json.dumps(PASCAL.to_json())).machines == (PASCAL,)
-    assert kinds(json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)) == two
-    both = json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)
+    assert fleet(json.dumps(PASCAL.to_dict())).machines == (PASCAL,)
+    assert kinds(json.dumps([PASCAL.to_dict(), BARE.to_dict()], indent=2)) == two
+    both = json.dumps([PASCAL.to_dict(), BARE.to_dict()], indent=2)
     assert kinds(f"\n\n{both}\n\n{line(BARE._replace(name='c'))}") == [
         ("x86_64", 1, ""),
         ("aarch64", 2, "b,c"),
@@ -76,7 +76,7 @@ def test_bare_machines_and_lists_of_them() -> None:
 
 @pytest.mark.parametrize("indent", [None, 0, 1])
 def test_a_value_goes_on_until_its_brackets_are_closed(indent: int | None) -> None:
-    lists = [[PASCAL._replace(name=name).to_json(), BARE.to_json()] for name in ("a]", "c")]
+    lists = [[PASCAL._replace(name=name).to_dict(), BARE.to_dict()] for name in ("a]", "c")]
     texts = [json.dumps(each, indent=indent) for each in lists]
     if indent is None:
         texts = ["[\n" + ",\n".join(map(json.dumps, each)) + "\n]" for each in lists]
@@ -88,7 +88,7 @@ def test_a_value_goes_on_until_its_brackets_are_closed(indent: int | None) -> No
 
 
 def test_of_a_value_that_was_cut_the_machines_behind_it_are_read() -> None:
-    cut = json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)[:-9]
+    cut = json.dumps([PASCAL.to_dict(), BARE.to_dict()], indent=2)[:-9]
     found = fleet(f"{cut}\n{line(BARE)}\nsrun: error\n{line(PASCAL)[:-1]}\n{line(PASCAL)}")
 
     assert [crowd.machine.platform.cpu for crowd in found.crowds] == ["aarch64", "x86_64"]

@@ -22,7 +22,7 @@ A100 = Gpu(0, "nvidia", "A100", Arch("sm", 8, 0))
 def said(*gpus: Gpu) -> bytes:
     """What `detect` prints on a machine that has these."""
     platform = Platform("linux", "x86_64", "2.36", "glibc")
-    return json.dumps(Machine(platform, Python("3.12"), Driver("580.95.05"), gpus).to_json()).encode() + b"\n"
+    return json.dumps(Machine(platform, Python("3.12"), Driver("580.95.05"), gpus).to_dict()).encode() + b"\n"
 
 
 def ended(answer: bytes = b"", talk: bytes = b"", status: int | None = 0) -> ChildResult:

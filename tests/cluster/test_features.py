@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.process, pytest.mark.skipif(missing() is not None, rea
 def machine(name: str, *capabilities: tuple[int, int]) -> str:
     gpus = tuple(Gpu(place, "nvidia", None, Arch("sm", *each)) for place, each in enumerate(capabilities))
     platform = Platform("linux", "x86_64", "2.36", "glibc")
-    return json.dumps(Machine(platform, Python("3.12"), Driver("580.95.05"), gpus, name=name).to_json())
+    return json.dumps(Machine(platform, Python("3.12"), Driver("580.95.05"), gpus, name=name).to_dict())
 
 
 def test_a_node_keeps_its_features_and_gets_those_of_its_groups(tmp_path: Path) -> None:

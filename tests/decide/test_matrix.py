@@ -26,7 +26,7 @@ def table() -> Table:
 
 
 def seen(verdict: Verdict) -> tuple[object, ...]:
-    return verdict.build.version, [each.to_json() for each in verdict.objections], verdict.fits, verdict.rank
+    return verdict.build.version, [each.to_dict() for each in verdict.objections], verdict.fits, verdict.rank
 
 
 @given(strategies.tables(), st.lists(strategies.devices, min_size=1, max_size=4), strategies.driver_versions)

@@ -203,7 +203,7 @@ def test_of_a_text_no_more_than_torch_and_what_goes_with_it_is_judged() -> None:
 def test_of_several_machines_none_is_examined(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text(
-        "".join(f"{json.dumps(WITH_GPU._replace(name=name).to_json())}\n" for name in ("one", "two")), "utf-8"
+        "".join(f"{json.dumps(WITH_GPU._replace(name=name).to_dict())}\n" for name in ("one", "two")), "utf-8"
     )
 
     with pytest.raises(UsageError) as caught:

@@ -561,7 +561,7 @@ def said(exam: Examination, folder: Path) -> list[dict[str, object]]:
     """The findings without what differs from one computer to another: folders, and the build that fixes torch."""
     shown = []
     for finding in exam.findings:
-        words = {key: value for key, value in finding.to_json().items() if key != "why"}
+        words = {key: value for key, value in finding.to_dict().items() if key != "why"}
         if finding.by_torch:
             # Which build there is depends on the Python that runs the tests.
             words |= {"cure": "torch", "advice": finding.advice if exam.remedy else None}

@@ -64,7 +64,7 @@ def test_a_text_is_answered_as_its_environment_is(
     (by_doctor,) = (each for each in found if each.code == code)
     by_text = next(each for each in error.findings if each.code == code)
     same = ("code", "severity", "text", "why", "cure", "advice")
-    assert {key: by_text.to_json()[key] for key in same} == {key: by_doctor.to_json()[key] for key in same}
+    assert {key: by_text.to_dict()[key] for key in same} == {key: by_doctor.to_dict()[key] for key in same}
 
 
 def test_every_state_of_a_driver_that_detection_names_is_in_the_table() -> None:

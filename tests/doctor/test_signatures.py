@@ -88,7 +88,7 @@ def test_a_known_error_is_shown_as_a_finding_is() -> None:
         (KNOWN["NO_KERNEL_IMAGE"], "NO_KERNELS", "error"),
         (stranger, stranger.id, "note"),
     ):
-        assert Finding(one, one.title).to_json() | {"text": ""} == {
+        assert Finding(one, one.title).to_dict() | {"text": ""} == {
             "code": name, "severity": severity, "text": "", "why": one.meaning, "seen": {}, "cure": None,
             "advice": None,
         }  # fmt: skip

@@ -158,7 +158,7 @@ def test_a_command_is_shown_without_its_passwords() -> None:
     file = stored_file("/store", "limits", ".txt", f"torch @ {url}\n")
     command = Command("pip", ("pip", url), {"PIP_INDEX_URL": url}, ("X",), (file,), (Note("A", "b"),))
 
-    assert command.shown().to_json() == {
+    assert command.shown().to_dict() == {
         "installer": "pip",
         "argv": ["pip", "https://anna:****@mirror.example/whl"],
         "environ": {"set": {"PIP_INDEX_URL": "https://anna:****@mirror.example/whl"}, "unset": ["X"]},
@@ -203,7 +203,7 @@ def test_the_report_of_each_is_read(tmp_path: Path) -> None:
     )
     uv = stand_in(tmp_path, f"cat <<'END'\n{LOCK}\nEND")
 
-    assert [item.to_json() for item in read_report(pip, ENVIRON)] == [
+    assert [item.to_dict() for item in read_report(pip, ENVIRON)] == [
         {"name": "my-lib", "version": "1", "url": "https://own/y.whl"}
     ]
     assert [tuple(item)[:3] for item in read_report(uv, ENVIRON)] == [

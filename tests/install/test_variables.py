@@ -189,7 +189,7 @@ def test_files_go_where_an_image_has_them() -> None:
     assert [each.path for each in there.files] == [f"/opt/torchpick/{name}" for name in names]
     assert there.set["UV_FIND_LINKS"] == there.set["PIP_FIND_LINKS"] == f"file:///opt/torchpick/{names[0]}"
     assert there.set["UV_CONSTRAINT"] == there.set["PIP_CONSTRAINT"] == f"file:///opt/torchpick/{names[1]}"
-    assert there.to_json() == {
+    assert there.to_dict() == {
         "set": dict(there.set),
         "unset": [],
         "files": {each.path: each.content for each in there.files},

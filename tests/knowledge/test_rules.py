@@ -290,7 +290,7 @@ def test_the_companions_of_a_build_are_its_own_and_the_newest_others_that_fit_it
     assert {name: tuple(each) for name, each in packages.with_companions(without, ()).companions.items()} == {
         "torchaudio": ("2.7.1", "inferred")
     }
-    shown = packages.with_companions(without, ()).to_json()
+    shown = packages.with_companions(without, ()).to_dict()
     assert shown["companions"] == {"torchaudio": {"version": "2.7.1", "basis": "inferred"}}
     assert (shown["version"], shown["backend"]) == ("2.7.1+cu126", "cu126")
     assert Platform.parse(str(shown["platform"])).name == LINUX

@@ -189,7 +189,7 @@ class World:
             return Said(3, words=str(error))
         except TorchpickError as error:
             return Said(error.exit_status, words=str(error))
-        return of_plan(0 if stack.ok else 3, stack.to_json(), "")
+        return of_plan(0 if stack.ok else 3, stack.to_dict(), "")
 
     def _fleet(self, asked: Asked, flags: list[str]) -> Said:
         file = self.folder / "nodes"

@@ -197,12 +197,12 @@ CHANGES: list[tuple[str, object]] = [
 
 def read(value: object) -> dict[str, object]:
     try:
-        machine = Machine.from_json(value)
+        machine = Machine.from_dict(value)
     except ShapeError as error:
         return {"path": error.path, "message": error.message, "whole": str(error)}
-    same = Machine.from_json(plain(machine.to_json()))
+    same = Machine.from_dict(plain(machine.to_dict()))
     assert same == machine
-    return {**plain(machine.to_json()), "in short": machine.in_short, "driver of": machine.driver_os}
+    return {**plain(machine.to_dict()), "in short": machine.in_short, "driver of": machine.driver_os}
 
 
 def machines() -> dict[str, object]:
@@ -272,7 +272,7 @@ def sayings() -> dict[str, object]:
         Hosts((), 1),
         Hosts(tuple(f"a{place}b{place}c" for place in range(90))),
     ):
-        now[f"hosts {hosts.count}"] = [str(hosts), hosts.brief, plain(hosts.to_json())]
+        now[f"hosts {hosts.count}"] = [str(hosts), hosts.brief, plain(hosts.to_dict())]
     now["hosts of"] = plain(Hosts.of({"n1": 2, None: 3, "": 1, "n2": 1}))
 
     return now

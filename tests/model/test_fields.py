@@ -115,6 +115,6 @@ def test_what_stands_in_tuples_and_mappings_is_written_too() -> None:
 def test_properties_are_written_by_name_and_what_is_optional_is_left_out() -> None:
     objection = Objection(Reason.YANKED)
 
-    assert objection.to_json() == {"code": "YANKED", "text": "it was withdrawn"}
-    assert objection._replace(gpu=0).to_json() == {"code": "YANKED", "text": "it was withdrawn", "gpu": 0}
+    assert objection.to_dict() == {"code": "YANKED", "text": "it was withdrawn"}
+    assert objection._replace(gpu=0).to_dict() == {"code": "YANKED", "text": "it was withdrawn", "gpu": 0}
     assert written(objection, "code", "gpu") == {"code": "YANKED", "gpu": None}

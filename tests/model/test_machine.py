@@ -21,7 +21,7 @@ GOOD: dict[str, Any] = {
 
 
 def test_the_machine_itself_is_read() -> None:
-    assert [gpu.index for gpu in Machine.from_json(GOOD).gpus] == [0, 1]
+    assert [gpu.index for gpu in Machine.from_dict(GOOD).gpus] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -58,22 +58,22 @@ def test_the_machine_itself_is_read() -> None:
 )
 def test_what_no_machine_has_is_refused_by_its_path(path: str, value: object) -> None:
     with pytest.raises(ShapeError) as caught:
-        Machine.from_json(altered(GOOD, path, value))
+        Machine.from_dict(altered(GOOD, path, value))
 
     assert caught.value.path.startswith(path.split(".", maxsplit=1)[0])
 
 
 def test_an_implementation_and_a_platform_are_words() -> None:
     python = {"version": "3.11", "implementation": "pp"}
-    assert Machine.from_json(altered(GOOD, "python", python)).python.tag == "pp311"
-    assert Machine.from_json(altered(GOOD, "python", {**python, "implementation": ""})).python.tag == "cp311"
-    assert Machine.from_json(altered(GOOD, "platform.cpu", "x")).platform.cpu == "x"
+    assert Machine.from_dict(altered(GOOD, "python", python)).python.tag == "pp311"
+    assert Machine.from_dict(altered(GOOD, "python", {**python, "implementation": ""})).python.tag == "cp311"
+    assert Machine.from_dict(altered(GOOD, "platform.cpu", "x")).platform.cpu == "x"
     for path, value in (("python", {**python, "implementation": "../x"}), ("platform.cpu", "")):
         with pytest.raises(ShapeError):
-            Machine.from_json(altered(GOOD, path, value))
+            Machine.from_dict(altered(GOOD, path, value))
 
 
 def test_an_amd_target_belongs_to_amd() -> None:
     machine = altered(GOOD, "gpus", [{"vendor": "amd", "arch": "gfx1100"}, {"vendor": "intel", "arch": None}])
 
-    assert [str(gpu.arch) for gpu in Machine.from_json(machine).gpus] == ["gfx1100", "None"]
+    assert [str(gpu.arch) for gpu in Machine.from_dict(machine).gpus] == ["gfx1100", "None"]

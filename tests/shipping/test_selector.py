@@ -39,7 +39,7 @@ TORCH = ("", "", "", "<2.12", ">=2.5,<2.8", "==2.9.1", "==2.6.*", "<1.13", ">=2.
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("selector") / "torchpick-select.py"
+    made = tmp_path_factory.mktemp("selector") / "torchpick_select.py"
     with pytest.MonkeyPatch.context() as patch:  # made before each test takes that table
         patch.setattr(locations, "shipped_dir", lambda: str(tables.LIVE))
         patch.setenv("TORCHPICK_COMPAT_DIR", str(tables.LIVE))

@@ -11,7 +11,7 @@ from tests import recorded
 from tests.wheels.test_verdict import JUDGES, READINGS
 from torchpick.cli import inspect as inspected
 from torchpick.model.fields import plain
-from torchpick.wheels.judging import judge_reading
+from torchpick.wheels.judging import Inspection, judge_reading
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading
 
 FILE = Path(__file__).with_name("inspected.json")
@@ -41,12 +41,12 @@ GPUS = ("sm_61", "sm_75", "sm_120 behind CUDA 13.2", "gfx1100", "refused by its 
 def shown() -> dict[str, object]:
     now: dict[str, object] = {}
     for name, reading in SHOWN.items():
-        verdicts = [judge_reading(reading, JUDGES[gpu]) for gpu in GPUS]
+        verdicts = tuple(judge_reading(reading, JUDGES[gpu]) for gpu in GPUS)
         pages: dict[str, object] = {
             "page": inspected.page(reading, verdicts, None).splitlines(),
             "narrow": inspected.page(reading, verdicts[:2], 50, lambda line: f"*{line}*").splitlines(),
-            "json": plain(inspected.facts_of(reading, verdicts[:3])),
-            "verdict without a GPU": inspected.facts_of(reading, [])["verdict"],
+            "json": plain(Inspection(reading, verdicts[:3]).to_dict()),
+            "verdict without a GPU": Inspection(reading, ()).to_dict()["verdict"],
         }
         now[name] = pages
     return now

@@ -12,7 +12,7 @@ from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
 from torchpick.model.finding import Ailment
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, findings, judge_package, judge_reading
+from torchpick.wheels.judging import GpuCodeFit, Inspection, ReadingVerdict, findings, judge_package, judge_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -204,9 +204,10 @@ def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() 
 def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
     both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80 compute_80"), path="b.so"))
     both = both._replace(file="pkg.whl", notes=())
-    judged = [judge_reading(both, GpuCodeFit(Arch.parse(gpu))) for gpu in ("sm_61", "sm_75", "sm_86", "sm_120")]
+    gpus = map(Arch.parse, ("sm_61", "sm_75", "sm_86", "sm_120"))
+    judged = tuple(judge_reading(both, GpuCodeFit(gpu)) for gpu in gpus)
 
-    found = list(findings(both, judged))
+    found = list(findings(Inspection(both, judged)))
 
     assert [(each.ailment, dict(each.seen)) for each in found] == [
         (Ailment.PACKAGE_NO_KERNELS, {"libraries": {"a.so": "0 of 3 modules load", "b.so": "0 of 2 modules load"}}),
@@ -278,7 +279,7 @@ JUDGES = {
 
 
 def in_words(found: Reading, verdict: ReadingVerdict) -> dict[str, object]:
-    said = next((finding.text for finding in findings(found, [verdict])), None)
+    said = next((finding.text for finding in findings(Inspection(found, (verdict,)))), None)
     libraries = {each.path: [each.word, each.text] for each in verdict.libraries}
     words = {"word": verdict.word, "fit": verdict.fit.name, "via": verdict.via and str(verdict.via)}
     more = {"libraries": libraries, "notes": [*verdict.notes], "said": said}

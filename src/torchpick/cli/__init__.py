@@ -9,14 +9,13 @@ from errno import ENOSPC
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Parser, close_to
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import MissingPackageError, TorchpickError, UsageError
 from torchpick.knowledge import locations
 from torchpick.model.machine import PLATFORMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
     from torchpick.cli.arguments import Arguments
 
@@ -117,11 +116,11 @@ def _run(words: Sequence[str]) -> int:
     command = words[0] if words and words[0] in COMMANDS else "pick"
     parser = Parser(command)
     words, passed_on = parser.split(words[1:] if command != "pick" else words)
-    # importlib would load warnings and more to do the same.
     name, function = place_of(command)
-    __import__(name)
-    module = sys.modules[name]
     try:
+        # importlib would load warnings and more to do the same.
+        __import__(name)
+        module = sys.modules[name]
         _refuse_unknown(command, words)
         if "--help" in words or "-h" in words:
             from torchpick.cli import text
@@ -133,11 +132,14 @@ def _run(words: Sequence[str]) -> int:
         args.command, args.passed_on = command, passed_on
         return int(getattr(module, function)(args))
     except TorchpickError as error:
-        return console.failed(error, command, words, _guard(module, function, words, error.exit_status))
+        return console.failed(error, command, words, _guard(name, function, words, error.exit_status))
     except BrokenPipeError:
         raise
     except Exception as error:
-        guard = _guard(module, function, words, 1)
+        guard = _guard(name, function, words, 1)
+        missing = MissingPackageError.of(error) if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None:
+            return console.failed(missing, command, words, guard)
         if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd(): no file of that name
             gone = TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
             return console.failed(gone, command, words, guard)
@@ -152,10 +154,11 @@ def place_of(command: str) -> tuple[str, str]:
     return _SHARED.get(command, (f"torchpick.cli.{command}", "run"))
 
 
-def _guard(module: ModuleType, function: str, words: Sequence[str], status: int) -> str | None:
+def _guard(name: str, function: str, words: Sequence[str], status: int) -> str | None:
     """What stdout gets if this command fails and empty output would be taken for a result."""
     guard: str | None = None
-    if function == "run" and hasattr(module, "guard") and "--json" not in words:
+    module = sys.modules.get(name)
+    if module is not None and function == "run" and hasattr(module, "guard") and "--json" not in words:
         guard = module.guard(words, status)
     return guard
 

@@ -11,7 +11,6 @@ from torchpick.cli.arguments import Arguments
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.machine import machine_lines
-from torchpick.machine.given import detection_error
 from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
@@ -26,7 +25,7 @@ def run(args: Arguments) -> int:
     machine = run.find_machine()
     if not args.gpu and args.platform is None:
         machine = machine._replace(name=machine_lines.host_name(run.environ))
-    error = detection_error(machine)
+    error = machine.detection_error
     file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
     if args.json:
         line = _line(machine, error, short=args.compact)

@@ -235,7 +235,7 @@ def _finding_facts(one: Explained) -> dict[str, object]:
     """The finding as doctor has it, with the place in the text and what the table says beside it."""
     match, finding = one.match, one.findings[0]
     return {
-        **finding.to_json(),
+        **finding.to_dict(),
         "seen": {"cause": one.cause.id, "line": match.line, "text": match.text, **finding.seen},
         "cure": one.command,
         **written(one.cause, "causes", "cures"),

@@ -251,10 +251,10 @@ def _json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> dict
         "notes": (*fleet.notes, *found.notes, *_remarks(wish)),
         "pick": plan[0]["pick"] if one else None,
         "plan": plan,
-        "unserved": found.unserved,
+        "unserved": [[*place] for place in found.unserved],
         "exact": found.exact,
         "upgrades": [
-            {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_json(), "moves": upgrade.moves}
+            {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_dict(), "moves": upgrade.moves}
             for upgrade in found.upgrades or ()
         ],
     }

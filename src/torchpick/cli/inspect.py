@@ -13,15 +13,15 @@ from torchpick.cli.text import lines, paragraphs, plain
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.build import FAILS, UNKNOWN, WORST_FIRST
-from torchpick.model.fields import dumps, envelope, written
+from torchpick.model.build import FAILS, UNKNOWN
+from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.model.table import Table
 from torchpick.run import Run
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import Answers, ReadOptions
-from torchpick.wheels.judging import ReadingVerdict, without_code
-from torchpick.wheels.librarycode import Library, texts
+from torchpick.wheels.judging import Inspection, ReadingVerdict, without_code
+from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading, Readings
 
 _MOST_ON_CLUSTER = 256
@@ -55,7 +55,7 @@ class _Results:
             )
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
                 self.status = 3
-            entry = facts_of(reading, verdicts)
+            entry = Inspection(reading, verdicts).to_dict()
             if write is None and not self._args.json:
                 print(page(reading, verdicts, console.width(), console.painter()))
         if write is not None:
@@ -155,46 +155,6 @@ _DEPTHS = {
     FLAGS: "the compiled flags; `--deep` reads every library",
     SAMPLE: "a sample of the libraries, not everything; `--deep` reads all",
 }
-
-
-def facts_of(reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, object]:
-    """One entry of `results`."""
-    words = [verdict.word for verdict in verdicts]
-    # Without a GPU only what holds no code is judged.
-    overall = min(words, key=WORST_FIRST.index) if words else UNKNOWN if reading.holds_code else without_code(reading)
-    torch = reading.torch
-    return {
-        **written(reading, "target", "name", "version", "file", "sha256", "depth", "complete"),
-        "cuda": torch.cuda if torch else None,
-        **written(reading, "sass", "ptx", "size", "bytes_read", "requests"),
-        "verdict": _word(overall),
-        "gpus": [_verdict(verdict) for verdict in verdicts],
-        "libraries": [_library(library) for library in reading.libraries],
-        **written(reading, "compilers", "notes"),
-    }
-
-
-def _word(word: str) -> str | None:
-    return None if word == UNKNOWN else word
-
-
-def _verdict(verdict: ReadingVerdict) -> dict[str, object]:
-    return {
-        "gpu": verdict.gpu,
-        "verdict": _word(verdict.word),
-        **written(verdict, "fit", "via"),
-        "failing": [{"path": each.path, "verdict": each.word, "text": each.text} for each in verdict.failing],
-        "notes": verdict.notes,
-    }
-
-
-def _library(library: Library) -> dict[str, object]:
-    return {
-        **written(library, "path", "size", "sass", "ptx"),
-        "modules": library.code.total,
-        "empty": library.code.empty,
-        **written(library, "complete", "notes"),
-    }
 
 
 def page(

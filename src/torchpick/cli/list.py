@@ -120,7 +120,7 @@ def _versions(name: str, args: Arguments) -> int:
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
         best = next((stack for _, stack in rows if stack.ok), rows[0][1])
-        found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
+        found = {**best.to_dict("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
         print(console.dated(found, run.knowledge.rules.date))
         return status
     console.print_table(_versions_table(rows))
@@ -129,7 +129,7 @@ def _versions(name: str, args: Arguments) -> int:
 
 
 def _version(version: str, stack: Stack) -> dict[str, object]:
-    found = stack.to_json("list")
+    found = stack.to_dict("list")
     return {"version": version, "ok": stack.ok, "stack": found["stack"], "objections": found["objections"]}
 
 

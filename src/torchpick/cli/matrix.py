@@ -230,7 +230,7 @@ class _Sheet:
         whole = {build.key: build for build in table.of(name)}
         self.builds = [whole[each.build.key] for each in best if each.build.family in ("cuda", "rocm")]
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         releases = list(dict.fromkeys(build.torch for build in self.builds))
         # A branch stands for its newest driver.
         drivers = [str(branch.number) for branch in reversed(self.table.drivers.branches)]
@@ -344,7 +344,7 @@ def data(table: Table, wish: Wish, names: Iterable[tuple[str, str]]) -> Json:
     amd = sorted((arch for arch in targets if arch.kind == "gfx"), key=lambda arch: (len(arch.suffix), arch.suffix))
     kinds = [*reversed(table.nvidia), *(table.kind_of(arch) or Kind(arch, "AMD", (), _AMD) for arch in reversed(amd))]
     known: _Known = _Numbered(), _Numbered()
-    platforms = [_Sheet(name, table, wish, kinds, known).to_json() for name in PLATFORMS]
+    platforms = [_Sheet(name, table, wish, kinds, known).to_dict() for name in PLATFORMS]
     texts, verdicts = known
     return {
         "gpus": [_kind(kind) for kind in kinds],

@@ -37,7 +37,7 @@ def run(args: Arguments) -> int:
     question = collect_question(run)
     given = decided(answer_request(run, question), run.knowledge.rules)
     pick, stack = given.pick, given.stack
-    facts = {} if stack is None else {"stack": stack.to_json()["stack"]}
+    facts = {} if stack is None else {"stack": stack.to_dict()["stack"]}
     if console.tell_as_json(pick, args, **facts):
         return 0
     commands = _install_lines(args, pick.machine, run.shell)

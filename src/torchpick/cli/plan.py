@@ -36,7 +36,7 @@ def run(args: Arguments) -> int:
         planned = plan_environment(run, _order(args))
     found = planned.stack
     if args.json:
-        print(console.dated(found.to_json(args.command), run.read_table().date))
+        print(console.dated(found.to_dict(args.command), run.read_table().date))
         return 0 if found.ok else 3
     if found.ok and args.dockerfile:
         lines = dockerfile(run, found)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from torchpick.decide import resolve
 from torchpick.decide.matrix import ByPin, FleetFit, GpuKind, Pin, columns, fewest, undominated
 from torchpick.decide.remarks import changes, excluding, family_pins, limits_note, notes
+from torchpick.model.fields import dumps, envelope, plain
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine, Note
 from torchpick.model.pick import GpuPlace, Group, Pick, Wish, machines_of
@@ -127,8 +128,8 @@ class Move(NamedTuple):
     def gains(self) -> bool:
         return _release(self.after) > _release(self.before)
 
-    def to_json(self) -> dict[str, object]:
-        return {"before": self.before, "after": self.after, **self.hosts.to_json()}
+    def to_dict(self) -> dict[str, object]:
+        return {"before": self.before, "after": self.after, **self.hosts.to_dict()}
 
 
 class Upgrade(NamedTuple):
@@ -271,31 +272,36 @@ class HostGroup(NamedTuple):
     hosts: Hosts
 
 
-class Groups(tuple[HostGroup, ...]):  # noqa: SLOT001 # a tuple has no slots beside its items
-    """A fleet's groups, the newest torch first. `left_out` did not answer, have no GPU, or no build runs there."""
+class Groups(NamedTuple):
+    """A fleet's `groups`, the newest torch first. `left_out` did not answer, have no GPU, or no build runs there.
 
-    left_out: tuple[LeftOut, ...]
-    unserved: Pick | None  # nothing, for the machines on which no build runs
+    `nothing` is the pick of nothing for the machines on which no build runs.
+    """
 
-    def __new__(  # noqa: PYI034
-        cls, groups: Iterable[HostGroup], left_out: tuple[LeftOut, ...], unserved: Pick | None = None
-    ) -> Groups:
-        made = super().__new__(cls, groups)
-        made.left_out, made.unserved = left_out, unserved
-        return made
+    groups: tuple[HostGroup, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    nothing: Pick | None = None
 
     @property
     def ok(self) -> bool:
         """Whether every machine with a GPU that answered has an environment."""
-        return self.unserved is None
+        return self.nothing is None
 
     def require(self) -> Groups:
         """The groups themselves; NoBuildError where no build runs on one of the machines."""
-        if self.unserved is not None:
-            self.unserved.require()
+        if self.nothing is not None:
+            self.nothing.require()
         return self
 
+    def to_dict(self) -> dict[str, object]:
+        """Hosts and pick of each group, as `torchpick fleet --json` has them."""
+        plan = [{**group.hosts.to_dict(), "pick": group.pick.to_dict()["pick"]} for group in self.groups]
+        return envelope("fleet", 0 if self.ok else 3, plan=plan, left_out=plain(self.left_out))
+
+    def to_json(self) -> str:
+        return dumps(self.to_dict())
+
     def __repr__(self) -> str:
-        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self]
+        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self.groups]
         left = sum(part.hosts.count for part in self.left_out)
         return f"<Groups: {'; '.join(parts) or 'none'}{f'; {left} left out' if left else ''}>"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torchpick.doctor import binaries, installedtorch
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
+from torchpick.errors import MissingPackageError
 from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Machine
@@ -51,6 +52,8 @@ def _applying(
     here: Environment, machine: Machine | None, wanted: Callable[[Distribution, str], bool]
 ) -> Iterator[Demand]:
     """What installed packages require of the wanted projects; a line that is not valid is nobody's demand."""
+    if _lacks_packaging() is not None:
+        return
     platform = None if machine is None else machine.platform
     facts = marker_facts(here.version, here.full_version, platform, here.implementation)
     for package in here.named(""):
@@ -69,6 +72,23 @@ def _applying(
                 continue
             if marker_applies(demand.marker, facts):
                 yield demand
+
+
+def _lacks_packaging() -> MissingPackageError | None:
+    """Where torchpick was installed without its dependencies: requirements are read by packaging."""
+    try:
+        import packaging.requirements  # noqa: F401
+    except ModuleNotFoundError as error:
+        return MissingPackageError.of(error)
+    return None
+
+
+def uncompared(subject: EnvironmentUnderTest) -> Iterator[Finding]:
+    """That what packages require was not compared with what is there."""
+    missing_package = _lacks_packaging()
+    if missing_package is not None and any(package.requires for package in subject.environment.named("")):
+        text = f"what packages require was not compared: {missing_package.message}"
+        yield Finding(Ailment.UNREADABLE, text, advice=missing_package.hint)
 
 
 def missing(subject: EnvironmentUnderTest) -> list[Demand]:

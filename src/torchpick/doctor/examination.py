@@ -41,6 +41,7 @@ _OF_TORCH: tuple[Check, ...] = (
 _BESIDE: tuple[Check, ...] = (
     gpusupport.partial,
     gpusupport.triton,
+    depends.uncompared,
     depends.together,
     depends.numpy,
     gpusupport.other_cuda,

@@ -59,7 +59,7 @@ class Command(NamedTuple):
             before=self.before and self.before.shown(),
         )
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {
             **written(self, "installer", "argv", "before", optional=("before",)),
             "environ": written(self, "set", "unset"),

@@ -78,7 +78,7 @@ class Variables(NamedTuple):
     notes: tuple[Note, ...] = ()
     files: tuple[StoredFile, ...] = ()
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {**written(self, "set", "unset"), "files": {file.path: file.content for file in self.files}}
 
 

@@ -60,7 +60,7 @@ class ReportedPackage(NamedTuple):
     vcs: Mapping[str, str] = {}
     index_url: str = ""
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {"name": self.name, "version": self.version, "url": self.url}
 
 

@@ -179,7 +179,7 @@ class BuildCompanions(NamedTuple):
     build: Build
     companions: Mapping[str, KnownCompanion]
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {**written(self.build, *BUILD_NAMES), **written(self, "companions")}
 
 

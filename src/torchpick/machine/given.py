@@ -11,7 +11,7 @@ import time
 from torchpick.environment import interpreter
 from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
-from torchpick.errors import DetectionError, UsageError
+from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import NamedTuple
 from torchpick.model.machine import (
@@ -294,11 +294,3 @@ def _gpus(products: tuple[GpuProduct, ...]) -> tuple[tuple[Gpu, ...], tuple[Note
         text = "the xpu builds support Arc, Core Ultra and Data Center Max, but not this; left out"
         notes.append(Note("INTEL_NOT_SUPPORTED", f"{', '.join(idle)}: {text}"))
     return tuple(gpus), tuple(notes)
-
-
-def detection_error(machine: Machine) -> DetectionError | None:
-    """The error of a machine whose GPU does not answer."""
-    if machine.trouble is None:
-        return None
-    code, text, hint = machine.trouble
-    return DetectionError(text, hint=hint, code=code, machine=machine)

@@ -36,7 +36,7 @@ def write_line(machine: Machine) -> str:
 
 
 def _deciding(machine: Machine, *, named: bool) -> dict[str, object]:
-    """What `to_json` writes, without what no decision needs."""
+    """What `to_dict` writes, without what no decision needs."""
     value: dict[str, object] = {
         "name": None if machine.name is None else machine.name[:_MOST_NAME],
         "platform": _present(machine.platform),

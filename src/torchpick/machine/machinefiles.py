@@ -269,13 +269,13 @@ def check_fleet(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
 def _machine(fields: Fields, value: object) -> Machine:
     """The machine of a line: bare, or in the envelope of `detect`."""
     if not fields.has("schema"):
-        return Machine.from_json(machine_lines.expand_gpus(value))
+        return Machine.from_dict(machine_lines.expand_gpus(value))
     if fields.number("schema") > SCHEMA:
         message = f"written by a newer torchpick (schema {fields.number('schema')})"
         raise UsageError(message, hint="update torchpick")
     if fields.lacks("machine"):
         raise _of_failure(fields)
-    return Machine.from_json(machine_lines.expand_gpus(fields.raw("machine")), "machine")
+    return Machine.from_dict(machine_lines.expand_gpus(fields.raw("machine")), "machine")
 
 
 def _of_failure(fields: Fields) -> TorchpickError:

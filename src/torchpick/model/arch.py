@@ -49,9 +49,6 @@ class Fit(IntEnum):
     def word(self) -> str:
         return self.name.lower()
 
-    def to_json(self) -> str:
-        return self.word
-
 
 class Arch(NamedTuple):
     """One architecture: machine code (`sm_61`, `sm_90a`), PTX (`compute_120`) or an AMD target (`gfx1100`).
@@ -85,9 +82,6 @@ class Arch(NamedTuple):
         if self.kind == "gfx":
             return f"gfx{self.suffix}"
         return f"{self.kind}_{self.major}{self.minor}{self.suffix}"
-
-    def to_json(self) -> str:
-        return str(self)
 
     @property
     def capability(self) -> tuple[int, int]:

@@ -255,7 +255,7 @@ class Objection(NamedTuple):
     def code(self) -> str:
         return self.reason.name
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return written(self, "code", "text", "gpu", "machine", optional=("gpu", "machine"))
 
 
@@ -267,7 +267,7 @@ class GpuFit(NamedTuple):
     via: Arch | None
     machine: int | None = None
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return written(self, optional=("machine",))
 
 
@@ -319,5 +319,5 @@ class Verdict(NamedTuple):
     def reasons(self) -> frozenset[Reason]:
         return frozenset(objection.reason for objection in self.objections)
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {**written(self.build, *BUILD_NAMES), **written(self, "ok", "objections")}

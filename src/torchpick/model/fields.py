@@ -9,6 +9,7 @@ from _json import make_scanner
 
 from torchpick.model import VERSION
 from torchpick.model.address import redacted_json
+from torchpick.model.arch import Arch, Fit
 from torchpick.model.versions import is_dotted
 
 SCHEMA = 1
@@ -202,9 +203,13 @@ def written(noun: tuple[object, ...], *names: str, optional: tuple[str, ...] = (
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds, as JSON has it
-    """Nouns as objects, unless they have a `to_json` of their own; whatever else it holds as JSON has it."""
-    if hasattr(value, "to_json"):
-        return value.to_json()
+    """Nouns as objects, by a `to_dict` of their own where they have one; whatever else it holds as JSON has it."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Arch):
+        return str(value)
+    if isinstance(value, Fit):
+        return value.word
     if hasattr(value, "_fields"):
         return written(value)
     if isinstance(value, (tuple, list)):

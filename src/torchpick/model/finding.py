@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from torchpick.model.fields import written
+from torchpick.model.fields import dumps, written
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)
@@ -115,7 +115,11 @@ class Finding(NamedTuple):
         """What the fix brings, and what else there is to know."""
         return "; ".join(part for part in (self.brings, self.advice) if part) or None
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> str:
+        return dumps(self.to_dict())
+
+    def to_dict(self) -> dict[str, object]:
+        """One of the `findings` of `torchpick doctor --json`."""
         return {**written(self, "code", "severity", "text", "why", "seen", "cure"), "advice": self.remark}
 
 

@@ -48,7 +48,7 @@ class Hosts(NamedTuple):
         machines = f"{self.count} machine{'' if self.count == 1 else 's'}"
         return f"{machines}: {self.brief}" if self.names else machines
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """How many machines, and their names in ranges, null where none has one."""
         return {"count": self.count, "hosts": self.text or None}
 
@@ -106,8 +106,8 @@ class Crowd(NamedTuple):
     machine: Machine
     hosts: Hosts
 
-    def to_json(self) -> dict[str, object]:
-        return {**self.machine.to_json(), **self.hosts.to_json()}
+    def to_dict(self) -> dict[str, object]:
+        return {**self.machine.to_dict(), **self.hosts.to_dict()}
 
 
 class LeftOut(NamedTuple):
@@ -123,8 +123,8 @@ class LeftOut(NamedTuple):
         who = self.hosts.brief or (f"{self.hosts.count} machines" if self.hosts.count > 1 else "")
         return f"{who}: {self.text}" if who else self.text
 
-    def to_json(self) -> dict[str, object]:
-        return {**self.hosts.to_json(), **written(self, "code", "text"), "hint": self.hint or None}
+    def to_dict(self) -> dict[str, object]:
+        return {**self.hosts.to_dict(), **written(self, "code", "text"), "hint": self.hint or None}
 
 
 class Fleet(NamedTuple):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from torchpick.errors import DetectionError
 from torchpick.model import NamedTuple
 from torchpick.model.arch import ARM_ONLY, TEGRA, Arch, parsed
-from torchpick.model.fields import MOST_LINE, Fields, html, written
+from torchpick.model.fields import MOST_LINE, Fields, dumps, html, written
 from torchpick.model.versions import is_dotted
 
 TYPE_CHECKING = False
@@ -270,6 +271,25 @@ class Machine(NamedTuple):
         return html(self)
 
     @property
+    def ok(self) -> bool:
+        """Whether every GPU that is there answers."""
+        return self.trouble is None
+
+    def require(self) -> Machine:
+        """The machine itself; DetectionError, which carries it, where a GPU does not answer."""
+        if (error := self.detection_error) is not None:
+            raise error
+        return self
+
+    @property
+    def detection_error(self) -> DetectionError | None:
+        """What `require` raises."""
+        if self.trouble is None:
+            return None
+        code, text, hint = self.trouble
+        return DetectionError(text, hint=hint, code=code, machine=self)
+
+    @property
     def in_short(self) -> str:
         """The facts that decide, in a few words: its GPUs, its driver, its platform and its Python."""
         gpus: dict[str, int] = {}
@@ -314,12 +334,17 @@ class Machine(NamedTuple):
         none = labels(self.used) or f"{self.platform.name} without a GPU"
         return next((gpu.label for gpu in self.gpus if gpu.index == index), none)
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
+        """The `machine` of `torchpick detect --json`."""
         return {"name": self.name, **written(self)}
 
+    def to_json(self) -> str:
+        """One line for `--machine`."""
+        return dumps(self.to_dict())
+
     @classmethod
-    def from_json(cls, value: object, path: str = "") -> Machine:
-        """Read what `to_json` wrote; raises ShapeError with the path of what is wrong."""
+    def from_dict(cls, value: object, path: str = "") -> Machine:
+        """Read what `to_dict` wrote; raises ShapeError with the path of what is wrong."""
         fields = Fields(value, path)
         driver, trouble = fields.maybe_object("driver"), fields.maybe_object("trouble")
         notes, gpus = fields.maybe_objects("notes", MOST_GPUS), fields.maybe_objects("gpus", MOST_GPUS)

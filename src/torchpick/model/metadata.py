@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from packaging.markers import Marker
-from packaging.version import Version
-
 from torchpick.model.versions import check_bounds, grouped, normal, parsed
 
 # apache-airflow with all its providers has some 1,000 lines; the longest line met has 600 characters.
@@ -100,6 +97,8 @@ def _version(text: str) -> str:
     if len(text) > _MOST_LINE or not text.isascii():
         raise ValueError("its version is not valid")
     check_bounds(text)
+    from packaging.version import Version  # here, so that a check reads names and versions without packaging
+
     return str(Version(text))
 
 
@@ -174,6 +173,8 @@ def with_marker(line: str, marker: str, extra: str) -> str:
     """A requirement that holds under a marker and for an extra alone."""
     if not marker and not extra:
         return line
+    from packaging.markers import Marker
+
     requirement = parsed(line)
     check_bounds(marker)
     if extra and not _NAME.fullmatch(extra):

@@ -9,7 +9,7 @@ from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence, Objection
-from torchpick.model.fields import envelope, html, plain, written
+from torchpick.model.fields import dumps, envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick, Wish
 from torchpick.model.versions import admits, grouped, pattern
@@ -257,7 +257,7 @@ class PinnedPackage(NamedTuple):
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
         return f"{self.name}{extras}=={self.version}"
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return written(self, optional=("extras",))
 
 
@@ -273,8 +273,8 @@ class PackageObjection(NamedTuple):
         """`0.20.0 to 0.33.0`, or the one version."""
         return "".join(self.versions) if len(self.versions) < 2 else f"{self.versions[-1]} to {self.versions[0]}"
 
-    def to_json(self) -> dict[str, object]:
-        return {**self.objection.to_json(), "versions": self.versions}
+    def to_dict(self) -> dict[str, object]:
+        return {**self.objection.to_dict(), "versions": self.versions}
 
 
 class Download(NamedTuple):
@@ -306,9 +306,13 @@ class Stack(NamedTuple):
         return bool(self.packages)
 
     def require(self) -> Stack:
-        """The stack itself; NoBuildError, which carries it, where nothing fits."""
+        """The stack itself; NoBuildError, which carries it, where nothing fits.
+
+        DetectionError where a GPU does not answer, so that nothing was searched for.
+        """
         if self.ok:
             return self
+        self.machine.require()
         nothing = Pick((self.machine,), Wish(), (), ())
         why, hint = f"nothing fits {' '.join(self.asked)}", next(iter(self.hints), None)
         raise NoBuildError(why, pick=nothing, hint=hint, stack=self)
@@ -331,15 +335,18 @@ class Stack(NamedTuple):
     def _pins(self) -> dict[str, object]:
         return written(self, "requirements", "packages", "index_url", "notes", "download", optional=("download",))
 
-    def to_json(self, command: str = "plan") -> dict[str, object]:
+    def to_dict(self, command: str = "plan") -> dict[str, object]:
         """The object that `torchpick plan --json` prints."""
-        by_package = grouped((each.name, each) for each in self.objections)
+        by_package = grouped((objection.name, objection) for objection in self.objections)
         return envelope(
             command,
-            0 if self.ok else 3,
-            machine=self.machine.to_json(),
+            0 if self.ok else 3 if self.machine.ok else 4,
+            machine=self.machine.to_dict(),
             pick=None,
             stack=self._pins() if self.ok else None,
             objections=plain(by_package),
             **written(self, "hints", "notes"),
         )
+
+    def to_json(self) -> str:
+        return dumps(self.to_dict())

@@ -6,7 +6,7 @@ from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.build import Build, Verdict
-from torchpick.model.fields import envelope, html, shown, written
+from torchpick.model.fields import dumps, envelope, html, shown, written
 from torchpick.model.machine import Machine, Note
 
 TYPE_CHECKING = False
@@ -151,7 +151,7 @@ class Change(NamedTuple):
     text: str
     verdict: Verdict
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {**written(self, "code", "text"), "version": self.verdict.build.version}
 
 
@@ -160,9 +160,6 @@ class GpuPlace(NamedTuple):
 
     machine: int
     gpu: int | None
-
-    def to_json(self) -> list[int | None]:
-        return list(self)
 
 
 def machines_of(places: tuple[GpuPlace, ...]) -> list[int]:
@@ -199,9 +196,13 @@ class Pick(NamedTuple):
     refusal: tuple[str, str | None] | None = None
 
     def require(self) -> Pick:
-        """The pick itself; NoBuildError, which carries it, where no build runs."""
+        """The pick itself; NoBuildError, which carries it, where no build runs.
+
+        DetectionError where a GPU does not answer, so that nothing was picked.
+        """
         if self.ok:
             return self
+        self.machine.require()
         why, hint = self.refusal or ("no build runs here", None)
         raise NoBuildError(why, pick=self, hint=hint)
 
@@ -268,10 +269,13 @@ class Pick(NamedTuple):
         """Every companion of the build, with its local label."""
         return self.build.companion_pins
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """The object that `torchpick --json` prints."""
-        found: dict[str, object] = shown(as_json(self, "pick"))
-        return found
+        answer: dict[str, object] = shown(as_json(self, "pick"))
+        return answer
+
+    def to_json(self) -> str:
+        return dumps(self.to_dict())
 
 
 def as_json(pick: Pick, command: str) -> dict[str, object]:
@@ -285,12 +289,13 @@ def as_json(pick: Pick, command: str) -> dict[str, object]:
         facts["left_out"] = fleet.left_out
     return envelope(
         command,
-        0 if pick.ok else 3,
+        0 if pick.ok else 3 if pick.machine.ok else 4,
         **facts,
         table={"date": pick.table_date},
         pick=_chosen(pick.verdicts, pick.wish, pick.notes) if pick.ok else None,
         plan=[group_json(group, pick.wish, fleet) for group in pick.plan],
-        **written(pick, "unserved", "changes", "considered"),
+        unserved=[[*place] for place in pick.unserved],
+        **written(pick, "changes", "considered"),
     )
 
 
@@ -298,8 +303,8 @@ def group_json(group: Group, wish: Wish, fleet: Fleet | None) -> dict[str, objec
     machines = machines_of(group.members)
     return {
         "machines": machines,
-        **({} if fleet is None else fleet.hosts(machines).to_json()),
-        "gpus": [place for place in group.members if place.gpu is not None],
+        **({} if fleet is None else fleet.hosts(machines).to_dict()),
+        "gpus": [[*place] for place in group.members if place.gpu is not None],
         "pick": _chosen((group.verdict,), wish, ()),
     }
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from torchpick.model.arch import Arch, CodeFit, Fit, best, listed
-from torchpick.model.build import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
+from torchpick.model.build import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, WORST_FIRST
+from torchpick.model.fields import dumps, plain, written
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.machine import Driver
+from torchpick.model.machine import Driver, Trouble
 from torchpick.model.table import DriverTable
 from torchpick.model.versions import numbers, some_of
 from torchpick.wheels.librarycode import CodeContents, Library, Modules
@@ -46,6 +47,68 @@ class ReadingVerdict(NamedTuple):
     @property
     def failing(self) -> tuple[LibraryVerdict, ...]:
         return tuple(library for library in self.libraries if library.fails)
+
+
+class Inspection(NamedTuple):
+    """What was read of one wheel, package or library, and a verdict for each kind of GPU and driver.
+
+    `trouble` is why a GPU that is there does not answer, so that there is no verdict.
+    """
+
+    reading: Reading
+    verdicts: tuple[ReadingVerdict, ...]
+    trouble: Trouble | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it runs on each of them, as far as that is known."""
+        return self.trouble is None and not any(verdict.word in FAILS for verdict in self.verdicts)
+
+    @property
+    def verdict(self) -> str:
+        """The worst of the verdicts; without a GPU only what holds no code is judged."""
+        if self.verdicts:
+            return min((verdict.word for verdict in self.verdicts), key=WORST_FIRST.index)
+        return UNKNOWN if self.reading.holds_code else without_code(self.reading)
+
+    def to_dict(self) -> dict[str, object]:
+        """One of the `results` of `torchpick inspect --json`."""
+        reading = self.reading
+        return {
+            **written(reading, "target", "name", "version", "file", "sha256", "depth", "complete"),
+            "cuda": reading.torch.cuda if reading.torch else None,
+            **written(reading, "sass", "ptx", "size", "bytes_read", "requests"),
+            "verdict": _known(self.verdict),
+            "gpus": [_verdict_json(verdict) for verdict in self.verdicts],
+            "libraries": [_library_json(library) for library in reading.libraries],
+            **written(reading, "compilers", "notes"),
+        }
+
+    def to_json(self) -> str:
+        return dumps(self.to_dict())
+
+
+def _known(word: str) -> str | None:
+    return None if word == UNKNOWN else word
+
+
+def _verdict_json(verdict: ReadingVerdict) -> dict[str, object]:
+    return {
+        "gpu": plain(verdict.gpu),
+        "verdict": _known(verdict.word),
+        **written(verdict, "fit", "via"),
+        "failing": [{"path": path, "verdict": word, "text": text} for path, word, text in verdict.failing],
+        "notes": plain(verdict.notes),
+    }
+
+
+def _library_json(library: Library) -> dict[str, object]:
+    return {
+        **written(library, "path", "size", "sass", "ptx"),
+        "modules": library.code.total,
+        "empty": library.code.empty,
+        **written(library, "complete", "notes"),
+    }
 
 
 class GpuCodeFit(NamedTuple):
@@ -202,8 +265,11 @@ _AILMENTS = {
 }
 
 
-def findings(reading: Reading, verdicts: Iterable[ReadingVerdict]) -> Iterator[Finding]:
+def findings(inspection: Inspection) -> Iterator[Finding]:
     """What is wrong with a file that is not installed."""
+    reading, verdicts, trouble = inspection
+    if trouble is not None:
+        yield Finding(Ailment.DRIVER_NO_ANSWER, trouble.text, {"code": trouble.code}, advice=trouble.hint)
     for verdict in verdicts:
         if verdict.word in _AILMENTS:
             libraries = {library.path: library.text for library in verdict.failing}

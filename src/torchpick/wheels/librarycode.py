@@ -89,7 +89,7 @@ class Library(NamedTuple):
         """How many its machine code is for; None where PTX makes it run on later ones."""
         return None if self.ptx else len({arch.major for arch in self.sass})
 
-    def to_json(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """With `apart`, which is what JSON calls `unregistered`."""
         return {"apart" if name == "unregistered" else name: value for name, value in written(self).items()}
 
