@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import os
 import sys
@@ -66,10 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Not `list(…)`: once the command of that name is loaded, the word means its module here.
     words = [*(sys.argv[1:] if argv is None else argv)]
     heard = _open_streams()
+    codecs.register_error("torchpick", _as_printed)
     for stream in (sys.stdout, sys.stderr):
-        # A console of another code page prints an escape where it lacks the letter, instead of a traceback.
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
-            reconfigure(errors="backslashreplace", newline="\n")
+            reconfigure(errors="torchpick", newline="\n")
     try:
         status = _run(words)
         sys.stdout.flush()
@@ -85,6 +86,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: stdout cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return status if heard else 141
+
+
+def _as_printed(error: UnicodeError) -> tuple[str | bytes, int]:
+    """The bytes of a path in no encoding as they are, so that a printed command names it; else an escape."""
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
 
 def _open_streams() -> bool:

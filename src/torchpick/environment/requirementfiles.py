@@ -25,11 +25,12 @@ def located(path: str) -> str:
     """A file's absolute path, or its URL; `file:` URLs are paths."""
     if path[:5].lower() != "file:":
         return path if "://" in path else os.path.abspath(path)
-    from urllib.parse import urlsplit
+    from urllib.parse import unquote_to_bytes, urlsplit
     from urllib.request import url2pathname
 
     try:
-        return os.path.abspath(url2pathname(urlsplit(path).path))
+        on_server = urlsplit(path).path
+        return os.path.abspath(url2pathname(on_server) if os.name == "nt" else os.fsdecode(unquote_to_bytes(on_server)))
     except ValueError as error:
         raise _no_url(path) from error
 
@@ -294,18 +295,18 @@ def file_of(requirements: Iterable[str], *, editables: Iterable[str] = ()) -> st
     return "".join(f"{line}\n" for line in lines)
 
 
-def is_word(text: str) -> bool:
-    """Whether the text may be a name, an extra, or a tag of a wheel."""
-    return bool(text) and _WORD.issuperset(text) and text[0] not in "-."
+def is_word(text: object) -> bool:
+    """Whether it is a text that may be a name, an extra, or a tag of a wheel."""
+    return isinstance(text, str) and text != "" and _WORD.issuperset(text) and text[0] not in "-."
 
 
-def is_version(text: str) -> bool:
-    return bool(text) and _VERSION.issuperset(text) and text[0] not in "-."
+def is_version(text: object) -> bool:
+    return isinstance(text, str) and text != "" and _VERSION.issuperset(text) and text[0] not in "-."
 
 
-def is_specifier(text: str) -> bool:
-    """Whether the text may be versions and comparisons of such."""
-    return _SPECIFIER.issuperset(text)
+def is_specifier(text: object) -> bool:
+    """Whether it is a text that may be versions and comparisons of such."""
+    return isinstance(text, str) and _SPECIFIER.issuperset(text)
 
 
 def _refused(text: str, why: str) -> InstallerError:

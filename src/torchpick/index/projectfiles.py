@@ -90,7 +90,7 @@ def of_entry(entry: PageEntry, index_url: str = "") -> ProjectFile | None:
         entry.size if type(entry.size) is int and entry.size >= 0 else None,
         _plain(entry.requires_python),
         _plain(entry.yanked),
-        entry.metadata if not entry.metadata or _SHA256.fullmatch(entry.metadata) else "",
+        entry.metadata if entry.metadata is None or _SHA256.fullmatch(entry.metadata) else "",
         entry.uploaded if entry.uploaded and _UPLOADED.fullmatch(entry.uploaded) else None,
         index_url,
     )
@@ -98,7 +98,7 @@ def of_entry(entry: PageEntry, index_url: str = "") -> ProjectFile | None:
 
 def _plain(text: str | None) -> str | None:
     """One text for all the files of a page that say the same."""
-    return text and sys.intern(_CONTROL.sub(" ", text[:_MOST_TEXT]))
+    return None if text is None else sys.intern(_CONTROL.sub(" ", text[:_MOST_TEXT]))
 
 
 def _version_of_sdist(file: str) -> str | None:

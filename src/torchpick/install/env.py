@@ -218,7 +218,7 @@ def _limit(pick: Pick, name: str, version: str, wheels: Iterable[Wheel]) -> str:
 def file_url(path: str) -> str:
     """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
     plain = path.replace("\\", "/")
-    return "file://" + quote(plain if plain.startswith("/") else f"/{plain}", safe="/:")
+    return "file://" + quote(os.fsencode(plain if plain.startswith("/") else f"/{plain}"), safe="/:")
 
 
 def links_page(wheels: Iterable[Wheel]) -> str:

@@ -53,8 +53,8 @@ def check_characters(text: str) -> None:
         raise ValueError(f"it has {'a blank' if bad == ' ' else f'U+{ord(bad):04X}'} in it")
 
 
-def is_sha256(text: str) -> bool:
-    return len(text) == 64 and _HEX.issuperset(text)
+def is_sha256(text: object) -> bool:
+    return isinstance(text, str) and len(text) == 64 and _HEX.issuperset(text)
 
 
 def _authority(rest: str) -> tuple[str, str]:
