@@ -4,7 +4,9 @@ Of each wheel METADATA and the NEEDED entries of its smaller libraries, by range
 with larger libraries is known by what it asks for alone. `--whole` reads every library, and so which GPUs it was built
 for; of wheels for Windows that is done in any case. One line per wheel, kept across runs.
 
-usage: scripts/measure-packages [--platform NAME] [--whole] [--out FILE] NAME==VERSION …
+usage: scripts/measure-packages [--platform NAME] [--whole] [--out FILE] [--new N] [NAME==VERSION …]
+
+`--new N` reads the newest version of each package of the table that was not read yet, N at the most.
 """
 
 from __future__ import annotations
@@ -13,10 +15,14 @@ import argparse
 import functools
 import json
 import sys
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from packaging.version import Version
+
 from scripts.table.measuring import index_url
+from scripts.table.package_rules import RULES
 from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
@@ -88,7 +94,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=_OUT)
     parser.add_argument("--platform", choices=_MOST_PACKED, default="linux-x86_64")
     parser.add_argument("--whole", action="store_true", help="read every library, and the code of each")
-    parser.add_argument("versions", nargs="+", metavar="NAME==VERSION")
+    parser.add_argument("--new", type=int, default=0, metavar="N", help="read N new versions of the table's packages")
+    parser.add_argument("versions", nargs="*", metavar="NAME==VERSION")
     args = parser.parse_args(argv)
     known = set()
     if args.out.exists():
@@ -101,7 +108,10 @@ def main(argv: list[str]) -> int:
             name, _, version = text.partition("==")
             if (name, version, args.platform) not in known:
                 todo.setdefault(name, []).append(version)
-        pages = dict(zip(todo, pool.map(lambda name: _page(f"{index}/{name}/"), todo), strict=True))
+        names = [*todo, *(name for name in RULES if args.new and name not in todo)]
+        pages = dict(zip(names, pool.map(lambda name: _page(f"{index}/{name}/"), names), strict=True))
+        for name, version in _new(pages, {(name, version) for name, version, _ in known})[: args.new]:
+            todo.setdefault(name, []).append(version)
         jobs = []
         for name, versions in todo.items():
             for version in versions:
@@ -123,12 +133,22 @@ def main(argv: list[str]) -> int:
     return 1 if failed else 0
 
 
+def _new(pages: Mapping[str, tuple[Link, ...]], known: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The newest final version of each package, where none of that or a later one was read."""
+    found = []
+    for name, links in pages.items():
+        versions = [Version(link.wheel.version) for link in links if link.yanked is None]
+        final = [version for version in versions if not (version.is_prerelease or version.local)]
+        newest = max(final, default=None)
+        read = [Version(version) for project, version in known if project == name]
+        if newest is not None and all(version < newest for version in read):
+            found.append((name, str(newest)))
+    return found
+
+
 def _page(url: str) -> tuple[Link, ...]:
     with Client() as client:  # which is for one thread
-        page = client.get(url, headers={"accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.1"})
-    if page.status != 200:
-        return ()
-    return pages.parse(page.body, str(page.url), page.headers.get("content-type", ""))
+        return pages.fetch(url, client) or ()
 
 
 def _tried(most: int, wheel: SurveyWheel) -> dict[str, object] | TorchpickError:

@@ -6,29 +6,29 @@ and of a version that was not read before the METADATA beside a wheel, else in i
 
 from __future__ import annotations
 
-import datetime
 import os
 import re
-import sys
-from collections.abc import Iterable, Sequence
-from email.parser import HeaderParser
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from packaging.version import Version
 
 from scripts.table import layout
+from torchpick.cli.console import day
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
 from torchpick.index.projectfiles import IndexTarget
-from torchpick.index.ranges import Archive, RemoteSource, metadata_of
+from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.index.user_index import UserIndex, fitting
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Platform
 from torchpick.model.versions import release_key
+from torchpick.wheels.listed import demand_on_torch
 
-EVIDENCE = Path(__file__).parents[2] / "evidence" / "companions.json"
 # The oldest version of each that belongs to a torch of the table (1.7.0), or says something of torch at all.
 OLDEST = {
     "torchvision": "0.8",
@@ -46,36 +46,35 @@ _PLATFORMS = (
 )
 # `>=3.10,!=3.14.1`
 _LEFT_OUT = re.compile(r"!=\s*(\d+\.\d+\.\d+)(?![\d.*])")
-# `torch (==1.7.1)`, `torch==2.8.0`, `torch >=2.14.0 ; python_version < "4"`
-_OF_TORCH = re.compile(r"torch\s*\(?\s*((?:[<>=!~]=?\s*[0-9][0-9.*]*\s*,?\s*)*)\)?\s*(?:;.*)?")
 
 
-def main(words: Sequence[str]) -> int:
-    """Read the page of every companion, or of those named, and write down the day."""
-    names = [name for name in OLDEST if not words or name in words]
-    known = layout.read(EVIDENCE)
-    requires, pythons, excluded = known["requires"], known["pythons"], known["excluded"]
-    try:
-        with Client() as client:
-            index = UserIndex(index_places.of_user(os.environ), client)
-            for name in names:
-                found = releases(name, index)
-                requires[name] = {
-                    # A released file never changes.
-                    version: requires[name][version]
-                    if version in requires.get(name, {})
-                    else required(links, index, client)
-                    for version, links in found.items()
-                }
-                if name in COMPANIONS:
-                    pythons[name], excluded[name] = _pythons(found), _excluded(found)
-                print(f"{name}: {len(found)} versions", file=sys.stderr)
-    except TorchpickError as error:
-        print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
-        return error.exit_status
-    today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-    layout.write(EVIDENCE, {"schema": 1, "date": today, "requires": requires, "pythons": pythons, "excluded": excluded})
-    return 0
+def renew(evidence: Path) -> None:
+    """Read the page of every companion, and write down the day where one says something new."""
+    known = layout.read(evidence)
+    read: dict[str, Any] = {"requires": {}, "pythons": {}, "excluded": {}}
+    with Client() as client:
+        index = UserIndex(index_places.of_user(os.environ), client)
+        for name in OLDEST:
+            by_version = releases(name, index)
+            before = known["requires"].get(name, {})
+            # A released file never changes.
+            read["requires"][name] = {
+                version: before[version] if version in before else demand_on_torch(links[0], index, opener(client))
+                for version, links in by_version.items()
+            }
+            if name in COMPANIONS:
+                read["pythons"][name], read["excluded"][name] = _pythons(by_version), _excluded(by_version)
+    if any(known[key] != value for key, value in read.items()):
+        layout.write(evidence, {"schema": 1, "date": day(), **read})
+
+
+def opener(client: Client) -> Callable[[str], AbstractContextManager[Archive]]:
+    @contextmanager
+    def opened(url: str) -> Iterator[Archive]:
+        with closing(RemoteSource(url, client)) as source:
+            yield Archive(source)
+
+    return opened
 
 
 def releases(name: str, index: UserIndex) -> dict[str, list[Link]]:
@@ -114,21 +113,3 @@ def _excluded(listed: dict[str, list[Link]]) -> dict[str, list[str]]:
         for version, links in listed.items()
     }
     return {version: pythons for version, pythons in found.items() if pythons}
-
-
-def torch_of(requirements: Iterable[str]) -> str | None:
-    """What these requirements ask of torch: a specifier, empty where any will do, None where torch is not named."""
-    found = (match[1] for text in requirements if (match := _OF_TORCH.fullmatch(text)))
-    return next(("".join(text.split()) for text in found), None)
-
-
-def required(links: Sequence[Link], index: UserIndex, client: Client) -> str | None:
-    """What a release asks of torch, as its first wheel says."""
-    text = index.metadata(links[0])
-    if text is None:
-        source = RemoteSource(links[0].url, client)
-        try:
-            text = metadata_of(Archive(source)) or ""
-        finally:
-            source.close()
-    return torch_of(HeaderParser().parsestr(text).get_all("Requires-Dist", ()))

@@ -15,6 +15,7 @@ from torchpick.index import index_places
 from torchpick.index.client import Client
 from torchpick.index.user_index import UserIndex
 from torchpick.knowledge.compat import Knowledge
+from torchpick.wheels.listed import demand_on_torch
 
 REQUIRES: dict[str, dict[str, str | None]] = {
     "torchvision": {
@@ -176,7 +177,10 @@ def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:
     ],
 )
 def test_what_a_requirement_asks_of_torch(requirement: str, torch: str | None) -> None:
-    assert reading_companions.torch_of(["numpy", requirement]) == torch
+    text = f"Name: torchvision\nRequires-Dist: numpy\nRequires-Dist: {requirement}\n"
+    beside = type("Beside", (), {"metadata": lambda *_: text})()
+
+    assert demand_on_torch(None, beside, None) == torch  # type: ignore[arg-type]  # what lies beside a wheel is enough
 
 
 @pytest.mark.network
@@ -187,7 +191,8 @@ def test_the_index_says_what_the_evidence_says(monkeypatch: pytest.MonkeyPatch) 
         with Client() as client:
             index = UserIndex(index_places.of_user(os.environ), client)
             listed = reading_companions.releases("torchvision", index)
-            found = {one: reading_companions.required(listed[one], index, client) for one in ("0.24.1", "0.29.1")}
+            opened = reading_companions.opener(client)
+            found = {one: demand_on_torch(listed[one][0], index, opened) for one in ("0.24.1", "0.29.1")}
     except NetworkError as error:
         pytest.skip(f"the package index does not answer: {error}")
 

@@ -213,7 +213,8 @@ def test_a_mirror_s_pages_are_those_of_all_builds_and_then_of_each_backend() -> 
 
 def test_what_several_refreshes_did_is_added_up() -> None:
     [one] = BUILT
-    first = refresh.Refreshed((ROW,), (), (one,), (), 5, 1)
-    second = refresh.Refreshed((), (MEASURED,), (), (), 7, 2)
+    first = refresh.Refreshed((ROW,), (), (), (one,), (), ("unread",), (), (), 5, 1)
+    second = refresh.Refreshed((), (MEASURED,), (ROW,), (), ("differs",), (), (("a", "b"),), (), 7, 2)
 
-    assert refresh.add_up([first, second]) == refresh.Refreshed((ROW,), (MEASURED,), (one,), (), 12, 3)
+    both = refresh.Refreshed((ROW,), (MEASURED,), (ROW,), (one,), ("differs",), ("unread",), (("a", "b"),), (), 12, 3)
+    assert refresh.add_up([first, second]) == both

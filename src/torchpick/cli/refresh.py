@@ -17,17 +17,18 @@ from torchpick.index import index_places
 from torchpick.install.question import read_wish
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.address import redacted
+from torchpick.model.address import is_wheel_host, redacted
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.pick import Request
-from torchpick.model.versions import admits, named
+from torchpick.model.versions import admits, named, some_of
 from torchpick.run import start_run
 from torchpick.wheels import refresh
-from torchpick.wheels.refresh import Refreshed, RefreshJob
+from torchpick.wheels.refresh import CacheStore, Refreshed, RefreshJob
 
 HOST, OWN = "the wheel host", "your own index"
+_MOST_GONE = 4
 
 
 class IndexToRead(NamedTuple):
@@ -57,6 +58,8 @@ def run(args: Arguments) -> int:
         raise next(iter(errors.values()))
     notes = [f"{what} could not be read, only {next(iter(reports))}: {error}" for what, error in errors.items()]
     report = refresh.add_up(reports.values())
+    notes += report.notes
+    notes += [f"{redacted(old)} leads to {redacted(new)}, where pip and uv follow" for old, new in report.moved]
     status = 1 if report.failures or (errors and args.index_base) else 0
     if args.json:
         print(dumps(_json(report, notes, status)))
@@ -84,7 +87,9 @@ def _plans(args: Arguments) -> list[IndexToRead]:
         return not wish.torch or admitted(found.torch)
 
     def plan(what: str, base: str, channel: str, places: tuple[index_places.IndexPlaces, ...]) -> IndexToRead:
-        job = RefreshJob(Path(cache_dir(os.environ)), base, channel, places, reads, is_named, console.day())
+        store = CacheStore(Path(cache_dir(os.environ)), base, channel, console.day())
+        # A company's mirror stands for the wheel host alone.
+        job = RefreshJob(store, places, reads, is_named, of_table=channel == "stable" and is_wheel_host(base))
         return IndexToRead(what, job, _shipped(default_index=channel == DEFAULT_INDEX))
 
     plans = []
@@ -123,6 +128,8 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
         status,
         added=[_row(build) for build in report.added],
         read=[_row(build) for build in report.read],
+        gone=[written(build, *BUILD_NAMES) for build in report.gone],
+        contradictions=list(report.contradictions),
         unread=[{**written(each.build, "version", "platform"), "file": each.sample.file} for each in report.unread],
         notes=[{"code": "INDEX_NOT_READ", "text": text} for text in notes],
         failures=[{"file": found.sample.file, "text": str(error)} for found, error in report.failures],
@@ -140,6 +147,10 @@ def _page(report: Refreshed) -> str:
     ]
     if report.unread:
         lines.append(f"unread    {len(report.unread)} builds, never picked until they are read")
+    if report.gone:
+        names = [f"{build.version} {build.platform}" for build in report.gone]
+        lines.append(f"gone      {some_of(names, _MOST_GONE)}: in the table, and not on the index")
+    lines += [f"differs   {text}" for text in report.contradictions]
     shown = [f"  {plain(line)}" for line in lines] or ["nothing new"]
     return "\n".join([*shown, f"read {report.bytes_read / 1e6:.1f} MB in {report.requests} requests"])
 

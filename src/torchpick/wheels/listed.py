@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -95,6 +95,32 @@ def _listed(torch: str, backend: str, platform: str, version: str, links: list[L
     return ListedBuild(build, sample)
 
 
+def list_vendor(links: Iterable[Link], rows: Collection[Build]) -> Iterator[ListedBuild]:
+    """What a vendor's page lists for the platforms of these rows, known or newer than all of them.
+
+    A new one is as the newest known: on the index's own CUDA where no label says another, and with the same code where
+    that is in packages beside it (AMD's).
+    """
+    newest = max(rows, key=lambda row: release_key(row.torch))
+    versions = {(row.version, row.platform): row for row in rows}
+    platforms = {row.platform for row in rows}
+    wheels = (link for link in links if link.wheel.project == "torch" and _is_release(_plain(link)))
+    by_build = grouped(((link.wheel.version, wheelnames.platform_of(link.wheel.platform)), link) for link in wheels)
+    for (version, platform), files in by_build.items():
+        torch, _, label = version.partition("+")
+        known = versions.get((version, platform or ""))
+        is_newer = release_key(torch) > release_key(newest.torch) and release_key(torch)[1] == 0
+        if platform not in platforms or (known is None and not is_newer):
+            continue
+        own = ".".join(label.split(".")[:2]) if _BACKEND.fullmatch(label) else newest.backend
+        backend = own if known is None else known.backend
+        entry = _listed(torch, backend, platform, version, files)
+        like = newest if known is None else known
+        arches = None if like.family == "cuda" else like.arches
+        build = entry.build._replace(vendor=like.vendor, arches=arches, tags=like.tags, glibc=None)
+        yield entry._replace(build=build)
+
+
 def python_of(link: Link) -> str | None:
     """`cp312`, `cp314t`; None for a wheel that is not for one CPython."""
     if not _PYTHON.fullmatch(link.wheel.python):
@@ -158,7 +184,9 @@ def with_another_hash(builds: Iterable[ListedBuild], rows: Iterable[Build]) -> d
 
 
 # `Requires-Dist: torch (==2.16.0)`, the newer spelling without brackets, and lower bounds
-_OF_TORCH = re.compile(r"^Requires-Dist: *torch *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE)
+_OF_TORCH = re.compile(
+    r"^Requires-Dist: *torch(?![\w.-]) *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE
+)
 # How many of the newest releases are read: a companion comes out within days of its torch.
 _DEEP = 4
 # Built against torch's stable ABI: names no torch, works with every later one (docs.pytorch.org/audio/2.11.0).
@@ -205,16 +233,20 @@ class CompanionPages:
         groups = grouped((_plain(link), link) for link in links if _is_release(_plain(link)))
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
             with suppress(TorchpickError):
-                match = _OF_TORCH.search(self._metadata(groups[version][0]))
-                asks = match and match[1].replace(" ", "")
+                asks = demand_on_torch(groups[version][0], self._index, self._archive)
                 yield CompanionRelease(version, tuple(groups[version]), asks)
 
-    def _metadata(self, link: Link) -> str:
-        """A wheel's METADATA: the file beside it, else read by ranges."""
-        if (text := self._index.metadata(link)) is not None:
-            return text
-        with self._archive(link.url) as archive:
-            return metadata_of(archive) or ""
+
+def demand_on_torch(
+    link: Link, index: UserIndex, archive: Callable[[str], AbstractContextManager[Archive]]
+) -> str | None:
+    """What a wheel asks of torch, by the METADATA beside it, else in it; None where it does not name torch."""
+    text = index.metadata(link)
+    if text is None:
+        with archive(link.url) as opened:
+            text = metadata_of(opened) or ""
+    match = _OF_TORCH.search(text)
+    return match and "".join(match[1].split())
 
 
 def _fits(name: str, release: CompanionRelease, row: Build) -> bool:

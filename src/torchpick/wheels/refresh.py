@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, WheelError
@@ -24,7 +24,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_unified
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import TABLE_PLATFORMS
-from torchpick.model.versions import normal
+from torchpick.model.versions import grouped, normal
 from torchpick.wheels import judging, listed, wheel
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.listed import CompanionPages, FailedRead, ListedBuild
@@ -41,36 +41,89 @@ _PIN = re.compile(r"^Requires-Dist: *((?:nvidia-[a-z0-9-]+|triton)) *\(?==([0-9]
 _PINNED = {"nvidia-cudnn": "cudnn", "nvidia-nccl": "nccl", "triton": "triton"}
 
 
-class RefreshJob(NamedTuple):
-    """What is to be refreshed. `reads` says of which builds the wheels are read; `forced`: known ones too.
+class Store(Protocol):
+    """Where rows are kept: the user's cache, or the readable files of the table."""
 
-    `base` distinguishes its rows from those of other indexes. The channel of the user's own index is `default`.
-    """
+    @property
+    def base(self) -> str: ...
+    @property
+    def channel(self) -> str: ...
+    def rows(self) -> dict[BuildKey, Build]: ...
+    def write(self, platforms: Iterable[str], rows: Table, listed: Iterable[BuildKey]) -> None: ...
+    def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]: ...
 
-    cache: Path
+
+class CacheStore(NamedTuple):
+    """The user's cache, where what was read of an index lies over the shipped table."""
+
+    folder: Path
     base: str
     channel: str
+    today: str | None = None  # the day, which the table is then as new as
+
+    def rows(self) -> dict[BuildKey, Build]:
+        return dict(cached_rows(self.folder, self.base, self.channel))
+
+    def write(self, platforms: Iterable[str], rows: Table, listed: Iterable[BuildKey]) -> None:
+        """The rows of these platforms, and what the index lists for each."""
+        listed = tuple(listed)
+        for platform in platforms:
+            builds = [row for (where, *_), row in rows.items() if where == platform]
+            names = sorted(f"{version} {backend}" for where, version, backend in listed if where == platform)
+            value = {**refreshed.index(platform, builds), "date": self.today, "listed": names}
+            rewrite.write_json(table_file(self.folder, self.base, self.channel, platform), value)
+
+    def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]:
+        return rewrite.of_cache(self.folder, waits)
+
+
+class RefreshJob(NamedTuple):
+    """What is to be refreshed, and where it is kept; the channel of the user's own index is `default`.
+
+    `reads` says of which builds the wheels are read; `forced`: known ones too. `of_table`: it is the index that the
+    table is about, so that vendors' are looked at as well, and what it lacks of the table is gone. `most` bounds the
+    wheels of one run; the rest are read by the next.
+    """
+
+    store: Store
     places: tuple[IndexPlaces, ...]  # the likeliest first: the first that knows torch is taken
     reads: Callable[[Build], bool]
     forced: bool
-    today: str | None = None  # the day, which the table is then as new as
+    of_table: bool = False
+    most: int | None = None
+
+    @property
+    def base(self) -> str:
+        return self.store.base
+
+    @property
+    def channel(self) -> str:
+        return self.store.channel
 
 
 class Refreshed(NamedTuple):
-    """What a refresh did."""
+    """What a refresh did.
+
+    `gone` are builds of the table that the index has no longer, `contradictions` say where a wheel is not what was
+    declared of it, `notes` which vendors' indexes could not be read, `moved` from where to where one leads.
+    """
 
     added: tuple[Build, ...]
     read: tuple[Build, ...]
+    gone: tuple[Build, ...]
     unread: tuple[ListedBuild, ...]
+    contradictions: tuple[str, ...]
+    notes: tuple[str, ...]
+    moved: tuple[tuple[str, str], ...]
     failures: tuple[FailedRead, ...]
     bytes_read: int
     requests: int
 
 
 def refresh_table(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
-    """Refresh under the cache's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
+    """Refresh under the store's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
     with (
-        rewrite.of_cache(job.cache, lambda: report("another refresh is running: waiting for it")),
+        job.store.locked(lambda: report("another refresh is running: waiting for it")),
         Client() as client,
     ):
         return _Run(job, shipped, report, client).work()
@@ -86,10 +139,15 @@ class _Run:
         self.job, self.shipped, self.report, self.client = job, shipped, report, client
         self.rows: dict[BuildKey, Build] = {}
         self.listed: set[BuildKey] = set()
+        self.contradictions: list[str] = []
+        self.notes: list[str] = []
+        self.moved: list[tuple[str, str]] = []
+        # By the vendor's address, None for the index itself: where the companions of a build are looked for.
+        self.indexes: dict[str | None, UserIndex] = {}
 
     def work(self) -> Refreshed:
-        before = dict(cached_rows(self.job.cache, self.job.base, self.job.channel))
-        index, builds = self._builds()
+        before = self.job.store.rows()
+        builds = (*self._builds(), *self._of_vendors())
         self.listed = {entry.build.key for entry in builds}
         self.rows = {key: row for key, row in before.items() if key in self.listed and _is_needed(row, self.shipped)}
         refused = listed.with_another_hash(builds, (*self.shipped.values(), *before.values()))
@@ -98,35 +156,70 @@ class _Run:
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions}
         changed.update({row.key: row for row in differing})
-        pages = CompanionPages(index, self._archive)
+        pages = {url: CompanionPages(index, self._archive) for url, index in self.indexes.items()}
         for row in changed.values():
             as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
-            self.rows[row.key] = row if as_it_is else pages.paired(row)
+            self.rows[row.key] = row if as_it_is else pages[row.vendor and row.vendor.url].paired(row)
         self._write(TABLE_PLATFORMS)
         # One that is named is read although the table knows it, where there is GPU code to read.
         forced = [entry for entry in builds if self.job.forced and entry.build.arches is None]
-        read, failures = self._read([entry for entry in forced or unread if self.job.reads(entry.build)])
+        todo = [entry for entry in forced or unread if self.job.reads(entry.build)][: self.job.most]
+        read, failures = self._read(todo)
         done = {row.key for row in read}
         return Refreshed(
             tuple(self.rows[row.key] for row in differing if row.key not in self.shipped),
             read,
+            tuple(self._gone(before)),
             tuple(entry for entry in unread if entry.build.key not in done),
+            tuple(self.contradictions),
+            tuple(self.notes),
+            tuple(self.moved),
             (*refused.values(), *failures),
             self.client.bytes_read,
             self.client.requests,
         )
 
-    def _builds(self) -> tuple[UserIndex, tuple[ListedBuild, ...]]:
-        """The index, and the builds on it."""
+    def _builds(self) -> tuple[ListedBuild, ...]:
+        """The builds on the index."""
         self.report(f"reading {redacted(self.job.base)}")
         for places in self.job.places:
             index = UserIndex(places, self.client)
             if (links := index.links("torch")) is not None:
-                return index, listed.list_builds(links, self.job.channel)
+                self.indexes[None] = index
+                return listed.list_builds(links, self.job.channel)
         hint = "specify the index with `--index-base URL`"
         if self.job.channel == DEFAULT_INDEX:
             hint = "pip's and uv's settings say which index is yours"
         raise WheelError(f"{redacted(self.job.base)} has no page for torch", hint=hint)
+
+    def _of_vendors(self) -> Iterator[ListedBuild]:
+        """What vendors have on indexes of their own for the platforms that are read; one that fails is a note."""
+        rows = [row for row in self.shipped.values() if self.job.of_table and row.vendor and self.job.reads(row)]
+        for (vendor, url, option), of_vendor in grouped((row.vendor[:3], row) for row in rows if row.vendor).items():
+            flat = option == "--find-links"
+            page = url if flat else f"{url}/torch/"
+            self.report(f"reading {page}")
+            try:
+                reply = self.client.get(page, {"accept": pages.ACCEPT}, absent=True)
+                kind = reply.headers.get("content-type", "")
+                links = pages.parse(reply.body, reply.url, kind) if reply.status == 200 else ()
+            except TorchpickError as error:
+                self.notes.append(f"{vendor}'s index could not be read: {error}")
+                continue
+            if not links:
+                self.notes.append(f"{vendor}'s index has no files of torch any more: {page}")
+                continue
+            if reply.url != page:
+                self.moved.append((url, reply.url.rstrip("/").removesuffix("/torch")))
+            self.indexes[url] = UserIndex(IndexPlaces((), (url,)) if flat else IndexPlaces((url,)), self.client)
+            yield from listed.list_vendor(links, of_vendor)
+
+    def _gone(self, before: Table) -> Iterator[Build]:
+        """The builds that were known to be on an index that was read, and are no longer."""
+        known = {**(self.shipped if self.job.of_table else {}), **before}
+        for key, row in known.items() if self.job.channel not in listed.DATED else ():
+            if row.published and key not in self.listed and (row.vendor and row.vendor.url) in self.indexes:
+                yield row
 
     def _read(self, todo: list[ListedBuild]) -> tuple[tuple[Build, ...], tuple[FailedRead, ...]]:
         """The rows of what could be read, and the rest; each is kept as soon as it is read."""
@@ -141,9 +234,14 @@ class _Run:
             except TorchpickError as error:
                 failures.append(FailedRead(entry, error))
                 continue
-            self.rows[key] = measured_row(entry.sample, reading, self.rows.get(key) or self.shipped[key])
+            before = self.rows.get(key) or self.shipped[key]
+            row = self.rows[key] = measured_row(entry.sample, reading, before)
+            if before.arches is not None and {*before.arches} != {*(row.arches or ())}:
+                declared, found = (" ".join(map(str, arches or ())) for arches in (before.arches, row.arches))
+                text = f"{row.version} on {row.platform}: {declared} by {before.evidence.ref}; its wheel has {found}"
+                self.contradictions.append(text)
             self._write({entry.build.platform})
-            read.append(self.rows[key])
+            read.append(row)
         return tuple(read), tuple(failures)
 
     @contextmanager
@@ -157,11 +255,7 @@ class _Run:
             yield Archive(source)
 
     def _write(self, platforms: Iterable[str]) -> None:
-        for platform in platforms:
-            builds = [row for (where, *_), row in self.rows.items() if where == platform]
-            names = sorted(f"{version} {backend}" for where, version, backend in self.listed if where == platform)
-            value = {**refreshed.index(platform, builds), "date": self.job.today, "listed": names}
-            rewrite.write_json(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
+        self.job.store.write(platforms, self.rows, self.listed)
 
 
 def places(base: str, channel: str, backends: Iterable[str]) -> tuple[IndexPlaces, ...]:
