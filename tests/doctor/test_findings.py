@@ -583,7 +583,7 @@ def test_a_case_raises_it_and_a_near_miss_does_not(name: str, tmp_path: Path) ->
 
 # What no told machine can have, or what another file of tests makes.
 ELSEWHERE = {"DRIVER_NO_ANSWER", "MISSING_LIBRARY"}
-ELSEWHERE |= {"RESTART_KERNEL", "LOCK_UNDOES"}  # a process, and a project
+ELSEWHERE |= {"RESTART_KERNEL", "LOCK_UNDOES", "BEHIND", "NO_WHEEL_FOR_PLATFORM"}  # a process, a project, a lock
 
 
 def test_every_finding_has_a_case() -> None:

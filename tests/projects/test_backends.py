@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli import main
-from torchpick.projects.backends import BackendNames, commands, read_backends
+from torchpick.projects.backends import BackendNames, UvCommand, commands, parse_uv, read_backends
 
 # As uv's documentation has it, with an extra of another meaning.
 PROJECT = """[project]
@@ -37,10 +37,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_extras_that_are_backends_and_hold_torch_are_read_else_the_groups(file: Path) -> None:
     found = read_backends(os.getcwd())
-    assert found == (str(file), "extra", {"cpu": "cpu", "cu126": "cu126", "cu132": "cu132", "rocm7-2": "rocm7.2"})
+    names = {"cpu": "cpu", "cu126": "cu126", "cu132": "cu132", "rocm7-2": "rocm7.2"}
+    assert found == (str(file), "extra", names, "app", "")
 
     file.write_text('[dependency-groups]\ncpu = ["torch"]\ncu126 = ["torch"]\ndev = ["pytest"]\n', "utf-8")
-    assert read_backends(os.getcwd()) == (str(file), "group", {"cpu": "cpu", "cu126": "cu126"})
+    assert read_backends(os.getcwd()) == (str(file), "group", {"cpu": "cpu", "cu126": "cu126"}, "", "")
     file.write_text('[project]\ndependencies = ["torch"]\n', "utf-8")
     assert read_backends(os.getcwd()) is None
 
@@ -66,16 +67,47 @@ def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.Capture
         ("uv sync --extra=cpu", None),
         ("uv sync --all-extras", None),
         ("uv run --no-project x.py", None),
+        (
+            "uv run --with idna x.py --extra cpu --script",
+            ["uv run --extra cu126 --with idna x.py --extra cpu --script"],
+        ),
+        ("uv -q --directory there lock --upgrade", ["uv -q --directory there lock --upgrade"]),
+        (
+            "uv --project=there add idna",
+            ["uv --project=there add --no-sync idna", "uv --project=there sync --inexact --extra cu126"],
+        ),
     ],
 )
 def test_a_command_of_uvs_gets_the_extra_unless_it_says_itself_what_it_wants(typed: str, run: list[str] | None) -> None:
-    found = commands(typed.split(), EXTRAS, "cu126")
+    uv = parse_uv(typed.split(), {}, "/here")
+    assert uv is not None
+    found = commands(uv, EXTRAS, "cu126")
 
     assert (found and [" ".join(words) for words in found]) == run
 
 
+@pytest.mark.parametrize(
+    ("typed", "environ", "folder"),
+    [
+        ("uv --directory a --project b sync", {}, "/here/a/b"),
+        ("uv sync --project=b", {}, "/here/b"),
+        ("uv run x.py --project b", {"UV_PROJECT": "c"}, "/here/c"),
+        ("uv pip install torch", {}, None),
+        ("uv --quiet", {}, None),
+        ("pip sync", {}, None),
+    ],
+)
+def test_the_project_is_that_of_the_folder_that_uv_is_given(
+    typed: str, environ: dict[str, str], folder: str | None
+) -> None:
+    uv = parse_uv(typed.split(), environ, "/here")
+
+    assert (uv and os.path.normpath(uv.folder)) == folder
+
+
 def test_of_groups_the_others_are_left_out_for_one_may_be_a_default() -> None:
-    found = commands(["uv", "sync"], EXTRAS._replace(kind="group"), "cu126")
+    uv = UvCommand(("uv",), "sync", (), "/here")
+    found = commands(uv, EXTRAS._replace(kind="group"), "cu126")
 
     assert found == (("uv", "sync", "--no-group", "cpu", "--group", "cu126"),)
 

@@ -13,15 +13,23 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.detect import summarize
 from torchpick.cli.text import fit as fit_words
 from torchpick.cli.text import plain
-from torchpick.doctor.examination import Examination, examine
+from torchpick.decide import several
+from torchpick.doctor.examination import Examination, examine, unmade_project
 from torchpick.doctor.explanation import Explained, explain
+from torchpick.doctor.locked import JudgedChoice, JudgedLock, judge, with_better
 from torchpick.environment import shell
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.machine import machinefiles
 from torchpick.model.address import redacted
 from torchpick.model.fields import envelope, written
-from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
+from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding, worst_first
+from torchpick.model.fleet import Crowd, Hosts
+from torchpick.model.machine import Machine
 from torchpick.model.pick import Request
+from torchpick.model.pythons import version_of
+from torchpick.projects.lockfiles import Choice, LockFile, read_lock
+from torchpick.run import Run
 
 
 def run(args: Arguments) -> int:
@@ -31,6 +39,12 @@ def run(args: Arguments) -> int:
         index_base=args.index_base, backends=tuple(args.backend), cpu=args.cpu
     )
     run = console.start(args, request)
+    names_none = args.python is None or version_of(args.python) is not None
+    if not args.words and names_none and (project := unmade_project(run.environ, os.getcwd())) is not None:
+        args.words = _locks_of(project)
+        console.notes(args, f"{project}/.venv is not there yet, so {' and '.join(args.words)} is what is looked at")
+    if args.words:
+        return _judge_locks(args, run)
     exam = examine(run)
     status = 0 if exam.ok else 3
     if args.json:
@@ -50,11 +64,16 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
         how = "measured" if torch.measured else "declared"
         arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
         lines.append(("torch", f"{torch.label}{arches}"))
-    *gpus, place = summarize(subject.machine)
-    lines += [("machine", line) for line in (*gpus, place.rpartition(", Python")[0])]
+    lines += [("machine", line) for line in _machine_lines(subject.machine)]
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines.append(("result", _count(exam.findings)))
     return lines
+
+
+def _machine_lines(machine: Machine) -> list[str]:
+    """Its GPUs, driver and platform; the Python is the environment's."""
+    *gpus, place = summarize(machine)
+    return [*gpus, place.rpartition(", Python")[0]]
 
 
 def _supported(exam: Examination) -> list[tuple[str, str]]:
@@ -154,6 +173,123 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
         elif finding.ailment is Ailment.LOCK_UNDOES:
             print(f"torchpick: {plain(redacted(f'{finding.text}: {finding.remark}'))}", file=sys.stderr)
     return 0 if again.ok else 3
+
+
+def _locks_of(project: str) -> list[str]:
+    """The lock of a project without an environment; UsageError where there is nothing to examine."""
+    files = (f"{project}/{name}" for name in ("uv.lock", "pylock.toml", "requirements.txt"))
+    locks = [file for file in files if os.path.isfile(file)][:1]
+    if not locks:
+        hint = "make one: `uv sync` or `python3 -m venv .venv` there; `--python PATH` names another"
+        raise UsageError(f"no environment to examine: {project}/.venv is not there yet", hint=hint, code="NO_TARGET")
+    return locks
+
+
+# Of each lock, what every machine makes of it.
+Verdicts = Sequence[tuple[Hosts, JudgedLock]]
+
+
+def _judge_locks(args: Arguments, run: Run) -> int:
+    """Every lock for every machine: 3 where one of these has nothing in a lock that runs."""
+    if args.fix:
+        raise UsageError("`--fix` changes an environment, and no lock", hint="`torchpick run uv sync` takes what runs")
+    locks = [read_lock(word, run.environ) for word in args.words]
+    crowds = _crowds(run)
+    judged: list[tuple[LockFile, Verdicts]] = []
+    for lock in locks:
+        verdicts = ((crowd.hosts, with_better(run, lock, judge(run, lock, crowd.machine))) for crowd in crowds)
+        judged.append((lock, [*verdicts]))
+    status = 0 if all(verdict.ok for _, verdicts in judged for _, verdict in verdicts) else 3
+    if args.json:
+        print(console.dated(_locks_json(judged, status), run.knowledge.rules.date))
+        return status
+    names = [choice_name(one.choice) for _, verdicts in judged for _, verdict in verdicts for one in verdict.choices]
+    blocks = (block for lock, verdicts in judged for block in _lock_blocks(run, lock, verdicts))
+    console.print_blocks(blocks, max(11, *(len(name) + 2 for name in (*names, ""))))
+    notes = (note for _, verdicts in judged for _, verdict in verdicts for note in verdict.notes)
+    console.notes(args, *dict.fromkeys((*notes, *(note for crowd in crowds for note in crowd.machine.notes))))
+    return status
+
+
+def _crowds(run: Run) -> tuple[Crowd, ...]:
+    """The machines to judge for; those without a GPU too, for which a project may have a choice of its own."""
+    if run.request.machine is None:
+        return tuple(Crowd(machine, Hosts()) for machine in run.find_machines())
+    fleet = machinefiles.read_machines(run.request, run.knowledge)
+    return several.completed(fleet, run.knowledge.rules.drivers).crowds
+
+
+def choice_name(choice: Choice) -> str:
+    return choice.name or "always"
+
+
+def _lock_blocks(run: Run, lock: LockFile, verdicts: Verdicts) -> Iterator[Iterable[tuple[str, str]]]:
+    """The file, and a block for each machine: every choice with its verdict, and which one is taken."""
+    yield [("looked at", lock.file)]
+    for hosts, verdict in verdicts:
+        yield [
+            *(("machine", str(hosts)) for _ in range(hosts.count > 1)),
+            *(("machine", line) for line in _machine_lines(verdict.machine)),
+            *(line for one in verdict.choices for line in _choice_lines(one)),
+            *_lock_result(run, lock, verdict),
+        ]
+
+
+def _choice_lines(one: JudgedChoice) -> Iterator[tuple[str, str]]:
+    """`cu126  torch 2.14.1+cu126: runs`, or what is against it, and what else there is to know."""
+    name, label = choice_name(one.choice), one.torch.label if one.torch is not None else "no torch"
+    if one.ok:
+        yield name, f"{label}: runs" if not any(of_unknown(finding) for finding in one.findings) else f"{label}"
+    for finding in one.findings:
+        if finding.severity == ERROR or one.ok:
+            yield name, finding.text if finding.severity == ERROR else f"{finding.severity}: {finding.text}"
+
+
+def of_unknown(finding: Finding) -> bool:
+    return finding.ailment is Ailment.UNKNOWN_ARCHES
+
+
+def _lock_result(run: Run, lock: LockFile, verdict: JudgedLock) -> Iterator[tuple[str, str]]:
+    if not verdict.choices:
+        yield "result", "nothing in it is torch or stands on CUDA"
+        return
+    if verdict.taken is not None:
+        yield "result", f"{verdict.taken.choice.text} runs on this machine"
+    else:
+        yield "result", f"nothing that {lock.file} holds runs on this machine"
+    if verdict.why_nothing_would is not None:
+        yield "why", verdict.why_nothing_would
+    if (would_do := verdict.would_do) and verdict.instead is not None:
+        asked = [demand.name for demand in verdict.instead.question.wanted] or ["torch"]
+        versions = ", ".join(f"{name} {version}" for name, version in would_do.items())
+        command = shell.line(["torchpick", "plan", *asked, *_machine_flags(run, verdict.machine)], run.shell)
+        behind = " and is newer, by a backend that the lock has not" if verdict.ok else ""
+        yield "note" if verdict.ok else "do", f"{versions} would run{behind}: `{command}` shows all of it"
+
+
+def _machine_flags(run: Run, machine: Machine) -> Sequence[str]:
+    """The flags that describe a machine again, which a file described."""
+    if run.request.machine is None:
+        return run.request._replace(backends=(), cpu=False, index_base=None).flags
+    gpus = dict.fromkeys(str(gpu.arch) for gpu in machine.counted if gpu.arch)
+    driver = machine.driver and machine.driver.version
+    request = Request(gpus=(*gpus,) or ("none",), driver=driver, platform=machine.platform.name)
+    return request._replace(python=machine.python.version).flags
+
+
+def _locks_json(judged: Sequence[tuple[LockFile, Verdicts]], status: int) -> dict[str, object]:
+    locks = [
+        {"file": lock.file, "machines": [{**hosts.to_dict(), **verdict.to_dict()} for hosts, verdict in verdicts]}
+        for lock, verdicts in judged
+    ]
+    findings = (
+        finding
+        for _, verdicts in judged
+        for _, verdict in verdicts
+        for one in (verdict.choices if verdict.taken is None else [verdict.taken])
+        for finding in one.findings
+    )
+    return envelope("doctor", status, locks=locks, findings=worst_first({f.text: f for f in findings}.values()))
 
 
 _CHUNK = 1 << 20

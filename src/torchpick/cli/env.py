@@ -18,7 +18,7 @@ from torchpick.install.pin import check_named, pin, unpin
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.pick import Request
 from torchpick.projects import scripts
-from torchpick.projects.backends import commands, is_of_project, read_backends
+from torchpick.projects.backends import commands, parse_uv, read_backends
 from torchpick.run import start_run
 
 
@@ -52,9 +52,10 @@ def run_command_under_env(args: Arguments) -> int:
     if shutil.which(args.passed_on[0]) is None:
         raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
     args.words = []
-    if is_of_project(args.passed_on) and (project := read_backends(os.getcwd())) is not None:
-        name, pick = choose(args, project.names)
-        if (replaced := commands(args.passed_on, project, name)) is not None:
+    uv = parse_uv(args.passed_on, os.environ, os.getcwd())
+    if uv is not None and (project := read_backends(uv.folder)) is not None:
+        name, pick = choose(args, project.names, project)
+        if (replaced := commands(uv, project, name)) is not None:
             console.tell(pick, args)
             console.notes(args, *pick.every_note, f"{project.kind} `{name}` of {project.file} is this machine's")
             return _run_each(replaced)

@@ -7,6 +7,7 @@ import os
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import remarks
+from torchpick.decide.answer import decided
 from torchpick.decide.demands import is_backend
 from torchpick.errors import NoBuildError, RequirementError, UsageError
 from torchpick.install.question import answer_request, collect_question, pick_build, unknown_packages
@@ -14,11 +15,13 @@ from torchpick.model.pick import NO_LINE, NOTHING_RUNS, pip_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torchpick.decide.answer import Answer
     from torchpick.model.machine import Machine
     from torchpick.model.pick import Pick, Request
+    from torchpick.projects.backends import BackendNames
+    from torchpick.run import Run
 
 # The exit statuses that say something of this machine.
 _OF_MACHINE = (3, 4)
@@ -49,35 +52,41 @@ def run(args: Arguments) -> int:
 
 
 def run_label(args: Arguments) -> int:
-    backends = _project_backends() if args.among is None else _named_backends(args.among)
+    project = _project_backends() if args.among is None else None
+    backends = _named_backends(args.among or "") if project is None else project.names
     if args.backend or args.cpu:
         hint = "remove `--backend` and `--cpu`: `--among` specifies the backends"
         raise UsageError("`label` chooses among the given names", hint=hint)
-    name, pick = choose(args, backends)
+    name, pick = choose(args, backends, project)
     if not console.tell_as_json(pick, args, label=name):
         print(name)
         console.notes(args, *pick.every_note)
     return 0
 
 
-def _project_backends() -> Mapping[str, str]:
+def _project_backends() -> BackendNames:
     from torchpick.projects.backends import read_backends  # which `url` has no use for
 
     project = read_backends(os.getcwd())
     if project is None:
         hint = "such as `--among cpu,cu126,cu130`; in a project whose extras or groups are backends it is left out"
         raise UsageError("label among which names?", hint=hint)
-    return project.names
+    return project
 
 
-def choose(args: Arguments, backends: Mapping[str, str]) -> tuple[str, Pick]:
-    """The name whose backend fits, and the pick; NoBuildError where none does."""
+def choose(args: Arguments, backends: Mapping[str, str], project: BackendNames | None = None) -> tuple[str, Pick]:
+    """The name whose backend fits, and the pick; NoBuildError where none does.
+
+    Of a project with a lock it is the one of which the lock holds what runs.
+    """
     request = arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(backends.values())))
     run = console.start(args, request)
     try:
         usable = _usable(request, run.find_machines())
         if not usable:
             raise _refusal(request, answer_request(run))
+        if project is not None and (of_lock := _choose_held(run, project, usable)) is not None:
+            return of_lock
         pick = pick_build(run.with_request(request._replace(backends=usable, allow_cpu="cpu" in usable)))
     except NoBuildError as error:
         # The general hint names `--backend`, which this command does not take.
@@ -85,6 +94,23 @@ def choose(args: Arguments, backends: Mapping[str, str]) -> tuple[str, Pick]:
         hint = f"add {others[0].verdict.build.backend} to `--among`" if others and error.stack is None else error.hint
         raise NoBuildError(error.message, pick=error.pick, hint=hint) from error
     return next(name for name, backend in backends.items() if backend == pick.build.backend), pick
+
+
+def _choose_held(run: Run, project: BackendNames, usable: Sequence[str]) -> tuple[str, Pick] | None:
+    """The name under which the lock has the best of what runs, and that; None where there is no lock of these names."""
+    from torchpick.projects.backends import find_held, pick_among  # which `url` has no use for
+
+    names = {name: backend for name, backend in project.names.items() if backend in usable}
+    held = find_held(run, project._replace(names=names), run.find_machines())
+    if held is None:
+        return None
+    try:
+        pick = decided(pick_among(run, run.find_machines(), [*held.values()]), run.knowledge.rules).pick
+    except NoBuildError as error:
+        hint = f"`torchpick doctor {project.lock}` says of each what is against it, and what would do"
+        message = f"nothing that {project.lock} holds runs here: {error.message}"
+        raise NoBuildError(message, pick=error.pick._replace(changes=()), hint=hint) from error
+    return next(name for name, build in held.items() if build.version == pick.version), pick
 
 
 def _usable(request: Request, machines: tuple[Machine, ...]) -> tuple[str, ...]:

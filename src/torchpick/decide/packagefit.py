@@ -68,6 +68,11 @@ class PackageFit:
         self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
         self._coverage: dict[tuple[int, str | None], Coverage] = {}
 
+    def objection(self, package: Package, build: Build | None) -> Objection | None:
+        """Why a version does not run beside a torch that was chosen already, whatever file of it was installed."""
+        package = package._replace(requires_python="", pythons=("any",), platforms=("any",), glibc=None, yanked=False)
+        return self.mismatch(package, build, (), ADDED_WHEEL) or self.refusal(package)
+
     def refusal(self, package: Package) -> Objection | None:
         """Why this version is not for this machine, whatever torch there is; the most telling reason."""
         return self._software(package) or self._driver(package) or self.kernels(package)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from torchpick.doctor import binaries, installedtorch
+from torchpick.doctor import binaries
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import MissingPackageError
@@ -129,7 +129,7 @@ def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             by_hand = f"install the release of {demand.by.name} that was built for torch {torch.release}"
             yield Finding(
                 Ailment.COMPANION_MISMATCH,
-                f"{demand.by.label} was built for {demand.text}, and {torch.label} is installed",
+                f"{demand.by.label} was built for {demand.text}, and {torch.label} is {subject.state}",
                 {"package": demand.by.label, "requires": demand.text, "torch": torch.version},
                 advice=None if ours else f"{by_hand}, or the torch that it asks for",
                 by_torch=ours,
@@ -137,7 +137,7 @@ def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
         else:
             yield Finding(
                 Ailment.REQUIREMENT_UNMET,
-                f"{demand.by.label} requires {demand.text}, and {demand.name} {has} is installed",
+                f"{demand.by.label} requires {demand.text}, and {demand.name} {has} is {subject.state}",
                 {"package": demand.by.label, "requires": demand.text, "has": f"{demand.name} {has}"},
                 advice=f"install {demand.text}" if demand.name != "torch" else None,
             )
@@ -148,7 +148,7 @@ def _companions(subject: EnvironmentUnderTest, mismatched: set[str]) -> Iterator
     here, torch = subject.environment, subject.torch
     if torch is None:
         return
-    row = installedtorch.row_of(subject.table, subject.machine, torch.release, torch.backend)
+    row = subject.table.find(subject.machine.platform.name, torch.release, torch.backend)
     for package in filter(None, map(here.find, LABELLED)):
         version = binaries.version(package.folder, package.name) or package.version
         # Only what a companion's own metadata or its maintainers say; an inferred pair is no ground for a finding.

@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from torchpick.decide import refusal
-from torchpick.doctor import depends, gpusupport, loading, presence, remedy
+from torchpick.doctor import depends, gpusupport, loading, locked, presence, remedy
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import distributions, interpreter, owntool, shell
-from torchpick.environment.distributions import Distribution, Environment
+from torchpick.environment.distributions import Environment
 from torchpick.environment.interpreter import EnvironmentChoice
-from torchpick.environment.world import World
+from torchpick.environment.world import World, is_same, nearest_with
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
-from torchpick.model.package import PackageFacts
 from torchpick.model.pythons import version_of
 from torchpick.run import Run
 
@@ -50,6 +49,7 @@ _BESIDE: tuple[Check, ...] = (
     gpusupport.twice,
     presence.incomplete,
     presence.undone,
+    locked.behind,
     loading.lacking,
     loading.library_path,
 )
@@ -89,20 +89,7 @@ def examine(run: Run, *, torch_alone: bool = False) -> Examination:
 
 def described(run: Run, packages: Mapping[str, str], cuda: str | None) -> Examination:
     """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
-    machine = run.find_machine()
-    catalog = run.read_catalog(machine).packages
-    named_packages = tuple(_named(name, version, catalog) for name, version in packages.items())
-    here = Environment(
-        None, "the machine of the text", machine.python.version, distributions=named_packages, source="text"
-    )
-    return _examined(DescribedEnvironment(run, here, machine, cuda))
-
-
-def _named(name: str, version: str, catalog: Mapping[str, PackageFacts]) -> Distribution:
-    """A package of which a text has the version; what it requires is the table's, where one wheel is all there is."""
-    package = Distribution(name, version, os.devnull, "")
-    row = gpusupport.row_of(package, catalog)
-    return package if row is None or row.place else package._replace(requires=row.requires)
+    return _examined(locked.described_environment(run, run.find_machine(), packages, cuda))
 
 
 def _examined(subject: EnvironmentUnderTest) -> Examination:
@@ -166,6 +153,17 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> Envir
     if not programs:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
     return EnvironmentChoice(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")
+
+
+def unmade_project(environ: Mapping[str, str], folder: str) -> str | None:
+    """The project of the folder, where it has no environment yet and what is active is torchpick's own, a tool's."""
+    world = World("/", environ, folder, sys.platform)
+    active = interpreter.find_environment(world)
+    prefix = sys.prefix if active is None else active.python
+    is_own = interpreter.own_tool(world) or owntool.holds_torchpick_alone(prefix)
+    if not (is_own and is_same(prefix, sys.prefix)):
+        return None
+    return nearest_with(folder, "pyproject.toml")
 
 
 def _machine(run: Run, here: Environment) -> Machine:

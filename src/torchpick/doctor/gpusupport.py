@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchpick.decide import remarks
-from torchpick.decide.packagefit import ADDED_WHEEL, PackageFit
+from torchpick.decide.packagefit import PackageFit
 from torchpick.doctor import binaries, depends, remedy
 from torchpick.doctor.installedtorch import InstalledTorch
-from torchpick.doctor.subject import EnvironmentUnderTest
+from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import distributions, shell
 from torchpick.environment.distributions import Distribution
 from torchpick.knowledge.indexes import triton_floors
@@ -175,7 +175,8 @@ def without_kernels(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 def other_cuda(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Packages that link another CUDA than torch's, or bring one that the driver does not carry."""
     for package, objection in _objections(subject):
-        mixed = objection.reason is Reason.CUDA_MAJOR_MIXED
+        ailment = _OBJECTIONS[objection.reason]
+        mixed = ailment is Ailment.CUDA_MAJOR_MIXED
         version = binaries.version(package.folder, package.name) if package.name in depends.LABELLED else None
         if mixed and "+" in (version or package.version):
             continue  # its label says the same
@@ -185,7 +186,7 @@ def other_cuda(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             advice = f"install the {package.name} that was built for torch's CUDA, or a torch for CUDA {cuda}"
         ours = package.name in COMPANIONS
         yield Finding(
-            Ailment.CUDA_MAJOR_MIXED if mixed else Ailment.PACKAGE_DRIVER_TOO_OLD,
+            ailment,
             f"{package.label} {objection.text}",
             {"package": package.label, **objection.facts},
             advice=None if ours else advice,
@@ -200,7 +201,11 @@ def mixed(subject: EnvironmentUnderTest) -> set[str]:
 
 
 def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, Objection]]:
-    """The objection that a plan would have to each package beside this torch and this driver."""
+    """The objection that a plan would have to each package beside this torch and this driver.
+
+    The code of what is installed was read out of its files; of what is only described the table has it.
+    """
+    is_described = isinstance(subject, DescribedEnvironment)
     situation = PackageFit(subject.machine, subject.table)
     torch = subject.torch
     build = torch and torch.verdict and torch.verdict.build
@@ -208,12 +213,9 @@ def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, O
         if installed.name == "torch" or installed.name.startswith(depends.OF_TORCH):
             continue
         package = _package(installed, subject.known)
-        if package is None or package.major is None:
+        if package is None or (package.major is None and not is_described):
             continue
-        objection: Objection | None = None
-        if package.links_torch:
-            objection = situation.mismatch(package, build, (), ADDED_WHEEL)
-        objection = objection or situation.refusal(package._replace(code=()))
+        objection = situation.objection(package if is_described else package._replace(code=()), build)
         if objection is not None:
             yield installed, objection
 
@@ -231,7 +233,7 @@ def _package(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Pa
         return None  # a library for each CUDA: it loads the one of torch's
     row = row_of(installed, catalog)
     if row is not None:
-        return row._replace(requires_python="", pythons=("any",), platforms=("any",), glibc=None, yanked=False)
+        return row
     match = _NAMED.search(name)
     return Package(name, version, cuda=match[1]) if match is not None else None
 

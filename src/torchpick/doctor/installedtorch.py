@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from torchpick.decide import resolve
@@ -64,13 +64,14 @@ def backend_of(torch: InstalledTorch | None, here: Environment) -> str | None:
     if is_backend(label):
         return label
     # The default index's wheels have no label, but they pin the CUDA runtime.
-    pins = (match for line in recorded.requires if (match := _RUNTIME.match(line)))
-    return next((f"cu{match[1]}{match[2]}" for match in pins), None)
+    cuda = cuda_of_runtime(recorded.requires)
+    return None if cuda is None else f"cu{cuda.replace('.', '')}"
 
 
-def row_of(table: Table, machine: Machine, release: str, backend: str) -> Build | None:
-    """The table's row of the same release and backend."""
-    return next((build for build in table.of(machine.platform.name).builds(release) if build.backend == backend), None)
+def cuda_of_runtime(lines: Iterable[str]) -> str | None:
+    """The CUDA of the runtime that one of these lines pins."""
+    pins = (match for line in lines if (match := _RUNTIME.match(line)))
+    return next((f"{match[1]}.{match[2]}" for match in pins), None)
 
 
 _LIBRARY = re.compile(r"[\w.-]+\.(?:so|dll)")
@@ -103,7 +104,7 @@ def _judged(
     folder = next(iter(here.torches), os.devnull)
     backend = _backend(version, facts)
     release = version.partition("+")[0]
-    row = row_of(table, machine, release, backend)
+    row = table.find(machine.platform.name, release, backend)
     measured = _arches(here, folder)
     torch = InstalledTorch(
         version=version if "+" in version or backend == "cpu" else f"{version}+{backend}",

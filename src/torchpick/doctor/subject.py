@@ -21,8 +21,10 @@ from torchpick.wheels.judging import GpuCodeFit
 class EnvironmentUnderTest:
     """An environment, its machine, and the run that asks.
 
-    `torch_alone`: no more than torch is looked at.
+    `torch_alone`: no more than torch is looked at. `state`: how its packages are there.
     """
+
+    state = "installed"
 
     def __init__(self, run: Run, environment: Environment, machine: Machine, *, torch_alone: bool) -> None:
         self.run = run
@@ -80,9 +82,11 @@ class EnvironmentUnderTest:
 class DescribedEnvironment(EnvironmentUnderTest):
     """An environment of which only a text is known: the versions that it names, and no file to look at."""
 
-    def __init__(self, run: Run, environment: Environment, machine: Machine, cuda: str | None) -> None:
+    def __init__(
+        self, run: Run, environment: Environment, machine: Machine, cuda: str | None, state: str = "installed"
+    ) -> None:
         super().__init__(run, environment, machine, torch_alone=True)
-        self._cuda = cuda
+        self._cuda, self.state = cuda, state
 
     @property
     def is_here(self) -> bool:

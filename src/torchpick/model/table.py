@@ -291,6 +291,10 @@ class Table(NamedTuple):
     def of(self, platform: str) -> BuildsByRelease:
         return self.builds.get(platform, NO_BUILDS)
 
+    def find(self, platform: str, release: str, backend: str) -> Build | None:
+        """The build of a release and a backend."""
+        return next((build for build in self.of(platform).builds(release) if build.backend == backend), None)
+
     def without_vendors(self) -> Table:
         """The builds on PyTorch's own index alone."""
         kept = {

@@ -6,23 +6,61 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from torchpick.decide import answer as answers
+from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import is_backend
+from torchpick.decide.packagefit import PackageFit
 from torchpick.environment import rewrite, toml
-from torchpick.environment.world import nearest_with
-from torchpick.model.versions import named
+from torchpick.environment.world import nearest_with, uv_project
+from torchpick.model.build import Build
+from torchpick.model.machine import Machine
+from torchpick.model.package import Catalog
+from torchpick.model.pick import Wish
+from torchpick.model.table import BuildsByRelease
+from torchpick.model.versions import named, normal, release_key
+from torchpick.projects import lockfiles
+from torchpick.projects.lockfiles import Choice
+from torchpick.run import Run
 
-# The commands of uv's that install what the project says, and those that change that first.
-_INSTALLING, _CHANGING = ("sync", "run"), ("add", "remove")
+# The commands of uv's that install what the project says, those that change that first, and what installs nothing.
+_INSTALLING, _CHANGING, _LOCKING = ("sync", "run"), ("add", "remove"), ("lock",)
 # Where one of these is given, the user says what is installed, or the project is not meant.
 _OWN_CHOICE = ("--all-extras", "--all-groups", "--no-project", "--script", "--only-group", "--no-sync", "--isolated")
+# uv's options with a value of their own that may stand before its command, and others of `uv run`.
+_WITH_VALUE = {
+    "--directory", "--project", "--config-file", "--cache-dir", "--color", "--python-preference", "--python-fetch",
+    "--allow-insecure-host", "--preview-features", "--extra", "--group", "--no-group", "--only-group", "--no-extra",
+    "--with", "--with-editable", "--with-requirements", "--package", "--python", "-p", "--env-file", "--index",
+    "--default-index", "--index-url", "-i", "--extra-index-url", "--find-links", "-f", "--upgrade-package", "-P",
+    "--refresh-package", "--reinstall-package", "--link-mode", "--resolution", "--prerelease", "--exclude-newer",
+}  # fmt: skip
 
 
 class BackendNames(NamedTuple):
-    """The names of a project's file that are backends and hold torch: all of them extras, or all of them groups."""
+    """The names of a project's file that are backends and hold torch: all of them extras, or all of them groups.
+
+    `lock` is the uv.lock that has them, of the project itself or of its workspace; empty where there is none.
+    """
 
     file: str
     kind: str
     names: Mapping[str, str]
+    project: str = ""
+    lock: str = ""
+
+
+class UvCommand(NamedTuple):
+    """A command line of uv's: what stands before its command, that, and its words; the folder of its project."""
+
+    front: tuple[str, ...]
+    command: str
+    words: tuple[str, ...]
+    folder: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The words that are uv's own: not those of a program that it runs."""
+        return self.words[: _options_end(self.words)] if self.command == "run" else self.words
 
 
 def read_backends(folder: str) -> BackendNames | None:
@@ -36,11 +74,15 @@ def read_backends(folder: str) -> BackendNames | None:
         "extra": toml.table_at(data, "project", "optional-dependencies"),
         "group": toml.table_at(data, "dependency-groups"),
     }
+    above = uv_project(project)
+    lock = f"{above}/uv.lock" if above else ""
     for kind, table in tables.items():
+        by_index = _backends_of_indexes(toml.table_at(data, "tool", "uv"), kind)
         names = {name: _backend(name) for name, texts in table.items() if "torch" in map(named, toml.texts(texts))}
+        names = {name: backend if is_backend(backend) else by_index.get(name, "") for name, backend in names.items()}
         backends = {name: backend for name, backend in names.items() if is_backend(backend)}
         if backends:
-            return BackendNames(file, kind, backends)
+            return BackendNames(file, kind, backends, normal(str(toml.table_at(data, "project").get("name", ""))), lock)
     return None
 
 
@@ -49,22 +91,102 @@ def _backend(name: str) -> str:
     return name.replace("-", ".").replace("_", ".") if name.startswith("rocm") else name
 
 
-def is_of_project(argv: Sequence[str]) -> bool:
-    """Whether a command is uv's for the project of the folder, with the choice left open."""
+def _backends_of_indexes(uv: Mapping[str, object], kind: str) -> dict[str, str]:
+    """Of extras (or groups) with a name of their own, such as `gpu`: the folder of the index torch is taken from."""
+    rows, sources = uv.get("index"), toml.table_at(uv, "sources").get("torch")
+    urls = (
+        {row.get("name"): str(row.get("url", "")) for row in rows if isinstance(row, dict)}
+        if isinstance(rows, list)
+        else {}
+    )
+    return {
+        str(source[kind]): urls.get(source.get("index"), "").rstrip("/").rpartition("/")[2]
+        for source in (sources if isinstance(sources, list) else [])
+        if isinstance(source, dict) and kind in source
+    }
+
+
+def find_held(run: Run, project: BackendNames, machines: tuple[Machine, ...]) -> dict[str, Build] | None:
+    """The torch that the lock of the project holds under each name, where all that it brings for CUDA runs too.
+
+    A release that the table does not know is judged as the newest of its backend that it knows. None where there is no
+    lock, or it does not have these names yet.
+    """
+    lock = lockfiles.read_lock(project.lock, run.environ) if project.lock else None
+    names = {Choice(project.project, project.kind, normal(name)): name for name in project.names}
+    if lock is None or not names.keys() <= {*lock.choices()}:
+        return None
+    first, table = machines[0], run.read_table(machines)
+    known = run.read_catalog(first).packages
+    held: dict[str, Build] = {}
+    for choice, name in names.items():
+        packages = lock.installed(choice, first)
+        version, _, label = packages["torch"].labelled.partition("+") if "torch" in packages else ("", "", "")
+        backend = label or project.names[name]
+        of_backend = (build for build in table.of(first.platform.name) if build.backend == backend)
+        build = table.find(first.platform.name, version, backend) or max(
+            of_backend, key=lambda build: release_key(build.torch), default=None
+        )
+        beside = [
+            row
+            for one in packages.values()
+            if one.name in known
+            for row in known[one.name].versions
+            if row.version == one.version
+        ]
+        if build is not None and not any(
+            PackageFit(machine, table).objection(row, build) for row in beside for machine in machines
+        ):
+            held[name] = build
+    return held
+
+
+def pick_among(run: Run, machines: tuple[Machine, ...], builds: Sequence[Build]) -> Answer:
+    """The answer where there are no other builds than these."""
+    table = run.read_table(machines)._replace(builds={machines[0].platform.name: BuildsByRelease.of(builds)})
+    backends = tuple(dict.fromkeys(build.backend for build in builds))
+    wish = Wish(backends=backends, channel="nightly", allow_cpu=True, allow_unconfirmed=True)
+    answer = answers.answer(Question(wish), machines, lambda _: table, lambda: Catalog({}), everything=False)
+    if not isinstance(answer, Answer):
+        raise TypeError("builds alone ask for nothing")
+    return answer
+
+
+def parse_uv(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> UvCommand | None:
+    """The command, where it is uv's for a project, with the choice left open."""
     name = os.path.basename(argv[0]).lower().removesuffix(".exe")
-    return name == "uv" and len(argv) > 1 and argv[1] in (*_INSTALLING, *_CHANGING)
+    place = 1 + _options_end(argv[1:])
+    if name != "uv" or place >= len(argv) or argv[place] not in (*_INSTALLING, *_CHANGING, *_LOCKING):
+        return None
+    uv = UvCommand((*argv[:place],), argv[place], (*argv[place + 1 :],), cwd)
+    given = {"--project": environ.get("UV_PROJECT", ""), "--directory": environ.get("UV_WORKING_DIR", "")}
+    words = iter((*uv.front, *uv.options))
+    for word in words:
+        option, mark, value = word.partition("=")
+        if option in given:
+            given[option] = value if mark else next(words, "")
+    return uv._replace(folder=os.path.join(cwd, given["--directory"], given["--project"]))
 
 
-def commands(argv: Sequence[str], project: BackendNames, name: str) -> tuple[tuple[str, ...], ...] | None:
+def _options_end(words: Sequence[str]) -> int:
+    """Where the first word stands that is neither an option of uv's nor the value of one."""
+    place = 0
+    while place < len(words) and words[place].startswith("-") and words[place] != "--":
+        place += 2 if words[place] in _WITH_VALUE else 1
+    return min(place, len(words))
+
+
+def commands(uv: UvCommand, project: BackendNames, name: str) -> tuple[tuple[str, ...], ...] | None:
     """What to run in its place, one after the other; None where the command says itself what it wants."""
-    program, command, *words = argv
-    options = {word.partition("=")[0] for word in words}
-    given = {value for word in words for value in (word, word.partition("=")[2])}
+    options = {word.partition("=")[0] for word in uv.options}
+    given = {value for word in uv.options for value in (word, word.partition("=")[2])}
     if options & {*_OWN_CHOICE} or ("--" + project.kind in options and given & {*project.names}):
         return None
     others = [other for other in project.names if other != name] if project.kind == "group" else []
     choice = (*(word for other in others for word in ("--no-group", other)), f"--{project.kind}", name)
-    if command in _INSTALLING:
-        return ((program, command, *choice, *words),)
+    if uv.command in _INSTALLING:
+        return ((*uv.front, uv.command, *choice, *uv.words),)
+    if uv.command in _LOCKING:
+        return ((*uv.front, uv.command, *uv.words),)
     # Of `uv add` an extra is one of what is added.
-    return ((program, command, "--no-sync", *words), (program, "sync", "--inexact", *choice))
+    return ((*uv.front, uv.command, "--no-sync", *uv.words), (*uv.front, "sync", "--inexact", *choice))

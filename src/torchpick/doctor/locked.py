@@ -1,0 +1,294 @@
+"""A lock judged for a machine: what each extra and group of it installs, whether that runs, and what would."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from torchpick.decide import answer as answers
+from torchpick.decide.answer import Answer
+from torchpick.decide.demands import is_leaf
+from torchpick.doctor import depends, gpusupport, installedtorch
+from torchpick.doctor.installedtorch import InstalledTorch
+from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
+from torchpick.environment import shell
+from torchpick.environment.distributions import Distribution, Environment
+from torchpick.errors import TorchpickError
+from torchpick.index import wheelnames
+from torchpick.install import lasting
+from torchpick.install.question import answer_request, collect_question
+from torchpick.model.build import DEFAULT_INDEX, TRIO, Build
+from torchpick.model.fields import written
+from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
+from torchpick.model.machine import Machine, Note, Python
+from torchpick.model.package import PackageFacts
+from torchpick.model.versions import release_key
+from torchpick.projects import backends
+from torchpick.projects.lockfiles import Choice, LockedPackage, LockFile, read_lock
+from torchpick.run import Run
+
+Check = Callable[[EnvironmentUnderTest], Iterator[Finding]]
+
+# What is wrong with versions that are to be installed: nothing is missing where nothing is there yet.
+_OF_LOCK: tuple[Check, ...] = (
+    gpusupport.silent,
+    gpusupport.foreign,
+    gpusupport.unsupported,
+    gpusupport.compiled_at_first_use,
+    gpusupport.triton,
+    gpusupport.other_cuda,
+    depends.together,
+    depends.numpy,
+)
+
+
+class JudgedChoice(NamedTuple):
+    """What a choice installs, and what is wrong with it on the machine."""
+
+    choice: Choice
+    packages: Mapping[str, LockedPackage]
+    torch: InstalledTorch | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.severity != ERROR for finding in self.findings)
+
+    def to_dict(self) -> dict[str, object]:
+        torch, locked = self.torch, self.packages.get("torch")
+        return {
+            **written(self.choice, "project", "kind", "name"),
+            "torch": torch and torch.version,
+            "backend": torch and torch.backend,
+            "index": (locked and locked.index) or None,
+            **written(self, "ok", "findings"),
+        }
+
+
+class JudgedLock(NamedTuple):
+    """The choices of a lock that hold torch, or a package that stands on CUDA, on one machine.
+
+    `taken` is the one that is for it; None where none runs. `instead` is the answer to what the lock names, where that
+    is better for the machine than all that the lock holds.
+    """
+
+    machine: Machine
+    choices: tuple[JudgedChoice, ...]
+    taken: JudgedChoice | None = None
+    instead: Answer | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.taken is not None or not self.choices
+
+    @property
+    def would_do(self) -> dict[str, str]:
+        """What would run in place of what the lock holds: name → version, torch last."""
+        if self.instead is None or not self.instead.ok:
+            return {}
+        asked = [demand.name for demand in self.instead.question.wanted]
+        taken = self.instead.taken
+        return {name: taken[name] for name in (*asked, "torch") if name in taken}
+
+    @property
+    def why_nothing_would(self) -> str | None:
+        """Why there is nothing for the machine at all."""
+        if self.ok or self.instead is None or self.instead.ok:
+            return None
+        return answers.refused(self.instead)[0].refusal[0]  # type: ignore[index]  # a refusal has its reason
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "machine": self.machine,
+            "taken": self.taken and self.taken.choice,
+            "choices": self.choices,
+            "would_do": self.would_do or None,
+            "notes": self.notes,
+        }
+
+
+def judge(run: Run, lock: LockFile, machine: Machine) -> JudgedLock:
+    """Judge every choice; a TorchpickError where the file leaves open which torch it is."""
+    version = lock.python_for(machine.python.version)
+    notes: tuple[Note, ...] = ()
+    if version != machine.python.version:
+        text = f"{lock.file} is for Python {lock.requires_python}, so it is judged for {version}"
+        machine, notes = machine._replace(python=Python(version)), (Note("OTHER_PYTHON", text),)
+    judged = [_judge_choice(run, lock, choice, machine) for choice in lock.choices()]
+    of_project = {one.choice.project: one for one in judged if not one.choice.kind}
+    # What changes nothing of this is no choice of a torch.
+    choices = tuple(
+        one
+        for one in judged
+        if _stands_on_gpus(one) and (not one.choice.kind or _relevant(one) != _relevant(of_project[one.choice.project]))
+    )
+    if not choices and TRIO & {*lock.loose}:
+        raise TorchpickError(
+            f"{lock.file} leaves open which torch it is",
+            hint=f"`torchpick plan -r {lock.file}` says what would run; `torchpick lock -r {lock.file}` locks it",
+            code="NOT_LOCKED",
+        )
+    taken = _best(run, machine, [one for one in choices if one.ok])
+    return JudgedLock(machine, choices, taken, notes=notes)
+
+
+def with_better(run: Run, lock: LockFile, judged: JudgedLock) -> JudgedLock:
+    """The verdict with what would do where nothing in the lock does, or where the lock is behind the machine."""
+    if not judged.choices or (judged.taken is not None and judged.taken.torch is None):
+        return judged
+    names = dict.fromkeys(name for one in judged.choices for name in lock.named(one.choice))
+    known = run.read_catalog(judged.machine).packages
+    packages = [name for name in names if name in known and not is_leaf(name)]
+    asked = (*packages, *(name for name in names if name in TRIO)) or ("torch",)
+    of_names = run.with_request(run.request._replace(requirements=asked))
+    instead = answer_request(of_names, collect_question(of_names), machines=(judged.machine,), everything=False)
+    if judged.taken is not None and not (instead.ok and _is_behind(judged, instead.pick.build)):
+        return judged
+    return judged._replace(instead=instead)
+
+
+def _is_behind(judged: JudgedLock, best: Build) -> bool:
+    """Whether the machine runs a newer torch by a backend that the lock has not; a newer release alone is no matter."""
+    held = {one.torch.backend for one in judged.choices if one.torch is not None}
+    taken = judged.taken and judged.taken.torch
+    return best.backend not in held and taken is not None and is_newer(best.torch, taken.release)
+
+
+def is_newer(release: str, other: str) -> bool:
+    """Whether a release is newer; what cannot be read as one is the oldest."""
+    try:
+        return release_key(release) > release_key(other)
+    except ValueError:
+        return True
+
+
+def described_environment(
+    run: Run, machine: Machine, packages: Mapping[str, str], cuda: str | None, state: str = "installed"
+) -> DescribedEnvironment:
+    """An environment of these versions on a machine, of which there is no file to read."""
+    catalog = run.read_catalog(machine).packages
+    named_packages = tuple(_named(name, version, catalog) for name, version in packages.items())
+    here = Environment(
+        None, "the machine of the text", machine.python.version, distributions=named_packages, source="text"
+    )
+    return DescribedEnvironment(run, here, machine, cuda, state)
+
+
+def _named(name: str, version: str, catalog: Mapping[str, PackageFacts]) -> Distribution:
+    """A package of which a text has the version; what it requires is the table's, where one wheel is all there is."""
+    package = Distribution(name, version, os.devnull, "")
+    row = gpusupport.row_of(package, catalog)
+    return package if row is None or row.place else package._replace(requires=row.requires)
+
+
+def _judge_choice(run: Run, lock: LockFile, choice: Choice, machine: Machine) -> JudgedChoice:
+    packages = lock.installed(choice, machine)
+    torch = packages.get("torch")
+    versions = {name: package.version for name, package in packages.items()}
+    if torch is not None:
+        versions["torch"] = torch.labelled
+    subject = described_environment(run, machine, versions, _cuda(run, machine, packages), "locked")
+    findings = [*_wheelless(torch, machine), *(finding for check in _OF_LOCK for finding in check(subject))]
+    return JudgedChoice(choice, packages, subject.torch, worst_first(findings))
+
+
+def _cuda(run: Run, machine: Machine, packages: Mapping[str, LockedPackage]) -> str | None:
+    """The CUDA of a torch without a label: of the runtime that is locked with it, else of the default index's own."""
+    lines = (f"{package.name}=={package.version}" for package in packages.values())
+    if (cuda := installedtorch.cuda_of_runtime(lines)) is not None:
+        return cuda
+    version = packages["torch"].version if "torch" in packages else ""
+    name = machine.platform.name
+    builds = run.knowledge.table((name,), DEFAULT_INDEX).of(name).builds(version) if "+" not in version else ()
+    return next((build.cuda for build in builds), None)
+
+
+def _wheelless(torch: LockedPackage | None, machine: Machine) -> Iterable[Finding]:
+    """That none of the files that the lock has of torch is for the platform."""
+    names = list(filter(None, map(wheelnames.parse, torch.wheels))) if torch is not None else []
+    if torch is not None and names and all(not _is_for(name.platform, machine) for name in names):
+        facts = {"platform": machine.platform.name, "torch": torch.version}
+        yield Finding(
+            Ailment.NO_WHEEL_FOR_PLATFORM,
+            f"torch {torch.version}: the lock has no wheel of it for {machine.platform.name}",
+            facts,
+        )
+
+
+def _is_for(tag: str, machine: Machine) -> bool:
+    return wheelnames.platform_of(tag) in (machine.platform.name, None)
+
+
+def _stands_on_gpus(one: JudgedChoice) -> bool:
+    return one.torch is not None or bool(one.findings)
+
+
+def _relevant(one: JudgedChoice) -> dict[str, str]:
+    """What of a choice is torch's, or was found to be wrong."""
+    named = {str(finding.seen.get("package", "")).partition(" ")[0] for finding in one.findings}
+    names = (name for name in one.packages if name in TRIO or name in named)
+    return {name: one.packages[name].labelled for name in names}
+
+
+def _best(run: Run, machine: Machine, running: list[JudgedChoice]) -> JudgedChoice | None:
+    """The one whose torch a pick would take, were there no others."""
+    builds = [build for one in running if (build := _build(run, machine, one)) is not None]
+    if not builds:
+        return next(iter(running), None)
+    pick = backends.pick_among(run, (machine,), builds).pick
+    chosen = pick.version if pick.ok else builds[0].version
+    return next(one for one in running if (build := _build(run, machine, one)) and build.version == chosen)
+
+
+def _build(run: Run, machine: Machine, one: JudgedChoice) -> Build | None:
+    """The build of its torch: as it was judged, or the table's of the CPU, which needs no judgement."""
+    torch = one.torch
+    if torch is None or torch.verdict is not None:
+        return torch and torch.verdict and torch.verdict.build
+    return run.read_table((machine,)).find(machine.platform.name, torch.release, torch.backend)
+
+
+def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:
+    """A pin, or the lock of the project, for another GPU or driver than the machine has."""
+    prefix = subject.environment.prefix
+    pinned = lasting.read_pin(prefix)
+    if pinned is not None:
+        yield from _pin_behind(subject, *pinned)
+    elif project := lasting.project_of_environment(prefix, subject.run.environ):
+        yield from _lock_behind(subject, os.path.join(project, "uv.lock"))
+
+
+def _pin_behind(subject: EnvironmentUnderTest, file: str, version: str, words: tuple[str, ...]) -> Iterator[Finding]:
+    """The pinned torch against the answer to what the project requires; `words` are those requirements."""
+    machine, table = subject.machine, subject.table
+    release, _, backend = version.partition("+")
+    build = table.find(machine.platform.name, release, backend)
+    runs = build is None or backends.pick_among(subject.run, (machine,), [build]).ok
+    of_words = subject.run.with_request(subject.run.request._replace(requirements=words, python=machine.python.version))
+    best = answer_request(of_words, collect_question(of_words), machines=(machine,), everything=False)
+    if machine.trouble is not None or not best.ok or (best.unknown and runs):
+        return
+    pick = best.pick
+    if not runs or (pick.build.backend != backend and is_newer(pick.build.torch, release)):
+        command = shell.line(["torchpick", "pin", f"torch=={pick.build.torch}"], subject.run.shell)
+        how = "is newer and runs on this machine" if runs else "does run on this machine, where that one does not"
+        seen = {"file": file, "pinned": version, "runs": runs, "best": pick.version}
+        yield Finding(
+            Ailment.BEHIND, f"{file} is pinned to torch {version}, and {pick.version} {how}", seen, cure=command
+        )
+
+
+def _lock_behind(subject: EnvironmentUnderTest, file: str) -> Iterator[Finding]:
+    try:
+        lock = read_lock(file, subject.run.environ)
+        judged = with_better(subject.run, lock, judge(subject.run, lock, subject.machine))
+    except TorchpickError:  # whoever asks for the lock itself hears of it
+        return
+    versions = ", ".join(f"{name} {version}" for name, version in judged.would_do.items())
+    if subject.machine.trouble is None and versions:
+        what = "holds no newer torch" if judged.ok else "holds nothing that runs"
+        text = f"{file} {what} for this machine's GPU and driver, and {versions} would run"
+        advice = f"`torchpick doctor {file}` says what of it runs; `torchpick extras --for app` adds what is lacking"
+        yield Finding(Ailment.BEHIND, text, {"file": file, "would_do": judged.would_do}, advice=advice)

@@ -1,0 +1,381 @@
+"""A lock is judged for any machine: each extra and group, which one is taken, and what would do where none runs.
+
+The texts of uv.lock are uv 0.13's own, with the wheel host's address; the stand-in for it is in tests/process.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import envelope
+from tests.doctor.homes import CU126, Home
+from torchpick.cli import main
+from torchpick.doctor import examination
+from torchpick.environment import interpreter, owntool
+
+HOST = "https://download.pytorch.org/whl"
+ELSEWHERE = ["--platform", "linux-x86_64", "--python", "3.12"]
+PASCAL = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", *ELSEWHERE]
+BLACKWELL = ["--gpu", "RTX 5090", "--driver", "610.43.02", *ELSEWHERE]
+RADEON = ["--gpu", "RX 7900 XTX", *ELSEWHERE]
+OLD_DRIVER = ["--gpu", "t4", "--driver", "550.54.15", *ELSEWHERE]
+NONE = ["--gpu", "none", *ELSEWHERE]
+BUILDS = {"cpu": "2.15.0+cpu", "cu126": "2.14.1+cu126", "cu132": "2.15.0+cu132", "amd": "2.14.1+rocm7.2"}
+PROJECT = """[project]
+name = "app"
+version = "0"
+[project.optional-dependencies]
+cpu = ["torch"]
+cu126 = ["torch"]
+cu132 = ["torch"]
+amd = ["torch"]
+docs = ["sphinx"]
+[tool.uv.sources]
+torch = [{ index = "pytorch-amd", extra = "amd" }]
+[[tool.uv.index]]
+name = "pytorch-amd"
+url = "https://download.pytorch.org/whl/rocm7.2"
+"""
+
+
+def source(backend: str) -> str:
+    return f'source = {{ registry = "{HOST}/{backend}" }}'
+
+
+def package(name: str, version: str, backend: str = "cpu", more: str = "") -> str:
+    return f'\n[[package]]\nname = "{name}"\nversion = "{version}"\n{source(backend)}\n{more}'
+
+
+def folder_of(version: str) -> str:
+    return version.partition("+")[2]
+
+
+def project_lock(builds: dict[str, str], *, always: str = "", more: str = "", kind: str = "optional") -> str:
+    """Of a project with an extra (or group) for each build, through a package in between as real ones have it."""
+    edges = "".join(
+        f'    {{ name = "torch", version = "{version}", {source(folder_of(version))}, '
+        f"marker = \"extra == '{'extra' if kind == 'optional' else 'group'}-3-app-{name}'\" }},\n"
+        for name, version in builds.items()
+    )
+    tables = "".join(f'{name} = [{{ name = "between" }}]\n' for name in builds)
+    return (
+        'version = 1\nrevision = 3\nrequires-python = ">=3.11"\n'
+        f'\n[[package]]\nname = "app"\nversion = "0"\nsource = {{ virtual = "." }}\ndependencies = [{always}]\n'
+        f'\n[package.{kind}-dependencies]\n{tables}docs = [{{ name = "sphinx" }}]\n'
+        + package("between", "1", more=f"dependencies = [\n{edges}]\n")
+        + package("sphinx", "8")
+        + "".join(package("torch", version, folder_of(version)) for version in dict.fromkeys(builds.values()))
+        + more
+    )
+
+
+VLLM = (
+    'version = 1\nrequires-python = "==3.12.*"\n'
+    '\n[[package]]\nname = "served"\nversion = "0"\nsource = { editable = "." }\ndependencies = [{ name = "vllm" }]\n'
+    + package("vllm", "0.33.0", "simple", 'dependencies = [{ name = "torch" }]\n')
+    + package("torch", "2.14.0", "simple", 'dependencies = [{ name = "cuda-toolkit" }]\n')
+    + package("cuda-toolkit", "13.0.2", "simple")
+)
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "uv.lock").write_text(project_lock(BUILDS), "utf-8")
+    (tmp_path / "pyproject.toml").write_text(PROJECT, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def judged(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, Any]]]:
+    status = main(["doctor", *words, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert envelope.faults(answer) == []
+    return status, answer["locks"][0]["machines"]
+
+
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [(PASCAL, "cu126"), (BLACKWELL, "cu132"), (RADEON, "amd"), (NONE, "cpu"), (OLD_DRIVER, "cu126")],
+)
+def test_of_one_lock_each_machine_takes_its_own_and_label_takes_the_same(
+    machine: list[str], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, (here,) = judged(capsys, "uv.lock", *machine)
+
+    assert (status, here["taken"]) == (0, {"project": "app", "kind": "extra", "name": name})
+    # The extra without a torch is no choice, and nothing is always installed that has one.
+    assert {one["name"]: one["torch"] for one in here["choices"]} == BUILDS
+    assert main(["label", *machine]) == 0
+    assert capsys.readouterr().out == f"{name}\n"
+
+
+def test_what_the_lock_holds_decides_and_not_the_newest_build(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The newest build for cu126 is newer than that for cu118; the lock has it the other way round."""
+    (app / "pyproject.toml").write_text(PROJECT.replace("cu132", "cu118"), "utf-8")
+    builds = {"cpu": "2.7.1+cpu", "cu126": "2.6.0+cu126", "cu118": "2.7.1+cu118", "amd": "2.7.1+rocm6.3"}
+    (app / "uv.lock").write_text(project_lock(builds), "utf-8")
+
+    assert main(["label", *PASCAL]) == 0
+    assert capsys.readouterr().out == "cu118\n"
+    # An extra that is not locked yet: as before there was a lock.
+    (app / "uv.lock").write_text(project_lock({"cu118": "2.7.1+cu118"}), "utf-8")
+    assert main(["label", *PASCAL]) == 0
+    assert capsys.readouterr().out == "cu126\n"
+
+
+def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    volta = ["--gpu", "v100", "--driver", "580.95.05", *ELSEWHERE]
+    (app / "uv.lock").write_text(project_lock({**BUILDS, "cu126": "2.15.0+cu130"}), "utf-8")
+
+    assert main(["label", *volta]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"`torchpick doctor {app}/uv.lock` says of each what is against it" in " ".join(err.split())
+    status, (here,) = judged(capsys, "uv.lock", *volta)
+    assert (status, here["taken"], here["would_do"]) == (3, None, {"torch": "2.14.1+cu126"})
+
+
+def test_groups_are_choices_too(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (app / "uv.lock").write_text(project_lock(BUILDS, kind="dev"), "utf-8")
+
+    _, (here,) = judged(capsys, "uv.lock", *PASCAL)
+
+    assert here["taken"] == {"project": "app", "kind": "group", "name": "cu126"}
+
+
+def test_a_package_beside_torch_that_does_not_run_is_no_choice(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Vllm 0.33.0 links CUDA 13: beside a torch for 12.6 it loads nothing, whichever extra it is in."""
+    more = package("vllm", "0.33.0", "simple")
+    (app / "uv.lock").write_text(project_lock(BUILDS, always='{ name = "vllm" }', more=more), "utf-8")
+
+    status, (here,) = judged(capsys, "uv.lock", *OLD_DRIVER)
+
+    codes = {one["name"]: {finding["code"] for finding in one["findings"]} for one in here["choices"]}
+    assert (status, here["taken"]) == (3, None)
+    assert codes["cu126"] & {"CUDA_MAJOR_MIXED", "PACKAGE_DRIVER_TOO_OLD"}
+    assert main(["label", *OLD_DRIVER]) == 3
+
+
+def test_a_lock_with_vllm_says_which_version_would_do(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (app / "uv.lock").write_text(VLLM, "utf-8")
+
+    assert main(["doctor", "uv.lock", "--gpu", "t4", "--driver", "550.54.15", *ELSEWHERE]) == 3
+    out = capsys.readouterr().out
+
+    assert "torch 2.14.0+cu130: CUDA 13.0 needs driver 580 or newer; this one is 550.54.15" in out
+    assert "vllm 0.33.0 needs libcudart.so.13" in out
+    assert "vllm 0.19.1, torch 2.10.0+cu128 would run: `torchpick plan vllm --gpu t4 --driver 550.54.15" in out
+
+
+def test_a_fleet_is_judged_at_once_those_without_a_gpu_too(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gpus = {"old": ("sm_75", "550.54.15"), "new": ("sm_120", "610.43.02"), "idle": None}
+    lines = []
+    for name, card in gpus.items():
+        assert (
+            main(["detect", "--json", *ELSEWHERE, *(["--gpu", card[0], "--driver", card[1]] if card else NONE[:2])])
+            == 0
+        )
+        machine = json.loads(capsys.readouterr().out)["machine"]
+        lines.append(json.dumps({**machine, "name": name}))
+    (app / "machines.jsonl").write_text("\n".join(lines), "utf-8")
+
+    status, machines = judged(capsys, "uv.lock", "--machine", "machines.jsonl")
+
+    assert status == 0
+    assert {one["hosts"]: one["taken"]["name"] for one in machines} == {"old": "cu126", "new": "cu132", "idle": "cpu"}
+
+
+PYLOCK = f"""lock-version = "1.0"
+created-by = "uv"
+requires-python = ">=3.11"
+extras = ["cu126", "cu132"]
+[[packages]]
+name = "torch"
+version = "2.14.1+cu126"
+index = "{HOST}/cu126"
+marker = "'cu126' in extras and sys_platform == 'linux'"
+[[packages]]
+name = "torch"
+version = "2.15.0"
+index = "{HOST}/cu132"
+marker = "'cu132' in extras and 'cu126' not in extras"
+"""
+REQUIREMENTS = f"--extra-index-url {HOST}/cu126\ntorch==2.14.1 ; sys_platform == 'linux'\nnumpy>=1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "takes"),
+    [("pylock.toml", PYLOCK, ["cu126", "cu132"]), ("requirements.txt", REQUIREMENTS, ["", None])],
+)
+def test_other_locks_have_the_same_judgement(
+    name: str, text: str, takes: list[str | None], app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (app / name).write_text(text, "utf-8")
+    for machine, taken in zip((PASCAL, BLACKWELL), takes, strict=True):
+        status, (here,) = judged(capsys, name, *machine)
+        assert status == (0 if taken is not None else 3)
+        assert (here["taken"] and here["taken"]["name"]) == taken
+
+
+def test_a_marker_that_does_not_hold_leaves_its_torch_out(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (app / "requirements.txt").write_text(REQUIREMENTS, "utf-8")
+
+    assert main(["doctor", "requirements.txt", "--gpu", "none", "--platform", "windows-x86_64"]) == 0
+    assert "nothing in it is torch or stands on CUDA" in capsys.readouterr().out
+
+
+def test_wheels_of_other_systems_are_no_torch(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"{HOST}/cu126/torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    wheels = f'wheels = [\n    {{ url = "{url}", hash = "sha256:00" }},\n]\n'
+    lock = project_lock({"cu126": "2.14.1+cu126"})
+    (app / "uv.lock").write_text(f"{lock}{wheels}", "utf-8")
+
+    status, (here,) = judged(capsys, "uv.lock", "--gpu", "none", "--platform", "windows-x86_64")
+
+    assert status == 3
+    assert [finding["code"] for finding in here["choices"][0]["findings"]] == ["NO_WHEEL_FOR_PLATFORM"]
+    assert judged(capsys, "uv.lock", *PASCAL)[0] == 0
+
+
+def test_a_lock_for_another_python_is_judged_for_its_own(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = project_lock(BUILDS).replace(">=3.11", "==3.11.*")
+    (app / "uv.lock").write_text(lock, "utf-8")
+
+    _, (here,) = judged(capsys, "uv.lock", *PASCAL)
+
+    assert here["machine"]["python"]["version"] == "3.11"
+    assert [note["code"] for note in here["notes"]] == ["OTHER_PYTHON"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "status", "says"),
+    [
+        ("uv.lock", project_lock(BUILDS)[:400], 1, "is not TOML"),
+        ("uv.lock", f"a = {'[' * 5000}", 1, "nested deeper"),
+        ("uv.lock", "[project]\nname = 'x'\n", 1, "is neither a uv.lock nor a pylock.toml"),
+        ("uv.lock", "version = 1\n" + package("a", "1") * 20_001, 1, "more than 20,000 packages"),
+        ("uv.lock", "version = 1\npackage = 7\n", 1, "is neither"),
+        ("poetry.lock", "", 2, "is not a lock that is read here"),
+        ("requirements.txt", "torch>=2.5\n", 1, "leaves open which torch it is"),
+        ("requirements.txt", "torch==2.14.1 é\0", 2, "zero bytes"),
+        ("gone.lock", None, 2, "cannot read"),
+    ],
+)
+def test_what_is_no_lock_is_said(
+    name: str, text: str | None, status: int, says: str, app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if text is not None:
+        (app / name).write_text(text, "utf-8")
+
+    assert main(["doctor", name, *PASCAL]) == status
+    _, err = capsys.readouterr()
+    assert says in err
+    assert "hint: " in err
+
+
+def test_hostile_entries_are_judged_and_not_believed(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Circles, other shapes, a marker of half a megabyte, an escape in a version: linear time, and no traceback."""
+    circle = package("a", "1", more='dependencies = [{ name = "b", extra = ["x"] }]\n') + package(
+        "b", "1", more='dependencies = [{ name = "a" }, 7, { name = 3 }]\n'
+    )
+    marker = f"python_version > '3' {'and python_version > 3 ' * 20_000}"
+    odd = package("torch", "1\\u001b[31m.x+zz", "cu126").replace("registry", "git")
+    edges = f'{{ name = "a" }}, {{ name = "torch", marker = "{marker}" }}'
+    lock = project_lock({}, always=edges, more=circle + odd)
+    (app / "uv.lock").write_text(lock, "utf-8")
+
+    started = time.monotonic()
+    status = main(["doctor", "uv.lock", *PASCAL])
+    out, err = capsys.readouterr()
+
+    assert status in (0, 1, 3)
+    assert "\x1b" not in out + err
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.usefixtures("app")
+def test_fix_changes_no_lock(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "uv.lock", "--fix"]) == 2
+    assert main(["doctor", ".", *PASCAL]) == 2
+    assert "`torchpick doctor --python .`" in capsys.readouterr().err
+
+
+# A pin or a lock that is behind.
+
+
+@pytest.fixture
+def pinned(app: Path) -> Home:
+    """An environment pinned to torch 2.14.1+cu126, in a project without a lock."""
+    pin = 'constraint-dependencies = ["torch==2.14.1+cu126"] # torchpick pin\n'
+    (app / "pyproject.toml").write_text(f'[project]\nname = "x"\ndependencies = ["torch"]\n[tool.uv]\n{pin}', "utf-8")
+    (app / "uv.lock").unlink()
+    return Home(app / ".venv").torch("2.14.1+cu126", "12.6", CU126)
+
+
+def findings(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, dict[str, Any]]:
+    main(["doctor", *words, "--json"])
+    return {finding["code"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("pinned")
+def test_a_pin_for_another_gpu_is_behind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "BEHIND" not in findings(capsys, "--gpu", "GTX 1080 Ti", "--driver", "580.95.05")
+
+    newer = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")["BEHIND"]
+    assert "is pinned to torch 2.14.1+cu126, and 2.15.0+cu132 is newer and runs on this machine" in newer["text"]
+    assert newer["cure"] == "torchpick pin torch==2.15.0"
+    other = findings(capsys, "--gpu", "RTX 5090", "--driver", "610.43.02")["BEHIND"]
+    assert "2.15.0+cu132 does run on this machine, where that one does not" in other["text"]
+
+
+@pytest.mark.process
+def test_what_the_project_requires_is_never_behind(pinned: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    file = pinned.root.parent / "pyproject.toml"
+    file.write_text(file.read_text("utf-8").replace('"torch"]', '"torch<2.15"]', 1), "utf-8")
+    newer = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")
+
+    assert "BEHIND" not in newer
+
+
+@pytest.mark.process
+def test_a_lock_without_this_machines_backend_is_behind(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Home(app / ".venv").torch("2.14.1+cu126", "12.6", CU126)
+    assert "BEHIND" not in findings(capsys, "--gpu", "a100", "--driver", "610.43.02")
+
+    (app / "uv.lock").write_text(project_lock({"cu126": "2.14.1+cu126"}), "utf-8")
+    behind = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")["BEHIND"]
+    assert "torch 2.15.0+cu132 would run" in behind["text"]
+    assert behind["severity"] == "note"
+
+
+# A project without an environment, and torchpick in one of its own.
+
+
+def test_without_an_environment_the_lock_is_examined_and_not_torchpicks_own(
+    app: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(owntool, "holds_torchpick_alone", lambda _: True)
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+
+    assert main(["doctor", *PASCAL]) == 0
+    out, err = capsys.readouterr()
+    assert "extra `cu126` runs on this machine" in out
+    assert f"{app}/.venv is not there yet, so {app}/uv.lock is what is looked at" in " ".join(err.split())
+
+    (app / "uv.lock").unlink()
+    assert main(["doctor", *PASCAL]) == 2
+    assert f"no environment to examine: {app}/.venv is not there yet" in capsys.readouterr().err
+    (app / "pyproject.toml").unlink()
+    assert examination.unmade_project({}, str(app)) is None
+    assert interpreter.own_tool is not None
