@@ -12,15 +12,17 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
+from scripts.shipping import timeline
 from torchpick.cli import matrix
 from torchpick.cli.pick import older_drivers
 from torchpick.decide.answer import Answer
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
-from torchpick.model.build import Build
+from torchpick.model.build import Build, Reason
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, Request, Wish, pip_line
 from torchpick.model.pythons import python_span
+from torchpick.model.table import Table
 from torchpick.model.versions import release_key
 from torchpick.run import Run, start_run
 
@@ -198,13 +200,25 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 
 @cache
 def builds() -> dict[str, list[Build]]:
-    """The builds with GPU code, by release, the newest first."""
+    """The builds that the command takes for some GPU, by release, the newest first."""
     table = _run_for("none", "linux-x86_64").knowledge.table(matrix.PLATFORMS)
-    found: dict[str, list[Build]] = {}
-    for build in (each for name in matrix.PLATFORMS for each in table.of(name)):
-        if build.family in ("cuda", "rocm") and build.vendor is None and build.published and not build.yanked:
-            found.setdefault(build.torch, []).append(build)
-    return {torch: found[torch] for torch in sorted(found, key=release_key, reverse=True)}
+    running: dict[str, list[Build]] = {}
+    for name in matrix.PLATFORMS:
+        for build in running_builds(table, name):
+            running.setdefault(build.torch, []).append(build)
+    return {torch: running[torch] for torch in sorted(running, key=release_key, reverse=True)}
+
+
+def running_builds(table: Table, platform: str) -> list[Build]:
+    """Those of PyTorch's own that some GPU of the table runs, on a Python that they have a wheel for."""
+    keys = {
+        verdict.build.key
+        for _, row in timeline.rows_of(table, platform)
+        for cell in row.cells
+        for verdict in cell.verdicts
+        if not verdict.reasons - {Reason.NO_WHEEL_FOR_PYTHON}
+    }
+    return [build for build in table.of(platform) if build.key in keys and build.vendor is None]
 
 
 def of_release(torch: str, picture: str) -> tuple[str, str]:

@@ -62,26 +62,33 @@ class Timeline(NamedTuple):
     bars: tuple[Bar, ...]
 
 
+def rows_of(table: Table, platform: str = PLATFORM) -> list[tuple[Kind, Row]]:
+    """Every kind of GPU that a platform has builds or names for, judged with its newest driver."""
+    targets = {arch for build in table.of(platform) for arch in build.arches or () if arch.kind == "gfx"}
+    amd = sorted(targets, key=lambda arch: (len(arch.suffix), arch.suffix))
+    kinds = [kind for kind in table.nvidia if kind.found_on(platform)] + [
+        table.kind_of(arch) or Kind(arch, "AMD", ()) for arch in amd
+    ]
+    machine = Machine(Platform.parse(platform), Python("3.12"), None, ())
+    rows: list[tuple[Kind, Row]] = []
+    for vendor in ("nvidia", "amd"):  # a machine of both would have the builds of one of them alone
+        mine = [kind for kind in kinds if kind.vendor == vendor]
+        rows += zip(mine, matrix.rows(machine._replace(gpus=matrix.gpus_of(mine)), table, Wish()), strict=True)
+    return rows
+
+
 def of(table: Table) -> Timeline:
     """The timeline of the table's own releases, which must hold the builds of `PLATFORM`."""
     table = table.without_vendors()
-    targets = {arch for build in table.of(PLATFORM) for arch in build.arches or () if arch.kind == "gfx"}
-    amd = sorted(targets, key=lambda arch: (len(arch.suffix), arch.suffix))
-    kinds = [kind for kind in table.nvidia if kind.found_on(PLATFORM)] + [
-        table.kind_of(arch) or Kind(arch, "AMD", ()) for arch in amd
-    ]
-    machine = Machine(Platform.parse(PLATFORM), Python("3.12"), None, ())
-    rows: list[Row] = []
-    for vendor in ("nvidia", "amd"):  # a machine of both would have the builds of one of them alone
-        mine = matrix.gpus_of(kind for kind in kinds if kind.vendor == vendor)
-        rows += matrix.rows(machine._replace(gpus=mine), table, Wish())
+    judged = rows_of(table)
+    rows = [row for _, row in judged]
     releases = tuple(reversed(matrix.newest_patches(matrix.releases_of(rows))))
     published = {(build.family, build.torch) for build in table.of(PLATFORM)}
     known = {
         vendor: max(place for place, torch in enumerate(releases) if (family, torch) in published)
         for vendor, family in (("nvidia", "cuda"), ("amd", "rocm"))
     }
-    bars = (_bar(kind, row, releases, known[kind.vendor]) for kind, row in zip(kinds, rows, strict=True))
+    bars = (_bar(kind, row, releases, known[kind.vendor]) for kind, row in judged)
     return Timeline(releases, tuple(bar for bar in bars if bar.last is not None))
 
 

@@ -70,6 +70,7 @@ def test_the_workflow_uses_the_action_as_it_is() -> None:
 
     assert given == [["gpu", "driver", "install", "check"], ["install", "check"]]
     assert {name for each in given for name in each} <= section(ACTION, "inputs", "  ")
+    assert set(re.findall(r"^          check: (.+)$", WORKFLOW, re.MULTILINE)) == {'"true"'}  # what Check takes
     outputs = set(re.findall(r"steps\.torch\.outputs\.([\w-]+)", WORKFLOW))
     assert outputs <= section(ACTION, "outputs", "  ")
 
