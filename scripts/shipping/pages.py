@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from scripts.shipping import timeline
-from torchpick.cli import matrix
+from torchpick.cli import webpage
 from torchpick.cli.pick import older_drivers
 from torchpick.decide.answer import Answer
 from torchpick.errors import TorchpickError
@@ -64,7 +64,7 @@ GPUS = {
 # They exist on Linux on Arm alone, which the name says.
 _ARM = ("GB10", "GH200")
 STYLE = (
-    (Path(matrix.__file__).parent / "page" / "page.css").read_text(encoding="utf-8")
+    (Path(webpage.__file__).parent / "page" / "page.css").read_text(encoding="utf-8")
     + """
 pre { padding: .5rem .6rem; background: var(--panel); border: 1px solid var(--line); white-space: pre-wrap; }
 code { font: .85rem/1.5 ui-monospace, monospace; }
@@ -201,9 +201,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> 
 @cache
 def builds() -> dict[str, list[Build]]:
     """The builds that the command takes for some GPU, by release, the newest first."""
-    table = _run_for("none", "linux-x86_64").knowledge.table(matrix.PLATFORMS)
+    table = _run_for("none", "linux-x86_64").knowledge.table(webpage.PLATFORMS)
     running: dict[str, list[Build]] = {}
-    for name in matrix.PLATFORMS:
+    for name in webpage.PLATFORMS:
         for build in running_builds(table, name):
             running.setdefault(build.torch, []).append(build)
     return {torch: running[torch] for torch in sorted(running, key=release_key, reverse=True)}
@@ -230,7 +230,7 @@ def of_release(torch: str, picture: str) -> tuple[str, str]:
     rows = [
         (
             escape(build.backend),
-            escape(matrix.PLATFORMS[build.platform]),
+            escape(webpage.PLATFORMS[build.platform]),
             escape(" ".join(map(str, build.arches or ())) or "not known"),
             f"<code>{escape(_quoted(f'pip install {pip_line(build, Wish())}'))}</code>",
         )
@@ -268,9 +268,8 @@ def everything(picture: str) -> str:
 def home(picture: str) -> str:
     """The page of `torchpick matrix --html`, with the way to the others, and a table where no script runs."""
     run = _run_for("none", "linux-x86_64")
-    names = (*run.knowledge.gpu_names.products, *run.knowledge.other_names.amd_named)
-    known = run.knowledge.table(matrix.PLATFORMS)
-    page = matrix.html_page(known, Wish(), names, {"system": "linux-x86_64", "python": f"Python {PYTHON}"})
+    known = run.knowledge.table(webpage.PLATFORMS)
+    page = webpage.html_page(known, Wish(), run.knowledge, {"python": f"Python {PYTHON}"})
     about = "Type the name of a GPU: the newest PyTorch that runs on it, by driver, Python and system, for pip and uv."
     meta = _meta("website", "Which PyTorch runs on my GPU?", about, picture)
     idle = "<noscript><style>#filters, #columns { display: none; }</style></noscript>"  # what a script alone fills

@@ -20,6 +20,7 @@ SOURCES = {
     "each device id; the board of each vGPU profile",
     "mig": "NVIDIA MIG User Guide, supported MIG profiles",
     "sold": "written by hand: which of the GPUs of that name was sold most",
+    "clouds": "the instance type pages of AWS EC2, Google Compute Engine and Azure Virtual Machines",
     "ptxas": "ptxas --help of the toolkits 11.8 to 13.5, see drivers.json toolkit_arches",
 }
 # The ranges of PCI device ids that hold one capability each, Kepler and newer. Older chips are listed one by one: their
@@ -125,6 +126,17 @@ _SOLD_MOST = {
     "M40": ("5.2", "Tesla M40; the GRID M40 was a cloud's own board"),
 }
 # MIG instances, as `nvidia-smi mig -lgip` and resource names call them, without a GPU's name.
+# The family of an instance type (`g5` of g5.xlarge, `a2highgpu`, `ncast4v3` of Standard_NC4as_T4_v3) → the GPU in it.
+_CLOUDS = {
+    "p2": "Tesla K80", "p3": "Tesla V100", "p3dn": "Tesla V100", "p4d": "A100 40GB", "p4de": "A100 80GB", "p5": "H100",
+    "p5e": "H200", "p5en": "H200", "p6b200": "B200", "g3": "Tesla M60", "g3s": "Tesla M60", "g4dn": "Tesla T4",
+    "g5": "A10G", "g6": "L4", "gr6": "L4", "g6e": "L40S",
+    "a2highgpu": "A100 40GB", "a2megagpu": "A100 40GB", "a2ultragpu": "A100 80GB", "a3highgpu": "H100",
+    "a3megagpu": "H100", "a3ultragpu": "H200", "a4highgpu": "B200", "g2standard": "L4",
+    "ncsv2": "Tesla P100", "ncsv3": "Tesla V100", "ndsv2": "Tesla V100", "ncast4v3": "Tesla T4",
+    "ncadsa100v4": "A100 80GB", "ndasrv4": "A100 40GB", "ndamsra100v4": "A100 80GB", "ncadsh100v5": "H100 NVL",
+    "ndisrh100v5": "H100", "ndisrh200v5": "H200", "nvsv3": "Tesla M60", "nvadsa10v5": "A10",
+}  # fmt: skip
 _MIG = (
     ("A30", "8.0", "1g.6gb 2g.12gb 4g.24gb"),
     ("A100 40GB", "8.0", "1g.5gb 1g.10gb 2g.10gb 3g.20gb 4g.20gb 7g.40gb"),
@@ -165,6 +177,7 @@ def readable(facts: Row, reported: Row) -> Row:
             {"gpu": gpu, "capability": capability, "profiles": profiles.split(), "source": "mig"}
             for gpu, capability, profiles in _MIG
         ],
+        "clouds": dict(sorted(_CLOUDS.items())),
         "arm_only": list(_ARM_ONLY),
         "pci": {"ranges": list(_ranges()), "devices": devices},
         "notes": [

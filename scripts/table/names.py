@@ -46,6 +46,7 @@ def index(gpus: Row, drivers: Row) -> Row:
         "capabilities": capabilities,
         "sold_most": _sold_most(gpus),
         "mig": _mig(gpus),
+        "clouds": gpus["clouds"],
         "arm_only": [plain(name) for name in gpus["arm_only"]],
         "full": {key: " ".join(_ordered(each)) for key, each in sorted(full.items())},
         "core": dict(sorted(core.items())),

@@ -101,6 +101,7 @@ def test_a_name_belongs_to_products_of_its_line_alone() -> None:
                 "product_capabilities": ["6.1", "7.5 ?"],
                 "sold_most": {"x": "6.1"},
                 "mig": {},
+                "clouds": {},
                 "arm_only": ["arm"],
             }
         )

@@ -17,6 +17,7 @@ import pytest
 from scripts.shipping import pages
 from tests import usersettings
 from tests.process import browser
+from torchpick.cli import webpage
 from torchpick.decide import matrix
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.process, pytest.mark.skipif(browser.found() is None, r
 
 GRID = """
   Object.fromEntries([...document.querySelectorAll('#grid tbody tr')].map((line) => [
-    line.querySelector('th button').firstChild.data,
+    line.dataset.arch,
     [...line.querySelectorAll('td')].map((cell) => cell.textContent)]))
 """
 HEADS = "[...document.querySelectorAll('#grid thead th')].slice(1).map((head) => head.textContent)"
@@ -64,7 +65,7 @@ def test_typing_a_gpus_name_finds_it_and_its_row_ends_at_2_14_1(chromium: browse
     chromium.js("document.getElementById('search').focus()")
     chromium.type("gtx 1080 ti")
 
-    assert "GeForce GTX 1080 Ti (sm_61)" in chromium.js("document.getElementById('matches').innerText")
+    assert "GeForce GTX 1080 Ti" in answer(chromium)
     row = chromium.js(GRID)
     assert list(row) == ["sm_61"]
     by_release = dict(zip(chromium.js(HEADS), row["sm_61"], strict=True))
@@ -82,22 +83,55 @@ def test_other_ways_of_saying_it(query: str, chromium: browser.Browser, page: st
     assert list(chromium.js(GRID)) == ["sm_61"]
 
 
-def test_a_name_that_stands_for_two_chips_is_not_guessed_at(chromium: browser.Browser, page: str) -> None:
+def test_a_name_that_stands_for_several_is_not_guessed_at(chromium: browser.Browser, page: str) -> None:
     chromium.open(page)
     chromium.js("document.getElementById('search').focus()")
     chromium.type("a100")
 
-    found = chromium.js("document.getElementById('matches').innerText")
-    assert "A100 PCIe 40 GB (sm_80)" in found
-    assert "A1000" not in found
+    assert chromium.js("document.getElementById('answer-title').innerText").lower().startswith("a100 ")
 
     chromium.js("document.getElementById('search').select()")
-    chromium.type("GTX 860M")
+    chromium.type("rtx 6000")
 
-    assert len(chromium.js(GRID)) == 1  # one of its two chips is older than every build
     assert chromium.js("document.getElementById('answer').hidden")
-    chromium.js("document.querySelector('#matches button').click()")
-    assert "was sold with several chips" in chromium.js("document.getElementById('found').innerText")
+    matches = chromium.js("document.getElementById('matches').innerText")
+    assert "Quadro RTX 6000 (sm_75)" in matches
+    assert "(sm_120)" in matches
+
+    chromium.js("document.getElementById('search').select()")
+    chromium.type("GTX 1080 Tx")
+    assert "Similar names" in chromium.js("document.getElementById('found').innerText")
+    assert "GTX 1080 Ti" in chromium.js("document.getElementById('matches').innerText")
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ("q=RX+9070&gpu=gfx1201&system=windows-x86_64&python=3.12", "torch 2.14.0 with rocm10.1"),
+        ("q=RTX+5090&gpu=sm_120&system=linux-x86_64&python=3.12&driver=570", "torch 2.13.0 with cu129"),
+        ("q=M3+Max&gpu=mps&system=macos-arm64&python=3.12", "torch 2.15.0"),
+    ],
+)
+def test_each_link_that_is_shown_keeps_the_whole_state(
+    state: str, shown: str, chromium: browser.Browser, page: str
+) -> None:
+    chromium.open(f"{page}#{state}")
+    assert f"newest that runs: {shown}" in answer(chromium)
+
+    link = chromium.js("document.querySelector('#answer a').getAttribute('href')")
+    before = answer(chromium)
+    chromium.open(page)
+    chromium.open(page + link)
+
+    assert answer(chromium) == before
+
+
+def test_the_way_of_installing_is_part_of_the_address(chromium: browser.Browser, page: str) -> None:
+    chromium.open(f"{page}#q=RTX+4090&gpu=sm_89&system=linux-x86_64&python=3.12")
+    chromium.js("[...document.querySelectorAll('.ways button')].find((each) => each.textContent === 'project').click()")
+
+    assert 'dependencies = ["torch==2.15.0+cu132"' in answer(chromium)
+    assert "for=project" in chromium.js("location.hash")
 
 
 def test_nonsense_and_markup_are_only_text(chromium: browser.Browser, page: str) -> None:
@@ -131,7 +165,8 @@ def test_the_grid_says_what_resolve_says(
     table = compat.Knowledge(os.environ).table([system])
     said = Driver(driver, table.drivers.speaks(Driver(driver)))
     free = python.endswith("t")
-    for name, words in shown.items():
+    others = {kind.arch for kind in webpage.OTHERS}
+    for name, words in ((name, words) for name, words in shown.items() if name not in others):
         arch = Arch.parse(name)
         gpu = Gpu(0, "amd" if arch.kind == "gfx" else "nvidia", None, arch)
         machine = Machine(Platform.parse(system), Python(python.rstrip("t"), free_threaded=free), said, (gpu,))
@@ -274,29 +309,27 @@ def test_a_product_of_amd_is_found_by_name_and_one_that_nothing_supports(chromiu
 
     chromium.js("document.getElementById('search').select()")
     chromium.type("8800 gtx")
-    assert "no build runs" in chromium.js("document.getElementById('matches').innerText")
+    assert "No build of the table runs on" in chromium.js("document.getElementById('found').innerText")
 
 
 def test_it_opens_on_the_readers_question(chromium: browser.Browser, page: str) -> None:
     chromium.open(page)
     assert chromium.js("document.querySelector('label[for=search]').innerText") == "Your GPU"
-    assert not chromium.js("document.getElementById('popular').hidden")
+    assert not chromium.js("document.getElementById('often').hidden")
 
-    chromium.js("document.querySelector('#popular button').click()")
+    chromium.open(page + chromium.js("document.querySelectorAll('#popular a')[3].getAttribute('href')"))
 
     assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
-    assert chromium.js("document.getElementById('popular').hidden")
+    assert chromium.js("document.getElementById('often').hidden")
 
 
 def test_every_offered_name_leads_to_an_answer(chromium: browser.Browser, page: str) -> None:
     chromium.open(page)
-    names = chromium.js("[...document.querySelectorAll('#popular button')].map((each) => each.textContent)")
-    for name in names:
-        chromium.open(page)
-        chromium.js(
-            f"[...document.querySelectorAll('#popular button')].find((each) => each.textContent === {name!r}).click()"
-        )
-        assert "newest that runs: torch" in answer(chromium), name
+    links = chromium.js("[...document.querySelectorAll('#popular a')].map((each) => each.getAttribute('href'))")
+    assert len(links) > 10
+    for link in links:
+        chromium.open(page + link)
+        assert "newest that runs: torch" in answer(chromium), link
 
 
 @pytest.fixture(scope="session")

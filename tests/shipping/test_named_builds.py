@@ -79,7 +79,8 @@ def offered() -> Iterator[Build]:
     for rows in pages.builds().values():
         yield from rows
     table = json.loads(data.table_json())
-    by_key = {(build.platform, build.version): build for rows in builds().values() for build in rows if build.vendor is None}
+    own = (build for rows in builds().values() for build in rows if build.vendor is None)
+    by_key = {(build.platform, build.version): build for build in own}
     yield from (by_key[row["platform"], row["version"]] for row in table["builds"] if row["vendor"] is None)
 
 

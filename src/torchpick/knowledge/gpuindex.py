@@ -42,7 +42,8 @@ _MARKS = bytes(range(128)).translate(None, b"0123456789abcdefghijklmnopqrstuvwxy
 class Names(NamedTuple):
     """The names index. `full`: branded names → capabilities; `core`: names without brand → family and capability.
 
-    `sold_most`: a shared name → the capability it stands for; `mig`: an instance's profile → the GPUs that have it.
+    `sold_most`: a shared name → the capability it stands for; `mig`: an instance's profile → the GPUs that have it;
+    `clouds`: the family of a cloud's instance type → its GPU.
     """
 
     capabilities: tuple[str, ...]
@@ -52,6 +53,7 @@ class Names(NamedTuple):
     sold_most: Mapping[str, str] = {}
     mig: Mapping[str, Sequence[str]] = {}
     arm_only: tuple[str, ...] = ()
+    clouds: Mapping[str, str] = {}
 
     @classmethod
     def from_json(cls, fields: Fields) -> Names:
@@ -64,6 +66,7 @@ class Names(NamedTuple):
             sold_most=fields.mapping("sold_most"),
             mig=fields.mapping("mig"),
             arm_only=fields.texts("arm_only"),
+            clouds=fields.mapping("clouds"),
         )
 
     def written(self, text: str) -> GpuProduct | None:

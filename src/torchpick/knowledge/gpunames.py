@@ -8,29 +8,19 @@ and digits alone; the keys of the index are made by the same functions (scripts/
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from torchpick.errors import UsageError
 from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
+from torchpick.knowledge.gpuspelling import AROUND, CLOUD, INTEL_OLD, as_written, forms
 from torchpick.model.arch import GENERIC, Arch, spoken_capability
 from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct, Named
 
 MOST_CLOSE = 8
 LONGEST = 200
-
-# What drivers, shops and clusters add to a name without changing the chip (`NVIDIA H100 80GB HBM3`, `Orin (nvgpu)`).
-_DECORATION = (
-    r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me(?:all)?|gfx)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|"
-    r"founders|fe$|lhr$|server|workstation|"
-    r"edition|nvgpu|active|developerkit|engineering(?:sample|reference)|embedded|vws$|nvl(?:(?:8|16|72|144)(?![0-9g]))?|pcie|"
-    r"sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|3e$|shared|gpu"
-)
-# `RTX 4060 Ti 16G`: memory without its B.
-_SHORT_MEMORY = r"(?:4|6|8|1[0-2]|16|20|24|32|40|48|80|94|96|141)g$"
-_MEMORY = r"(?=([1-9][0-9]{0,2})gb)"
 
 
 class Candidates(NamedTuple):
@@ -48,8 +38,10 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
         if capability not in names.capabilities:
             return _no_such(text, capability, names)
         return GpuProduct.nvidia(None, arch_of(capability))
+    if cloud := re.match(CLOUD, spoken[:LONGEST]):
+        spoken = names.clouds.get(letters("".join(filter(None, cloud.groups()))), spoken)
     plain = ""
-    for name in _as_written(spoken[: 2 * LONGEST]):
+    for name in as_written(spoken[: 2 * LONGEST]):
         plain = letters(name)
         if not plain or len(plain) > LONGEST:
             return Candidates("UNKNOWN_NAME", text[:LONGEST])
@@ -70,25 +62,6 @@ def _of_parts(text: str, names: Names) -> GpuProduct | None:
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
-def _as_written(spoken: str) -> Iterator[str]:
-    """The name out of a pasted line, then the board of a vGPU type: `GRID T4-8Q`, `A100D-1-10C`, `RTX A5000-12`."""
-    # nvidia-smi -L, an instance's line alone, or below that of its card, which says more.
-    if (line := re.match(r"gpu [0-9]+: (.+?)(?: \(uuid: [^\n]*)?(?:\n\s+mig [^\n]*)*$", spoken)) or (
-        line := re.match(r"mig (\S+)\s+device\s+[0-9]+:", spoken)
-    ):
-        spoken = line[1]
-    # lspci's line has the name after the chip's, in brackets; a Kubernetes label has it after its key.
-    if line := re.search(r"\b[a-z]{2,3}[0-9]{2,3}[a-z]* \[([^\]]+)\]", spoken):
-        spoken = line[1]
-    spoken = re.sub(r"^nvidia\.com/[a-z.]+=", "", spoken)
-    # `8x H100`, `RTX 4090 x2` and `T4:4` say how many, `(R)` and `(TM)` nothing.
-    spoken = re.sub(r"^[0-9]{1,2} ?x ?(?=[a-z])|(?<=[0-9i]) x[0-9]{1,2}$|:[0-9]{1,2}$|\(r\)|\(tm\)", "", spoken)
-    yield spoken
-    board = re.sub(r"(?:-[0-9]{1,2})?-[0-9]{1,3}(?:[abcq](?:me|gfx|nome)?[0-9]?)?$", "", spoken)
-    if board != spoken:
-        yield board.removesuffix(" dc")  # `RTX Pro 6000 Blackwell DC-96Q`
-
-
 def _no_such(text: str, capability: str, names: Names) -> Candidates:
     """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
     digits = capability.replace(".", "")
@@ -102,7 +75,7 @@ def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | N
     """The GPU of that name; None where no form of it is known."""
     if profile := _instance(plain):
         return _of_instance(text, profile, names)
-    for form in _forms(plain):
+    for form in forms(plain):
         capabilities = names.capabilities_of(form)
         if len(capabilities) == 1 and "?" not in capabilities:
             return named(text, plain, capabilities.pop(), names)
@@ -135,21 +108,6 @@ def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidat
         return GpuProduct.nvidia(text, arch_of(gpus[0][0]))
     close = tuple(Named(name, arch_of(capability)) for capability, _, name in gpus)
     return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", text[:LONGEST], lambda: close)
-
-
-def _forms(plain: str) -> Iterator[str]:
-    """The name as it stands, then with what changes no chip taken away."""
-    yield plain
-    bare = re.sub(_DECORATION, "", plain)
-    if bare and bare != plain:
-        yield bare
-    if (shorter := re.sub(_SHORT_MEMORY, "", bare)) and shorter != bare:
-        yield shorter
-    if (longer := re.sub(r"(?<=[0-9i])s$", "super", bare)) != bare:  # `4070 TiS`, `1660S`
-        yield longer
-    for match in re.finditer(_MEMORY, bare):
-        if shorter := bare[: match.start()] + bare[match.end(1) + 2 :]:
-            yield shorter
 
 
 def _meant(plain: str, names: Names) -> tuple[Named, ...]:
@@ -209,11 +167,6 @@ _INTEL = (
 )
 # M6, M10, M40 and M60 are Teslas; M4 is both, and Apple sold more.
 _APPLE = r"^(?:apple)?m(?:[1-5]|[1-9](?:pro|max|ultra))$|^apple"
-# What the vendors' tools and shops put around a name.
-_AROUND = (
-    r"[ _](?:mcm|oam|hf|vf)(?:[ _].*)?$|\(r\)|\(tm\)|advanced micro devices,? ?(?:inc\.?)?|\[amd/ati\]"
-    r"|\bgraphics\b|\bseries\b|\bgpu\b"
-)
 _MOST_CLOSE = 6
 MAC = "macos-arm64"
 _MESSAGES = {
@@ -347,7 +300,7 @@ def belongs(text: str) -> str | None:
 def look_up_other(text: str, names: OtherNames) -> GpuProduct | Candidates:
     """The GPU of one of these vendors that this text names, or the close ones."""
     shown, vendor = text.strip()[:LONGEST], belongs(text)
-    plain = letters(re.sub(_AROUND, " ", shown.lower()))
+    plain = letters(re.sub(AROUND, " ", shown.lower()))
     if vendor == "apple":
         return _apple(shown, plain, names)
     if vendor != "intel" and (gpu := _amd(shown, plain, names)) is not None:
@@ -357,7 +310,7 @@ def look_up_other(text: str, names: OtherNames) -> GpuProduct | Candidates:
         for key in (whole, plain, plain.removeprefix("intel"), plain.removeprefix("intel").removeprefix("datacenter")):
             if (generation := names.intel_names.get(key)) is not None:
                 return names.of_generation(generation, shown)
-    if vendor == "intel" and re.search(r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$", plain):
+    if vendor == "intel" and re.search(INTEL_OLD, plain):
         return GpuProduct("intel", shown, None, integrated=True, supported=False)
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
     return Candidates("UNKNOWN_NAME", shown, lambda: _close(plain, products, names))

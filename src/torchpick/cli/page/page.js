@@ -1,11 +1,10 @@
-"use strict";
 // What each GPU, each driver and each Python says of a build was judged by torchpick before this page was written. What
 // follows only adds it up: a build runs where none of them holds a text against it.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
-  const text = (place) => data.texts[place];
-  const chosen = { gpu: null, name: "", torch: "", system: 0, driver: "", python: 0, patches: false, search: "" };
+  const { look, matching, similar, shown } = gpuNames(data);
+  const chosen = { gpu: null, name: "", torch: "", system: 0, driver: "", python: 0, patches: false, search: "", way: "pip" };
 
   const platform = () => data.platforms[chosen.system];
   const driver = () => chosen.driver;
@@ -19,18 +18,24 @@
     if (!own) return null;
     const used = own.driver && (asked || own.driver);
     const says = platform().says[used] || { objects: {}, relies: [], refuses: {} };
+    const filled = (place, torch, backend) => data.texts[place].replaceAll("{gpu}", data.gpus[gpu].arch)
+      .replaceAll("{python}", python().name).replaceAll("{t}", torch).replaceAll("{b}", backend);
     const releases = new Map();
-    platform().builds.forEach(([torch, backend, cuda, command, glibc, evidence, vendor], place) => {
+    platform().builds.forEach(([torch, backend, cuda, command, glibc, evidence, vendor, wheels], place) => {
       const relies = says.relies.includes(cuda);
-      const verdict = (relies ? own.abroad : own.home)[place];
+      const verdict = (relies && own.abroad ? own.abroad : own.home)[place];
       if (verdict === null) return;
       const [why, fit, how, notes] = data.verdicts[verdict];
-      const against = [says.refuses[gpu], ...why, says.objects[cuda], python().objects[place]].filter((each) => each !== undefined).map(text);
+      const [pythons, noWheel] = data.verdicts[wheels];
+      const against = [says.refuses[gpu], ...why, says.objects[cuda], pythons.includes(chosen.python) ? undefined : noWheel];
+      const text = (number) => filled(number, torch, backend);
       if (!releases.has(torch)) releases.set(torch, []);
+      const texts = against.filter((each) => each !== undefined).map(text);
+      const beside = python().companions[place] ?? platform().companions[place];
       releases.get(torch).push({
-        torch, backend, vendor, against, fit, relies, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text),
+        torch, backend, vendor, against: texts, fit, relies, runs: texts.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text),
         command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'),
-        companions: text(python().companions[place]), glibc: text(glibc), evidence: text(evidence),
+        companions: text(beside), glibc: text(glibc), evidence: text(evidence),
       });
     });
     for (const builds of releases.values()) builds.sort((a, b) => a.vendor - b.vendor || b.fit - a.fit || a.relies - b.relies);
@@ -38,6 +43,7 @@
   }
 
   const bestOf = (builds) => (builds || []).find((build) => build.runs);
+  const spoken = (build) => `torch ${build.torch}${build.backend === "cpu" ? "" : ` with ${build.backend}`}`;
 
   // What lies on a vendor's own index counts where PyTorch's has nothing that runs.
   function newestOf(releases) {
@@ -51,157 +57,179 @@
     return element;
   }
 
-  // ---- search ------------------------------------------------------------------------------------------------------
-  const squeezed = (words) => words.toLowerCase().replace(/[^a-z0-9]+/g, "");
-  const products = data.products.map(([name, capabilities]) => ({
-    name, capabilities: capabilities.split(" "), glued: squeezed(name), words: name.toLowerCase().split(/[^a-z0-9]+/),
-  }));
-
-  // Products and GPUs by name: whole words first, then beginnings, then letters anywhere.
-  function search(query) {
-    const plain = query.trim().toLowerCase();
-    const gpu = data.gpus.findIndex((each) => plain === each.arch || plain === each.capability);
-    if (plain && gpu >= 0) return { products: [], gpus: new Set([gpu]) };
-    const words = plain.split(/[^a-z0-9]+/).filter((word) => word && word !== "nvidia");
-    if (!words.length) return null;
-    const generation = data.gpus.flatMap((each, place) => (squeezed(each.generation) === squeezed(plain) ? [place] : []));
-    if (generation.length) return { products: [], gpus: new Set(generation) };
-    const glued = squeezed(plain).replace(/^nvidia/, "");
-    const ways = [
-      (each) => words.every((word) => each.words.includes(word)),
-      (each) => words.every((word) => each.words.some((mine) => mine.startsWith(word))),
-      (each) => glued && each.glued.includes(glued),
-    ];
-    for (const way of ways) {
-      const found = products.filter(way).sort((a, b) => a.name.length - b.name.length);
-      if (found.length) return { products: found, gpus: new Set(found.flatMap((each) => gpusOf(each))) };
-    }
-    return { products: [], gpus: new Set() };
+  function button(label, className, act) {
+    const element = make("button", { type: "button", className, textContent: label });
+    element.addEventListener("click", act);
+    return element;
   }
 
-  const gpuAt = (capability) => data.gpus.findIndex((gpu) => gpu.capability === capability || gpu.arch === capability);
-  const gpusOf = (product) => product.capabilities.map(gpuAt).filter((place) => place >= 0);
-
-  // A name that stands for chips of different capability is never guessed at.
-  const sure = (product) => product.capabilities.length === 1 && gpusOf(product).length === 1;
-
-  // ---- addresses that stay: #gtx-1080-ti, #sm_61 -----------------------------------------------------------------------
-  const slug = (words) => words.toLowerCase().replace(/[^a-z0-9_.]+/g, "-").replace(/^-|-$/g, "");
-  const slugsOf = (product) => [slug(product.name), slug(product.name.replace(/^(NVIDIA |GeForce |Tesla |Quadro |Radeon |Instinct )+/, ""))];
-
-  // The products of an address, the shortest name first; a name that stands for several chips is shown, not guessed at.
-  const productsAt = (anchor) => products.filter((each) => slugsOf(each).includes(anchor)).sort((a, b) => a.name.length - b.name.length);
-
-  function addressOf(gpu) {
-    const short = chosen.name ? slugsOf({ name: chosen.name })[1] : "";
-    const same = productsAt(short);
-    return short && same.every((each) => gpusOf(each).includes(chosen.gpu)) ? short : gpu.arch;
+  // ---- addresses: #gtx-1080-ti and #sm_61 open with that GPU, and every state has one of its own ----------------------
+  function address(changes = {}) {
+    const state = { ...chosen, ...changes };
+    const words = new URLSearchParams();
+    if (state.search) words.set("q", state.search);
+    if (state.gpu !== null) words.set("gpu", data.gpus[state.gpu].arch);
+    if (state.name) words.set("name", state.name);
+    if (state.torch) words.set("torch", state.torch);
+    words.set("system", platform().name);
+    words.set("python", python().name.replace("Python ", ""));
+    if (state.driver) words.set("driver", state.driver);
+    if (state.way !== "pip") words.set("for", state.way);
+    if (state.patches) words.set("patches", "1");
+    return `#${words}`;
   }
 
-  // Whether the address was one of these, which then stays as it is until something is chosen.
+  // Whether the address was a name, which then stays as it is until something is chosen.
   function openAnchor(anchor) {
     if (!anchor || anchor.includes("=")) return false;
-    const [product] = productsAt(anchor);
-    const gpu = data.gpus.findIndex((each) => each.arch === anchor);
-    if (!product && gpu < 0) return false;
-    chosen.search = product ? product.name : anchor;
-    byId("search").value = chosen.search;
+    const name = anchor.replaceAll("-", " ");
+    const gpu = look(anchor) ?? look(name);
+    if (gpu === null) return false;
     chosen.torch = "";
-    chosen.name = product && sure(product) ? product.name : "";
-    chosen.gpu = product ? (sure(product) ? gpusOf(product)[0] : null) : gpu;
-    if (chosen.gpu !== null && !platform().gpus[chosen.gpu]) {
-      const there = data.platforms.findIndex((each) => each.gpus[chosen.gpu]);
-      if (there >= 0) move(there);
-    }
+    take(gpu, anchor === data.gpus[gpu]?.arch ? "" : shown(name), anchor === data.gpus[gpu]?.arch ? anchor : shown(name));
     return true;
   }
 
-  const POPULAR = ["GTX 1080 Ti", "Tesla P100", "Tesla V100", "Tesla T4", "RTX 2080 Ti", "RTX 3090", "A100", "RTX 4090", "H100", "RTX 5090", "RX 7900 XTX", "MI300X"];
+  // A GPU by its number, with the system on which it exists.
+  function take(gpu, name, search) {
+    chosen.search = search;
+    byId("search").value = search;
+    chosen.name = gpu === "old" ? "" : name;
+    chosen.gpu = gpu === "old" ? null : gpu;
+    if (chosen.gpu === null || platform().gpus[chosen.gpu]) return;
+    const system = data.platforms.findIndex((each) => each.gpus[chosen.gpu]);
+    if (system >= 0) move(system);
+  }
 
-  function showPopular() {
-    const line = byId("popular");
-    line.hidden = Boolean(chosen.search) || chosen.gpu !== null;
-    if (line.children.length) return;
-    for (const name of POPULAR) {
-      const button = make("button", { type: "button", textContent: name });
-      button.addEventListener("click", () => {
-        byId("search").value = chosen.search = name;
-        const [product] = (search(name) || { products: [] }).products;
-        if (product) choose(product);
-      });
-      line.append(button, " ");
+  // ---- what the browser tells: the system, and by the renderer of WebGL the GPU -----------------------------------------
+  function renderer() {
+    try {
+      const gl = document.createElement("canvas").getContext("webgl");
+      const names = gl.getExtension("WEBGL_debug_renderer_info");
+      const text = String(gl.getParameter(names ? names.UNMASKED_RENDERER_WEBGL : gl.RENDERER));
+      const [, inner] = text.match(/^ANGLE \([^,]*, (?:ANGLE Metal Renderer: )?(.*?)(?: \(0x[0-9a-f]+\))?(?: Direct3D.*| \(.*| OpenGL.*|, .*)?\)$/i) || [null, text];
+      return inner.split("/")[0].replace(/^Mesa |, or similar$/g, "").trim();
+    } catch {
+      return "";
     }
+  }
+
+  function guess() {
+    const agent = `${navigator.userAgentData?.platform || navigator.platform} ${navigator.userAgent}`;
+    const card = renderer();
+    const arm = /aarch64|arm64/i.test(agent);
+    const system = /win/i.test(agent) && !/darwin/i.test(agent) ? "windows-x86_64" : /mac/i.test(agent) ? (/apple|^$/i.test(card) ? "macos-arm64" : "macos-x86_64")
+      : arm ? "linux-aarch64" : "linux-x86_64";
+    move(Math.max(0, data.platforms.findIndex((each) => each.name === system)));
+    const gpu = card ? look(card) : null;
+    return { card: typeof gpu === "number" && platform().gpus[gpu] ? card : "", gpu };
+  }
+
+  function showGuess(card) {
+    byId("guess").hidden = !card;
+    byId("guess").textContent = `A guess by what this browser says: ${card} on ${platform().label}. Change what is not so.`;
   }
 
   // ---- what is shown ------------------------------------------------------------------------------------------------
   function showMatches(found) {
-    const list = byId("matches");
-    list.replaceChildren();
     byId("found").textContent = "";
-    if (!found) return;
-    const shown = found.products.slice(0, 8);
-    for (const product of shown) {
-      const known = gpusOf(product).map((place) => data.gpus[place].arch);
-      if (product.capabilities.some((each) => each !== "?" && gpuAt(each) < 0)) known.push("no build runs");
-      const label = `${product.name} (${known.join(" or ") || "capability unknown"})`;
-      const pressed = chosen.name === product.name;
-      const button = make("button", { type: "button", textContent: label });
-      button.setAttribute("aria-pressed", String(pressed));
-      button.addEventListener("click", () => choose(product));
-      list.append(make("li", {}, button));
-    }
-    const count = found.products.length;
-    const more = count > shown.length ? `, the first ${shown.length} are shown` : "";
-    if (count) byId("found").textContent = `${count === 1 ? "1 GPU matches" : `${count} GPUs match`}${more}.`;
-    else if (!found.gpus.size) byId("found").textContent = "No GPU of that name is known. A capability such as 8.6 or sm_86 also does.";
+    byId("matches").replaceChildren(...found.products.slice(0, 8).map((product) => {
+      const arch = data.gpus[product.gpu].arch;
+      const choice = button(`${product.name} (${arch})`, "", () => { take(product.gpu, product.name, chosen.search); chosen.torch = ""; show(); });
+      choice.setAttribute("aria-pressed", String(chosen.name === product.name));
+      return make("li", {}, choice);
+    }));
+    const more = found.products.length > 8 ? `, the first 8 of ${found.products.length}` : "";
+    if (found.text) byId("found").textContent = found.products.length ? `${found.text}${more}:` : found.text;
   }
 
-  function choose(product) {
-    const places = gpusOf(product);
-    chosen.name = product.name;
-    chosen.torch = "";
-    chosen.gpu = sure(product) ? places[0] : null;
-    show();
+  // What was typed: the GPU that the command takes it for, others whose names hold it, or names like it.
+  function search(query) {
+    const text = query.trim();
+    if (!text) return { gpu: null, products: [], gpus: null, text: "" };
+    const gpu = look(text);
+    const generation = data.gpus.flatMap((each, place) => (each.generation.toLowerCase() === text.toLowerCase() ? [place] : []));
+    if (generation.length) return { gpu: null, products: [], gpus: new Set(generation), text: "" };
+    if (gpu === "old") return { gpu: null, products: [], gpus: new Set(), text: `No build of the table runs on ${shown(text)}: no release has code for it.` };
+    const products = matching(text);
+    if (gpu !== null) return { gpu, products: products.filter((product) => product.gpu !== gpu), gpus: new Set([gpu]), text: products.some((product) => product.gpu !== gpu) ? "Others of that name" : "" };
+    if (products.length) return { gpu: null, products, gpus: new Set(products.map((product) => product.gpu)), text: "Which of these" };
+    const near = similar(text);
+    return { gpu: null, products: near, gpus: new Set(), text: `No GPU of that name is known. ${near.length ? "Similar names" : "A capability such as 8.6 or a target such as gfx1100 also does."}` };
+  }
+
+  const minorOf = (torch) => torch.split(".").slice(0, 2).join(".");
+
+  // By minor release, oldest first, the newest patch that runs.
+  function cellsOf(gpu, looked) {
+    const newest = driver() && platform().gpus[gpu].driver ? releasesOf(gpu, platform().gpus[gpu].driver).releases : looked.releases;
+    const minors = [...new Set(platform().releases.map(minorOf))].reverse();
+    return minors.map((minor) => {
+      const patches = platform().releases.filter((torch) => minorOf(torch) === minor && looked.releases.has(torch));
+      const best = patches.map((torch) => bestOf(looked.releases.get(torch))).find(Boolean);
+      const later = patches.some((torch) => bestOf(newest.get(torch)));
+      return { minor, best, kind: best ? (best.jit ? "jit" : "runs") : later ? "newer" : patches.length ? "none" : "void" };
+    });
+  }
+
+  // The releases as a row, oldest first: where the GPU begins, where it ends.
+  function timeline(gpu, looked, labels) {
+    const cells = cellsOf(gpu, looked);
+    const running = cells.filter((cell) => cell.best);
+    const ends = running.length ? `runs from torch ${running[0].best.torch} to ${running.at(-1).best.torch}` : "no release runs";
+    const line = make("div", { className: "timeline" });
+    line.setAttribute("role", "img");
+    line.setAttribute("aria-label", `Releases ${cells[0].minor} to ${cells.at(-1).minor}: ${ends}`);
+    const words = { newer: "with a newer driver", none: "does not run", void: "no build is known" };
+    for (const { minor, kind, best } of cells) {
+      line.append(make("span", { className: kind, title: best ? spoken(best) : `torch ${minor}: ${words[kind]}` }, labels ? make("i", { textContent: minor }) : ""));
+    }
+    return line;
+  }
+
+  const POPULAR = ["Tesla K80", "GTX 980 Ti", "Tesla P100", "GTX 1080 Ti", "Tesla V100", "RTX 2080 Ti", "A100", "RTX 3090", "RTX 4090", "H100", "RTX 5090", "RX 7900 XTX", "RX 9070", "MI300X", "Arc B580", "M3 Max", "CPU"];
+
+  function showPopular() {
+    byId("often").hidden = chosen.gpu !== null;
     if (chosen.gpu !== null) return;
-    const several = `was sold with several chips (${product.capabilities.join(", ")}); nvidia-smi --query-gpu=compute_cap tells which`;
-    const only = product.capabilities[0] === "?" ? "has no published capability" : "is older than every build of the table";
-    byId("found").textContent = `${product.name} ${product.capabilities.length > 1 ? several : only}.`;
+    const rows = POPULAR.map((name) => [name, name === "CPU" ? data.gpus.length - 1 : look(name)]).filter(([, gpu]) => platform().gpus[gpu]);
+    byId("popular").replaceChildren(...rows.map(([name, gpu], number) => {
+      const looked = releasesOf(gpu);
+      const best = bestOf(looked.releases.get(newestOf(looked.releases)));
+      const link = make("a", { href: address({ gpu, name, search: name }) }, make("b", { textContent: name }), make("span", { textContent: best ? `${best.torch} · ${best.backend}` : "no build" }));
+      return make("div", { className: "life" }, link, timeline(gpu, looked, number === rows.length - 1));
+    }));
   }
 
   function showGrid(found) {
     const table = byId("grid");
-    const releases = platform().releases.filter((_, place) => chosen.patches || platform().newest.includes(place));
+    const rows = data.gpus.map((gpu, place) => [gpu, place, releasesOf(place)])
+      .filter(([, place, looked]) => looked && (!found.gpus || !found.gpus.size || found.gpus.has(place)));
+    const listed = platform().releases.filter((_, place) => chosen.patches || platform().newest.includes(place));
+    // What lies before the first release that runs on any of them is left out.
+    const oldest = listed.findLastIndex((torch) => rows.some(([, , looked]) => bestOf(looked.releases.get(torch))));
+    const releases = listed.slice(0, oldest + 1 || undefined);
     const head = make("tr", {}, make("th", { scope: "col", textContent: "GPU" }));
     for (const torch of releases) head.append(make("th", { scope: "col", textContent: torch }));
-    const body = make("tbody", {});
-    data.gpus.forEach((gpu, place) => {
-      if (found && found.gpus.size && !found.gpus.has(place)) return;
-      const looked = releasesOf(place);
-      if (looked) body.append(row(gpu, place, looked.releases, releases));
-    });
+    const body = make("tbody", {}, ...rows.map(([gpu, place, looked]) => row(gpu, place, looked.releases, releases)));
     table.replaceChildren(make("thead", {}, head), body);
     const first = table.querySelector("td.chosen button") || table.querySelector("td button");
     if (first) first.tabIndex = 0;
-    if (!body.children.length) {
-      const cell = make("td", { colSpan: releases.length + 1, textContent: "Not found on this system." });
-      body.append(make("tr", {}, cell));
-    }
+    if (!rows.length) body.append(make("tr", {}, make("td", { colSpan: releases.length + 1, textContent: "Not found on this system." })));
   }
 
   function row(gpu, place, looked, releases) {
-    const name = make("button", { type: "button" }, gpu.arch);
-    name.append(make("span", { textContent: [gpu.generation, gpu.examples].filter(Boolean).join(": ") }));
-    name.addEventListener("click", () => select(place, "", name));
+    const name = button("", "", () => select(place, ""));
+    name.append(make("b", { textContent: gpu.examples || gpu.generation }), make("span", { textContent: [gpu.generation, gpu.arch].filter(Boolean).join(", ") }));
     const line = make("tr", { className: chosen.gpu === place ? "chosen" : "" }, make("th", { scope: "row" }, name));
+    line.dataset.arch = gpu.arch;
     for (const torch of releases) {
       const best = bestOf(looked.get(torch));
       const kind = best ? (best.jit ? "jit" : "runs") : "none";
-      const label = best ? `torch ${torch} on ${gpu.arch}: ${best.backend}` : `torch ${torch} on ${gpu.arch}: none runs`;
-      const button = make("button", { type: "button", tabIndex: -1, textContent: best ? best.backend + (best.jit ? "*" : "") : "–" });
-      button.setAttribute("aria-label", label);
-      button.addEventListener("click", () => select(place, torch, button));
-      const picked = chosen.gpu === place && chosen.torch === torch ? " chosen" : "";
-      line.append(make("td", { className: kind + picked }, button));
+      const cell = button(best ? best.backend + (best.jit ? "*" : "") : "–", "", () => select(place, torch));
+      cell.tabIndex = -1;
+      cell.setAttribute("aria-label", `torch ${torch} on ${gpu.arch}: ${best ? best.backend : "none runs"}`);
+      line.append(make("td", { className: `${kind}${chosen.gpu === place && chosen.torch === torch ? " chosen" : ""}` }, cell));
     }
     return line;
   }
@@ -221,12 +249,11 @@
   function showAnswer() {
     const panel = byId("answer");
     panel.hidden = chosen.gpu === null;
-    byId("columns").classList.toggle("split", chosen.gpu !== null);
     panel.replaceChildren();
     if (chosen.gpu === null) return;
     const gpu = data.gpus[chosen.gpu];
     const about = [gpu.generation, gpu.arch].filter(Boolean).join(", ");
-    panel.append(make("h2", { id: "answer-title", tabIndex: -1, textContent: chosen.name ? `${chosen.name} (${about})` : about }));
+    panel.append(make("h2", { id: "answer-title", tabIndex: -1 }, chosen.name || about, chosen.name ? make("small", { textContent: ` ${about}` }) : null));
     const looked = releasesOf(chosen.gpu);
     if (!looked) {
       panel.append(make("p", { textContent: `It is not found on ${platform().label}.` }), elsewhere());
@@ -235,51 +262,69 @@
     const newest = newestOf(looked.releases);
     const facts = [platform().label, python().name];
     if (looked.used) facts.push(`driver ${looked.used}${driver() ? "" : ", the newest that supports it"}`);
-    const lead = make("p", { className: "lead" });
-    if (newest) {
-      const best = bestOf(looked.releases.get(newest));
-      lead.append("newest that runs: ", make("b", { textContent: `torch ${newest} with ${best.backend}` }));
-    } else lead.append("no build runs");
-    const link = make("a", { href: `#${addressOf(gpu)}`, textContent: "link to this GPU" });
+    const best = newest && bestOf(looked.releases.get(newest));
+    const lead = make("p", { className: "lead" }, ...(best ? ["newest that runs: ", make("b", { textContent: spoken(best) })] : ["no build runs"]));
+    const link = make("a", { href: address(), textContent: "link to this answer" });
     panel.append(lead, make("p", { className: "soft" }, `${facts.join(" · ")} · `, link));
     const torch = looked.releases.has(chosen.torch) ? chosen.torch : newest || [...looked.releases.keys()][0];
+    const taken = bestOf(looked.releases.get(torch));
+    if (torch !== newest) panel.append(make("h3", { textContent: `torch ${torch}` }));
+    if (taken) panel.append(commands(taken), ...taken.notes.map((note) => make("p", { className: "soft note", textContent: note })));
+    const newer = [...looked.releases.keys()].filter((each) => newest && place(each) < place(newest));
+    if (newer.length && torch === newest) panel.append(whyNotNewer(newer[0], looked.releases));
+    panel.append(timeline(chosen.gpu, looked, true), byId("legend").cloneNode(true));
+    panel.lastChild.removeAttribute("id");
     const older = torch === newest ? olderDrivers(newest) : null;
     if (older) panel.append(older);
-    panel.append(...release(torch, looked.releases.get(torch)));
-    if (torch !== newest && newest) {
-      const back = make("button", { type: "button", className: "plain", textContent: `show torch ${newest}` });
-      back.addEventListener("click", () => select(chosen.gpu, ""));
-      panel.append(back);
-    }
-    const newer = [...looked.releases.keys()].filter((each) => newest && release_place(each) < release_place(newest));
-    if (newer.length && torch === newest) panel.append(whyNotNewer(newer, looked.releases));
+    panel.append(builds(torch, looked.releases.get(torch), taken));
+    if (torch !== newest && newest) panel.append(button(`show torch ${newest}`, "plain", () => select(chosen.gpu, "")));
+    if (newer.length && torch === newest) panel.append(otherReleases(newer, looked.releases));
   }
 
-  const release_place = (torch) => platform().releases.indexOf(torch);
+  const place = (torch) => platform().releases.indexOf(torch);
 
-  function release(torch, builds) {
-    const best = bestOf(builds);
-    const parts = [make("h3", { textContent: `torch ${torch}` })];
-    for (const [label, command] of best ? commandsOf(best) : []) {
-      const code = make("code", { textContent: command });
-      const copy = make("button", { type: "button", textContent: "copy" });
-      copy.setAttribute("aria-label", `copy: ${label}`);
-      copy.addEventListener("click", () => copyText(command, code, copy));
-      parts.push(make("p", { className: "soft what", textContent: label }), make("div", { className: "command" }, code, copy));
-    }
-    parts.push(listed(builds));
-    if (best) {
-      const facts = [best.companions && `with ${best.companions}`, best.glibc && `glibc ${best.glibc} or newer`, `evidence: ${best.evidence}`];
-      parts.push(make("p", { className: "soft", textContent: facts.filter(Boolean).join(" · ") }));
-    }
-    return parts;
-  }
-
-  function commandsOf(build) {
+  // ---- commands -----------------------------------------------------------------------------------------------------
+  // By way of installing: what to copy, and a word on it.
+  function waysOf(build) {
     const pins = build.vendor ? [] : build.companions.split(", ").filter(Boolean).map((each) => each.replace(" ", "=="));
-    const whole = [build.command, ...pins].join(" ");
-    const names = pins.map((each) => each.split("==")[0]).join(" and ");
-    return [["pip", build.command], ...(pins.length ? [[`pip, with ${names}`, whole]] : []), ["uv", `uv ${whole}`]];
+    const line = [build.command, ...pins].join(" ");
+    const [, url] = line.match(/--index-url (\S+)/) || [];
+    const ways = { pip: [line, "In the environment of your project."], uv: [`uv ${line}`, "In the environment of your project."] };
+    const here = `torchpick install torch${pins.length ? " torchvision" : ""}`;
+    ways.torchpick = [here, "On that machine: it reads GPU and driver itself, and says why."];
+    if (url && !line.includes("[")) ways.project = [project(url, line.match(/\b[a-z]+==\S+/g)), "In pyproject.toml; then uv sync."];
+    if (platform().name.startsWith("linux")) {
+      const flags = { mps: "", cpu: "", xpu: "--device /dev/dri " }[data.gpus[chosen.gpu].arch] ?? (platform().gpus[chosen.gpu].driver ? "--gpus all " : "--device /dev/kfd --device /dev/dri ");
+      ways.Dockerfile = [`FROM python:${python().name.replace(/Python |t$/g, "")}-slim\nRUN ${line.replace("pip install", "python -m pip install --no-cache-dir")}`, `docker run ${flags}IMAGE`];
+    }
+    return ways;
+  }
+
+  function project(url, pins) {
+    const names = pins.map((pin) => pin.split("==")[0]);
+    const lines = [
+      "[project]", 'name = "app"', 'version = "0.1.0"', `requires-python = "==${python().name.replace(/Python |t$/g, "")}.*"`,
+      `dependencies = [${pins.map((pin) => `"${pin}"`).join(", ")}]`, "", "[tool.uv.sources]", ...names.map((name) => `${name} = { index = "pytorch" }`),
+      "", "[[tool.uv.index]]", 'name = "pytorch"', `url = "${url}"`, "explicit = true",
+    ];
+    return lines.join("\n");
+  }
+
+  function commands(build) {
+    const ways = waysOf(build);
+    const way = ways[chosen.way] ? chosen.way : "pip";
+    const [command, about] = ways[way];
+    const choices = make("div", { className: "ways" }, ...Object.keys(ways).map((name) => {
+      const choice = button(name, "", () => { chosen.way = name; show(); byId("answer").querySelector("[aria-pressed=true]").focus(); });
+      choice.setAttribute("aria-pressed", String(name === way));
+      return choice;
+    }));
+    choices.setAttribute("role", "group");
+    choices.setAttribute("aria-label", "Command for");
+    const code = make("code", { textContent: command });
+    const copy = button("copy", "", () => copyText(command, code, copy));
+    copy.setAttribute("aria-label", `copy: ${way}`);
+    return make("div", { className: "commands" }, choices, make("div", { className: "command" }, code, copy), make("p", { className: "soft", textContent: about }));
   }
 
   // What older drivers take instead, where none was chosen: `525 to 579: torch 2.14.1 with cu126`.
@@ -292,54 +337,56 @@
       const { releases } = releasesOf(chosen.gpu, version);
       const torch = newestOf(releases);
       if (!torch) break;
-      const found = `torch ${torch} with ${bestOf(releases.get(torch)).backend}`;
+      const answer = spoken(bestOf(releases.get(torch)));
       const number = parseInt(version, 10);
-      if (found === before) spans[spans.length - 1].first = number;
-      else spans.push({ found, version, first: number, last: lowest - 1 });
-      [lowest, before] = [number, found];
+      if (answer === before) spans[spans.length - 1].first = number;
+      else spans.push({ answer, version, first: number, last: lowest - 1 });
+      [lowest, before] = [number, answer];
     }
     const list = make("ul", { className: "builds" });
-    for (const { found, version, first, last } of spans.slice(1)) {
-      const button = make("button", { type: "button", className: "plain", textContent: `driver ${first} to ${last}` });
-      button.addEventListener("click", () => { chosen.driver = branchOf(version); show(); });
-      list.append(make("li", {}, button, ` ${found}`));
+    for (const { answer, version, first, last } of spans.slice(1)) {
+      list.append(make("li", {}, button(`driver ${first} to ${last}`, "plain", () => { chosen.driver = branchOf(version); show(); }), ` ${answer}`));
     }
     if (!list.children.length) return null;
-    return make("div", {}, make("h3", { textContent: "Which driver is it?" }), make("p", { className: "soft", textContent: "nvidia-smi prints it. With an older one:" }), list);
+    const how = platform().name.startsWith("windows") ? "nvidia-smi prints it in its first line; so does the NVIDIA app under System." : "nvidia-smi prints it in its first line.";
+    return make("div", {}, make("h3", { textContent: "Which driver is it?" }), make("p", { className: "soft", textContent: `${how} With an older one:` }), list);
   }
 
   function listed(builds) {
     const list = make("ul", { className: "builds" });
     for (const build of [...builds].sort((a, b) => Number(b.runs) - Number(a.runs))) {
       const kind = build.runs ? (build.jit ? "jit" : "runs") : "none";
-      const tag = make("span", { className: `tag ${kind}`, textContent: build.backend });
-      const item = make("li", {}, tag, build.runs ? build.how : "not picked");
-      const said = build.runs ? build.notes : build.against;
-      if (said.length) item.append(make("ul", {}, ...said.map((each) => make("li", { textContent: each }))));
+      const item = make("li", {}, make("span", { className: `tag ${kind}`, textContent: build.backend }), build.runs ? build.how : "not picked");
+      const lines = build.runs ? build.notes : build.against;
+      if (lines.length) item.append(make("ul", {}, ...lines.map((each) => make("li", { textContent: each }))));
       list.append(item);
     }
     return list;
   }
 
-  function whyNotNewer(newer, releases) {
-    const details = make("details", { open: true }, make("summary", { textContent: "why not newer" }));
-    for (const torch of newer.slice(0, 2)) details.append(make("h3", { textContent: `torch ${torch}` }), listed(releases.get(torch)));
-    if (newer.length > 2) details.append(make("p", { textContent: `and ${newer.length - 2} more: choose their cells in the table.` }));
+  function builds(torch, all, best) {
+    const facts = best ? [best.companions && `with ${best.companions}`, best.glibc && `glibc ${best.glibc} or newer`, best.evidence] : [];
+    return make("details", { open: !best }, make("summary", { textContent: `the builds of torch ${torch}` }), listed(all), make("p", { className: "soft", textContent: facts.filter(Boolean).join(" · ") }));
+  }
+
+  // In one sentence, by the build of the newest release to which the least is held against.
+  function whyNotNewer(torch, releases) {
+    const [nearest] = [...releases.get(torch)].sort((a, b) => a.vendor - b.vendor || a.against.length - b.against.length);
+    return make("p", { className: "why" }, make("b", { textContent: `Why not ${torch}? ` }), `${nearest.backend}: ${nearest.against[0]}.`);
+  }
+
+  function otherReleases(newer, releases) {
+    const details = make("details", {}, make("summary", { textContent: `why nothing newer: ${newer.length} ${newer.length === 1 ? "release" : "releases"}` }));
+    for (const torch of newer) details.append(make("h3", { textContent: `torch ${torch}` }), listed(releases.get(torch)));
     return details;
   }
 
   function elsewhere() {
-    const line = make("p", {});
-    data.platforms.forEach((each, place) => {
-      if (!each.gpus[chosen.gpu]) return;
-      const button = make("button", { type: "button", className: "plain", textContent: `show ${each.label}` });
-      button.addEventListener("click", () => { move(place); show(); });
-      line.append(button);
-    });
-    return line;
+    const systems = data.platforms.map((each, system) => [each, system]).filter(([each]) => each.gpus[chosen.gpu]);
+    return make("p", {}, ...systems.map(([each, system]) => button(`show ${each.label}`, "plain", () => { move(system); show(); })));
   }
 
-  async function copyText(command, code, button) {
+  async function copyText(command, code, copy) {
     try {
       await navigator.clipboard.writeText(command);
     } catch {
@@ -349,40 +396,40 @@
       getSelection().addRange(range);
       document.execCommand("copy");
     }
-    button.textContent = "copied";
-    setTimeout(() => { button.textContent = "copy"; }, 2000);
+    copy.textContent = "copied";
+    setTimeout(() => { copy.textContent = "copy"; }, 2000);
   }
 
-  // ---- filters and the address --------------------------------------------------------------------------------------
-  function fill(select, labels, place) {
-    select.replaceChildren(...labels.map((label, value) => make("option", { value: String(value), textContent: label })));
-    select.value = String(place);
+  // ---- filters --------------------------------------------------------------------------------------------------------
+  function fill(choice, labels, number) {
+    choice.replaceChildren(...labels.map((label, value) => make("option", { value: String(value), textContent: label })));
+    choice.value = String(number);
   }
 
   const branchOf = (version) => platform().drivers.find((each) => parseInt(each, 10) === parseInt(version, 10)) || "";
 
   // To another system, keeping the driver's branch and the Python where it has them.
   function move(system) {
-    const [branch, name] = [driver(), python().name];
+    const [branch, name] = [driver(), python()?.name];
     chosen.system = system;
     chosen.driver = branchOf(branch);
     const same = platform().pythons.findIndex((each) => each.name === name);
-    chosen.python = same >= 0 ? same : 0;
+    const usual = platform().pythons.findIndex((each) => each.name === "Python 3.12");
+    chosen.python = Math.max(same, same < 0 ? usual : 0, 0);
   }
 
   function showFilters() {
     fill(byId("system"), data.platforms.map((each) => each.label), chosen.system);
     fill(byId("driver"), ["the newest that supports it", ...platform().drivers], platform().drivers.indexOf(driver()) + 1);
     fill(byId("python"), platform().pythons.map((each) => each.name), chosen.python);
+    const own = chosen.gpu === null ? null : platform().gpus[chosen.gpu];
+    byId("driver-field").hidden = own ? !own.driver : !platform().drivers.length;
     byId("patches").checked = chosen.patches;
   }
 
   function show() {
     const found = search(chosen.search);
-    if (found && found.gpus.size === 1 && chosen.gpu === null && found.products.every(sure)) {
-      chosen.gpu = [...found.gpus][0];
-      chosen.name = found.products.length ? found.products[0].name : "";
-    }
+    if (found.gpu !== null && chosen.gpu === null) take(found.gpu, shown(chosen.search), chosen.search);
     showFilters();
     showPopular();
     showMatches(found);
@@ -394,26 +441,19 @@
   let atAnchor = false;
 
   function remember() {
-    if (atAnchor) {
-      atAnchor = false;
-      return;
-    }
-    const words = new URLSearchParams();
-    if (chosen.search) words.set("q", chosen.search);
-    if (chosen.gpu !== null) words.set("gpu", data.gpus[chosen.gpu].arch);
-    if (chosen.name) words.set("name", chosen.name);
-    if (chosen.torch) words.set("torch", chosen.torch);
-    words.set("system", platform().name);
-    words.set("python", python().name.replace("Python ", ""));
-    if (driver()) words.set("driver", driver());
-    if (chosen.patches) words.set("patches", "1");
-    history.replaceState(null, "", `#${words}`);
+    if (!atAnchor) history.replaceState(null, "", address());
+    atAnchor = false;
   }
 
-  // What the page was made for, until its address says otherwise.
+  // What the page was made for, or what the browser says, until its address says otherwise.
   function start() {
     move(Math.max(0, data.platforms.findIndex((each) => each.name === data.start.system)));
     chosen.python = Math.max(0, platform().pythons.findIndex((each) => each.name === data.start.python));
+    if (data.start.system) return;
+    const { card, gpu } = guess();
+    if (location.hash) return;
+    if (card) take(gpu, shown(card), card);
+    showGuess(card);
   }
 
   function decoded(text) {
@@ -426,23 +466,24 @@
 
   // Only what the page knows is taken from an address; anything else in it is left at its default.
   function recall() {
+    if (!location.hash) return;
     const words = new URLSearchParams(location.hash.slice(1));
     const system = data.platforms.findIndex((each) => each.name === words.get("system"));
     if (system >= 0) move(system);
-    chosen.driver = branchOf(words.get("driver")) || chosen.driver;
+    chosen.driver = branchOf(words.get("driver")) || (system >= 0 ? "" : chosen.driver);
     const version = platform().pythons.findIndex((each) => each.name === `Python ${words.get("python")}`);
     if (version >= 0) chosen.python = version;
-    if (!location.hash) return;
     atAnchor = openAnchor(decoded(location.hash.slice(1)));
     if (atAnchor) return;
     const gpu = data.gpus.findIndex((each) => each.arch === words.get("gpu"));
     chosen.gpu = gpu >= 0 ? gpu : null;
-    const named = products.find((each) => each.name === words.get("name"));
-    chosen.name = named && gpusOf(named).includes(gpu) ? named.name : "";
-    chosen.torch = platform().releases.includes(words.get("torch")) ? words.get("torch") : "";
-    chosen.patches = words.get("patches") === "1";
     chosen.search = (words.get("q") || "").slice(0, 100);
     byId("search").value = chosen.search;
+    const name = (words.get("name") || "").slice(0, 100);
+    chosen.name = gpu >= 0 && (look(name) === gpu || (name === "CPU" && data.gpus[gpu].arch === "cpu")) ? shown(name) : "";
+    chosen.torch = platform().releases.includes(words.get("torch")) ? words.get("torch") : "";
+    chosen.patches = words.get("patches") === "1";
+    chosen.way = words.get("for") || "pip";
   }
 
   function arrows(event) {
@@ -451,20 +492,18 @@
     if (!step || !cell) return;
     const line = cell.parentElement;
     const next = byId("grid").tBodies[0].rows[line.sectionRowIndex + step[0]];
-    const button = next && next.cells[cell.cellIndex + step[1]] && next.cells[cell.cellIndex + step[1]].querySelector("button");
+    const target = next && next.cells[cell.cellIndex + step[1]] && next.cells[cell.cellIndex + step[1]].querySelector("button");
     event.preventDefault();
-    if (!button || button.parentElement.tagName !== "TD") return;
+    if (!target || target.parentElement.tagName !== "TD") return;
     event.target.tabIndex = -1;
-    button.tabIndex = 0;
-    button.focus();
+    target.tabIndex = 0;
+    target.focus();
   }
 
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("search").addEventListener("input", (event) => {
-    chosen.search = event.target.value;
-    chosen.gpu = null;
-    chosen.name = "";
-    chosen.torch = "";
+    byId("guess").hidden = true;
+    Object.assign(chosen, { search: event.target.value, gpu: null, name: "", torch: "" });
     show();
   });
   byId("system").addEventListener("change", (event) => { move(Number(event.target.value)); show(); });
