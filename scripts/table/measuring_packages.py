@@ -108,7 +108,8 @@ def main(argv: list[str]) -> int:
             name, _, version = text.partition("==")
             if (name, version, args.platform) not in known:
                 todo.setdefault(name, []).append(version)
-        names = [*todo, *(name for name in RULES if args.new and name not in todo)]
+        ours = [name for name, rule in RULES.items() if args.new and rule.refused is None]
+        names = list(dict.fromkeys((*todo, *ours)))
         pages = dict(zip(names, pool.map(lambda name: _page(f"{index}/{name}/"), names), strict=True))
         for name, version in _new(pages, {(name, version) for name, version, _ in known})[: args.new]:
             todo.setdefault(name, []).append(version)
