@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchpick.cli import arguments
-from torchpick.cli.arguments import Flag, Parser
+from torchpick.cli.arguments import Parser
 from torchpick.errors import UsageError
 
 
@@ -13,26 +13,6 @@ def refused(command: str, *words: str) -> tuple[str, str | None]:
     with pytest.raises(UsageError) as caught:
         Parser(command).read(words)
     return caught.value.message, caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("  -q, --quiet  says less", (["-q", "--quiet"], "quiet", "", False, [], False)),
-        ("  --from FILE  a list", (["--from"], "from_", "FILE", False, [], None)),
-        ("  -r, --requirement FILE …  a file", (["-r", "--requirement"], "requirement", "FILE", True, [], [])),
-        ("  --no-deps  x", (["--no-deps"], "no_deps", "", False, [], False)),
-        (
-            "  --gpus all|visible  which [default: all]",
-            (["--gpus"], "gpus", "all|visible", False, ["all", "visible"], "all"),
-        ),
-        ("  --jobs N|M  x", (["--jobs"], "jobs", "N|M", False, [], None)),
-    ],
-)
-def test_a_line_of_a_help_is_a_flag(line: str, expected: tuple[object, ...]) -> None:
-    flag = Flag(line)
-
-    assert (flag.names, flag.dest, flag.metavar, flag.repeats, flag.choices, flag.default) == expected
 
 
 def test_flags_take_their_values_in_every_form() -> None:
@@ -73,40 +53,8 @@ def test_a_flag_without_its_value_is_named(words: list[str]) -> None:
     assert str(hint).startswith(f"`{words[0]} ")
 
 
-def test_what_another_program_gets_begins_behind_our_flags_or_behind_two_dashes() -> None:
-    assert Parser("run").split(["--gpu", "x", "-q", "python", "--gpu", "y"]) == (
-        ["--gpu", "x", "-q"],
-        ["python", "--gpu", "y"],
-    )
-    assert Parser("run").split(["-q", "--", "-x"]) == (["-q"], ["-x"])
-    assert Parser("run").split(["--gpu=x", "-", "y"]) == (["--gpu=x"], ["-", "y"])
-    assert Parser("run").split(["--gpu"]) == (["--gpu"], [])
-    assert Parser("install").split(["torch", "--", "--no-cache"]) == (["torch"], ["--no-cache"])
-    assert Parser("list").split(["torch", "--", "x"]) == (["torch", "--", "x"], [])
-
-
-@pytest.mark.parametrize(("text", "number"), [("1", 1), ("64", 64), ("07", 7)])
-def test_a_number_within_its_bounds(text: str, number: int) -> None:
-    assert arguments.number("--jobs", text, 64) == number
-
-
 @pytest.mark.parametrize("text", ["0", "65", "007", "-1", "1.0", "", "²", "١"])
 def test_what_is_no_number_within_its_bounds_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a number from 1 to 64") as caught:
         arguments.number("--jobs", text, 64)
     assert caught.value.hint == "such as `--jobs 2`"
-
-
-def test_flags_and_words_become_a_request() -> None:
-    words = ["torch<3", "--gpu", "a100", "--gpu", "sm_61", "--gpus", "visible", "--backend", "cu126", "--allow-cpu"]
-    request = arguments.request_of(_with_command(Parser("pick").read([*words, "--driver", "580"])))
-
-    assert (request.requirements, request.gpus, request.visible_only) == (("torch<3",), ("a100", "sm_61"), True)
-    assert (request.backends, request.allow_cpu, request.cpu, request.driver) == (("cu126",), True, False, "580")
-    bare = arguments.request_of(_with_command(Parser("pick").read([])))
-    assert (bare.gpus, bare.machine, bare.visible_only, bare.backends) == (None, None, False, ())
-
-
-def _with_command(args: arguments.Arguments) -> arguments.Arguments:
-    args.command = "pick"
-    return args

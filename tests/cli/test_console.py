@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from types import SimpleNamespace
@@ -14,50 +13,6 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import DetectionError, ResolverError, TorchpickError
 from torchpick.model.machine import Machine, Note, Platform, Python
-
-
-@pytest.mark.parametrize(
-    ("epoch", "ago", "day"),
-    [
-        ("86400", 0, "1970-01-02"), ("86400", 1, "1970-01-01"), ("86400", 5, "1970-01-01"),
-        ("1764000000", 0, "2025-11-24"), ("1764000000", 30, "2025-10-25"), ("99999999999", 0, "5138-11-16"),
-    ],
-)  # fmt: skip
-def test_the_day_is_the_clocks_that_is_given(epoch: str, ago: int, day: str) -> None:
-    assert console.day({"SOURCE_DATE_EPOCH": epoch}, ago=ago) == day
-
-
-@pytest.mark.parametrize("epoch", ["", "x", "-1", "²", "999999999999"])
-def test_what_is_no_clock_is_none(epoch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "time", SimpleNamespace(time=lambda: 0.0, strftime=_strftime, gmtime=_gmtime))
-
-    assert console.day({"SOURCE_DATE_EPOCH": epoch}) == "1970-01-01"
-
-
-def _gmtime(seconds: float) -> float:
-    return seconds
-
-
-def _strftime(_: str, seconds: float) -> str:
-    return {0.0: "1970-01-01"}.get(seconds, "another day")
-
-
-def test_json_has_the_tables_day_and_its_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1764000000")
-
-    ages = {day: json.loads(console.dated({"a": 1}, day))["table"] for day in ("2025-11-20", "2025-12-31")}
-    none = json.loads(console.dated({"a": 1}, None))
-
-    assert {day: table["age_days"] for day, table in ages.items()} == {"2025-11-20": 4, "2025-12-31": 0}
-    assert none == {"a": 1, "table": {"date": None, "age_days": None}}
-
-
-@pytest.mark.parametrize(
-    ("columns", "width"),
-    [("80", 80), ("1", 1), ("99999", 99999), ("0", None), ("-1", None), ("100000", None), ("²", None)],
-)
-def test_the_width_is_that_of_the_variable_and_elsewhere_none(columns: str, width: int | None) -> None:
-    assert console.width(io.StringIO(), {"COLUMNS": columns}) == width
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no terminals to be had")

@@ -64,24 +64,6 @@ def test_a_gpu_without_a_name_or_a_capability_and_one_that_is_hidden() -> None:
     assert "driver" not in "".join(fact_table(MACHINE._replace(gpus=gpus, notes=(), driver=None))[2:3])
 
 
-def test_json_is_one_line_that_machine_reads_back(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["detect", "--gpu", "6.1", "--driver", "580.95.05", "--python", "3.12", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert (out.count("\n"), err) == (1, "")
-    told = json.loads(out)
-    assert (told["command"], told["status"], told["exit"]) == ("detect", "ok", 0)
-    found = Machine.from_dict(told["machine"])
-    assert [str(gpu.arch) for gpu in found.gpus] == ["sm_61"]
-    assert found.driver == Driver("580.95.05", None, "given", None)
-
-
-def test_no_gpu_says_how_to_tell_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["detect", "--gpu", "none"]) == 0
-    out, _ = capsys.readouterr()
-    assert "no GPU was found" in out
-    assert "--gpu" in out
-
-
 def test_where_nothing_answers_nothing_is_said_of_a_gpu() -> None:
     silent = MACHINE._replace(gpus=(), notes=(), trouble=Trouble("DRIVER_HANGS", "nvml did not answer", "reboot"))
 

@@ -2,71 +2,17 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from importlib import import_module
-from pathlib import Path
-
 import pytest
 
-from torchpick import cli
 from torchpick.cli import COMMANDS, main
 from torchpick.cli.arguments import Arguments, Parser
-from torchpick.cluster.emit import FORMS
 from torchpick.errors import UsageError
-from torchpick.model.machine import PLATFORMS
-from torchpick.model.pick import CHANNELS
-
-ALL = ("pick", *COMMANDS)
-
-
-@pytest.mark.parametrize("command", ALL)
-def test_a_command_reads_the_flags_that_its_help_lists_and_no_other(command: str) -> None:
-    module, _ = cli.place_of(command)
-    source = _source(module)
-    read = {
-        node.attr
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "args"
-    }
-    shared = "".join(map(_source, ("torchpick.cli.arguments", "torchpick.cli.console", "torchpick.model.pick")))
-
-    flags = {flag.dest for flag in Parser(command).flags}
-
-    beside = {flag.dest for other in ALL if cli.place_of(other)[0] == module for flag in Parser(other).flags}
-    assert read <= beside | {"command", "words", "passed_on"}
-    assert {flag for flag in flags if not re.search(rf"\b{flag}\b", source + shared)} == set()
-
-
-def test_a_flag_has_an_attribute_that_admits_what_its_help_gives_it() -> None:
-    """So that a type checker refuses a flag that does not exist, or that is taken for something else."""
-    declared = dict(Arguments.__annotations__)
-    named = {"command", "words", "passed_on"}
-    for command in ALL:
-        for flag in Parser(command).flags:
-            kind = "Sequence[str]" if flag.repeats else "str" if flag.metavar else "bool"
-            absent = "" if flag.default is not None else " | None"
-            assert declared[flag.dest] in (kind + absent, f"{kind} | None"), f"{command} {flag.names}"
-            named.add(flag.dest)
-
-    assert set(declared) == named
 
 
 def test_a_flag_that_does_not_exist_is_refused_by_the_type_checker() -> None:
     """It calls the comment unused where it takes the flag."""
     with pytest.raises(AttributeError):
         Arguments().no_such_flag  # type: ignore[attr-defined] # noqa: B018
-
-
-def _source(module: str) -> str:
-    return Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
-
-
-def test_the_help_of_no_command_lists_every_command() -> None:
-    listed = [line.split()[0] for line in Parser("pick").lines if line.startswith("  ") and line[2:3].isalpha()]
-
-    assert sorted(name for name in listed if name not in ("torchpick", "pip")) == sorted(COMMANDS)
-    assert {file.stem for file in (Path(cli.__file__).parent / "help").iterdir()} == {*ALL, "shared", "machine"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -81,27 +27,6 @@ def test_a_help_names_its_command_first_and_has_examples(
     assert said.startswith(f"usage: torchpick {command} ")
     assert "\nexamples:\n" in said
     assert all(len(line) <= 60 or " " not in line.strip() for line in said.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("command", "flag", "known"),
-    [
-        ("pick", "--channel", CHANNELS),
-        ("install", "--installer", ("auto", "uv", "pip")),
-        ("env", "--shell", ("sh", "bash", "zsh", "fish", "cmd", "powershell", "pwsh", "github", "dockerfile")),
-        ("fleet", "--emit", tuple(FORMS)),
-    ],
-)
-def test_the_values_that_a_help_lists_are_those_that_are_known(command: str, flag: str, known: tuple[str, ...]) -> None:
-    (listed,) = [each.choices for each in Parser(command).flags if flag in each.names]
-
-    assert sorted(listed) == sorted(known)
-
-
-def test_the_platforms_that_the_help_names_are_those_that_are_known() -> None:
-    (platform,) = [flag for flag in Parser("pick").flags if flag.dest == "platform"]
-
-    assert platform.about == ", ".join(PLATFORMS)
 
 
 def test_flags_and_words_stand_in_any_order() -> None:
@@ -119,21 +44,6 @@ def test_letters_may_be_written_together() -> None:
     args = vars(Parser("install").read(["-Ur", "a.txt", "-rb.txt", "--", "-x"]))
 
     assert (args["upgrade"], args["requirement"], args["words"]) == (True, ["a.txt", "b.txt"], ["-x"])
-
-
-@pytest.mark.parametrize(
-    ("command", "words", "ours", "passed_on"),
-    [
-        ("install", ["torch", "--", "--no-cache-dir"], ["torch"], ["--no-cache-dir"]),
-        ("url", ["torch", "--", "x"], ["torch", "--", "x"], []),
-        ("run", ["--gpu", "sm_61", "make", "--json"], ["--gpu", "sm_61"], ["make", "--json"]),
-        ("run", ["--quiet", "--", "./setup.sh", "--quiet"], ["--quiet"], ["./setup.sh", "--quiet"]),
-    ],
-)
-def test_what_is_for_another_program_is_left_to_it(
-    command: str, words: list[str], ours: list[str], passed_on: list[str]
-) -> None:
-    assert Parser(command).split(words) == (ours, passed_on)
 
 
 @pytest.mark.parametrize(

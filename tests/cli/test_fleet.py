@@ -14,7 +14,6 @@ import pytest
 import torchpick
 from torchpick.cli import main
 from torchpick.cluster.emit import FORMS
-from torchpick.decide import several
 from torchpick.model.arch import Arch, parsed
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 
@@ -86,31 +85,6 @@ def test_variables_bind_a_fleet_and_the_settings_of_this_computer_do_not(
     assert versions(asked(capsys, file)) == free
     monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "limits.txt"))
     assert versions(asked(capsys, file)) != free
-
-
-def test_more_environments_buy_a_newer_torch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    answer = asked(capsys, write(tmp_path, five()), "--max-environments", "2")
-
-    assert versions(answer) == [
-        ("2.15.0+cu132", "b[1-40],h[1-200]"),
-        ("2.14.1+cu126", "a[1-300],l[1-60],v[1-400]"),
-    ]
-
-
-def test_where_not_every_combination_was_tried_it_says_so(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = write(tmp_path, five())
-    sentence = "too many combinations of builds to try each one"
-
-    def shown() -> tuple[object, bool]:
-        exact = asked(capsys, file, "--max-environments", "2")["exact"]
-        main(["fleet", file, "--max-environments", "2"])
-        return exact, sentence in capsys.readouterr().out
-
-    assert shown() == (True, False)
-    monkeypatch.setattr(several, "MOST_TRIED", 1)
-    assert shown() == (False, True)
 
 
 def test_a_driver_that_holds_the_others_back_is_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -281,18 +255,6 @@ def test_the_text_says_who_is_left_out_why_and_what_to_do(capsys: pytest.Capture
     assert "line 4: not JSON: no machine\n" in err
 
 
-def test_the_fewest_environments_of_a_refusal_count_gpus_too(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    four = [machine(name, "B200", (10, 0), "580.95.05") for name in ("n1", "n2")]
-    four = [each._replace(gpus=tuple(each.gpus[0]._replace(index=place) for place in range(4))) for each in four]
-    file = write(tmp_path, [*four, machine("k1", "K80", (3, 7), "470.256.02")])
-
-    assert main(["--machine", file]) == 3
-    hint = capsys.readouterr().err.partition("hint: ")[2]
-    assert "torch 2.15.0+cu132 for 8 × B200 (sm_100) on n[1-2], torch 2.3.1+cu118 for K80 (sm_37) on k1" in hint
-
-
 def test_two_thousand_equal_nodes_are_little_to_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     nodes = [machine(f"n{number}", "A100", (8, 0), "580.95.05") for number in range(2000)]
     assert main(["fleet", write(tmp_path, nodes)]) == 0
@@ -302,16 +264,6 @@ def test_two_thousand_equal_nodes_are_little_to_read(capsys: pytest.CaptureFixtu
     assert len(json.dumps(asked(capsys, str(tmp_path / "fleet.jsonl")))) < 10_000
     assert main(["--machine", str(tmp_path / "fleet.jsonl"), "--json"]) == 0
     assert len(capsys.readouterr().out) < 200_000
-
-
-def test_a_machine_that_the_answer_serves_changes_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    before = asked(capsys, write(tmp_path, [*five(), machine("k1", "K80", (3, 7), "470.256.02")]))
-    more = [machine(f"x{place}", *kind) for place, kind in enumerate([
-        ("T4", (7, 5), "580.95.05"), ("P100", (6, 0), "535.183.01"), ("A100", (8, 0), "525.125.06"),
-    ])]  # fmt: skip
-    after = asked(capsys, write(tmp_path, [*five(), machine("k1", "K80", (3, 7), "470.256.02"), *more]))
-
-    assert {version for version, _ in versions(before)} == {version for version, _ in versions(after)}
 
 
 class Tags(HTMLParser):
@@ -395,25 +347,6 @@ def test_what_is_no_name_of_a_host_is_written_nowhere(
     assert main(["fleet", write(tmp_path, named[-len(good) :]), "--emit", form, "--out", str(out)]) == 0
     texts = "".join(path.read_text("utf-8") for path in out.rglob("*") if path.is_file())
     assert all(name in texts for name in good)
-
-
-def test_what_is_no_name_of_a_host_still_is_a_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    named = [machine(name, "A100", (8, 0), "580.95.05") for name in ("--all", "n1")]
-    sick = named[0]._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
-    answer = asked(capsys, write(tmp_path, [*named, sick], f"-x: {json.dumps(named[0].to_dict())}", "--y: nonsense"))
-
-    assert groups(answer) == [(3, "n1")]
-    left = [(part["code"], part["hosts"]) for part in answer["left_out"]]  # type: ignore[attr-defined]
-    assert left == [("DRIVER_MISMATCH", None), ("UNREAD", None)]
-
-
-def test_the_file_stands_for_a_name_that_no_host_can_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "n7.json").write_text(json.dumps(machine("a b", "A100", (8, 0), "580.95.05").to_dict()), "utf-8")
-    answer = asked(capsys, str(tmp_path))
-
-    assert versions(answer) == [("2.15.0+cu132", "n7")]
-    assert answer["notes"] == []
-    assert [each["name"] for each in answer["machines"]] == ["n7"]  # type: ignore[attr-defined]
 
 
 def test_more_hosts_than_ssh_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

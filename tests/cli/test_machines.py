@@ -32,10 +32,6 @@ PASCAL = Machine(
     notes=(Note("GPU_LOST", "one"),),
 )
 BARE = Machine(Platform("linux", "aarch64", None, "glibc"), Python("3.13"), name="b")
-NODE = {
-    "kind": "Node",
-    "metadata": {"name": "x", "labels": {"kubernetes.io/arch": "arm64", "nvidia.com/gpu.product": "Tesla-T4"}},
-}
 TROUBLE = Machine(Platform("linux", "x86_64"), PYTHON, trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
 
 
@@ -56,47 +52,6 @@ def fleet(text: str) -> Fleet:
 def kinds(text: str) -> list[tuple[str, int, str]]:
     """Each kind of machine that was read: platform, how many, and their names."""
     return [(crowd.machine.platform.cpu, crowd.hosts.count, crowd.hosts.text) for crowd in fleet(text).crowds]
-
-
-def test_what_detect_prints_is_read_back() -> None:
-    assert fleet(f"{line(PASCAL)}\n").machines == (PASCAL,)
-    assert kinds(f"{line(PASCAL)}\n{line(BARE)}\n") == [("x86_64", 1, ""), ("aarch64", 1, "b")]
-
-
-def test_bare_machines_and_lists_of_them() -> None:
-    two = [("x86_64", 1, ""), ("aarch64", 1, "b")]
-    assert fleet(json.dumps(PASCAL.to_dict())).machines == (PASCAL,)
-    assert kinds(json.dumps([PASCAL.to_dict(), BARE.to_dict()], indent=2)) == two
-    both = json.dumps([PASCAL.to_dict(), BARE.to_dict()], indent=2)
-    assert kinds(f"\n\n{both}\n\n{line(BARE._replace(name='c'))}") == [
-        ("x86_64", 1, ""),
-        ("aarch64", 2, "b,c"),
-    ]
-
-
-@pytest.mark.parametrize("indent", [None, 0, 1])
-def test_a_value_goes_on_until_its_brackets_are_closed(indent: int | None) -> None:
-    lists = [[PASCAL._replace(name=name).to_dict(), BARE.to_dict()] for name in ("a]", "c")]
-    texts = [json.dumps(each, indent=indent) for each in lists]
-    if indent is None:
-        texts = ["[\n" + ",\n".join(map(json.dumps, each)) + "\n]" for each in lists]
-    nodes = json.dumps({"kind": "List", "items": [NODE, NODE]}, indent=indent)
-    found = fleet("\n".join([*texts, "n5: " + nodes, "srun: done"]))
-
-    assert [(crowd.hosts.count, crowd.hosts.text) for crowd in found.crowds] == [(2, "c"), (1, "b"), (1, "x")]
-    assert [left.text.partition(": ")[2] for left in found.unread] == ["not JSON: srun: done"]
-
-
-def test_of_a_value_that_was_cut_the_machines_behind_it_are_read() -> None:
-    cut = json.dumps([PASCAL.to_dict(), BARE.to_dict()], indent=2)[:-9]
-    found = fleet(f"{cut}\n{line(BARE)}\nsrun: error\n{line(PASCAL)[:-1]}\n{line(PASCAL)}")
-
-    assert [crowd.machine.platform.cpu for crowd in found.crowds] == ["aarch64", "x86_64"]
-    assert [left.text.partition(": ")[2] for left in found.unread] == [
-        "not JSON: cut in the middle",
-        "not JSON: srun: error",
-        "not JSON: cut in the middle",
-    ]
 
 
 def test_a_value_that_was_cut_among_escaped_quotes_is_passed_by_at_once() -> None:
@@ -133,18 +88,6 @@ def test_the_compact_line_is_short_and_decides_the_same(count: int) -> None:
         (gpu.index, gpu.name, gpu.arch) for gpu in gpus
     ]
     assert (read_back.name, read_back.driver, read_back.platform) == (machine.name, machine.driver, machine.platform)
-
-
-def test_the_compact_line_keeps_every_fact_of_the_platform_and_the_driver() -> None:
-    """A fact that the compact form forgot would let another build win on the machine that reads it."""
-    machine = Machine(
-        Platform("macos", "arm64", "2.36", "musl", "13.6"),
-        PYTHON,
-        Driver("580.95.05", "13.0", "nvml", "cuda", "windows"),
-    )
-    [back] = fleet(machine_lines.write_line(machine)).machines
-    assert None not in (*machine.platform, *(machine.driver or ()))
-    assert (back.platform, back.driver) == (machine.platform, machine.driver)
 
 
 def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
@@ -354,13 +297,3 @@ def test_any_json_is_machines_or_an_error(value: object) -> None:
     except TorchpickError:
         return
     assert found.crowds
-
-
-def test_two_files_of_hosts_that_call_themselves_alike_are_two_machines(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.json").write_text(line(PASCAL._replace(name="localhost")), "utf-8")
-    (tmp_path / "many.jsonl").write_text("\n".join(line(BARE._replace(name=name)) for name in ("c", "d")), "utf-8")
-    reader = machinefiles.Reader(Request(), Knowledge({}))
-    reader.folder(str(tmp_path))
-
-    assert [crowd.hosts.text for crowd in reader.fleet().crowds] == ["a,b", "c,d"]

@@ -19,24 +19,6 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     return status, out, err
 
 
-def test_every_kind_of_gpu_without_looking_for_one(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, *TOLD)
-
-    assert status == 0
-    assert out.startswith("linux-x86_64, Python 3.12")
-    assert "sm_61   Pascal           newest driver 580  GeForce GTX 1080 Ti, Tesla P40" in out
-    assert "Jetson" not in out
-
-
-def test_told_gpus_stand_by_their_names_and_with_the_told_driver(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, *TOLD, "--gpu", "GTX 1080 Ti", "--gpu", "a100", "--driver", "535.183.01")
-
-    assert status == 0
-    assert "GTX 1080 Ti" in out.splitlines()[2]
-    assert "driver 535.183.01" in out
-    assert "newest driver" not in out
-
-
 def test_two_told_gpus_are_not_made_to_share_a_driver(capsys: pytest.CaptureFixture[str]) -> None:
     """A Pascal card ends at driver 580; that must not hold an H100 back in its own column."""
     _, out, _ = run(capsys, *TOLD, "--json", "--gpu", "sm_61", "--gpu", "sm_90")
@@ -58,33 +40,6 @@ def test_a_file_is_of_one_machine(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert (status, refused) == (0, 2)
     assert out.startswith("linux-x86_64, Python 3.12, glibc 2.35\n")
     assert "torchpick fleet FILE" in said
-
-
-def test_json_holds_every_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, *TOLD, "--json", "--gpu", "sm_61")
-
-    answer = json.loads(out)
-    (row,) = answer["rows"]
-    first = row["releases"][0]
-    assert (answer["command"], answer["status"], answer["exit"]) == ("matrix", "ok", 0)
-    assert first["torch"] == "2.15.0"
-    assert first["best"] is None
-    assert "NO_KERNELS" in {each["code"] for build in first["builds"] for each in build["objections"]}
-
-
-def test_a_requirement_narrows_the_releases(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, *TOLD, "torch>=2.5,<2.8")
-
-    assert [line.split()[0] for line in out.splitlines() if line[:2] == "2."] == [
-        "2.7.1", "2.6.0", "2.5.1",
-    ]  # fmt: skip
-
-
-def test_gpus_that_fare_alike_stand_in_one_column(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, *TOLD, "torch>=2.5,<2.7", "--gpu", "sm_60", "--gpu", "sm_61", "--gpu", "sm_120")
-
-    assert re.split(r" {2,}", out.splitlines()[2]) == ["torch", "sm_60, sm_61", "sm_120"]
-    assert [line.split() for line in out.splitlines()[3:5]] == [["2.6.0", "cu126", "-"], ["2.5.1", "cu124", "-"]]
 
 
 @pytest.mark.parametrize(

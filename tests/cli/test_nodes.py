@@ -13,10 +13,9 @@ from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles
 from torchpick.model.fleet import Fleet
-from torchpick.model.machine import Machine, Python
+from torchpick.model.machine import Machine
 from torchpick.model.pick import Request
 
-PYTHON = Python("3.12", source="given")
 BASE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 A100 = {
     **BASE,
@@ -50,39 +49,6 @@ def read_bytes(data: bytes) -> Fleet:
 
 def parse(*nodes: object, kind: str = "List") -> list[Machine]:
     return list(read(*nodes, kind=kind).machines)
-
-
-def test_a_gpu_node() -> None:
-    [found] = parse(node("gpu-1", A100))
-    assert found.name == "gpu-1"
-    assert found.platform.name == "linux-x86_64"
-    assert found.platform.glibc is None
-    assert [note.code for note in found.notes] == ["GLIBC_ASSUMED"]
-    assert found.python == PYTHON
-    assert found.driver is not None
-    assert (found.driver.version, found.driver.cuda, found.driver.source) == ("535.161.07", "12.2", "label")
-    assert [(each.index, str(each.arch), each.name) for each in found.gpus] == [
-        (0, "sm_80", "NVIDIA-A100-SXM4-40GB"),
-    ]
-
-
-def test_the_newer_labels_go_first() -> None:
-    newer = {**A100, "nvidia.com/cuda.driver-version.full": "580.95.05", "nvidia.com/cuda.runtime-version.full": "13.0"}
-    [found] = parse(node("gpu-1", newer))
-    assert found.driver is not None
-    assert (found.driver.version, found.driver.cuda) == ("580.95.05", "13.0")
-
-
-def test_a_node_without_gpus_and_an_arm_node() -> None:
-    plain = node("cpu-1", {"kubernetes.io/arch": "arm64"}, capacity={"cpu": "8"})
-    del plain["kind"], plain["apiVersion"]  # as the API itself writes them
-    found = parse(plain, node("gpu-1", A100), kind="NodeList")
-    assert [(each.platform.name, len(each.gpus)) for each in found] == [("linux-aarch64", 0), ("linux-x86_64", 1)]
-
-
-def test_one_node_alone() -> None:
-    [found] = read_bytes(json.dumps(node("gpu-1", A100)).encode()).machines
-    assert found.name == "gpu-1"
 
 
 SIGNS: list[tuple[dict[str, str], dict[str, str]]] = [
@@ -121,39 +87,6 @@ def test_gpus_that_nothing_describes_are_named_and_never_cpu(labels: dict[str, s
 def test_labels_that_say_nothing_of_a_gpu(labels: dict[str, str]) -> None:
     [found] = parse(node("cpu-1", {**BASE, **labels}, capacity={"cpu": "8"}))
     assert (found.gpus, found.trouble) == ((), None)
-
-
-@pytest.mark.parametrize(
-    ("labels", "arch"),
-    [
-        ({"cloud.google.com/gke-accelerator": "nvidia-tesla-v100"}, "sm_70"),
-        ({"cloud.google.com/gke-accelerator": "nvidia-l4"}, "sm_89"),
-        ({"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}, "sm_90"),
-        ({"karpenter.k8s.aws/instance-gpu-name": "a10g"}, "sm_86"),
-        ({"k8s.amazonaws.com/accelerator": "nvidia-tesla-t4"}, "sm_75"),
-        ({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}, "sm_80"),
-    ],
-)
-def test_a_product_stands_for_its_capability(labels: dict[str, str], arch: str) -> None:
-    [found] = parse(node("gpu-1", {**BASE, **labels}, capacity={"nvidia.com/gpu": "1"}))
-    assert [str(gpu.arch) for gpu in found.gpus] == [arch]
-
-
-@pytest.mark.parametrize(
-    ("count", "product", "gpus"),
-    [
-        ("112", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", 1),
-        ("0", "NVIDIA-A100-SXM4-40GB-MIG-INVALID", 1),
-        ("0", "NVIDIA-A100-SXM4-40GB", 1),
-        ("4000000000", "NVIDIA-A100-SXM4-40GB", 1),
-        ("many", "NVIDIA-A100-SXM4-40GB", 1),
-        ("64", "NVIDIA-A100-SXM4-40GB", 64),
-    ],
-)
-def test_a_count_is_informative(count: str, product: str, gpus: int) -> None:
-    labels = {**A100, "nvidia.com/gpu.count": count, "nvidia.com/gpu.product": product}
-    [found] = parse(node("gpu-1", labels))
-    assert [gpu.name for gpu in found.gpus] == ["NVIDIA-A100-SXM4-40GB"] * gpus
 
 
 def test_a_capability_that_is_none_is_named_with_its_node() -> None:
@@ -221,15 +154,6 @@ def test_the_labellers_of_amd_and_intel() -> None:
     assert [(left.hosts.text, left.code) for left in fleet.silent] == [("unknown", "NO_CAPABILITY")]
 
 
-def test_four_gpus_of_one_machine_are_four(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    labels = {**A100, "nvidia.com/gpu.count": "4", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
-    file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"kind": "List", "items": [node("a", labels), node("b", labels)]}), "utf-8")
-
-    assert main(["fleet", str(file), "--python", "3.12"]) == 0
-    assert "8 × NVIDIA-A100-SXM4-40GB (sm_80), driver 535.161.07\n" in capsys.readouterr().out
-
-
 def test_a_machine_is_named_before_its_gpus_and_those_that_are_alike_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,16 +167,3 @@ def test_a_machine_is_named_before_its_gpus_and_those_that_are_alike_once(
     shown = [line.split("  ")[-1].strip() for line in capsys.readouterr().out.partition("\n\n")[0].splitlines()]
     assert shown[:2] == ["1 machine: g1", "4 × nvidia-tesla-t4 (sm_75)"]
     assert shown[3:5] == ["2 machines: a[1-2]", "NVIDIA-A100-SXM4-40GB (sm_80)"]
-
-
-def test_a_driver_that_was_given_for_who_does_not_tell_is_marked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    gke = {**BASE, "cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
-    file = tmp_path / "nodes.json"
-    file.write_text(json.dumps({"kind": "List", "items": [node("told", A100), node("not", gke)]}), "utf-8")
-
-    assert main(["fleet", str(file), "--python", "3.12", "--driver", "550.127.08"]) == 0
-    out = capsys.readouterr().out
-    assert "(sm_75), driver 550.127.08 (assumed)\n" in out
-    assert "(sm_80), driver 535.161.07\n" in out

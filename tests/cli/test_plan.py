@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -27,36 +26,6 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
     return found
 
 
-def test_a_stack_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer(capsys, "plan", "vllm", "--gpu", "a100", *MACHINE)
-
-    assert found["status"] == "ok"
-    stack = found["stack"]
-    assert isinstance(stack, dict)
-    assert stack["requirements"][0] == "vllm==0.19.1"
-    assert stack["packages"][0].keys() >= {"name", "version", "cuda", "links_torch", "index", "verdict", "why"}
-    assert stack["packages"][0]["cuda"] == "12"
-
-
-def test_a_refusal_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer(capsys, "plan", "vllm", "--gpu", "sm_61", *MACHINE)
-
-    assert (found["status"], found["exit"], found["stack"]) == ("no_build", 3, None)
-    objections = found["objections"]
-    assert isinstance(objections, dict)
-    assert {each["code"] for each in objections["vllm"]} == {"PACKAGE_DRIVER_TOO_OLD", "PACKAGE_NO_KERNELS"}
-    assert objections["vllm"][0]["versions"][0] == "0.33.0"
-
-
-def test_a_stack_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "xformers", "--gpu", "rtx 3090", *MACHINE]) == 0
-    out, err = capsys.readouterr()
-
-    assert out.splitlines()[0].split()[:4] == ["package", "version", "CUDA", "verdict"]
-    assert out.splitlines()[1].split()[0] == "xformers"
-    assert "note: " in err
-
-
 @pytest.mark.parametrize(
     ("name", "steps"),
     [
@@ -71,34 +40,6 @@ def test_what_is_built_against_torch_is_planned_with_its_commands(
 
     lines = [line for line in capsys.readouterr().err.splitlines() if ", then `" in line]
     assert [line.partition(", then `")[2] for line in lines] == ([] if steps is None else [steps])
-
-
-def test_without_the_index_the_day_of_the_table_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer(capsys, "plan", "accelerate", "--offline", "--gpu", "rtx 3090", *MACHINE)
-
-    notes = found["notes"]
-    assert isinstance(notes, list)
-    (text,) = [note["text"] for note in notes if note["code"] == "AS_OF"]
-    assert text == "accelerate: as of 2026-11-22; nothing is looked up with `--offline`"
-
-
-def test_a_refusal_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "vllm>=0.20", "--gpu", "a100", *MACHINE]) == 3
-    out, err = capsys.readouterr()
-
-    assert out == ""
-    assert "error: no environment fits vllm>=0.20 for a100 (sm_80)\n  vllm 0.20.0" in err
-    assert "libcudart.so.13" in err
-    assert "hint: " in err
-
-
-def test_the_versions_of_a_package(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "vllm", "--gpu", "t4", *MACHINE]) == 0
-    rows = {row.split()[0]: row for row in capsys.readouterr().out.splitlines()[1:]}
-
-    assert "PACKAGE_DRIVER_TOO_OLD" in rows["0.33.0"]
-    assert "2.10.0+cu128" in rows["0.19.1"]
-    assert next(iter(rows)) == "0.33.0"
 
 
 def test_a_reason_that_versions_in_a_row_share_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,15 +167,6 @@ def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_a
     assert "3090" not in out
 
 
-def test_an_old_torch_gets_the_version_of_its_day(capsys: pytest.CaptureFixture[str]) -> None:
-    machine = ("--gpu", "T4", *MACHINE, "--python", "3.10", "--offline")
-
-    stack = answer(capsys, "plan", "xformers", "torch==2.0.1", *machine)["stack"]
-
-    assert isinstance(stack, dict)
-    assert stack["requirements"][:2] == ["xformers==0.0.22", "torch==2.0.1+cu117"]
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -262,27 +194,6 @@ def test_packages_beside_torch_bind_every_build_that_is_shown(capsys: pytest.Cap
         first = next(each for each in considered(found) if each["ok"])
         assert first["version"] == "2.10.0+cu128"
     assert "2.14.1 cu126: vllm 0.19.1 asks for torch==2.10.0" in capsys.readouterr().out
-
-
-def test_only_what_lies_on_torch_s_index_is_named_with_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """Other programs join an answer's index with its requirements, and people paste its pip line."""
-    for words in (["torch", "transformers"], ["vllm==0.19.1"]):
-        pick = answer(capsys, *words, "--gpu", "a100", *MACHINE)["pick"]
-        assert isinstance(pick, dict)
-        assert [each.partition("==")[0] for each in pick["requirements"]] == ["torch"]
-
-        assert main([*words, "--gpu", "a100", *MACHINE]) == 0
-        assert "pip install --index-url" not in capsys.readouterr().out
-
-
-def test_no_install_is_offered_for_a_python_that_is_not_here(capsys: pytest.CaptureFixture[str]) -> None:
-    other = "3.10" if sys.version_info[:2] != (3, 10) else "3.11"
-
-    assert main(["--gpu", "a100", "--driver", "580", "--python", other]) == 0
-
-    out = capsys.readouterr().out
-    assert "torchpick install" not in out
-    assert "pip install --index-url" in out
 
 
 def considered(found: dict[str, object]) -> list[dict[str, object]]:

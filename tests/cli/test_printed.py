@@ -2,61 +2,14 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import os
 import shlex
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import torchpick
-from tests import printed
 from torchpick.cli import main
 from torchpick.cli.arguments import Parser
 from torchpick.environment import shell
-
-ROOT = Path(__file__).parents[2]
-HELD = [ROOT / name for name in ("compat/errors.json", "tests/cli/mistakes.json", "tests/doctor/findings.json")]
-
-
-def texts(value: object) -> Iterator[str]:
-    """Every text in a file of JSON; what a case prints line by line is one."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        yield "\n".join(each for each in value if isinstance(each, str))
-        for each in value:
-            yield from () if isinstance(each, str) else texts(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from texts(each)
-
-
-@pytest.mark.parametrize("file", HELD, ids=lambda file: file.stem)
-def test_each_command_in_what_is_printed_is_one_to_paste(file: Path) -> None:
-    for text in texts(json.loads(file.read_text("utf-8"))):
-        printed.check(text)
-
-
-def test_each_command_in_a_message_is_one_to_paste() -> None:
-    """A value that a message is filled with is a word here: what quotes it is the program's own function."""
-    seen = 0
-    for file in Path(torchpick.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-            words = [part.value if isinstance(part, ast.Constant) else "stable" for part in parts]
-            if all(isinstance(word, str) for word in words) and (text := "".join(map(str, words))).count("`") > 1:
-                seen += len([*printed.commands(text)])
-                printed.check(text.replace("torchpick stable -r", "torchpick install -r"))
-    assert seen > 40
-
-
-def test_what_cannot_be_pasted_is_noticed() -> None:
-    for text in ("run `pip install torch<2.12`", "hint: `torchpick url --gpu`", "run  torchpick --gpuu x"):
-        with pytest.raises((AssertionError, Exception)):
-            printed.check(text)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -55,26 +54,3 @@ def test_several_machines_too(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert answer["status"] == "no_build"
     assert len(answer["plan"]) == 2
     assert envelope.faults(answer) == []
-
-
-BROKEN = {
-    "a key is gone": lambda answer: answer.pop("exit"),
-    "a status that is none": lambda answer: answer.update(status="fine"),
-    "ok without a pick": lambda answer: answer.update(pick=None),
-    "another schema number": lambda answer: answer.update(schema=2),
-    "an index as text": lambda answer: answer["machine"]["gpus"][0].update(index="0"),
-    "a vendor that is none": lambda answer: answer["machine"]["gpus"][0].update(vendor="acme"),
-    "a code in lower case": lambda answer: answer["considered"][0]["objections"][0].update(code="no_kernels"),
-    "a fit that is none": lambda answer: answer["pick"]["fits"][0].update(fit="perfect"),
-    "a companion as a list": lambda answer: answer["pick"]["companions"].update(torchvision=[]),
-    "a flag as a number": lambda answer: answer["considered"][0].update(ok=1),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_the_schema_would_notice(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = copy.deepcopy(printed(capsys, RUNS["pick"]))
-
-    BROKEN[name](answer)
-
-    assert envelope.faults(answer)

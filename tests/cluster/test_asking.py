@@ -366,14 +366,6 @@ def test_a_node_without_an_answer_beside_one_that_has_is_not_called_busy_and_not
     }
 
 
-def test_the_job_is_cancelled_whatever_happens() -> None:
-    stand = StandIn(Slurm(shown("n1")))
-
-    with pytest.raises(KeyError):
-        slurm.detect("", stand.engine)
-    assert stand.asked[-1][0].startswith("scancel --name=torchpick-")
-
-
 # Hosts over ssh.
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from torchpick.cluster.emit import FORMS, SiteEnvironment, job
+from torchpick.cluster.emit import FORMS, SiteEnvironment
 from torchpick.model.fleet import Hosts
 
 NEW, OLD = "torch-2.15.0-cu132", "torch-2.14.1-cu126"
@@ -91,35 +91,3 @@ def test_the_inventory_has_a_group_for_each_environment_with_its_variables() -> 
 
     assert name == "inventory.yml"
     assert text == json.dumps({"all": {"children": children}}, indent=2) + "\n"
-
-
-def test_the_job_of_a_node_asks_for_no_gpu_sees_all_and_is_gone_by_itself() -> None:
-    labels = {"torchpick.example/run": "abc"}
-    container = {
-        "name": "detect",
-        "image": 'registry.example/a"b',
-        "command": ["torchpick", "detect"],
-        "env": [
-            {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
-            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
-        ],
-    }
-    spec = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "nodeSelector": {"kubernetes.io/hostname": "gpu-1"},
-        "tolerations": [{"operator": "Exists"}],
-        "containers": [container],
-    }
-
-    assert json.loads(job("gpu-1", 'registry.example/a"b', ("torchpick", "detect"), "abc", 7)) == {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "torchpick-abc-7", "labels": labels},
-        "spec": {
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": 120,
-            "ttlSecondsAfterFinished": 60,
-            "template": {"metadata": {"labels": {**labels, "torchpick.example/node": "7"}}, "spec": spec},
-        },
-    }

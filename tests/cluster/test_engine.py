@@ -158,31 +158,6 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     assert caught.value.hint == "run this where the cluster's programs are installed"
 
 
-SOURCES = {
-    "slurm": ("slurm", ""),
-    "slurm:gpu": ("slurm", "gpu"),
-    "kubernetes:a:b": ("kubernetes", "a:b"),
-    "ray:1.2.3.4:6379": ("ray", "1.2.3.4:6379"),
-    "ssh:hosts": ("ssh", "hosts"),
-    "nodes.json": ("", "nodes.json"),
-    "sluRm": ("", "sluRm"),
-    "-": ("", "-"),
-    # A file or folder that is there goes before an engine of its name; with a colon it is the engine.
-    "ray": ("", "ray"),
-    "ray:": ("ray", ""),
-}
-
-
-@pytest.mark.parametrize("source", SOURCES)
-def test_a_source_is_an_engine_with_its_place_or_a_file(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("ray").mkdir()
-
-    assert sources.split_source(source) == SOURCES[source]
-
-
 @pytest.mark.parametrize(
     ("source", "options", "image", "message", "hint"),
     [
@@ -203,22 +178,6 @@ def test_a_source_that_cannot_be_meant(
     with pytest.raises(UsageError) as caught:
         sources.check_source(source, options, image)
     assert (caught.value.message, caught.value.hint) == (message, hint)
-
-
-@pytest.mark.parametrize(
-    ("source", "options", "image"),
-    [
-        ("slurm", ("--gres=gpu:1",), None),
-        ("kubernetes:x", ("-v",), "i"),
-        ("kubernetes", (), "i"),
-        ("kubernetes", (), None),
-        ("ssh:hosts", ("-v",), None),
-        ("ray", (), None),
-        ("x.json", (), None),
-    ],
-)
-def test_a_source_that_can(source: str, options: tuple[str, ...], image: str | None) -> None:
-    sources.check_source(source, options, image)
 
 
 def test_each_engine_is_asked_and_a_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

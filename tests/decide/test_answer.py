@@ -38,13 +38,6 @@ def test_the_installed_torch_stays_where_it_runs(stays: TorchToKeep, taken: str,
     assert found.question == question
 
 
-def test_the_torch_that_stays_has_beside_it_what_is_asked_for() -> None:
-    found = answered(Question(Wish(), (PackageDemand("ctranslate2"),), TorchToKeep("2.9.1+cu126", None, (Wish(),))))
-
-    assert found.taken == {"torch": "2.9.1+cu126", "ctranslate2": "4.8.5"}
-    assert found.environment.requirements[0] == "ctranslate2==4.8.5"
-
-
 def answered(question: Question) -> Answer:
     knowledge = Knowledge({})
     found = answers.answer(

@@ -66,18 +66,6 @@ def test_one_more_kind_that_is_served_changes_nothing(seed: int) -> None:
     assert set(smallest_cover(dict(enumerate(more)))) == set(before)
 
 
-def test_many_kinds_and_builds_that_hardly_overlap() -> None:
-    chance = random.Random(7)  # noqa: S311
-    candidates = [
-        CoverSet(chance.getrandbits(40) & chance.getrandbits(40), (True, place % 9), (place,)) for place in range(60)
-    ]
-
-    chosen = [candidates[place] for place in smallest_cover(dict(enumerate(candidates)))]
-
-    assert union(chosen) == (1 << 40) - 1
-    assert len(chosen) <= 6
-
-
 def test_a_column_that_another_covers_and_equals_is_left_out_whichever_came_first() -> None:
     small, large = CoverSet(0b001, (True, 1), (1,)), CoverSet(0b011, (True, 1), (1,))
     newer, none = CoverSet(0b001, (True, 2), (1,)), CoverSet(0, (True, 9), (1,))

@@ -48,19 +48,6 @@ def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str 
     assert (found.driver.version, found.driver.os) == (version, counts_for)
 
 
-def test_what_the_driver_itself_said_is_not_read_again() -> None:
-    seen = machine("582.66", "linux", source="nvml")
-
-    assert resolve.complete_driver(seen, RULES.drivers) == seen
-
-
-def test_no_driver_is_the_newest_that_supports_the_gpu() -> None:
-    found = resolve.complete_driver(machine(None, arch="sm_61"), RULES.drivers)
-
-    assert found.driver == Driver("580", "13.0", "assumed", "assumed")
-    assert [note.code for note in found.notes] == ["DRIVER_ASSUMED"]
-
-
 @pytest.mark.parametrize(("source", "refused"), [("nvml", False), ("cuda", False), ("given", True), ("pci", True)])
 def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source: str, refused: bool) -> None:
     table = compat.Knowledge({}).table(("linux-x86_64",))
@@ -69,10 +56,3 @@ def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source
 
     mine = next(each for each in verdicts if each.build.version == "2.14.1+cu126")
     assert (Reason.GPU_NOT_SERVED_BY_DRIVER in mine.reasons) is refused
-
-
-def test_another_driver_is_for_the_system_of_the_one_that_is_there() -> None:
-    wsl = machine("580.95.05")._replace(driver=Driver("581.15", os="windows"))
-
-    assert resolve.with_driver(wsl, "610.47", RULES.drivers).driver == RULES.drivers.assumed("610.47", "windows")
-    assert resolve.with_driver(machine(None), "610.43", RULES.drivers).driver == RULES.drivers.assumed("610.43")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.decide.test_stack import PLATFORM, code, machine, package, table
+from tests.decide.test_stack import PLATFORM, code, machine, package
 from torchpick.decide import packagefit
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
-from torchpick.model.arch import Arch
 from torchpick.model.build import Build
-from torchpick.model.machine import Gpu, Machine, Python
+from torchpick.model.machine import Machine, Python
 from torchpick.model.package import LibraryCode
 from torchpick.model.table import Table
 
-__all__ = ["table"]  # the fixture
 OLD = machine(driver="470.82")
 FREE = machine()._replace(python=Python("3.13", free_threaded=True))
 NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
@@ -132,19 +130,6 @@ def test_a_version_goes_with_a_torch_of_its_cuda(
     assert (None if objection is None else objection.text[: len(said or "")]) == said
 
 
-def test_what_a_package_brings_counts_from_the_level_that_allows_it(table: Table) -> None:
-    own = (PackageDemand("nvidia-cublas-cu12"),)
-    loads = package("ext", "1", cuda="12", needs=("libcublas.so.12", "libcufft.so.11"), preloads=True)
-    cu130 = build(table, "2.10.0+cu130")
-    here = PackageFit(machine(), table)
-
-    assert here.missing(loads, cu130, own, ONE_MAJOR) == loads.needs
-    assert here.missing(loads, cu130, own, OWN_WHEELS) == ("libcufft.so.11",)
-    assert here.missing(loads._replace(preloads=False), cu130, own, MIXED) == loads.needs
-    assert here.missing(loads._replace(preloads=False), None, own, ONE_MAJOR) == ("libcufft.so.11",)
-    assert PackageFit(machine()._replace(gpus=()), table).missing(loads, None, (), ONE_MAJOR) == ()
-
-
 HOPPER, TURING = machine("sm_90"), machine("sm_75")
 PYTHON = "none of its libraries holds code for sm_90, so it falls back to Python"
 WIDE = code("sm_75", "sm_80", "sm_90", path="pkg/sub/main.so")
@@ -176,18 +161,6 @@ def test_how_code_supports_a_gpu_is_said_in_one_word(
     coverage = PackageFit(where, table).coverage(package("ext", "1", code=libraries), None)
 
     assert (coverage.word, coverage.partial, coverage.failing) == (word, partial, ())
-
-
-def test_each_gpu_that_a_main_library_lacks_is_named_with_its_place(table: Table) -> None:
-    two = machine()._replace(gpus=tuple(Gpu(n, "nvidia", None, Arch.parse(f"sm_{n}0")) for n in (8, 9)))
-    narrow = package("ext", "1", code=(code("sm_80", path="pkg/sub/one.abi3.so"), code("sm_90", path="two.so")))
-
-    failing = PackageFit(two, table).coverage(narrow, None).failing
-
-    assert [(each.gpu, each.text) for each in failing] == [
-        (8, "holds no code for sm_80: two was built for sm_90"),
-        (9, "holds no code for sm_90: sub/one was built for sm_80"),
-    ]
 
 
 def test_a_library_that_was_not_read_whole_speaks_against_no_gpu(table: Table) -> None:

@@ -36,19 +36,6 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
     assert not first.endswith(", ")
 
 
-def test_what_was_never_built_is_not_the_gpus_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    where = ["--platform", "windows-x86_64", "--python", "3.12"]
-
-    for request, gpu, known_for in (
-        ("torch==9.9", ["T4", "--driver", "580"], "T4 (sm_75)"),
-        # There are such builds for Windows, and none for this GPU.
-        ("torch==2.14.1", ["RX 9070 XT"], "RX 9070 XT (gfx1201)"),
-    ):
-        assert main(["url", request, "--gpu", *gpu, *where]) == 3
-        said = f"error: `{request}` was asked for, and no known build for {known_for} on windows-x86_64 is that\n"
-        assert capsys.readouterr().err.startswith(said)
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -92,19 +79,6 @@ def test_why_what_was_asked_for_does_not_run_comes_first(
     assert said in first
 
 
-@pytest.mark.parametrize("backend", [[], ["--backend", "cu126"]])
-def test_a_torch_that_is_published_is_not_what_is_missing_where_its_companion_is(
-    backend: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    machine = ["--gpu", "T4", "--driver", "580", "--platform", "linux-x86_64", "--python", "3.12"]
-
-    assert main(["url", "torch==2.6.0", "torchvision>=0.30", *backend, *machine]) == 3
-
-    said = " ".join(capsys.readouterr().err.split())
-    assert "the nearest is 2.6.0+cu126: lacks a companion: its torchvision is 0.21.0+cu126, and" in said
-    assert "not published" not in said
-
-
 @pytest.mark.parametrize(
     ("platform", "oldest"),
     [("linux-x86_64", "1.7.1"), ("windows-x86_64", "2.13.0")],  # there they are of AMD's own index alone
@@ -118,19 +92,3 @@ def test_a_gpu_that_no_build_has_code_for_is_told_since_when(
         f"hint: no published build from torch {oldest} on is known to run on gfx803: an older release, or torch built"
     )
     assert said in capsys.readouterr().err
-
-
-def test_gpus_of_a_kind_are_counted_over_all_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def hosts(prefix: str, arch: str, driver: str, count: int) -> list[dict[str, object]]:
-        gpus = [{"arch": arch, "index": place} for place in range(2)]
-        facts = {**LINUX, "driver": {"version": driver}, "gpus": gpus}
-        return [{**facts, "name": f"{prefix}{number}"} for number in range(1, count + 1)]
-
-    fleet = tmp_path / "fleet.jsonl"
-    machines = [*hosts("p", "sm_120", "580.95.05", 1), *hosts("k", "sm_35", "470.256.02", 3)]
-    fleet.write_text("".join(json.dumps(each) + "\n" for each in machines), "utf-8")
-
-    assert main(["url", "--machine", str(fleet)]) == 3
-
-    said = capsys.readouterr().err
-    assert "torch 2.15.0+cu132 for 2 × sm_120 on p1; nothing runs on 6 × sm_35 on k[1-3];" in said

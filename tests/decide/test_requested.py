@@ -10,18 +10,8 @@ from torchpick.decide.demands import PackageDemand, narrowed
 from torchpick.errors import RequirementError
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.pick import Wish
-from torchpick.model.versions import named
 
 HERE = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
-
-
-def test_torch_and_its_companions_narrow_and_nothing_else_does() -> None:
-    texts = ["torch<2.12", "torch >= 2.5", "TorchVision", "torchcodec>=0.5", "torch[opt-einsum]"]
-
-    wish = narrowed(Wish(), texts)
-
-    assert set(wish.torch.split(",")) == {"<2.12", ">=2.5"}
-    assert dict(wish.companions) == {"torchvision": ""}
 
 
 def test_a_requirement_counts_where_its_marker_holds() -> None:
@@ -44,11 +34,6 @@ def test_what_is_no_name_with_a_specifier_is_refused(text: str, words: str) -> N
         demands.parse_demands([text])
 
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(("text", "name"), [("Torch_Vision>=1", "torch-vision"), ("mylib[extra]", "mylib"), ("-x", "")])
-def test_the_name_of_a_requirement(text: str, name: str) -> None:
-    assert named(text) == name
 
 
 @pytest.mark.parametrize(
@@ -76,24 +61,6 @@ def test_a_build_meets_what_concerns_it(version: str, asked: str, met: bool) -> 
     (demand,) = demands.parse_demands([asked])
 
     assert demands.meets(build(version), demand) is met
-
-
-def test_on_windows_torch_pins_none_of_nvidias_wheels() -> None:
-    assert demands.meets(build("2.9.1+cu128", "windows-x86_64"), PackageDemand("nvidia-nvjitlink-cu12", ">=12.9"))
-
-
-@pytest.mark.parametrize(
-    ("versions", "specifiers", "beyond"),
-    [
-        ("1.0 2.0", ">=1 <3", False), ("1.0 2.0", ">=3", True), ("1.0 2.0", ">=2 <2", True), ("1.0 2.0", "==1.5", True),
-        ("1.0 2.0rc1", "==2.0rc1", False), ("1.0 2.0rc1", ">=2.0", True), ("", "", True), ("1.0", "", False),
-        ("1.0 odd", "==odd", False),
-    ],
-)  # fmt: skip
-def test_what_no_version_meets_is_beyond_them(versions: str, specifiers: str, beyond: bool) -> None:
-    asked = [PackageDemand("lib", text) for text in specifiers.split(" ")]
-
-    assert demands.no_known_version_meets(versions.split(), asked) is beyond
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.strategies import gpu, table
-from torchpick.decide import matrix, refusal, remarks, resolve, several
+from torchpick.decide import matrix, refusal, resolve
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
@@ -132,57 +132,6 @@ def test_a_wish_narrows(wish: Wish, reasons: list[str]) -> None:
     assert {reason.name for reason in objections(machine("sm_80"), one, wish)} == set(reasons)
 
 
-def test_a_sentence_names_the_gpu_and_what_the_build_holds() -> None:
-    objection = objections(machine("sm_75"), build())[Reason.NO_KERNELS]
-
-    assert objection.text == "holds no code for sm_75: it was built for sm_80 sm_90"
-    assert objection.gpu == 0
-
-
-def test_of_several_machines_the_best_is_weighed_first_and_a_plan_has_the_lowest_minor_of_the_newest_cuda() -> None:
-    builds = [
-        build("2.9.1", "cu129", "sm_120"),
-        *(build(backend=f"cu{cuda}", arches=arch) for cuda, arch in ((126, "sm_50"), (128, "sm_120"), (129, "sm_120"))),
-    ]
-
-    pick = several.pick((machine("sm_50"), machine("sm_120")), table(builds), Wish())
-
-    assert [group.verdict.build.backend for group in pick.plan] == ["cu128", "cu126"]
-    considered = [verdict.build.version for verdict in pick.considered]
-    assert considered == ["2.10.0+cu129", "2.10.0+cu128", "2.10.0+cu126", "2.9.1+cu129"]
-
-
-@pytest.mark.parametrize(
-    ("where", "one", "text"),
-    [
-        (machine(driver=None), build(), "it was built for NVIDIA GPUs"),
-        (machine("gfx1100", driver=None), build(), "it was built for NVIDIA GPUs"),
-        (machine("sm_80"), build(backend="rocm7.2", arches="gfx1100"), "it was built for AMD GPUs"),
-        (machine("sm_80"), build(backend="xpu", arches=""), "it was built for Intel GPUs"),
-        (
-            machine("sm_80"), build(backend="cpu", arches=""),
-            "it would not use the GPU; `--cpu` or `--allow-cpu` allows it",
-        ),
-    ],
-)  # fmt: skip
-def test_a_backend_that_is_not_for_the_gpu_is_told_whom_it_is_for(where: Machine, one: Build, text: str) -> None:
-    assert objections(where, one)[Reason.BACKEND_NOT_ALLOWED].text == text
-
-
-def test_a_library_that_dropped_the_gpu_says_from_which_on_it_supports_them() -> None:
-    objection = objections(machine("sm_61"), build(arches="sm_60", cudnn="9.11.0"))[Reason.LIBRARY_DROPPED_GPU]
-
-    assert objection.text == "cuDNN 9.11.0 in it supports sm_75 and newer, not sm_61"
-
-
-def test_the_macos_that_a_release_needs_for_its_gpu_is_that_of_the_newest_rule() -> None:
-    floors = (("2.9", "13.0"), ("2.10", "14.0"), ("2.12", "15.0"))
-
-    assert remarks.mps_from(build("2.8.0"), floors) is None
-    assert remarks.mps_from(build("2.9.1"), floors) == "13.0"
-    assert remarks.mps_from(build("2.11.0"), floors) == "14.0"
-
-
 @pytest.mark.parametrize(
     ("better", "worse", "where"),
     [
@@ -215,14 +164,6 @@ def test_rocm_versions_are_ordered_as_numbers() -> None:
     assert answer(machine("gfx1100", driver=None), older, newer).build == newer
 
 
-def test_a_rocm_build_with_its_libraries_inside_comes_first_and_else_says_so() -> None:
-    inside, apart = (build(backend=f"rocm7.{minor}", arches="gfx1100", cudnn=None) for minor in (2, 14))
-    gpu = machine("gfx1100", driver=None)
-
-    assert answer(gpu, inside, apart).build == inside
-    assert [note.code for note in answer(gpu, apart).notes] == ["ROCM_APART"]
-
-
 @pytest.mark.parametrize(
     ("one", "where", "codes"),
     [
@@ -242,47 +183,11 @@ def test_a_pick_carries_its_notes(one: Build, where: Machine, codes: list[str]) 
     assert sorted({note.code for note in notes}) == codes
 
 
-@pytest.mark.parametrize(
-    ("basis", "asked", "codes"),
-    [("inferred", ["torchvision"], ["COMPANION_UNVERIFIED"]), ("inferred", [], []), ("declared", ["torchvision"], [])],
-)
-def test_an_inferred_companion_is_said_where_it_was_asked_for(basis: str, asked: list[str], codes: list[str]) -> None:
-    one = build(companions={"torchvision": "0.25.0"}, basis=basis)
-    notes = answer(machine("sm_80"), one, wish=Wish(companions=dict.fromkeys(asked, ""))).notes
-
-    assert [note.code for note in notes] == codes
-
-
-def test_a_partial_library_names_the_newest_whole_build() -> None:
-    partial = build("2.14.0", "cu130", lacks={"libtorch_cuda_linalg.so": (Arch.parse("sm_80"),)})
-
-    withdrawn = build("2.13.0", "cu130", yanked=True)
-
-    pick = answer(machine("sm_80"), partial, withdrawn, build("2.9.1", "cu128"), build("2.8.0", "cu128"))
-
-    assert pick.version == "2.14.0+cu130"
-    assert "2.9.1+cu128" in pick.notes[0].text
-    assert answer(machine("sm_80"), partial, build("2.9.1", "cu128"), wish=Wish(whole=True)).version == "2.9.1+cu128"
-
-
 @pytest.mark.parametrize(("channel", "said"), [("stable", True), ("nightly", False)])
 def test_the_channel_of_development_builds_is_named_where_it_was_not_asked(channel: str, *, said: bool) -> None:
     pick = answer(machine("sm_80"), build(), wish=Wish(torch="==2.16.0.dev20261007", channel=channel))
 
     assert ("development builds are on `--channel nightly`" in refusal.explain_no_build(pick)[1]) is said
-
-
-def test_where_nothing_runs_the_smallest_changes_are_named() -> None:
-    pick = answer(
-        machine("sm_80", driver="525.60.13", python="3.11"),
-        build("2.9.1", "cu128"),
-        build("2.15.0", "cu130"),
-        build("2.14.0", "cu128", published=None),
-    )
-
-    assert not pick.ok
-    assert [(change.code, change.verdict.build.torch) for change in pick.changes] == [("NO_WHEEL_FOR_PYTHON", "2.9.1")]
-    assert "Python 3.12" in pick.changes[0].text
 
 
 def test_what_is_never_picked_says_why_and_comes_newest_first() -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.decide import demands, environments, packagefit, refusal, solving
-from torchpick.decide.demands import PackageDemand
+from torchpick.decide import demands, environments, refusal, solving
 from torchpick.decide.search import Needs
 from torchpick.errors import RequirementError
 from torchpick.knowledge import packages
@@ -96,39 +95,6 @@ def seen(platform: str) -> dict[str, PackageFacts]:
     return {**known(), "attn": packages.parse(row, platform)}
 
 
-def test_a_wheel_that_was_seen_on_a_page_holds_torch_to_its_release_and_is_never_said_to_run(table: Table) -> None:
-    stack = plan(table, seen(PLATFORM), "attn")
-
-    assert stack.version("torch") == "2.9.0+cu128"  # the newest with a wheel of it, before 2.11.0 and a build of hours
-    (attn, _) = stack.packages
-    assert (attn.index, attn.verdict, attn.version) == ("https://own.example", "not read", "2.8.3")
-    assert "own.example: attn-2.8.3-linux.whl" in stack.notes[0].text
-
-
-def test_where_no_wheel_was_seen_for_a_torch_no_file_is_named(table: Table) -> None:
-    stack = plan(table, seen(PLATFORM), "attn", "torch==2.11.0")
-
-    attn = stack.packages[0]
-    assert (attn.version, attn.verdict, attn.index) == ("2.8.4", "not read", "the default index")
-    assert "no wheel of it is known for torch 2.11.0" in stack.notes[0].text
-    assert ".whl" not in stack.notes[0].text
-
-
-def test_a_page_of_another_platform_offers_nothing_and_a_label_is_torchs_own_cuda() -> None:
-    windows = seen("windows-x86_64")["attn"].versions
-
-    assert [(each.version, each.cuda, each.place) for each in windows] == [
-        ("2.8.3", "12.8", "https://other.example"),
-        ("2.8.3", "13.0", "https://other.example"),
-        ("2.8.4", None, ""),
-    ]
-    whole = Knowledge({}).table(["windows-x86_64"])
-    here = machine()._replace(platform=Platform("windows", "x86_64"))
-    stack = plan(whole, seen("windows-x86_64"), "attn", "torch==2.10.0+cu126", where=here)
-    assert stack.packages[0].version == "2.8.4"
-    assert not [each for each in stack.notes if "linux" in each.text]
-
-
 def test_named_packages_move_before_torch_and_the_order_of_their_names_changes_nothing(table: Table) -> None:
     facts = known(
         package("one", "2", "torch==2.10.0", links_torch=True),
@@ -139,34 +105,6 @@ def test_named_packages_move_before_torch_and_the_order_of_their_names_changes_n
 
     assert plan(table, facts, "one", "two").requirements[:2] == ("one==2", "two==1")
     assert plan(table, facts, "two", "one").requirements[:2] == ("one==2", "two==1")
-
-
-def test_among_builds_of_one_release_the_default_indexs_own_cuda_comes_first(table: Table) -> None:
-    facts = known(
-        package("ext", "1", "torch==2.10.0", links_torch=True, cuda="12"),
-        package("pure", "1", "torch==2.10.0", code=()),
-    )
-    old = machine(driver="535.183.01")
-    usual = plan(table, facts, "torch==2.10.0", where=old).version("torch")
-
-    assert plan(table, facts, "ext", where=old).version("torch") == "2.10.0+cu128"
-    assert plan(table, facts, "pure", where=old).version("torch") == usual
-
-
-def test_what_links_torch_has_its_major(table: Table) -> None:
-    facts = known(package("ext", "1", links_torch=True, cuda="12"), package("new", "1", links_torch=True, cuda="13"))
-
-    assert "+cu12" in str(plan(table, facts, "ext").version("torch"))
-    assert "+cu13" in str(plan(table, facts, "new").version("torch"))
-    assert reasons(plan(table, facts, "ext", "new")) == {"CUDA_MAJOR_MIXED"}
-    assert reasons(plan(table, facts, "ext", "torch==2.11.0+cu130")) == {"CUDA_MAJOR_MIXED"}
-
-
-def test_what_bundles_its_cuda_may_differ_where_the_driver_carries_it(table: Table) -> None:
-    facts = known(package("own", "1", "torch==2.11.0+cu130", cuda="12"), package("ext", "1", cuda="13"))
-
-    assert plan(table, facts, "own").version("torch") == "2.11.0+cu130"
-    assert reasons(plan(table, facts, "ext", where=machine(driver="550.54.15"))) == {"PACKAGE_DRIVER_TOO_OLD"}
 
 
 def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) -> None:
@@ -183,23 +121,6 @@ def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) ->
     assert plan(table, whole, "whole", "torch==2.11.0+cu130").requirements == ("whole==1", "torch==2.11.0+cu130")
 
 
-def test_torch_says_what_decided_its_build(table: Table) -> None:
-    facts = known(
-        package("ext", "1", links_torch=True, cuda="12"),
-        package("lean", "1", cuda="12", needs=("libcublas.so.12",)),
-    )
-
-    def why(*asked: str) -> str:
-        return next(each.why for each in plan(table, facts, *asked).packages if each.name == "torch")
-
-    assert why("torch") == "the newest that runs here"
-    assert why("ext") == "ext links CUDA 12"
-    assert why("lean", "torch==2.10.0") == "you ask for torch==2.10.0; lean needs libcublas.so.12"
-    assert why("lean", "torch==2.11.0+cu130") == "you ask for torch==2.11.0+cu130"  # another wheel brings it
-    own = "CUDA 12.8 is that of the default index's torch 2.10.0"
-    assert why("ext", "torch<2.11") == f"you ask for torch<2.11; ext links CUDA 12; {own}"
-
-
 @pytest.mark.parametrize(
     ("arch", "number", "cudnn"), [("sm_70", "9", "9.10.*"), ("sm_75", "9", "9.*"), ("sm_70", "8", "8.*")]
 )
@@ -209,31 +130,6 @@ def test_a_cudnn_that_is_added_still_supports_the_gpu(table: Table, arch: str, n
     assert plan(table, known(lean), "lean", where=machine(arch)).requirements == (
         "lean==1", f"nvidia-cudnn-cu12=={cudnn}",
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("library", "wheel"),
-    [
-        ("libcudart.so.12", "nvidia-cuda-runtime-cu12==12.*"), ("libcublasLt.so.12", "nvidia-cublas-cu12==12.*"),
-        ("libcufft.so.11", "nvidia-cufft-cu12==11.*"), ("libcusolver.so.11", "nvidia-cusolver-cu12==11.*"),
-        ("libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12==12.*"), ("libnvJitLink.so.12", "nvidia-nvjitlink-cu12==12.*"),
-        ("libcupti.so.12", "nvidia-cuda-cupti-cu12==12.*"),
-    ],
-)  # fmt: skip
-def test_each_library_of_cuda_has_its_wheel(table: Table, library: str, wheel: str) -> None:
-    stack = plan(table, known(package("lean", "1", cuda="12", needs=(library,))), "lean", "torch==2.11.0+cu130")
-
-    assert stack.requirements[2:] == (wheel,)
-
-
-def test_a_way_for_all_versions_before_the_next_way(table: Table) -> None:
-    """An older version of one CUDA with torch is better than the newest with a wheel that is added for it."""
-    facts = known(
-        package("lib", "2", cuda="13", needs=("libcublas.so.13",)),
-        package("lib", "1", cuda="12", needs=("libcublas.so.12",)),
-    )
-
-    assert plan(table, facts, "lib", "torch==2.10.0+cu128").requirements == ("lib==1", "torch==2.10.0+cu128")
 
 
 @pytest.mark.parametrize(
@@ -263,17 +159,6 @@ def test_the_main_libraries_decide(
 
 
 @pytest.mark.parametrize(
-    ("cuda", "driver", "fits"),
-    [("12.8", "570.86.10", True), ("12.8", "550.54.15", False), ("12", "570.86.10", False), ("12", "580.95.05", True)],
-)
-def test_ptx_needs_a_driver_of_its_toolkit(table: Table, cuda: str, driver: str, fits: bool) -> None:
-    """Minor-version compatibility does not cover PTX; an unknown minor may be the last."""
-    ptx = package("ext", "1", "torch", code=(code("compute_80"),), cuda=cuda, links_torch=True)
-
-    assert plan(table, known(ptx), "ext", where=machine(driver=driver)).ok is fits
-
-
-@pytest.mark.parametrize(
     ("facts", "reason"),
     [
         ({"pythons": ("cp310", "cp311")}, "NO_WHEEL_FOR_PYTHON"),
@@ -295,23 +180,6 @@ def test_a_version_that_cannot_be_installed_here_is_passed_over(
 
 
 @pytest.mark.parametrize(
-    ("tags", "has"),
-    [
-        (("cp310", "cp311"), "3.10 to 3.11"),
-        (("cp313+",), "Python 3.13 and later"),
-        (("cp310", "cp313+"), "3.10, Python 3.13 and later"),
-        (("any",), "<3.12"),
-    ],
-)
-def test_a_version_says_which_pythons_it_has_wheels_for(table: Table, tags: tuple[str, ...], has: str) -> None:
-    ext = package("ext", "1", pythons=tags, requires_python="<3.12" if tags == ("any",) else None)
-
-    (objection,) = plan(table, known(ext), "ext").objections
-
-    assert objection.objection.text == f"there is no wheel for Python 3.12: it has {has}"
-
-
-@pytest.mark.parametrize(
     ("requires", "torch", "said"),
     [("torch>=2.10", "2.9.0", True), ("torch>=2.10", "2.10.0", False), ("torch", "2.10.0", False)],
 )
@@ -325,62 +193,6 @@ def test_the_table_begins_late_only_where_all_that_it_knows_is_newer(
     assert ("the table of ext begins at 1" in stack.hints) is said
 
 
-@pytest.mark.parametrize(("version", "said"), [("2", True), ("1", False)])
-def test_another_index_is_named_for_the_versions_that_it_has(table: Table, version: str, *, said: bool) -> None:
-    place = OtherIndex("https://own.example", "{version}+cu12", (12,), since="2")
-    facts = PackageFacts("ext", (package("ext", version, cuda="13"),), elsewhere=(place,))
-
-    stack = plan(table, {**known(), "ext": facts}, "ext", where=machine(driver="550.54.15"))
-
-    assert reasons(stack) == {"PACKAGE_DRIVER_TOO_OLD"}
-    hints = [hint for hint in stack.hints if "index" in hint]
-    assert hints == (["another index has ext 2+cu12: https://own.example"] if said else [])
-
-
-def test_another_index_is_not_named_for_a_platform_that_its_wheels_are_not_for(table: Table) -> None:
-    place = OtherIndex("https://own.example", "{version}+cu12", (12,))
-    elsewhere = package("ext", "2", cuda="13", platforms=("windows-x86_64",), place="https://other.example/ext-2.whl")
-    both = (elsewhere, package("ext", "2", cuda="13", platforms=("linux-x86_64",)))
-    windows = machine(driver="553.24")._replace(platform=Platform.parse("windows-x86_64"))
-
-    stack = plan(table, {**known(), "ext": PackageFacts("ext", both, elsewhere=(place,))}, "ext", where=windows)
-
-    assert reasons(stack) >= {"PACKAGE_DRIVER_TOO_OLD"}
-    assert not [hint for hint in stack.hints if "own.example" in hint]
-
-
-def test_a_pin_moves_what_it_pins_and_a_contradiction_is_told(table: Table) -> None:
-    facts = known(
-        package("app", "1", "lib<2", "torch"),
-        package("lib", "2", "torch==2.11.0"),
-        package("lib", "1", "torch==2.9.0"),
-    )
-
-    assert plan(table, facts, "app").requirements[:2] == ("app==1", "lib==1")
-    assert plan(table, facts, "app").version("torch") is not None
-    assert reasons(plan(table, facts, "app", "lib>=2")) == {"CONSTRAINED"}
-    assert reasons(plan(table, facts, "app", "torch==2.10.0")) == {"CONSTRAINED"}
-
-
-@pytest.mark.parametrize(
-    ("asks", "torch"),
-    [
-        ("<12.8", "2.11.0+cu126"),
-        (">=12.8.61,<12.9", "2.11.0+cu128"),  # any update of a toolkit may be meant
-        (">=12.9,<13", "2.11.0+cu129"),
-        ("<12.6", None),
-    ],
-)
-def test_what_torch_pins_of_cudas_libraries_binds_what_lies_beside_it(
-    table: Table, asks: str, torch: str | None
-) -> None:
-    facts = known(package("cuml-cu12", "26.10.0", f"nvidia-nvjitlink-cu12{asks}"))
-
-    stack = plan(table, facts, "cuml-cu12", "torch", where=machine(driver="550.127.08"))
-
-    assert stack.version("torch") == torch
-
-
 def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> None:
     facts = known(
         package("app", "1", 'win; sys_platform == "win32"', 'lib; extra == "gpu"', 'old; python_version < "3.12"'),
@@ -390,14 +202,6 @@ def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> No
     assert plan(table, facts, "app").requirements == ("app==1",)
     assert plan(table, facts, "app[gpu]").requirements == ("app[gpu]==1", "lib==1")
     assert plan(table, facts, "app", where=machine(python="3.11")).requirements == ("app==1", "old==1")
-
-
-def test_companions_that_anybody_asks_for_are_pinned_with_torch(table: Table) -> None:
-    facts = known(package("app", "1", "torch==2.10.0", "torchaudio"))
-    _, torch, torchaudio = plan(table, facts, "app").requirements
-
-    assert torch.startswith("torch==2.10.0+")
-    assert torchaudio == torch.replace("torch==", "torchaudio==")
 
 
 def test_where_no_known_version_is_for_the_python_others_are_to_be_looked_for(table: Table) -> None:
@@ -421,31 +225,6 @@ def test_a_version_without_an_extra_that_others_have_is_passed_over(table: Table
     assert [(each.versions, each.objection.text) for each in without.objections] == [
         (("2.0",), "there is no wheel for Python 3.12: it has >=3.13"),
         (("1.0",), "has no extra gpu"),
-    ]
-
-
-def test_versions_of_one_fault_are_named_together_from_the_oldest_to_the_newest(table: Table) -> None:
-    """In whatever order they were asked for, with one between them that has a fault of its own."""
-    dep = [package("dep", version, code=(code("sm_90"),)) for version in ("3.0", "2.0", "1.0")]
-    dep[1] = dep[1]._replace(code=(code("sm_80"),), yanked=True)
-    lib = [
-        package("lib", f"{3 - number}", f"dep<={each},>={each}", code=())
-        for number, each in enumerate(("1.0", "2.0", "3.0"))
-    ]
-
-    stack = plan(table, known(*lib, *dep), "lib")
-
-    spans = {f"{each.name} {each.span}": each.objection.reason.name for each in stack.objections}
-    assert spans == {"dep 1.0 to 3.0": "PACKAGE_NO_KERNELS", "dep 2.0": "YANKED"}
-
-
-def test_a_version_of_several_wheels_is_refused_for_what_the_one_for_this_python_lacks(table: Table) -> None:
-    wheels = [package("lib", "1.0", pythons=(tag,), code=(code("sm_90"),)) for tag in ("cp311", "cp312", "cp313")]
-
-    stack = plan(table, known(*wheels), "lib")
-
-    assert [(each.versions, each.objection.reason.name) for each in stack.objections] == [
-        (("1.0",), "PACKAGE_NO_KERNELS")
     ]
 
 
@@ -476,18 +255,6 @@ def test_what_is_no_requirement_is_refused_with_a_hint(text: str) -> None:
         demands.parse_demands([text])
 
     assert caught.value.hint
-
-
-def test_the_index_of_an_environment_is_that_of_the_channel(table: Table) -> None:
-    facts = known(package("lib", "1.0", "torch"))
-    search = solving.StackSearch(machine(), table, Wish(channel="test"), Catalog(facts))
-
-    found = environments.best(search, demands.parse_demands(["lib"]))
-    assert not isinstance(found, Needs)
-    stack, _ = found
-
-    assert stack.index_url is not None
-    assert "/whl/test/" in stack.index_url
 
 
 @pytest.mark.parametrize(
@@ -534,50 +301,6 @@ def test_a_library_that_no_wheel_brings_adds_none(table: Table) -> None:
     ]
 
 
-def test_of_what_decided_torchs_build_two_of_a_kind_are_named(table: Table) -> None:
-    links = [package(f"link{number}", "1", links_torch=True, cuda="12") for number in range(3)]
-    needs = [package(f"need{number}", "1", cuda="12", needs=("libcublas.so.12",)) for number in range(3)]
-    names = [each.name for each in (*links, *needs)]
-
-    stack = plan(table, known(*links, *needs), *names, "torch==2.10.0")
-
-    assert next(each.why for each in stack.packages if each.name == "torch") == (
-        "you ask for torch==2.10.0; link0 links CUDA 12; link1 links CUDA 12; need0 needs libcublas.so.12; "
-        "need1 needs libcublas.so.12; CUDA 12.8 is that of the default index's torch 2.10.0"
-    )
-
-
-@pytest.mark.parametrize(
-    ("version", "expected"),
-    [
-        ("2.5.1+cu124", "2.5 2.5.1 cu124 12 FALSE"), ("2.6.0+cu124", "2.6 2.6.0 cu124 12 FALSE"),
-        ("2.6.0+cu126", "2.6 2.6.0 cu126 12 TRUE"), ("2.7.0+cu118", "2.7 2.7.0 cu118 11 TRUE"),
-        ("2.9.1+cpu", "2.9 2.9.1 cpu  TRUE"), ("2.9.1+cu130", "2.9 2.9.1 cu130 13 TRUE"),
-        (None, "{torch} {release} {cu} {major} {abi}"),
-    ],
-)  # fmt: skip
-def test_a_place_is_filled_in_as_far_as_torch_says(version: str | None, expected: str) -> None:
-    whole = Knowledge({}).table([PLATFORM])
-    torch = next((build for build in whole.of(PLATFORM) if build.version == version), None)
-    text = "{version}-{python} {torch} {release} {cu} {major} {abi}"
-
-    assert packagefit.filled(text, package("lib", "1.0"), torch, "cp312") == f"1.0-cp312 {expected}"
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "versions"),
-    [
-        ("", "", "0.9 1.0 1.5 2.0 2.1"), ("1.0", "", "1.0 1.5 2.0 2.1"), ("", "2.0", "0.9 1.0 1.5 2.0"),
-        ("1.0", "2.0", "1.0 1.5 2.0"),
-    ],
-)  # fmt: skip
-def test_a_place_has_the_versions_between_its_bounds(since: str, until: str, versions: str) -> None:
-    place = OtherIndex("https://other.example", "wheels", since=since, until=until)
-
-    all_ = ("0.9", "1.0", "1.5", "2.0", "2.1")
-    assert [each for each in all_ if refusal.has(place, package("lib", each))] == versions.split()
-
-
 def test_what_is_part_of_torch_is_not_unknown(table: Table) -> None:
     names = ("torch", "torchvision", "torchaudio", "triton", "pytorch-triton", "nvidia-cudnn-cu12", "nvidia-ml-py")
     search = solving.StackSearch(machine(), table, Wish(), Catalog(known(package("lib", "1.0"))))
@@ -589,20 +312,6 @@ def test_what_is_part_of_torch_is_not_unknown(table: Table) -> None:
     assert [note.text for note in search.unread((*asked, *brought))] == [
         "nobodys is not in the table: its requirements are only known on installation",
         "other 1.0 asks for lib>=2, which is not in the table",
-    ]
-
-
-def test_two_cuda_majors_that_are_allowed_are_said_and_nothing_of_a_loader_is(table: Table) -> None:
-    facts = known(package("ext", "1", links_torch=True, cuda="12"), package("new", "1", links_torch=True, cuda="13"))
-    search = solving.StackSearch(machine(), table, Wish(), Catalog(facts))
-
-    found = environments.best(search, demands.parse_demands(["ext", "new"]), allow_mixed=True)
-    assert not isinstance(found, Needs)
-    stack, _ = found
-
-    assert stack.ok
-    assert [note.text for note in stack.notes if note.code in ("CUDA_MAJOR_MIXED", "LOADER_PATH")] == [
-        "libraries of CUDA 12 are installed next to torch's CUDA 13.0, as `--allow-mixed` allows"
     ]
 
 
@@ -692,13 +401,3 @@ def test_six_reasons_are_said_and_the_others_counted(table: Table) -> None:
 
     assert [len(lines) for lines in said] == [7, 8]
     assert said[1] == [*said[0], "and 1 more; `--json` has all"]
-
-
-def test_what_would_fit_without_the_backend_keeps_the_constraints(table: Table) -> None:
-    facts = known(package("lib", "2.0", links_torch=True, cuda="13"), package("lib", "1.0", "torch==1.0"))
-    for limits, said in (((), True), ((PackageDemand("lib", "<2", by="limits.txt line 1"),), False)):
-        search = solving.StackSearch(machine(), table, Wish(backends=("cu126",)), Catalog(facts), limits)
-        found = environments.best(search, demands.parse_demands(["lib"]))
-        assert not isinstance(found, Needs)
-
-        assert any(hint.startswith("without `--backend cu126`: lib 2.0") for hint in found[0].hints) is said

@@ -7,7 +7,6 @@ import pytest
 from torchpick.cli import main
 from torchpick.decide import refusal
 from torchpick.errors import UsageError
-from torchpick.knowledge.packages import KnownPackages
 
 GPU = ["--gpu", "RTX 4090", "--driver", "580.95.05", "--python", "3.12", "--offline"]
 
@@ -78,12 +77,6 @@ def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFi
     main(["url", "torch", name, *GPU])
 
     assert "did you mean" not in capsys.readouterr().err
-
-
-def test_no_package_of_the_table_is_taken_for_a_typo_of_another() -> None:
-    known = KnownPackages({}, "")
-
-    refusal.refuse([*known, "transformers", "diffusers", "torchvision"], "plan", known)
 
 
 @pytest.mark.parametrize(

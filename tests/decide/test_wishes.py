@@ -36,18 +36,6 @@ def test_a_flag_beats_its_variable(request_: Request, environ: dict[str, str], w
     assert demands.wish_of(request_, environ) == wish
 
 
-@pytest.mark.parametrize(
-    ("typed", "backend"),
-    [
-        ("CU126", "cu126"), ("cuda12.6", "cu126"), ("cuda-12.6", "cu126"), ("cu 126", "cu126"), ("12.6", "cu126"),
-        ("126", "cu126"), ("ROCm7.2", "rocm7.2"), ("rocm5.1.1", "rocm5.1.1"), ("CUDA", "cuda"), ("rocm", "rocm"),
-        ("cpu", "cpu"), ("XPU", "xpu"), ("default", "default"),
-    ],
-)  # fmt: skip
-def test_a_backend_is_named_as_the_index_names_it(typed: str, backend: str) -> None:
-    assert demands.wish_of(Request(backends=(typed,)), {}).backends == (backend,)
-
-
 @pytest.mark.parametrize("typed", ["gpu", "cu", "cpu1", "cuda12x", "cux126", "xrocm7.2", "rocmx", "7.2-rocm", "mps"])
 def test_a_backend_that_no_index_has_is_refused(typed: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -77,14 +65,6 @@ def test_the_cpu_and_another_backend_contradict_each_other() -> None:
 )
 def test_a_mirror_is_taken_as_it_is_spelled(typed: str, base: str) -> None:
     assert demands.wish_of(Request(index_base=typed), {}).index_base == base
-
-
-def test_what_pip_or_uv_would_expand_in_a_mirror_is_encoded() -> None:
-    typed = "https://me:a$b@m.example/${NAME}/[x]"
-
-    assert (
-        demands.wish_of(Request(index_base=typed), {}).index_base == "https://me:a%24b@m.example/%24%7BNAME%7D/%5Bx%5D"
-    )
 
 
 @pytest.mark.parametrize(

@@ -6,23 +6,10 @@ import re
 from pathlib import Path
 
 from torchpick.doctor import texts
-from torchpick.model.finding import ERROR, NOTE, WARNING, Ailment, Finding, worst_first
+from torchpick.model.finding import Ailment
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "doctor.md").read_text("utf-8")
-CHAPTERS = {ERROR: "What cannot run", WARNING: "What may go wrong", NOTE: "Worth knowing"}
-
-
-def test_every_code_has_its_place() -> None:
-    chapter = ""
-    found = []
-    for line in PAGE.splitlines():
-        if line.startswith("## "):
-            chapter = line[3:]
-        elif line.startswith("### "):
-            found.append((line[4:], chapter))
-
-    assert sorted(found) == sorted((each.name, CHAPTERS[each.severity]) for each in Ailment)
 
 
 def test_every_code_is_told_of_in_a_sentence_or_more() -> None:
@@ -36,10 +23,3 @@ def test_the_fields_of_an_error_are_told_of() -> None:
     page = (ROOT / "compat" / "README.md").read_text("utf-8")
     for field in texts.Signature._fields:
         assert f"`{field}`" in page, field
-
-
-def test_the_worst_comes_first() -> None:
-    one, other = Finding(Ailment.JIT_ONLY, ""), Finding(Ailment.NO_KERNELS, "")
-    raised, lowered = Finding(Ailment.CUDA_COMPAT, "", weight=ERROR), Finding(Ailment.NO_KERNELS, "", weight=NOTE)
-
-    assert worst_first([one, lowered, raised, other]) == (other, raised, lowered, one)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.wheels import making
-from torchpick.doctor import binaries, depends, gpusupport, loading, presence, remedy
+from torchpick.doctor import binaries, depends, gpusupport, loading, presence
 from torchpick.doctor.binaries import GpuSupport, InspectedPackage, InspectedPackages, PartialLibrary
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.installedtorch import InstalledTorch
@@ -396,17 +396,6 @@ def test_of_two_rivals_the_one_for_gpus_is_kept(one: str, other: str, keep: str,
     )
     assert finding.advice == f"to uninstall one alone would take files of {keep} away"
     assert str(only(gpusupport.twice(by_uv)).cure).startswith("uv pip uninstall --python /env/bin/python")
-
-
-def test_files_come_back_by_the_installer_that_is_there() -> None:
-    pip = HERE._replace(distributions=(distribution("pip", "26.3"),))
-    words = ("install", "needy==1.0")
-
-    assert remedy.by_installer(pip, "sh", *words) == "/env/bin/python -m pip install needy==1.0"
-    assert remedy.by_installer(HERE, "sh", *words) == "uv pip install --python /env/bin/python needy==1.0"
-    assert (
-        remedy.by_installer(HERE._replace(executable=None), "sh", *words) == "uv pip install --python python needy==1.0"
-    )
 
 
 def test_a_torch_that_is_not_there_and_one_of_which_only_the_record_is() -> None:

@@ -124,11 +124,3 @@ def test_a_warning_of_two_lines_is_understood_behind_any_stamp(stamp: str, end: 
     text = "".join(f"{stamp}{line}\x1b[0m{end}" for line in WARNING.splitlines())
 
     assert named(text) == ["NOT_COMPATIBLE_WARNING"]
-
-
-def test_what_a_cause_leads_to_comes_behind_it() -> None:
-    text = (
-        "Unexpected error from cudaGetDeviceCount(). Error 804: forward compatibility was attempted on non supported HW"
-    )
-
-    assert named(text) == ["COMPAT_NOT_SUPPORTED", "DEVICE_COUNT"]

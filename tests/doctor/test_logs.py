@@ -9,20 +9,6 @@ import pytest
 from torchpick.doctor import texts
 
 
-@pytest.mark.parametrize(
-    "front",
-    [
-        "2026-11-22 03:12:11,123 ", "[2026-11-22T03:12:11.5Z] ", "2026-11-22T03:12:11+01:00 ", "[04-03 09:29:49] ",
-        "09:29:49.123 ", "Nov  2 03:12:11 node7 ", "[ 1843.308145] ", "W1122 03:12:11.123456  713 a/b.py:627] ",
-        "WARNING ", "[ERROR]: ", "[__init__.py:243] ", "(EngineCore_0 pid=123) ", "(RayWorker pid=1, ip=10.0.0.1) ",
-        "NVRM: ", "[rank0]: ", "rank 3: ", "12: ", "- ", "\N{BOX DRAWINGS LIGHT VERTICAL} ", "| ", "> ", "\x1b[33m",
-        "(Worker pid=1) WARNING 11-22 03:12:11 [cuda.py:627] ",
-    ],
-)  # fmt: skip
-def test_what_stands_before_a_message_is_taken_off(front: str) -> None:
-    assert texts.message(f"  {front}no  kernel\timage ".encode()) == b"no kernel image"
-
-
 @pytest.mark.parametrize("end", ["", "\r"])
 @pytest.mark.parametrize(
     "line",

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from torchpick.doctor import texts
 from torchpick.doctor.texts import Mentions
-from torchpick.errors import UsageError
 from torchpick.model.fields import Fields
-from torchpick.model.pick import Request
-from torchpick.run import start_run
 
 WORDS = texts.read_words(Fields(json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))))
 IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
@@ -179,30 +173,6 @@ def test_what_a_line_says(text: str, said: Mentions) -> None:
     assert of_text(text.encode())._replace(facts={}) == said
 
 
-# Words of lspci that nobody writes, and suffixes that say another GPU than the name does.
-ODD = re.compile(r"T10x?-|PG50|DGX1|GM206|v2|3050 A |A4 Mobile|A4000H|TITAN Ada|000P$|RTX Pro|2000 /")
-
-
-def test_the_gpus_that_can_be_given_are_found_in_a_text() -> None:
-    knowledge = start_run(Request(), {"HOME": os.sep}).knowledge
-    names = [
-        name
-        for name, capability in knowledge.gpu_names.products
-        if name.startswith(("GeForce", "Quadro", "Tesla", "TITAN", "RTX"))
-        and "?" not in capability
-        and float(capability.split()[0]) >= 5
-        and not ODD.search(name)
-    ]
-
-    assert len(names) > 400
-    for name in names:
-        with suppress(UsageError):
-            gpu = knowledge.gpu(name)
-            said = of_text(f"no kernel image is available on {name}, driver 580.95.05".encode()).name
-            assert said is not None, name
-            assert knowledge.gpu(said).arch == gpu.arch, (name, said)
-
-
 @pytest.mark.parametrize(
     ("text", "platform", "fact"),
     [
@@ -225,21 +195,6 @@ def test_what_is_said_of_the_surroundings(text: str, platform: str | None, fact:
     assert fact in said.facts if fact else not said.facts
 
 
-def test_a_line_may_come_in_pieces_and_only_the_start_is_read() -> None:
-    here = Mentions(torch="2.9.1", packages={"torch": "2.9.1"})
-    assert of_text(b"torch 2.9.1\n") == here
-    block = b"x" * ((1 << 20) - 1) + b"\n"
-    assert of_text(block * 4 + b"\ntorch 2.9.1\n") == Mentions()
-    assert of_text(block * 3 + b"torch 2.9.1\n") == here
-
-
-def test_anybody_s_words_are_looked_for_at_both_ends_of_a_long_text() -> None:
-    block, words = b"all is well\n" * 20000, b"PyTorch can't see my graphics card\n"
-
-    for text, facts in ((words + block, 1), (block + words, 1), (block + words + block, 0), (words, 1)):
-        assert len(of_text(text).facts) == facts
-
-
 @pytest.mark.parametrize(
     "text", ["GPU 0: ", "compute capability ", "Found GPU0 ", "NVIDIA ", "[2026-11-22 03:12:11] ", " ", "torch=="]
 )
@@ -251,71 +206,6 @@ def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
 
     short = max(min(seconds(500) for _ in range(3)), 0.0005)
     assert min(seconds(4000) for _ in range(3)) < short * 40
-
-
-@pytest.mark.parametrize(
-    ("text", "facts"),
-    [
-        ("conda list | grep torch\npytorch 2.5.1 cpu_py312h2 conda-forge", {"conda", "cpu build"}),
-        ("mamba install pytorch", {"conda"}),
-        ("uv sync\nRadeon RX 7900 XTX", {"uv project", "amd"}),
-        ("docker run --gpus all image", {"container"}),
-        ("RUN pip install torch", {"image build"}),
-        ("JetPack 6.2 on a Jetson", {"jetson", "aarch64"}),
-        ("torch 2.9.1+rocm6.4", {"rocm build", "amd"}),
-        ("Python 3.10.6 [MSC v.1932 32 bit (Intel)]", {"32 bit"}),
-        ("a 32-bit float in a 64-bit Python", set()),
-        ("it takes the integrated graphics", set()),
-        ("only available for these backends: [CPU, MPS, Meta]", set()),
-        ("MPS client failed to connect to the MPS control daemon", set()),
-        ("torch.backends.mps.is_built()", {"macos"}),
-        ("torch", set()),
-        ("docker run -it app\nDockerfile:\nRUN pip install torch", {"container"}),
-        ("docker run -it app\n#9 12.3 ERROR: No matching distribution", {"container", "image build"}),
-        ("docker build .\n => ERROR [2/3] RUN pip install numpy", {"container", "image build"}),
-        ("FROM python:3.12-alpine", {"musl"}),
-        ("musllinux_1_2_x86_64", {"musl"}),
-        ("--index-url https://download.pytorch.org/whl/cu114", {"no such index"}),
-        ("download.pytorch.org/whl/cu12 and whl/cu12.4", {"no such index"}),
-        ("pip install torch==2.1.0+cu120", {"no such index"}),
-        ("download.pytorch.org/whl/cu118", set()),
-        ("torch==2.10.0.dev20250918+cu130", {"nightly"}),
-        ("from versions: 2.16.0.dev20261001+cu130", set()),
-        ("Jetson Nano, JetPack 4.6", {"jetson", "aarch64", "jetpack 4"}),
-        ("L4T R32.7.1", {"jetson", "jetpack 4"}),
-        ("a Jetson Orin with JetPack 6", {"jetson", "aarch64"}),
-        ("Python 3.14.0\ntorch (2.7.1)", {"other python"}),
-        ("torch==2.9.1 for cp39", {"other python"}),
-        ("python3.13 and torch==2.4.1", {"other python"}),
-        ("Python 3.12\ntorch==2.4.1", set()),
-        ("Python 3.1.4 torch==2.4.1", set()),
-        ("your environment does not support the identified abi tags", {"other python"}),
-    ],
-)
-def test_what_surrounds_an_error_is_a_fact(text: str, facts: set[str]) -> None:
-    assert set(of_text(text.encode()).facts) == facts
-
-
-def test_no_index_of_the_table_is_said_not_to_exist() -> None:
-    shelf = start_run(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64"))
-    backends = {build.backend for builds in shelf.builds.values() for build in builds}
-
-    assert {"cu92", "cu118", "cu132", "cpu"} <= backends
-    for backend in backends:
-        assert not of_text(f"https://download.pytorch.org/whl/{backend}".encode()).facts.get("no such index"), backend
-
-
-@pytest.mark.parametrize("python", [f"3.{minor}" for minor in range(7, 15)])
-def test_a_release_without_a_wheel_for_a_python_is_known_by_both(python: str) -> None:
-    shelves = start_run(Request(), {"HOME": os.sep}).knowledge.table(("linux-x86_64", "windows-x86_64")).builds.values()
-    pythons: dict[str, set[str]] = {}
-    for build in (build for shelf in shelves for build in shelf):
-        pythons.setdefault(build.torch, set()).update(build.pythons)
-
-    assert len(pythons) > 30
-    for torch, tags in pythons.items():
-        is_other = "other python" in of_text(f"torch=={torch}\nPython {python}.1".encode()).facts
-        assert is_other == (f"cp{python.replace('.', '')}" not in tags), (torch, sorted(tags))
 
 
 def test_each_cause_that_is_known_by_words_has_texts_here() -> None:

@@ -12,8 +12,7 @@ from torchpick.doctor import examination, remedy
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.remedy import Remedy
 from torchpick.environment.distributions import Distribution
-from torchpick.model.arch import Fit
-from torchpick.model.build import GpuFit, Objection, Reason, Verdict
+from torchpick.model.build import Verdict
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.pick import Request, Wish
@@ -73,11 +72,6 @@ def test_companions_decide_between_releases_that_are_as_near() -> None:
     assert mended("2.15.1", "torchaudio", among=new).version == "2.14.1+cu130"
     assert mended("2.15.0", "torchaudio", among=new).lost == ("torchaudio (none is known for torch 2.15.0)",)
     assert mended("2.14.1", "torchaudio").lost == ()
-
-
-def test_of_releases_that_are_as_near_the_build_is_taken_that_would_be_picked() -> None:
-    assert mended("2.12.5", among=NEW).version == "2.13.0+cu130"
-    assert mended("2.9.9", among=NEW).version == "2.10.0+cu130"
 
 
 def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be() -> None:
@@ -315,47 +309,6 @@ def test_the_order_of_the_builds_does_not_matter(
         assert found == remedy.nearest(release, companions, asks, among[::-1], backend)
         assert found is not None
         assert found.verdict.ok
-
-
-def test_the_backend_that_is_there_stays_where_it_runs() -> None:
-    def found(backend: str | None, release: str = "2.9.1") -> tuple[str, bool, bool]:
-        one = remedy.nearest(release, (), (), NEW, backend)
-        assert one is not None
-        return one.version, one.kept, one.narrowed
-
-    assert found(None) == found("cu126") == found("cu130") == ("2.9.1+cu130", True, False)
-    assert found("cu128") == ("2.9.1+cu128", True, True)
-    assert found("cu128", "2.6.0")[1:] == (False, False)
-
-
-def test_what_cannot_be_kept_is_named_where_the_version_is_kept_too() -> None:
-    found = mended("2.9.1", "torchvision", "torchfoo", asks=(ask(">=2.10"), ask(">=2.9", "other 1")))
-
-    assert found.requirements == ("torch==2.9.1", "torchvision")
-    assert found.lost == (
-        "torchfoo (none is known for torch 2.9.1)", "needy 1.0 (it requires torch>=2.10)",
-    )  # fmt: skip
-    assert mended(None, asks=(ask("<2"),)).lost == ("needy 1.0 (it requires torch<2)",)
-
-
-def test_the_steps_to_another_release_are_counted_by_number() -> None:
-    """2.9 is older than 2.10; of an older and a newer one as near, the newer is taken."""
-    two = tuple(verdict for verdict in NEW if verdict.build.torch in ("2.8.0", "2.9.1", "2.10.0", "2.11.0"))
-
-    assert mended("2.9.0", among=two).version.startswith("2.9.1")
-    assert mended("2.8.9", among=two).version.startswith("2.9.1")
-    assert mended("2.12.0", among=two).version.startswith("2.11.0")
-    assert mended("2.5.0", among=two).version.startswith("2.8.0")
-    far = tuple(verdict for verdict in two if verdict.build.torch in ("2.8.0", "2.11.0"))
-    assert mended("2.10.0", asks=(ask("!=2.10.0"),), among=far).version.startswith("2.11.0")
-
-
-def against(version: str, *reasons: Reason, fit: Fit = Fit.NONE) -> Verdict:
-    """A build with these objections, and one GPU that fits so."""
-    torch, _, backend = version.partition("+")
-    build = NEW[0].build._replace(torch=torch, backend=backend, version=version)
-    objections = tuple(Objection(reason) for reason in reasons)
-    return NEW[0]._replace(build=build, objections=objections, fits=(GpuFit(0, fit, None),))
 
 
 @pytest.mark.process

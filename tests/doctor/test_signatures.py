@@ -49,17 +49,6 @@ def test_the_line_of_a_real_log_is_recognised(name: str) -> None:
     assert found[name].line == 2
 
 
-def test_ordinary_talk_of_the_same_things_is_not() -> None:
-    log = """\
-INFO using CUDA 12.8, driver 580.95, cuDNN 9.10, device cuda:0 (sm_89), compute_120 skipped
-torch.cuda.is_available() = True; no kernel image warning was seen
-Requirement already satisfied: torch==2.9.1 in ./lib/python3.12/site-packages
-libcudart.so.12 => /usr/local/cuda/lib64/libcudart.so.12 (0x00007f)
-operator torchvision::nms exists; torchvision 0.24.1
-"""
-    assert search(log) == ()
-
-
 def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
     codes = {ailment.name for ailment in Ailment}
     for signature in KNOWN.values():
@@ -67,19 +56,6 @@ def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
         for sentence in (signature.title, signature.meaning, *signature.causes, *signature.cures):
             assert sentence == sentence.strip(), signature.id
             assert sentence, signature.id
-
-
-def test_the_cause_of_a_cause_is_found_and_none_leads_back_to_itself() -> None:
-    def ends(name: str, seen: tuple[str, ...] = ()) -> None:
-        assert name not in seen, seen
-        for case in KNOWN[name].cases:
-            ends(case.cause, (*seen, name))
-
-    for name in KNOWN:
-        ends(name)
-    assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"jetson"}, KNOWN).id == "JETSON_BUILD"
-    assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"jetson", "jetpack 4"}, KNOWN).id == "JETSON_4"
-    assert KNOWN["CUDA_NOT_AVAILABLE"].cause({"amd", "rocm build", "wsl"}, KNOWN).id == "AMD_ON_WSL"
 
 
 def test_a_known_error_is_shown_as_a_finding_is() -> None:
@@ -92,18 +68,6 @@ def test_a_known_error_is_shown_as_a_finding_is() -> None:
             "code": name, "severity": severity, "text": "", "why": one.meaning, "seen": {}, "cure": None,
             "advice": None,
         }  # fmt: skip
-
-
-def test_what_is_known_of_the_package_and_the_machine_stands_in_what_is_to_be_done() -> None:
-    one = KNOWN["NO_KERNEL_IMAGE"]._replace(cures=("install PACKAGE --gpu NAME --driver VERSION", "PACKAGE"))
-
-    def cures(package: str | None, machine: str) -> tuple[str, ...]:
-        return one.about({"PACKAGE": package, " --gpu NAME --driver VERSION": machine}, ()).cures
-
-    assert cures(None, "") == ("install PACKAGE",)
-    assert cures("vllm", "") == ("install vllm", "vllm")
-    assert cures(None, " --gpu t4") == ("install PACKAGE --gpu t4",)
-    assert cures("vllm", " --gpu t4") == ("install vllm --gpu t4", "vllm")
 
 
 @pytest.mark.parametrize(
@@ -121,14 +85,6 @@ def test_what_is_to_be_done_is_for_the_system_of_the_text(facts: tuple[str, ...]
     )
     assert row.about({}, facts).cures == cures
     assert row._replace(cures=("on Linux x",)).about({}, {"windows"}).cures == ("on Linux x",)
-
-
-def test_what_ends_a_program_comes_before_what_was_said_beside_it() -> None:
-    harmless = "UserWarning: Failed to load image Python extension. If you don't need it, you can ignore this warning."
-    told = "torch 2.9 with no kernel image is available, they say"
-    final = LINES["WINERROR"]
-
-    assert ids(search(f"{harmless}\n{told}\n{final}")) == ["WINERROR", "NO_KERNEL_IMAGE", "TORCHVISION_NMS"]
 
 
 def test_folklore_about_the_famous_one_is_named() -> None:
@@ -276,15 +232,6 @@ def test_how_far_apart_the_texts_of_a_pattern_may_stand(text: str, pattern: str,
     assert place(text, pattern) == line
 
 
-@pytest.mark.parametrize("size", [1, 7, 1 << 20])
-@pytest.mark.parametrize("number", [1, 2, 3, 40, 99, 100])
-def test_the_line_is_counted_from_one_wherever_the_words_stand_in_it(number: int, size: int) -> None:
-    for words in ("longest", "longest of all", "the longest"):
-        lines = ["a b"] * 100
-        lines[number - 1] = words
-        assert place("\n".join(lines), "longest", size=size) == number
-
-
 def test_a_line_that_comes_in_pieces_is_looked_at_once() -> None:
     found = Search({"ONE": one_of("longest*longest")})
     for chunk in (b"x\nlongest", b" end\n", b"x\n"):
@@ -301,24 +248,6 @@ def test_a_line_without_an_end_does_not_pile_up() -> None:
     assert len(found.rest) < 1 << 17
 
 
-def test_another_chunk_may_have_another_error() -> None:
-    known = (one_of("longest", id="Z"), one_of("other one", "another", id="B"), one_of("the other", id="A"))
-
-    assert ids(search("longest\nthe other one\n", 8, {row.id: row for row in known})) == ["Z", "A", "B"]
-
-
-def test_what_stands_around_the_words_of_a_long_line_is_shown() -> None:
-    def shown(line: str | bytes) -> str:
-        (match,) = search(line, known={"ONE": one_of("longest")})
-        return match.text
-
-    assert shown("longest" + "x" * 293) == "longest" + "x" * 293
-    assert shown("longest" + "x" * 294) == "longest" + "x" * 293 + "…"
-    digits = "0123456789" * 20
-    assert shown(f"{digits}longest{digits}") == f"…{digits[100:]}longest{digits[:193]}…"
-    assert shown(b"\xff longest") == "\N{REPLACEMENT CHARACTER} longest"
-
-
 def test_a_pattern_needs_a_text_of_six_letters() -> None:
     row = json.loads(FILE.read_text("utf-8"))["signatures"][0]
 
@@ -332,17 +261,3 @@ def test_a_pattern_needs_a_text_of_six_letters() -> None:
     del row["follows"]
     with pytest.raises(ShapeError, match="is missing"):
         texts.read_signatures(Fields({"signatures": [row]}))
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("the start\n1\nan end of many words", 3), ("the start\n1\n2\nan end of many words", None),
-        ("a start of many words\n1\nthe end", 1), ("a start of many words\n1\n2\nthe end", None),
-        ("a start of\nmany words\n1\nthe end", 1), ("a start of\nmany words\n1\n2\nthe end", None),
-        ("the start\n1\n2\nan end of many words\n3\nthe start\nan end of many words", 7),
-    ],
-)  # fmt: skip
-def test_a_pattern_spans_two_lines_before_and_behind_its_longest_words(text: str, line: int | None) -> None:
-    for size in (1, 7, 1000):
-        assert place(text, "the start*an end of many words", "a start of many words*the end", size=size) == line

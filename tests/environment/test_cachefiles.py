@@ -12,15 +12,6 @@ from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 
 
-def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
-    file = tmp_path / "deep" / "x.json"
-    rewrite.write_json(file, {"a": 1})
-    rewrite.write_json(file, {"a": 2})
-
-    assert rewrite.read_json(file) == {"a": 2}
-    assert [path.name for path in file.parent.iterdir()] == ["x.json"]
-
-
 @pytest.mark.parametrize("text", ["", "{", "\0", "[" * 100_000])
 def test_what_is_not_ours_is_nothing(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"

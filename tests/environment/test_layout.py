@@ -11,10 +11,8 @@ import pytest
 
 from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
-from torchpick.environment.world import full_version, settings_of
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
-from torchpick.model.machine import Python
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="environments have other folders on Windows")
 
@@ -32,16 +30,6 @@ def environment(
 def read(root: Path, version: str, *, free_threaded: bool = False) -> Environment:
     """Nothing can be started in these."""
     return distributions.read_target(str(root / "bin" / "python"), version, free_threaded=free_threaded, environ={})
-
-
-def test_an_environment_is_read_from_its_folders(tmp_path: Path) -> None:
-    packages = environment(tmp_path, "Home = /usr/bin\nversion = 3.12.4\nno equals sign\nprompt = a=b\n")
-
-    assert settings_of(str(tmp_path)) == {"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"}
-    assert read(tmp_path, "3.12") == Environment(
-        str(tmp_path / "bin" / "python"), str(tmp_path), "3.12", full_version="3.12.4",
-        sites=(packages,), packages=(packages,),
-    )  # fmt: skip
 
 
 def test_a_free_threaded_one_and_a_conda_one_have_their_folders_too(tmp_path: Path) -> None:
@@ -67,26 +55,6 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
     assert bare == Environment(
         None, str(tmp_path / "bare"), f"{sys.version_info[0]}.{sys.version_info[1]}"
     )  # nothing says which: as torchpick's own
-
-
-@pytest.mark.parametrize(
-    ("config", "version"),
-    [
-        ("version = 3.12.4\n", "3.12.4"), ("version_info = 3.12.4.final.0\nversion = 1.2.3\n", "3.12.4"),
-        ("version = 3.12\n", None), ("home = /usr/bin\n", None), (None, None),
-    ],
-)  # fmt: skip
-def test_the_version_that_venv_virtualenv_and_uv_write(tmp_path: Path, config: str | None, version: str | None) -> None:
-    environment(tmp_path, config)
-
-    assert full_version(settings_of(str(tmp_path))) == version
-
-
-def test_the_last_line_is_an_interpreters_answer() -> None:
-    line = b'{"version": [999, 0], "implementation": "cpython", "free_threaded": true}'
-    said = interpreter.parse_answer(b"module loaded\n" + line + b"\n")
-
-    assert interpreter.python_of(said, "python") == Python("999.0", "cp", free_threaded=True, executable="python")
 
 
 @pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])

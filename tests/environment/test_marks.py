@@ -88,19 +88,6 @@ def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
     assert projectfile.add_settings(once, settings_of(plan), "it") == once
 
 
-def test_what_an_earlier_run_wrote_is_brought_up_to_date() -> None:
-    """A backend goes, another comes, the mirror moves: the file is what a first run would have written."""
-    text = "".join(PIECES[:3])
-    old = projectfile.add_settings(text, settings_of(app("cpu", "cu126", "cu130")), "it")
-
-    moved = app("cpu", "cu126", "cu132", host="https://mirror.example/whl")
-    new = projectfile.add_settings(old, settings_of(moved), "it")
-
-    assert "cu130" not in new
-    assert "wheels.example" not in new
-    assert new == projectfile.add_settings(text, settings_of(moved), "it")
-
-
 CLASHES = [
     ('[project]\nname = "x"\n[project.optional-dependencies]\nnvidia-old = ["torch<2.7"]\n', LIBRARY, "nvidia-old"),
     ('[tool.uv.sources]\ntorch = { git = "https://x.example" }\n', app("cpu", "cu126"), "tool.uv.sources.torch"),
@@ -255,20 +242,6 @@ def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, w
     assert "cannot be added to" in caught.value.message
     assert caught.value.code == "TOML"
     assert where in str(caught.value.hint)
-
-
-def test_what_others_write_among_our_lines_stays_when_ours_go() -> None:
-    """`uv add` puts keys below a header of ours."""
-    text = '[project]\nname = "x"\n'
-    index = {"name": "pytorch-cu126", "url": "https://wheels.example/whl/cu126", "explicit": True}
-    written = projectfile.add_settings(text, settings_of_pins(PINS, index, None), "it")
-    header = "[tool.uv.sources] # torchpick pin\n"
-    theirs = 'other = { git = "https://x.example" }\n'
-
-    left = remove_settings(written.replace(header, header + theirs), PIN)
-
-    assert remove_settings(written, PIN) == text
-    assert left == f"{text}\n[tool.uv.sources]\n{theirs}"
 
 
 def test_pin_and_extras_leave_each_others_lines() -> None:

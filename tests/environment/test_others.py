@@ -14,7 +14,7 @@ from tests.doctor.homes import Home
 from tests.install.test_store import folder_of
 from tests.skips import needs_root
 from torchpick.cli import main
-from torchpick.environment import interpreter, world
+from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError
 from torchpick.install.command import check_private_store, store_notes
@@ -114,18 +114,6 @@ def test_another_users_is_not_ours_and_a_link_of_theirs_neither(tmp_path: Path) 
 
     assert others == {"a": True, "b": False, "c": True}
     assert not is_others(tmp_path, VIRTUAL_ENV=str(tmp_path / "a" / ".venv"))
-
-
-def test_a_group_may_write_where_it_is_the_owners_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tmp_path.chmod(0o770)
-    for private in (True, False):
-        monkeypatch.setattr(world, "is_private_group", lambda *_, answer=private: answer)
-        assert world.is_yours(str(tmp_path)) is private
-    tmp_path.chmod(0o700)
-    assert world.is_yours(str(tmp_path))
-    assert world.is_yours(str(tmp_path / "gone")) is False
-    tmp_path.chmod(0o702)
-    assert world.is_yours(str(tmp_path)) is False
 
 
 @pytest.mark.parametrize("place", ["", "install"])

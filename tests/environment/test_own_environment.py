@@ -62,14 +62,6 @@ def lock(folder: Path) -> Path:
     return folder
 
 
-def test_in_its_checkout_the_own_environment_is_the_target_and_is_named(checkout: Path) -> None:
-    own = checkout / ".venv"
-    for folder in (checkout, checkout / "src"):
-        assert interpreter.find_environment(world(folder, own)) == EnvironmentChoice(
-            str(own), f"torchpick's own environment, {own}"
-        )
-
-
 def test_elsewhere_it_is_not_and_the_folders_own_is(checkout: Path, tmp_path: Path) -> None:
     own, below = checkout / ".venv", tmp_path / "mine" / "below"
     for active in (own, None):
@@ -129,14 +121,6 @@ def test_one_that_holds_torchpick_alone_gives_way_to_the_project_of_the_folder(
         near.chmod(0o777)  # what others may write is not taken unasked
         (here / "uv.lock").unlink()
         assert interpreter.find_environment(world(here, active)) == EnvironmentChoice(str(active), ACTIVE)
-
-
-def test_one_inside_the_project_is_the_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = tmp_path / "mine"
-    active = venv(here / "env", "torchpick_cli")
-    monkeypatch.setattr(sys, "prefix", str(active))
-
-    assert interpreter.find_environment(world(lock(here), active)) == EnvironmentChoice(str(active), ACTIVE)
 
 
 def test_the_commands_in_another_folder_leave_the_checkout_as_it_is(

@@ -31,33 +31,6 @@ def test_a_file_in_poetrys_old_format_is_refused_with_the_way_on() -> None:
     assert "[project]" in str(caught.value.hint)
 
 
-def test_dependency_groups_are_read() -> None:
-    text = """
-        [project]
-        name = "app"
-        [dependency-groups]
-        train = ["torch>=2.6", "TorchAudio", { include-group = "test" }]
-        test = ["pytest"]
-    """
-
-    found = project(text)
-
-    assert (found.torch, found.companions, found.needs) == ("", ("torchaudio",), ("pytest",))
-
-
-@pytest.mark.parametrize(
-    ("text", "packaged"),
-    [
-        ("[project]\nname = 'x'\n[tool.poetry]\npackage-mode = false\n", False),
-        ("[build-system]\nrequires = []\n[tool.uv]\npackage = false\n", False),
-        ("[build-system]\nrequires = []\n", True),
-        ("", False),
-    ],
-)
-def test_what_kind_it_is(text: str, *, packaged: bool) -> None:
-    assert project(text).packaged == packaged
-
-
 @pytest.mark.parametrize(
     "requirement", ["torch @ https://x.example/t.whl", "torch>=2 ; sys_platform == 'linux'", "torch>>2"]
 )
@@ -66,21 +39,6 @@ def test_a_torch_that_is_no_plain_range_asks_for_the_flag(requirement: str) -> N
         project(f'[project]\nname = "x"\ndependencies = ["{requirement}"]\n')
 
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "project = 3",
-        "[project]\ndependencies = 3",
-        "[project]\ndependencies = [1, 2]",
-        "[project]\noptional-dependencies = 3",
-        "[project]\nname = 3",
-        "[tool]\npoetry = 1",
-    ],
-)
-def test_what_is_not_of_the_form_counts_as_not_said(text: str) -> None:
-    assert project(text).torch == ""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ def entries(text: str, **environ: str) -> list[RequirementLine]:
     return list(parse(text, environ))
 
 
-def test_requirements_comments_and_blank_lines() -> None:
-    found = entries("# a comment\n\n  torch>=2  # why\nnumpy\n")
-
-    assert found == [RequirementLine("", "torch>=2", 3), RequirementLine("", "numpy", 4)]
-
-
 def test_a_hash_mark_inside_a_url_is_no_comment() -> None:
     assert entries("x @ https://example.org/x.whl#sha256=00")[0].value == "x @ https://example.org/x.whl#sha256=00"
 
@@ -30,22 +23,6 @@ def test_continued_lines_are_one_with_their_hashes() -> None:
     (found,) = entries("torch==2.9.1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n")
 
     assert found == RequirementLine("", "torch==2.9.1", 1, hashed=True)
-
-
-def test_options_in_all_their_spellings() -> None:
-    text = "-r a.txt\n-rb.txt\n--requirement=c.txt\n--requirement 'd e.txt'\n-c f\n-e ./g\n-i https://h\n-f i\n--pre\n"
-
-    assert [(each.option, each.value) for each in entries(text)] == [
-        ("--requirement", "a.txt"),
-        ("--requirement", "b.txt"),
-        ("--requirement", "c.txt"),
-        ("--requirement", "d e.txt"),
-        ("--constraint", "f"),
-        ("--editable", "./g"),
-        ("--index-url", "https://h"),
-        ("--find-links", "i"),
-        ("--pre", ""),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -73,12 +50,6 @@ def test_options_as_pip_takes_them(text: str, expected: list[str]) -> None:
     assert [f"{each.option} {each.value}" for each in found] == expected
 
 
-def test_an_option_with_equals_in_its_url() -> None:
-    (found,) = entries("--extra-index-url https://example.org/simple?a=b")
-
-    assert (found.option, found.value) == ("--extra-index-url", "https://example.org/simple?a=b")
-
-
 def test_variables_are_filled_in_where_they_are_set() -> None:
     assert entries("${NAME}==1 ${OTHER}", NAME="torch")[0].value == "torch==1 ${OTHER}"
 
@@ -97,17 +68,6 @@ def test_any_text_is_read_and_every_entry_has_its_place(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "located"),
-    [
-        ("a.txt", os.path.abspath("a.txt")), ("/x/../a.txt", "/a.txt"), ("file:///x/a%20b.txt", "/x/a b.txt"),
-        ("FILE:/x/a.txt", "/x/a.txt"), ("https://e.org/a.txt", "https://e.org/a.txt"),
-    ],
-)  # fmt: skip
-def test_a_file_lies_at_its_path_or_url(path: str, located: str) -> None:
-    assert requirementfiles.located(path) == located
-
-
-@pytest.mark.parametrize(
     ("path", "other", "beside"),
     [
         ("/x/a.txt", "b.txt", "/x/b.txt"), ("/x/a.txt", "/b.txt", "/b.txt"),
@@ -117,23 +77,6 @@ def test_a_file_lies_at_its_path_or_url(path: str, located: str) -> None:
 )  # fmt: skip
 def test_what_a_file_names_lies_beside_it(path: str, other: str, beside: str) -> None:
     assert requirementfiles.beside(path, other) == beside
-
-
-def test_words_that_lead_into_a_folder_are_left_out() -> None:
-    words = ("/store/links.html", "file:///store/limits.txt", "/store/below/a", "https://e.org/store/a", "other")
-
-    assert requirementfiles.not_below(words, "/store", "/none") == words[2:]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        "torch # ä\n".encode("utf-8-sig"), b"\xfe\xff" + "torch # ä\n".encode("utf-16-be"),
-        b"\xff\xfe" + "torch # ä\n".encode("utf-16-le"), "torch # ä\n".encode(),
-    ],
-)  # fmt: skip
-def test_the_encodings_that_pip_and_uv_read_alike(data: bytes) -> None:
-    assert requirementfiles.decoded(data, "r.txt", "-r") == "torch # ä\n"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,6 @@ from torchpick.environment.requirementfiles import (
     argument,
     checked,
     file_of,
-    is_specifier,
-    is_version,
-    is_word,
     requirement,
 )
 from torchpick.errors import InstallerError
@@ -81,13 +78,3 @@ def test_a_refusal_shows_no_password() -> None:
         checked("torch @ https://me:hunter22@h.example/x.whl #x")
 
     assert "hunter22" not in caught.value.message
-
-
-def test_what_is_a_word_a_version_and_a_specifier() -> None:
-    assert all(map(is_word, ("torch", "cp312", "manylinux_2_28_x86_64", "a.b-c")))
-    assert not any(map(is_word, ("", "-a", ".a", "a+b", "a b", "\u00fc", "a\n")))
-    assert all(map(is_version, ("2.6.0+cu126", "1!2.0", "2.0rc1")))
-    assert not any(map(is_version, ("", "2.0 ", "==2", "-1", "2,3", "\u0662")))
-    assert is_specifier("")
-    assert is_specifier("~=2.6,!=2.7.*")
-    assert not any(map(is_specifier, ("==2 ; x", "@", "\n")))

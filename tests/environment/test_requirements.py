@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 
 from torchpick.environment import requirements
 from torchpick.environment.requirementfiles import MOST_BYTES
-from torchpick.environment.requirements import Requested, RequirementArgs, parse, read_requirements, wheel_of
+from torchpick.environment.requirements import Requested, RequirementArgs, parse, read_requirements
 from torchpick.errors import RequirementError, TorchpickError, UsageError
-
-FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec")
 
 
 @pytest.mark.parametrize(
@@ -68,10 +66,6 @@ def test_requirements_in_their_forms(text: str, expected: Requested) -> None:
     assert parse(text) == expected
 
 
-def test_a_folder_named_like_a_project_is_a_project() -> None:
-    assert parse("torch").place == ""
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -87,18 +81,6 @@ def test_a_url_that_would_end_early_is_refused(text: str) -> None:
             reader(text, "r.txt line 3")
 
 
-def test_a_path_may_have_blanks_and_a_url_what_pip_encodes() -> None:
-    assert parse("./a b/torch-1.0-py3-none-any.whl").place == "./a b/torch-1.0-py3-none-any.whl"
-    url = "https://me:a$b@h.example/\u00fc/[x]/torch-1.0-py3-none-any.whl"
-    assert parse(f"torch @ {url} ; os_name == 'posix'").place == url
-
-
-@pytest.mark.parametrize("text", ["torch=>2", "two words", "?", "-"])
-def test_nonsense_is_refused_with_its_place(text: str) -> None:
-    with pytest.raises(RequirementError, match=r"reqs\.txt line 3"):
-        parse(text, "reqs.txt line 3")
-
-
 @given(st.text(max_size=60))
 def test_any_word_is_a_requirement_or_refused(text: str) -> None:
     try:
@@ -106,15 +88,6 @@ def test_any_word_is_a_requirement_or_refused(text: str) -> None:
     except RequirementError:
         return
     assert found.name or found.place
-
-
-@pytest.mark.parametrize("file", ["torch.whl", "torch-2.9.1.tar.gz", "x", "", "https://x/"])
-def test_what_is_no_wheel_has_no_version(file: str) -> None:
-    assert wheel_of(file) == ("", "")
-
-
-def test_a_build_tag_is_no_part_of_the_version() -> None:
-    assert wheel_of("https://x/torch-2.9.1-1-cp311-cp311-linux_x86_64.whl#sha256=0") == ("torch", "2.9.1")
 
 
 def test_files_nest_and_constraints_limit(tmp_path: Path) -> None:
@@ -127,14 +100,6 @@ def test_files_nest_and_constraints_limit(tmp_path: Path) -> None:
 
     assert [each.name or each.place for each in asked.wanted] == ["torchvision", "numpy", "torch", "./here"]
     assert [each.name for each in asked.limits] == ["torch", "scipy"]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_encodings_that_pip_takes(tmp_path: Path, encoding: str) -> None:
-    file = tmp_path / "r.txt"
-    file.write_bytes("torch<2.12  # für alle\n".encode(encoding))
-
-    assert read_requirements(RequirementArgs((), (str(file),)), {}).wanted[0].specifier == "<2.12"
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfetorch", b"torch\x00", b"\x80\x81", b"\xff\xfe\x00"])
@@ -183,14 +148,6 @@ def test_a_lock_is_refused_as_it_leaves_nothing_to_pick(name: str) -> None:
     assert f"uv pip sync {name}" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize("name", ["pylock.txt", "other.toml"])
-def test_a_file_is_no_lock_by_its_first_word_or_its_last(tmp_path: Path, name: str) -> None:
-    file = tmp_path / name
-    file.write_text("numpy\n", "utf-8")
-
-    assert [each.name for each in read_requirements(RequirementArgs((), (str(file),)), {}).wanted] == ["numpy"]
-
-
 @pytest.mark.parametrize("name", ["s.py", "s", "s.txt"])
 def test_a_script_is_refused_as_pip_sees_comments_in_it(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
@@ -223,13 +180,6 @@ def test_a_remote_file_leads_to_no_file_of_this_computer(tmp_path: Path) -> None
 
     with pytest.raises(UsageError, match=r"r\.txt"):
         read_requirements(RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: page)
-
-
-def test_a_file_url_is_a_path(tmp_path: Path) -> None:
-    file = tmp_path / "r s.txt"
-    file.write_text("torch", "utf-8")
-
-    assert list(read_requirements(RequirementArgs((), (file.as_uri(),)), {}).sources) == [(str(file), False)]
 
 
 def test_a_line_in_doubt_is_refused_with_its_place(tmp_path: Path) -> None:

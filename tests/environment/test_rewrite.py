@@ -30,15 +30,6 @@ def test_what_is_read_and_written_back_is_byte_for_byte_the_same(
     assert [each.name for each in file.parent.iterdir()] == ["file"]
 
 
-def test_a_file_that_is_not_there_is_empty_and_can_be_made(tmp_path: Path) -> None:
-    there = rewrite.read_file(str(tmp_path / "new"))
-    assert (there.text, there.exists) == ("", False)
-
-    rewrite.write_file(there, "x\n")
-
-    assert (tmp_path / "new").read_text("utf-8") == "x\n"
-
-
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     there = rewrite.read_file(str(tmp_path / "no" / "file"))
 

@@ -26,28 +26,6 @@ def read(folder: Path, version: str = "3.12", **environ: str) -> Environment:
     return distributions.read_target(str(folder / "bin" / "python"), version, free_threaded=False, environ=environ)
 
 
-def test_a_virtual_environment_is_read_without_starting_it(tmp_path: Path) -> None:
-    found = target(
-        tmp_path, "torch-2.14.1+cu126.dist-info", "Torch_Vision-0.1.dist-info", "old-1.0-py3.12.egg-info", "torch",
-        "pip-24.0.dist-info", cfg="uv = 0.13.8\nversion_info = 3.12.4\n",
-    )  # fmt: skip
-
-    assert found.installed == {"torch": "2.14.1+cu126", "torch-vision": "0.1", "old": "1.0", "pip": "24.0"}
-    assert (found.by_uv, found.pip, found.tag, found.full_version) == (True, "24.0", "cp312", "3.12.4")
-    assert found.managed is None
-
-
-def test_the_cuda_of_an_installed_torch(tmp_path: Path) -> None:
-    found = target(tmp_path, "torch")
-    file = Path(found.packages[0]) / "torch" / "version.py"
-    answers = []
-    for text in ("cuda: Optional[str] = '12.6'\n", "cuda = None\n", "", "x cuda = '1'\n"):
-        file.write_text(f"__version__ = '2.5.1'\n{text}hip = None\n", "utf-8")
-        answers.append(distributions.cuda_of(found.packages))
-
-    assert answers == ["12.6", None, None, None]
-
-
 def test_an_environment_of_a_tool_is_refused(tmp_path: Path) -> None:
     found = target(tmp_path)._replace(tool="pipx")
 
@@ -198,11 +176,6 @@ def test_of_two_folders_the_first_has_the_project_and_an_empty_torch_says_no_cud
     assert distributions.find_installed("other", folders) is None
     assert distributions.cuda_of(folders) == "12.8"
     assert distributions.cuda_of(folders[:2]) is None
-
-
-@pytest.mark.parametrize(("free_threaded", "tag"), [(True, "cp314t"), (False, "cp314")])
-def test_a_target_has_the_tag_of_its_python(tmp_path: Path, tag: str, *, free_threaded: bool) -> None:
-    assert target(tmp_path, version="3.14")._replace(free_threaded=free_threaded).tag == tag
 
 
 @pytest.mark.parametrize("word", ["--break-system-packages", "--target=x", "-t", "--prefix", "--prefix=/x"])

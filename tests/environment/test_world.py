@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from pathlib import Path
@@ -17,19 +16,6 @@ from torchpick.environment.world import World
 def there(tmp_path: Path) -> World:
     """A folder that stands for a computer."""
     return World(f"{tmp_path}/", {}, "/", "linux")
-
-
-def test_a_folder_stands_for_the_computer(there: World, tmp_path: Path) -> None:
-    (tmp_path / "sys").mkdir()
-    (tmp_path / "sys" / "b").write_bytes(b"\xffx\n")
-    (tmp_path / "sys" / "a").symlink_to("../devices/pci/0000:01")
-
-    assert (there.path("/sys/b"), there.real) == (f"{tmp_path}/sys/b", False)
-    assert there.names("/sys") == ["a", "b"]
-    assert there.read("/sys/b") == "\ufffdx\n"
-    assert there.bytes("/sys/b") == b"\xffx\n"
-    assert there.link("/sys/a") == "0000:01"
-    assert (there.exists("/sys/b"), there.exists("/sys/c")) == (True, False)
 
 
 @pytest.mark.parametrize("path", ["/none", "/none/x", "/\0"])
@@ -54,30 +40,6 @@ def test_this_computer_is_its_own_root(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert World.here().cwd == "/"
 
 
-def test_a_file_is_read_whole_up_to_its_bound_and_refused_beyond(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(bytes(1 << 20))
-
-    assert len(world.content(str(file), 1 << 20)) == 1 << 20
-    assert world.start_of(str(file), 5) == bytes(5)
-    assert world.text_of(str(file), 5) == "\0" * 5
-    file.write_bytes(bytes((1 << 20) + 1))
-    with pytest.raises(OSError, match="larger than 1 MiB") as caught:
-        world.content(str(file), 1 << 20)
-    assert caught.value.errno == errno.EFBIG
-    assert (world.start_of(str(tmp_path / "none"), 5), world.text_of(str(tmp_path / "none"))) == (None, "")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
-def test_the_empty_device_is_an_empty_file_and_any_other_and_a_pipe_are_none(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-
-    assert world.content(os.devnull, 1) == b""
-    for file, word in (("/dev/zero", "device"), (str(tmp_path / "pipe"), "pipe")):
-        with pytest.raises(OSError, match=f"it is a {word}"):
-            world.opened(file, pipes=True)
-
-
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no /dev/fd")
 def test_a_pipe_of_the_shell_is_read_to_its_end_where_that_is_asked_for() -> None:
     ends = os.pipe()
@@ -90,20 +52,6 @@ def test_a_pipe_of_the_shell_is_read_to_its_end_where_that_is_asked_for() -> Non
             assert (os.get_blocking(stream.fileno()), stream.read()) == (True, b"from the shell")
     finally:
         os.close(ends[0])
-
-
-@pytest.mark.skipif(os.name == "nt", reason="programs end in .exe on Windows")
-def test_a_command_is_a_file_that_may_run_and_not_in_the_folder_to_leave_out(tmp_path: Path) -> None:
-    for name in ("a/tool", "c/bin/tool", "d/tool"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).touch(mode=0o755)
-    (tmp_path / "a" / "tool").chmod(0o644)
-    (tmp_path / "b" / "tool").mkdir(parents=True)
-    path = {"PATH": os.pathsep.join(str(tmp_path / name) for name in ("a", "b", "c/bin", "d"))}
-
-    assert world.which("tool", path) == str(tmp_path / "c" / "bin" / "tool")
-    assert world.which("tool", path, outside=str(tmp_path / "c")) == str(tmp_path / "d" / "tool")
-    assert world.which("other", path) is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="programs end in .exe on Windows")
@@ -144,10 +92,6 @@ def test_two_paths_are_the_same_where_they_lead_to_one_file(tmp_path: Path) -> N
     assert world.is_same(str(tmp_path), str(tmp_path.parent)) is False
     assert world.is_same(str(tmp_path), str(tmp_path / "none")) is False
     assert world.is_same(str(tmp_path), "\0") is False
-
-
-def test_upwards_ends_at_the_root() -> None:
-    assert list(world.parents("/a/b")) == ["/a/b", "/a", "/"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")

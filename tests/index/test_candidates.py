@@ -32,14 +32,6 @@ def sdist(version: str, **said: Any) -> ProjectFile:
 
 
 @pytest.mark.parametrize(("files", "taken"), [
-    ([sdist("1.9"), wheel("1.10"), sdist("2rc1"), sdist("1.10.post1")], ["2rc1", "1.10.post1", "1.10", "1.9"]),
-    ([sdist("1"), wheel("1.0")], ["1.0"]),  # one version to PEP 440
-])  # fmt: skip
-def test_the_newest_version_comes_first(files: list[ProjectFile], taken: list[str]) -> None:
-    assert [one.version for one in candidates(files, TARGET).files] == taken
-
-
-@pytest.mark.parametrize(("files", "taken"), [
     ([wheel("1"), wheel("1", LINUX)], wheel("1", LINUX)),
     ([sdist("1"), wheel("1")], wheel("1")),
     ([sdist("1"), wheel("1", "cp311-cp311-win_amd64")], sdist("1")),
@@ -119,10 +111,3 @@ def test_what_is_of_use_decides_whatever_the_rules(pages: list[list[ProjectFile]
 
     assert candidates(few, TARGET, rules) == candidates(every, TARGET, rules)
     assert {one.version for one in few} <= {one.version for one in every}
-
-
-def test_of_many_files_of_a_version_two_are_of_use() -> None:
-    wheels = [wheel("1", f"cp{minor}-cp{minor}-manylinux_2_28_{cpu}")
-              for minor in (310, 311, 312, 313) for cpu in ("x86_64", "aarch64")]  # fmt: skip
-
-    assert of_use([*wheels, sdist("1")], TARGET) == (wheel("1", LINUX), sdist("1"))

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import certifi
 import httpx
 import pytest
 
@@ -224,12 +223,6 @@ def test_a_file_of_certificates_that_several_variables_name_is_read_once(
     assert read == [str(authority.certificate)]
 
 
-def test_where_nothing_is_named_the_systems_authorities_and_certifis_are_trusted() -> None:
-    context = transport.certificates({})
-
-    assert len(context.get_ca_certs()) >= Path(certifi.where()).read_text("utf-8").count("BEGIN CERTIFICATE") > 50
-
-
 def test_no_redirect_leads_from_https_to_http(
     tunnel: Loopback, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,13 +259,6 @@ def test_what_a_server_refuses_with_says_what_to_do(status: int, hint: str) -> N
     error = Reply("https://host.example/x", status, httpx.Headers(), iter(()), lambda: None).refusal("x.whl")
 
     assert (error.message, error.hint) == (f"x.whl: the server answered {status}", hint)
-
-
-def test_what_was_read_is_counted() -> None:
-    body = bytes(200_000)
-    with rude(once(HEAD + b"Content-Length: 200000\r\n\r\n" + body)) as url, Client(QUICK) as client:
-        assert client.get(url).body == body
-        assert (client.requests, client.bytes_read) == (1, len(body))
 
 
 def test_what_is_inflated_in_pieces_is_whole() -> None:

@@ -15,7 +15,6 @@ from torchpick.errors import BrokenOffError, NetworkError
 from torchpick.index import transport
 from torchpick.index.client import Client, Limits
 from torchpick.index.transport import TooSlowError
-from torchpick.model import VERSION
 
 AGAIN = "check the connection and try again"
 URL = "https://host.example/x"
@@ -82,53 +81,6 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Use:
 
 def asking(limits: Limits | None = None, pauses: list[float] | None = None, **environ: str) -> Client:
     return Client(limits, environ, sleep=(pauses if pauses is not None else []).append)
-
-
-def test_what_is_sent(use: Use) -> None:
-    pool = use(answer(200, b"page"))
-    with asking(Limits(connect=3.0)) as client:
-        assert client.get("https://me:p%40s@host.example:8443/a%2Bb?c=d#e", {"x": "y"}).body == b"page"
-        client.open("http://other.example").close()
-        assert client.requests == 2
-
-    page, file = pool.asked
-    assert (page.method, page.url) == (
-        b"GET", httpcore.URL(scheme=b"https", host=b"host.example", port=8443, target=b"/a%2Bb?c=d"),
-    )  # fmt: skip
-    agent = (b"user-agent", f"pip/24 torchpick/{VERSION}".encode())
-    assert {(key.lower(), value) for key, value in page.headers} == {
-        (b"host", b"host.example:8443"), agent, (b"accept", b"*/*"), (b"accept-encoding", b"gzip"), (b"x", b"y"),
-        (b"authorization", b"Basic bWU6cEBz"), (b"connection", b"keep-alive"),
-    }  # fmt: skip
-    assert page.extensions == {"timeout": {"connect": 3.0, "read": None, "write": None, "pool": 3.0}}
-    assert {(key.lower(), value) for key, value in file.headers} == {
-        (b"host", b"other.example"), agent, (b"accept", b"*/*"), (b"accept-encoding", b"identity"),
-        (b"connection", b"keep-alive"),
-    }  # fmt: skip
-    assert file.url.target == b"/"
-    assert pool.closed == 1
-
-
-def test_which_statuses_pass_which_lead_on_and_which_say_that_nothing_is_there(use: Use) -> None:
-    def ends(status: int, *, absent: bool = False) -> tuple[int, bool]:
-        """How often it was asked, and whether that was an answer."""
-        pool = use(answer(status, location="/on"), answer(200, b"y"))
-        with asking(Limits(pauses=(1.0,))) as client:
-            try:
-                client.get(URL, absent=absent)
-            except NetworkError:
-                return len(pool.asked), False
-        return len(pool.asked), True
-
-    found = {status: ends(status) for status in range(201, 600)}
-    missing = {status: ends(status, absent=True) for status in range(201, 600)}
-
-    passing, leading = [408, 425, 429, 500, 502, 503, 504], [301, 302, 303, 307, 308]
-    assert [status for status, end in found.items() if end == (2, True)] == sorted([*passing, *leading])
-    assert {end for status, end in found.items() if status not in (*passing, *leading)} == {(1, False)}
-    assert {status: end for status, end in missing.items() if end != found[status]} == dict.fromkeys(
-        (403, 404, 410), (1, True)
-    )
 
 
 @pytest.mark.parametrize("place", [None, "/next", "//host.example/next", "https://host.example/next"])
@@ -220,13 +172,6 @@ def test_a_server_that_was_too_slow_is_not_asked_again_and_others_are(use: Use) 
     assert len(pool.asked) == 4
 
 
-def test_an_answer_that_cannot_be_closed_is_no_error(use: Use) -> None:
-    status, headers, _ = answer(200)
-    use((status, headers, Body([b"page"], httpcore.ReadError("gone"))))
-    with asking() as client:
-        assert client.get(URL).body == b"page"
-
-
 @pytest.mark.parametrize(
     ("coding", "body", "page"),
     [
@@ -264,15 +209,6 @@ def test_what_follows_a_compressed_page_is_not_kept(use: Use) -> None:
         tracemalloc.stop()
 
 
-def test_a_page_may_be_as_large_as_the_limit_and_no_larger(use: Use) -> None:
-    limits = Limits(page=10)
-    use(answer(200, b"12345", b"67890"), answer(200, b"12345", b"678901"))
-    with asking(limits) as client:
-        assert client.get(URL).body == b"1234567890"
-        with pytest.raises(NetworkError, match="larger than 0 MiB"):
-            client.get(URL)
-
-
 NETRC = "machine both.example login me password p\nmachine half.example password p\n"
 
 
@@ -307,35 +243,6 @@ def test_what_is_no_address_is_asked_of_nobody(url: str, use: Use) -> None:
     assert pool.asked == []
 
 
-def test_until_when_each_step_may_take(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page is bound as a whole; a file may take any time, with a byte of it now and then."""
-    moments: list[float] = []
-
-    class Written(transport.Deadline):
-        def __setattr__(self, name: str, moment: float) -> None:
-            moments.append(moment)
-
-    monkeypatch.setattr(transport, "Deadline", Written)
-    use(answer(200, b"page"))
-
-    def ends(silence: float, total: float, *, whole: bool) -> set[int]:
-        """In thousands of seconds from now."""
-        began = time.monotonic()
-        moments.clear()
-        with asking(Limits(silence=silence, total=total)) as client:
-            if whole:
-                client.get(URL)
-            else:
-                assert b"".join(client.open(URL).chunks) == b"page"
-        assert len(moments) == 3  # the headers, the chunk and the end
-        return {round((moment - began) / 1000) for moment in moments}
-
-    assert ends(2000, 5000, whole=True) == {2}
-    assert ends(9000, 5000, whole=True) == {5}
-    assert ends(2000, 5000, whole=False) == {2}
-    assert ends(9000, 5000, whole=False) == {5, 9}
-
-
 @pytest.mark.parametrize(
     ("grace", "slowest", "is_slow"), [(0.02, 1 << 30, True), (0.02, 10, False), (100.0, 1 << 30, False)]
 )
@@ -354,21 +261,6 @@ def test_a_file_may_be_slow_for_a_while(grace: float, slowest: int, is_slow: boo
         else:
             assert b"".join(client.open(URL).chunks) == b"x" * 1000
             assert client.bytes_read == 1000
-
-
-def test_each_proxy_has_a_pool_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[object] = []
-
-    def pool(proxy: str | None, context: object, backend: object) -> Pool:
-        made.append((proxy, type(context).__name__, type(backend).__name__))
-        return Pool(answer(200, b""))
-
-    monkeypatch.setattr(transport, "pool", pool)
-    monkeypatch.setenv("http_proxy", "http://p.example")
-    with asking() as client:
-        for url in ("http://a.example/", "http://b.example/", "https://a.example/", "https://b.example/"):
-            client.get(url)
-    assert made == [("http://p.example", "SSLContext", "DeadlineBackend"), (None, "SSLContext", "DeadlineBackend")]
 
 
 @pytest.mark.parametrize(
@@ -406,12 +298,3 @@ def test_a_proxy_whose_library_is_missing_cannot_be_used(monkeypatch: pytest.Mon
     monkeypatch.setattr(httpcore, "SOCKSProxy", missing)
     with pytest.raises(NetworkError, match=r"the proxy socks5://p\.example cannot be used"):
         transport.pool("socks5://p.example", transport.certificates({}), httpcore.SyncBackend())
-
-
-def test_without_a_proxy_there_are_connections_to_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[object] = []
-    monkeypatch.setattr(httpcore, "ConnectionPool", lambda **words: made.append(words))
-    backend, context = httpcore.SyncBackend(), transport.certificates({})
-    transport.pool(None, context, backend)
-
-    assert made == [{"ssl_context": context, "max_connections": None, "network_backend": backend}]

@@ -9,15 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.indexes import WheelHost
-from tests.fakes.loopback import Answer, Loopback
+from tests.fakes.loopback import Loopback
 from tests.fakes.tinywheel import TinyWheel
-from torchpick.errors import NetworkError, UsageError
-from torchpick.index import client
-from torchpick.index.client import Client, Limits
+from torchpick.errors import UsageError
 from torchpick.index.user_index import Host, sha256_of, shown
 
 TORCH = TinyWheel("torch", "2.14.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
-VISION = TinyWheel("torchvision", "0.29.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
 SHA = hashlib.sha256(TORCH.content).hexdigest()
 
 
@@ -46,24 +43,6 @@ def test_a_page_is_read_once_and_what_the_host_lacks_has_no_links(server: Loopba
     assert len(server.log) == 2
 
 
-def test_a_server_that_breaks_is_no_server_without_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "Client", lambda **_: Client(sleep=lambda _: None))
-    with (
-        Loopback({"127.0.0.1": lambda _: Answer(500)}).running() as server,
-        pytest.raises(NetworkError, match="answered 500"),
-    ):
-        Host(f"{server.url}/whl/cu126").links("torch")
-
-
-def test_a_page_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "Client", lambda **_: Client(Limits(page=1000)))
-    with (
-        Loopback({"127.0.0.1": lambda _: Answer(200, b"x" * 2000)}).running() as server,
-        pytest.raises(NetworkError, match="larger than"),
-    ):
-        Host(f"{server.url}/whl/cu126").links("torch")
-
-
 def test_offline_asks_nobody(server: Loopback) -> None:
     made = Host(f"{server.url}/whl/cu126", offline=True)
     with pytest.raises(UsageError, match="`--offline` forbids it"):
@@ -83,17 +62,6 @@ def test_a_folder_of_wheels_is_a_mirror(tmp_path: Path, layout: str) -> None:
     assert link.wheel.version == "2.14.1+cu126"
     assert sha256_of(link.url) == SHA
     assert not made.links("torchvision")
-
-
-def test_a_flat_page_holds_every_project(tmp_path: Path) -> None:
-    page = tmp_path / "all.html"
-    page.write_text(
-        "".join(f'<a href="{wheel.filename.replace("+", "%2B")}">x</a>' for wheel in (TORCH, VISION)), "utf-8"
-    )
-
-    [link] = Host(page.as_uri(), flat=True, offline=True).links("torchvision")
-
-    assert link.url == (tmp_path / VISION.filename).as_uri().replace("+", "%2B")
 
 
 @pytest.mark.parametrize(

@@ -47,24 +47,6 @@ def test_the_wheel_hosts_page() -> None:
     assert (old.yanked, old.url) == ("", BASE + "torch-2.5.0-cp312-cp312-win_amd64.whl")
 
 
-def test_a_page_in_json() -> None:
-    files = [
-        {"filename": "torch-2.9.0-cp312-cp312-win_amd64.whl", "url": "../../torch-2.9.0-cp312-cp312-win_amd64.whl",
-         "hashes": {"sha256": DIGEST}, "size": 5, "yanked": True, "requires-python": ">=3.10",
-         "core-metadata": {"sha256": DIGEST}, "upload-time": "2026-01-01T00:00:00Z"},
-        {"filename": "torch-2.9.0.tar.gz", "url": "torch-2.9.0.tar.gz", "hashes": {}},
-        {"filename": "torch-2.9.0-cp313-cp313-win_amd64.whl", "url": "x.whl", "hashes": [], "core-metadata": True,
-         "size": "big"},
-        {"url": 5}, "nonsense",
-    ]  # fmt: skip
-    page = json.dumps({"meta": {"api-version": "1.1"}, "name": "torch", "files": files}).encode()
-    first, second = pages.parse(page, BASE, "application/vnd.pypi.simple.v1+json")
-
-    assert first.url == "https://wheels.example/whl/torch-2.9.0-cp312-cp312-win_amd64.whl"
-    assert (first.sha256, first.yanked, first.metadata) == (DIGEST, "", DIGEST)
-    assert (second.sha256, second.yanked, second.metadata) == (None, None, "")
-
-
 def test_base_is_obeyed() -> None:
     page = b'<base href="https://other.example/x/"><a href="torch-2.9.0-cp312-cp312-win_amd64.whl">t</a>'
 

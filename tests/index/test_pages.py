@@ -19,58 +19,6 @@ FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
 BASE = "https://wheels.example/whl/torch/"
 
 
-@pytest.mark.parametrize(
-    ("said", "metadata"),
-    [
-        ({}, None),
-        ({"core-metadata": None}, None),
-        ({"core-metadata": False}, None),
-        ({"core-metadata": ""}, None),
-        ({"core-metadata": "false"}, None),
-        ({"core-metadata": True}, ""),
-        ({"core-metadata": "true"}, ""),
-        ({"core-metadata": f"sha256={DIGEST.upper()}"}, DIGEST),
-        ({"core-metadata": {"sha256": DIGEST}}, DIGEST),
-        ({"core-metadata": {"sha256": DIGEST[1:]}}, ""),
-        ({"core-metadata": {"md5": "00"}}, ""),
-        ({"dist-info-metadata": True}, ""),
-        ({"core-metadata": False, "dist-info-metadata": True}, None),
-    ],
-)
-def test_what_a_page_in_json_says_of_a_wheels_metadata(said: dict[str, object], metadata: str | None) -> None:
-    page = json.dumps({"files": [{"filename": FILE, "url": FILE, **said}]}).encode()
-
-    assert [link.metadata for link in pages.parse(page, BASE, "application/json")] == [metadata]
-
-
-@pytest.mark.parametrize(
-    ("attributes", "metadata"),
-    [
-        ("", None),
-        ("data-core-metadata", ""),
-        ("data-core-metadata=true", ""),
-        ("data-core-metadata=false", None),
-        (f"data-core-metadata=sha256={DIGEST}", DIGEST),
-        (f"data-dist-info-metadata=sha256={DIGEST}", DIGEST),
-        (f"data-dist-info-metadata=sha256={DIGEST} data-core-metadata=false", None),
-    ],
-)
-def test_what_a_page_in_html_says_of_a_wheels_metadata(attributes: str, metadata: str | None) -> None:
-    page = f"<a href={FILE} {attributes}>x</a>".encode()
-
-    assert [link.metadata for link in pages.parse(page, BASE)] == [metadata]
-
-
-@pytest.mark.parametrize(
-    ("content_type", "is_json"),
-    [("", True), ("application/vnd.pypi.simple.v1+JSON", True), ("text/plain", True), ("Text/HTML", False)],
-)
-def test_a_page_is_json_where_it_is_called_so_or_looks_so(content_type: str, is_json: bool) -> None:
-    page = json.dumps({"files": [{"filename": FILE, "url": "x"}]}).encode()
-
-    assert len(pages.parse(page, BASE, content_type)) == is_json
-
-
 def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
     url = f"{FILE}#sha256={DIGEST.upper()}"
     entry = {"filename": FILE, "url": url}
@@ -107,28 +55,6 @@ def test_the_first_base_and_the_first_of_two_attributes_count() -> None:
     page = b"<base href=/a/><base href=/b/><a href=torch-1.0-py3-none-any.whl href=torch-2.0-py3-none-any.whl>"
 
     assert [link.url for link in pages.parse(page, BASE)] == ["https://wheels.example/a/torch-1.0-py3-none-any.whl"]
-
-
-def test_what_is_asked_of_a_server(client: Client) -> None:
-    asked: list[bytes] = []
-    body = f"<a href={FILE}>x</a>".encode()
-
-    def manner(connection: object) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))  # type: ignore[attr-defined]
-
-    with rude(manner, asked) as url:
-        links = pages.fetch(url, client)
-        client.get(f"{url}#part", {"x-own": "1"})
-        client.open(url).close()
-
-    assert [link.url for link in links or ()] == [url + FILE]
-    accept = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
-    page, other, file = (head.decode().lower().split("\r\n") for head in asked)
-    assert page[0] == other[0] == "get /simple/x/ http/1.1"
-    assert {f"accept: {accept}", "accept-encoding: gzip", f"host: {url.split('/')[2]}"} <= set(page)
-    assert any(line.startswith("user-agent: pip/24 torchpick/") for line in page)
-    assert {"x-own: 1", "accept-encoding: gzip"} <= set(other)
-    assert "accept-encoding: identity" in file
 
 
 def test_a_page_that_is_not_there_has_no_links(host: Host, client: Client, tmp_path: Path) -> None:

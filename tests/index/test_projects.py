@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
-import threading
 import time
 from collections.abc import Mapping
 from hashlib import sha256
@@ -122,19 +119,6 @@ def test_a_page_has_the_wheels_and_sdists_of_its_project(host: Host, reading: Re
     assert answer[1][4:-1] == (None,) * 6
 
 
-def test_what_is_kept_of_a_page_is_what_was_read(host: Host, reading: Reading) -> None:
-    put(
-        host,
-        "/simple/pkg/",
-        entry(WHEEL, hashes={"sha256": "a" * 64}, size=7, **SAID),
-        entry("pkg-1.tar.gz", yanked=True),
-    )
-    first = reading.page(f"{host.url}/simple")
-
-    assert reading.page(f"{host.url}/simple") == first
-    assert pages_asked(host) == ["/simple/pkg/"]
-
-
 def test_each_page_is_asked_for_once_and_answers_keep_the_order_of_names(host: Host, reading: Reading) -> None:
     names = [f"p{number}" for number in range(40)]
     for name in names:
@@ -165,18 +149,6 @@ def two_indexes(host: Host) -> tuple[str, str]:
     return f"{host.url}/one", f"{host.url}/two/"
 
 
-def test_every_index_is_asked_as_pip_does(host: Host, reading: Reading) -> None:
-    one, two = two_indexes(host)
-    with reading.reader(one, two) as reader:
-        answers = reader.pages(["pkg", "own", "none"])
-    files = answers["pkg"]
-
-    assert isinstance(files, tuple)
-    assert [(file.version, file.index_url) for file in files] == [("1.0", one), ("2.0", two), ("1.0", two)]
-    assert files_of(answers["own"]) == ["own-1.0.tar.gz"]
-    assert answers["none"] is None
-
-
 def test_the_first_index_with_the_name_is_the_only_one_as_uv_does(host: Host, reading: Reading) -> None:
     one, two = two_indexes(host)
     with reading.reader(one, two, first=True) as reader:
@@ -203,20 +175,6 @@ def test_link_pages_and_folders_are_read_once_for_all_projects(host: Host, readi
     assert files_of(answers["own"]) == ["own-1.0.tar.gz"]
     assert answers["none"] is None
     assert pages_asked(host).count("/links.html") == 1
-
-
-def test_an_index_in_a_folder(reading: Reading, tmp_path: Path) -> None:
-    (tmp_path / "simple" / "pkg").mkdir(parents=True)
-    (tmp_path / "simple" / "pkg" / WHEEL).write_bytes(wheel())
-    with reading.reader((tmp_path / "simple").as_uri()) as reader:
-        answers = reader.pages(["pkg", "none"])
-        assert isinstance(answers["pkg"], tuple)
-        [file] = answers["pkg"]
-        metadata = reader.metadata([file])[file]
-
-    assert answers["none"] is None
-    assert isinstance(metadata, Metadata)
-    assert not reading.records.exists()
 
 
 def test_a_page_is_kept_for_an_hour_and_then_asked_for_again_by_its_etag(host: Host, reading: Reading) -> None:
@@ -269,19 +227,6 @@ def test_a_damaged_record_is_read_anew(host: Host, reading: Reading, damage: byt
         assert len(records) == 2
         for record in records:
             record.write_bytes(damage)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_records_are_their_owners_alone(host: Host, reading: Reading) -> None:
-    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
-    before = os.umask(0)
-    try:
-        reading.page(f"{host.url}/simple")
-    finally:
-        os.umask(before)
-    [record] = reading.records.rglob("*.json")
-
-    assert stat.S_IMODE(record.stat().st_mode) == 0o600
 
 
 def test_offline_it_is_what_is_kept_with_its_date(host: Host, reading: Reading) -> None:
@@ -347,21 +292,6 @@ def test_of_a_page_that_is_kept_only_what_is_of_use_is_looked_at_again(
     host.tags["/simple/pkg/"] = '"two"'
     assert files_of(reading.page(index, target=mac, age=0)) == ["pkg-1.0.tar.gz"]
     assert files_of(reading.page(index, target=TARGET)) == ["pkg-1.0.tar.gz"], "what another target read is newer"
-
-
-def test_what_is_kept_is_read_without_a_thread(host: Host, reading: Reading) -> None:
-    put(host, "/simple/pkg/", entry(WHEEL, hashes={"sha256": "a" * 64}))
-    host.files[f"/files/{WHEEL}"] = wheel()
-    threads: list[int] = []
-    for _ in range(2):
-        with reading.reader(f"{host.url}/simple") as reader:
-            answer = reader.pages(["pkg"])["pkg"]
-            assert isinstance(answer, tuple)
-            reader.metadata(answer)
-            threads.append(sum(thread.name.startswith("ThreadPool") for thread in threading.enumerate()))
-
-    assert threads[0] > 0
-    assert threads[1] == 0
 
 
 def test_a_server_out_of_reach_leaves_what_is_kept(host: Host, reading: Reading) -> None:
@@ -475,16 +405,6 @@ def test_bytes_and_projects_are_bounded(host: Host, reading: Reading) -> None:
 def at(host: Host, data: bytes, file: str = WHEEL, **said: Any) -> ProjectFile:
     host.files[f"/files/{file}"] = data
     return file_at(f"{host.url}/files/{file}")._replace(**said)
-
-
-@pytest.mark.parametrize("digest", [True, False])
-def test_metadata_is_read_beside_a_wheel(host: Host, reading: Reading, digest: bool) -> None:
-    file = at(host, b"never read", metadata=sha256(METADATA).hexdigest() if digest else "")
-    host.files[f"/files/{WHEEL}.metadata"] = METADATA
-
-    expected = Metadata("pkg", "1.0", ("numpy (>=1)",), "", ("dev-x",), MetadataSource.SIDECAR)
-    assert reading.metadata(file) == expected
-    assert pages_asked(host) == [f"/files/{WHEEL}.metadata"]
 
 
 def test_metadata_with_another_hash_is_refused(host: Host, reading: Reading) -> None:

@@ -138,11 +138,6 @@ def test_a_first_answer_that_is_none(answers: list[Given], error: type[Torchpick
     assert server.closed == len(answers) == len(server.asked)
 
 
-def test_an_encoding_that_is_called_none_is_none() -> None:
-    status, headers, chunks = WHOLE
-    assert Server(in_turn((status, {**headers, "content-encoding": "identity"}, chunks))).source().size == 10
-
-
 @pytest.mark.parametrize(("size", "is_said"), [(TAIL, False), (TAIL + 1, True)])
 def test_a_file_that_comes_whole_is_said_to_where_it_is_larger_than_its_end(size: int, is_said: bool) -> None:
     news: list[str | int] = []
@@ -165,13 +160,6 @@ def test_as_much_is_kept_as_would_be_downloaded(whole: int, requests: int, monke
 
     assert source.read(0, 100) == data
     assert source.requests == requests
-
-
-def test_the_end_of_a_large_file_is_kept_whatever_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "WHOLE", 100)
-    server = Server(in_turn(part("bytes 60-89/90", DATA[60:90])))
-
-    assert server.source().read(60, 30) == DATA[60:90]
 
 
 @pytest.mark.parametrize(("size", "requests"), [(100, 1), (101, 0)])
@@ -211,35 +199,6 @@ def test_what_is_near_is_taken_from_the_open_answer_and_what_is_far_is_asked_for
     assert server.slept == []
 
 
-def test_what_will_be_wanted_together_is_asked_for_together() -> None:
-    def ends(offset: int, *wanted: tuple[int, int], gap: int = 100, length: int = 10) -> int:
-        """Where the answer for this place ends, without what is always asked for beyond."""
-        server = Server(kind())
-        source = server.source()
-        source.expect([*wanted], gap)
-        source.read(offset, length)
-        return int(server.asked[1].partition("-")[2]) + 1 - 1024
-
-    assert ends(0, (0, 500)) == 500
-    assert ends(499, (0, 500)) == 509
-    assert ends(500, (0, 500)) == 510
-    assert ends(5, (0, 500), length=600) == 605
-    assert ends(0, (0, 500), (600, 700), (801, 900)) == 700
-    assert ends(801, (0, 500), (600, 700), (801, 900)) == 900
-    assert ends(0, (0, 500), (100, 200), (590, 700)) == 700
-    assert ends(0, (5, 500)) == 10
-    assert ends(0) == 10
-    assert ends(SIZE - TAIL - 10) == SIZE - TAIL  # a little beyond is never beyond the end
-
-
-def test_nothing_beyond_the_end_of_a_file_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "TAIL", 10)
-    server = Server(kind(DATA[:500]))
-    server.source().read(400, 50)
-
-    assert server.asked == ["bytes=-10", "bytes=400-499"]
-
-
 def test_bytes_that_the_file_does_not_have() -> None:
     source = Server(in_turn(WHOLE)).source()
 
@@ -248,32 +207,6 @@ def test_bytes_that_the_file_does_not_have() -> None:
         with pytest.raises(IntegrityError) as caught:
             source.read(offset, length)
         assert caught.value.message == f"{NAME} has no bytes at {offset}"
-
-
-def test_what_comes_is_counted_and_said() -> None:
-    news: list[str | int] = []
-    server = Server(kind(DATA[:200_000], 1000))
-    source = server.source(news.append)
-    source.read(0, 1500)
-    source.close()
-
-    assert news == [*[1000] * (TAIL // 1000), TAIL % 1000, 1000, 1000]
-    assert source.bytes_read == sum(each for each in news if isinstance(each, int)) + 524
-    assert (source.requests, server.closed) == (2, 2)
-
-
-@pytest.mark.parametrize(("left", "is_read"), [(1 << 16, True), ((1 << 16) + 1, False)])
-def test_a_little_that_is_left_of_an_answer_is_read_and_much_is_not(left: int, is_read: bool) -> None:
-    server = Server(kind(chunk=1))
-    source = server.source()
-    source.expect([(0, 5 + left - 1024)], 0)
-    source.read(0, 5)
-    taken = server.taken
-    source.close()
-    source.close()
-
-    assert server.taken - taken == (left if is_read else 0)
-    assert server.closed == 2
 
 
 def test_an_answer_that_is_longer_than_it_says_is_read_no_further() -> None:

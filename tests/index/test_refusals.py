@@ -70,17 +70,6 @@ def test_what_a_page_is_refused_for(answer: bytes, message: str, hint: str) -> N
     assert (caught.value.message, caught.value.hint) == (f"{url}: {message}", hint)
 
 
-@pytest.mark.parametrize("status", [403, 404, 410])
-def test_a_page_may_be_absent_where_that_is_allowed(status: int) -> None:
-    answer = f"HTTP/1.1 {status} No\r\nContent-Length: 2\r\n\r\nno".encode()
-    with rude(once(answer)) as url, Client() as client:
-        found = client.get(url, absent=True)
-
-        assert (found.url, found.status, found.body) == (url, status, b"")
-        with pytest.raises(NetworkError, match=f"answered {status}"):
-            client.get(url)
-
-
 def test_a_web_address_is_one_of_the_web() -> None:
     with Client() as client:
         for url, hint in (("http://x:y/", "check its spelling"), ("ftp://x/", "only http and https are supported")):
@@ -166,25 +155,6 @@ def test_pips_own_certificates_count_unless_a_variable_names_others(authority: A
     assert transport.certificates({"SSL_CERT_FILE": str(tmp_path)}).get_ca_certs() == []  # a folder of them
     conf.write_text("[global\n", "utf-8")
     assert len(transport.certificates(environ).get_ca_certs()) > 50
-
-
-@pytest.mark.parametrize(
-    ("variables", "proxies"),
-    [
-        ({}, (None, None)),
-        ({"http_proxy": "p.example:8080"}, ("http://p.example:8080", None)),
-        ({"https_proxy": "https://p.example"}, (None, "https://p.example")),
-        ({"all_proxy": "socks5://p.example", "https_proxy": "http://q.example"}, ("socks5://p.example", "http://q.example")),
-        ({"all_proxy": "p.example", "no_proxy": "host.example"}, (None, None)),
-    ],
-)  # fmt: skip
-def test_the_proxy_of_a_server(
-    variables: dict[str, str], proxies: tuple[str | None, str | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-
-    assert tuple(transport.proxy_of(scheme, "host.example") for scheme in ("http", "https")) == proxies
 
 
 def test_a_proxy_that_cannot_be_used_is_said_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,11 +322,6 @@ def test_the_metadata_beside_a_wheel(host: Host, client: Client) -> None:
     with pytest.raises(IntegrityError, match="the hash of its metadata does not match the index") as caught:
         read(f"data-core-metadata=sha256={'0' * 64}")
     assert caught.value.hint == "try again"
-
-
-def test_a_python_of_an_unknown_patch_level_is_taken_for_a_late_one() -> None:
-    assert TARGET.full_version == "3.12.99"
-    assert TARGET._replace(version="3.12.4").full_version == "3.12.4"
 
 
 @pytest.mark.parametrize(

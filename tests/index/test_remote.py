@@ -9,9 +9,8 @@ import pytest
 from tests.index.server import Host
 from tests.wheels import making
 from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError, TorchpickError
-from torchpick.index import ranges
 from torchpick.index.client import Client, Limits
-from torchpick.index.ranges import TAIL, Archive, RemoteSource
+from torchpick.index.ranges import Archive, RemoteSource
 
 DATA = making.noise(7, 3_000_000)
 
@@ -19,22 +18,6 @@ DATA = making.noise(7, 3_000_000)
 def source(host: Host, client: Client, path: str = "/file.whl") -> RemoteSource:
     host.files.setdefault("/file.whl", DATA)
     return RemoteSource(host.url + path, client)
-
-
-def test_the_size_comes_with_the_tail(host: Host, client: Client) -> None:
-    one = source(host, client)
-
-    assert (one.size, one.requests, one.bytes_read) == (len(DATA), 1, TAIL)
-    assert one.read(len(DATA) - 10, 10) == DATA[-10:]
-    assert one.requests == 1
-    assert host.seen[0].range == f"bytes=-{TAIL}"
-
-
-def test_a_range_is_one_request(host: Host, client: Client) -> None:
-    one = source(host, client)
-
-    assert one.read(1000, 50_000) == DATA[1000:51_000]
-    assert one.requests == 2
 
 
 def test_a_stream_that_is_left_is_not_fetched(host: Host, client: Client) -> None:
@@ -78,18 +61,6 @@ def test_a_file_of_a_server_without_ranges_is_downloaded_once_and_that_is_said(h
     ]
 
 
-def test_a_larger_file_of_a_server_without_ranges_is_not_downloaded(
-    host: Host, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ranges, "WHOLE", len(DATA) - 1)
-    host.mood = "no ranges"
-
-    with pytest.raises(RangesUnsupportedError, match="does not support ranges") as caught:
-        source(host, client)
-    assert "download it yourself" in str(caught.value.hint)
-    assert host.sent <= len(DATA) + 1000
-
-
 def test_a_server_without_suffix_ranges_will_do(host: Host, client: Client) -> None:
     host.mood = "no suffix ranges"
     one = source(host, client)
@@ -111,16 +82,6 @@ def test_a_cut_tail_is_read_again(host: Host, client: Client) -> None:
     one = source(host, client)
 
     assert one.read(len(DATA) - 10, 10) == DATA[-10:]
-
-
-def test_what_was_cut_off_goes_on_where_it_ended(host: Host, client: Client) -> None:
-    one = source(host, client)
-    host.mood, host.after, host.times = "cut off", 1, 1
-    one.read(0, 400_000)
-
-    assert host.seen[1].range is not None
-    assert host.seen[2].range is not None
-    assert not host.seen[2].range.startswith("bytes=0-")
 
 
 def test_patience_ends_only_where_nothing_comes(host: Host, client: Client) -> None:
@@ -156,13 +117,6 @@ def test_a_file_that_changes_meanwhile_is_an_error(host: Host, client: Client, m
     with pytest.raises(IntegrityError, match="changed while it was read"):
         one.read(0, 1000)
     assert host.seen[1].if_range == '"one"'
-
-
-def test_a_weak_tag_is_compared_and_not_sent(host: Host, client: Client) -> None:
-    host.tags["/file.whl"] = 'W/"one"'
-    one = source(host, client)
-    assert one.read(0, 10) == DATA[:10]
-    assert host.seen[1].if_range is None
 
 
 @pytest.mark.parametrize(("mood", "kind"), [
@@ -222,14 +176,6 @@ def test_credentials_come_from_netrc_and_are_never_shown(
     with Client() as client, pytest.raises(NetworkError) as caught:
         RemoteSource(host.url.replace("//", "//somebody:secret@") + "/none.whl", client)
     assert "secret" not in str(caught.value)
-
-
-def test_a_broken_netrc_is_no_netrc(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    netrc = tmp_path / "netrc"
-    netrc.write_text("machine\nmachine {{{", "utf-8")
-    monkeypatch.setenv("NETRC", str(netrc))
-    with Client() as client:
-        assert source(host, client).size == len(DATA)
 
 
 def test_a_wheel_of_many_libraries_takes_few_requests(host: Host, client: Client) -> None:

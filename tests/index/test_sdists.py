@@ -135,13 +135,6 @@ def _read_as(host: Host, tmp_path: Path, files: dict[str, str], form: str) -> Me
     return read(f"{host.url}/{name}", tmp_path / "cache")
 
 
-def test_no_more_is_downloaded_than_it_takes(host: Host, tmp_path: Path) -> None:
-    host.files[f"/{ROOT}.tar.gz"] = tar({f"{ROOT}/PKG-INFO": FINAL, f"{ROOT}/pad.bin": making.noise(1, 30_000_000)})
-
-    assert isinstance(read(f"{host.url}/{ROOT}.tar.gz", tmp_path), Metadata)
-    assert host.sent < 20_000_000  # what lies between is the buffers of two sockets
-
-
 @pytest.mark.parametrize("bound", ["MOST_PACKED", "MOST_UNPACKED"])
 def test_behind_the_bound_nothing_is_read(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sysconfig
-import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ from torchpick.index.pages import Link
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.user_index import UserIndex
 from torchpick.index.wheelnames import WheelTarget
-from torchpick.model.machine import TIMEOUT_S, Platform
+from torchpick.model.machine import Platform
 
 LINUX = Platform.parse("linux-x86_64", "2.35")
 WINDOWS = Platform.parse("windows-x86_64")
@@ -96,15 +95,6 @@ def test_each_page_is_read_once_and_also_one_that_cannot_be(monkeypatch: pytest.
     assert asked == [f"{A}/pkg/", f"{B}pkg/"]
 
 
-def test_of_wheels_that_suit_equally_well_the_first_of_the_page_is_taken() -> None:
-    first, second = links(f"z/{wheel('1.0')}", f"a/{wheel('1.0')}")
-    better = links(wheel("1.0", tag="cp312-cp312-manylinux_2_28_x86_64"))
-    older = links(wheel("0.9", tag="cp312-cp312-manylinux_2_28_x86_64"))
-
-    assert user_index.fitting([*older, first, second, *better], "", TARGET) == [*better, first, second, *older]
-    assert user_index.fitting([second, first], "", TARGET) == [second, first]
-
-
 @pytest.mark.parametrize(
     ("said", "version", "fits"),
     [
@@ -141,27 +131,6 @@ def test_the_platform_that_wheels_are_for(
     monkeypatch.setattr(interpreter, "running", lambda: own)
 
     assert user_index.target_of(wanted) == IndexTarget("cp399", platform)
-
-
-def test_another_python_is_given_a_while_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    other, given = SimpleNamespace(platform=LINUX, python=SimpleNamespace(tag="cp313")), list[float]()
-
-    def choose(python: str, _: object, until: float) -> object:
-        assert python == "3.13"
-        given.append(until - time.monotonic())
-        return other
-
-    monkeypatch.setattr(interpreter, "choose", choose)
-
-    assert user_index.target_of(WheelTarget("3.13")) == IndexTarget("cp313", LINUX)
-    assert 0 < given[0] <= TIMEOUT_S
-
-
-@pytest.mark.parametrize(
-    ("python", "program"), [(None, None), ("3.12", None), ("cp312", "cp312"), ("/env/bin/python", "/env/bin/python")]
-)
-def test_an_interpreter_is_a_program_and_a_version_is_none(python: str | None, program: str | None) -> None:
-    assert WheelTarget(python).program == program
 
 
 def test_a_wheel_is_located_by_the_settings_that_are_given(
@@ -219,14 +188,6 @@ def test_the_metadata_of_torch_names_its_tritons(tmp_path: Path) -> None:
         "triton": "==3.5.1", "triton-xpu": ">=3.4", "pytorch-triton-rocm": "",
     }  # fmt: skip
     made.close()
-
-
-def test_metadata_that_is_not_utf_8_is_read_as_far_as_it_is() -> None:
-    answer = SimpleNamespace(status=200, body=b"Author: J\xf6rg")
-    client = cast("Client", SimpleNamespace(get=lambda url, *, absent: answer if absent else url))
-    [link] = links(wheel("1.0"))
-
-    assert UserIndex(IndexPlaces(()), client).metadata(link._replace(metadata="")) == "Author: J\ufffdrg"
 
 
 def test_bundled_pips_are_read_in_order_and_those_that_are_none_are_passed_over(

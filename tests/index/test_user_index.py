@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.tinywheel import TinyWheel
 from tests.index.server import Host, serving
 from tests.wheels import making
 from torchpick.cli import main
@@ -85,16 +84,6 @@ def test_the_newest_that_fits_is_taken_for_a_bare_name(host: Host, capsys: pytes
     assert f"the newest wheel that fits is {host.url}/files/{NAME}" in err
 
 
-def test_a_told_platform_and_python_find_their_wheel(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--platform", "linux-aarch64", "--gpu", "sm_80", "--python", "3.12"]
-    host.files["/simple/gpupkg/"] = host.files["/simple/gpupkg/"].replace(b"cp33-cp33", b"cp312-cp312")
-    host.files[f"/files/{LATER.replace('cp33-cp33', 'cp312-cp312')}"] = host.files[f"/files/{LATER}"]
-    status = main(["inspect", "gpupkg", "--json", *words])
-    [result] = json.loads(capsys.readouterr().out)["results"]
-
-    assert (status, result["version"]) == (0, "2.0")
-
-
 @pytest.mark.parametrize(("words", "text"), [
     (["gpupkg==7.0"],  "but 2.0, 1.5"),
     (["no-such-package==1"], "no-such-package is not on"),
@@ -113,58 +102,12 @@ def test_what_the_index_lacks_is_an_error_that_says_why(
     assert "Traceback" not in err
 
 
-def test_nothing_of_the_current_folder_is_run(host: Host, tmp_path: Path) -> None:
-    for name in ("pip/__main__.py", "pip/__init__.py", "importlib.py", "packaging.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("import pathlib; pathlib.Path('ran').touch()", "utf-8")
-    found = user_index.locate("gpupkg==1.5", WheelTarget())
-
-    assert found.url == f"{host.url}/files/{NAME}"
-    assert not (tmp_path / "ran").exists()
-
-
-def test_constraints_of_the_user_do_not_bind(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "limits.txt").write_text("gpupkg<1\n", "utf-8")
-    monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "limits.txt"))
-
-    assert user_index.locate("gpupkg", WheelTarget()).file == NAME
-    assert len(host.seen) == 1
-
-
 def page(*lines: str) -> bytes:
     return "".join(f"<a {line}>x</a>\n" for line in lines).encode()
 
 
 def wheel(version: str, tag: str = "py3-none-any") -> str:
     return f"pkg-{version}-{tag}.whl"
-
-
-@pytest.mark.parametrize(("lines", "specifier", "taken"), [
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0')}"], "", wheel("2.0")),
-    ([f"href={wheel('1.9')}", f"href={wheel('1.10')}"], "", wheel("1.10")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0')}"], "<2", wheel("1.0")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0rc1')}"], "", wheel("1.0")),
-    ([f"href={wheel('2.0rc1')}"], "", wheel("2.0rc1")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0rc1')}"], ">=2.0rc1", wheel("2.0rc1")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-yanked=bad"], "", wheel("1.0")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-yanked=bad"], "==2.0", wheel("2.0")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-requires-python='&gt;=3.13'"], "", wheel("1.0")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-requires-python='&gt;=3.12.4'"], "", wheel("2.0")),
-    ([f"href={wheel('1.0')}", f"href={wheel('1.0+cu126')}"], "==1.0", wheel("1.0+cu126")),
-    ([f"href={wheel('1.0')}", f"href={wheel('1.0', 'cp312-cp312-manylinux_2_28_x86_64')}"], "",
-     wheel("1.0", "cp312-cp312-manylinux_2_28_x86_64")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'cp312-cp312-manylinux_2_39_x86_64')}"], "", wheel("1.0")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'cp39-abi3-any')}"], "", wheel("1.0")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'py312-none-any')}"], "", wheel("2.0", "py312-none-any")),
-    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'cp312-abi3.cp312-linux_x86_64')}"], "",
-     wheel("2.0", "cp312-abi3.cp312-linux_x86_64")),
-    ([f"href={wheel('1.0')}", "href=pkg-3.0.tar.gz", "href=other-9.0-py3-none-any.whl"], "", wheel("1.0")),
-])  # fmt: skip
-def test_the_best_of_a_page(host: Host, client: Client, lines: list[str], specifier: str, taken: str) -> None:
-    host.files["/simple/pkg/"], host.types["/simple/pkg/"] = page(*lines), "text/html"
-    found = UserIndex(IndexPlaces((f"{host.url}/simple",)), client).candidates("Pkg", specifier, TARGET)
-
-    assert found[0].file == taken
 
 
 def two(host: Host, *, first_only: bool) -> IndexPlaces:
@@ -179,15 +122,6 @@ def test_pip_takes_the_best_of_all_indexes_and_uv_the_first_that_knows_the_name(
 
         assert index.candidates("pkg", "", TARGET)[0].wheel.version == version
         assert index.links("unknown") is None
-
-
-def test_a_folder_of_wheels_is_a_place_too(client: Client, tmp_path: Path) -> None:
-    one = TinyWheel("pkg", "1.0")
-    (tmp_path / one.filename).write_bytes(one.content)
-    index = UserIndex(IndexPlaces((), (tmp_path.as_uri(),)), client)
-    (found,) = index.candidates("pkg", "", TARGET)
-
-    assert found.file == one.filename
 
 
 def test_a_page_of_many_projects_is_read_once(host: Host, client: Client) -> None:

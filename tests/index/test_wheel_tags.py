@@ -44,55 +44,6 @@ def test_the_wheel_that_is_nearest_to_the_machine_goes_first(platform: Platform,
 
 
 @pytest.mark.parametrize(
-    ("platform", "tags"),
-    [
-        (LINUX, "manylinux_2_36_x86_64 manylinux_2_4_x86_64 manylinux_2_28_aarch64 musllinux_1_2_x86_64 win_amd64"),
-        (ARM, "manylinux1_aarch64 manylinux2010_aarch64 manylinux_2_28_x86_64"),
-        (AGELESS, "manylinux_2_61_x86_64"),
-        (MUSL, "manylinux_2_17_x86_64 manylinux2014_x86_64 musllinux_1_10_x86_64"),
-        (MAC, "macosx_11_0_x86_64 macosx_27_0_arm64 linux_arm64"),
-        (OLD_MAC, "macosx_11_0_arm64"),
-        (WINDOWS, "win_arm64 win_x86_64 win32"),
-        (WINDOWS_ARM, "win_amd64"),
-    ],
-)  # fmt: skip
-def test_what_is_for_another_machine_is_not_taken(platform: Platform, tags: str) -> None:
-    assert {tag: rank(f"py3-none-{tag}", "cp312", platform) for tag in tags.split()} == dict.fromkeys(tags.split())
-
-
-@pytest.mark.parametrize(
-    ("python", "tags", "others"),
-    [
-        ("cp312", "cp312-cp312 cp312-abi3 cp312-none cp39-abi3 py312-none py3-none py38-none",
-         "cp313-abi3 cp312-cp312t"),
-        ("cp314t", "cp314-cp314t cp314-none py314-none py3-none", "cp314-cp314 cp39-abi3"),
-        ("cp37", "cp37-cp37m cp37-abi3 cp36-abi3 py37-none", "cp37-cp37"),
-        ("cp38", "cp38-cp38", "cp38-cp38m"),
-    ],
-)  # fmt: skip
-def test_the_wheel_that_is_nearest_to_the_python_goes_first(python: str, tags: str, others: str) -> None:
-    ranks = [rank(f"{tag}-linux_x86_64", python, LINUX) for tag in tags.split()]
-
-    assert None not in ranks
-    assert ranks == sorted(ranks, key=lambda each: each or 0)
-    assert {tag: rank(f"{tag}-linux_x86_64", python, LINUX) for tag in others.split()} == dict.fromkeys(others.split())
-
-
-def test_of_several_tags_the_best_counts() -> None:
-    assert rank("cp312-cp312-linux_x86_64", "cp312", LINUX) == 0
-    assert rank("py3.cp312-none.cp312-any.linux_x86_64", "cp312", LINUX) == 0
-
-
-@pytest.mark.parametrize(
-    ("python", "version"),
-    [("cp312", (3, 12)), ("cp39", (3, 9)), ("cp314t", (3, 14)), ("pp310", (3, 10)), ("cp3", (3, 0)), ("cp", (3, 0)),
-     ("any", (3, 0)), ("cp3_1", (3, 0)), ("py2", (2, 0))],
-)  # fmt: skip
-def test_the_version_of_a_tag(python: str, version: tuple[int, int]) -> None:
-    assert wheelnames.version_of(python) == version
-
-
-@pytest.mark.parametrize(
     ("tag", "platform", "glibc"),
     [
         ("musllinux_1_2_x86_64.manylinux_2_28_x86_64", "linux-x86_64", "2.28"),
@@ -129,21 +80,3 @@ def test_a_wheels_version_and_how_much_a_name_may_say(file: str, version: str | 
     found = wheelnames.parse(file)
 
     assert (None if found is None else found.version) == version
-
-
-def test_every_kind_of_compiler_is_known_by_its_file_and_eight_are_named() -> None:
-    files = [
-        "bin/ptxas",
-        "ptxas.exe",
-        "a/libnvrtc.so.12.4",
-        "nvrtc64_120_0.dll",
-        "a/_nvrtc.pyx",
-        "libnvvm.so.4",
-        "nvvm.dll",
-    ]
-    others = ["a/ptxas.py", "aptxas", "a/libnvvm.a", "nvvm.pyd", "libnvrtc/notes.txt", "anvrtc.so"]
-
-    assert wheelnames.compilers([*others, *files]) == tuple(sorted(files))
-    assert wheelnames.compilers(f"{letter}/ptxas" for letter in "jihgfedcba") == tuple(
-        f"{letter}/ptxas" for letter in "abcdefgh"
-    )

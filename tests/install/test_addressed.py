@@ -119,11 +119,6 @@ def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypa
         addressed(job(RequirementArgs(("torchvision",))))
 
 
-def test_a_file_that_is_named_already_keeps_its_address(read: list[str]) -> None:
-    assert addressed(job(files={"attn": "https://h.example/attn.whl"})).files.keys() == {"attn", "torch", "triton"}
-    assert read == ["torch", "triton"]
-
-
 def test_without_a_look_it_is_said_where_the_hashes_are_read(read: list[str]) -> None:
     made = addressed(job(RequirementArgs(("torch", "torchvision")), pins=PINS), look=False)
 
@@ -147,17 +142,6 @@ def test_a_hash_that_is_known_needs_no_look(read: list[str], monkeypatch: pytest
     assert (made.notes, read) == ((), [])
 
 
-def test_offline_uv_may_have_what_it_fetched_before_and_pip_has_nothing(read: list[str]) -> None:
-    asked = job(offline=True, pins=PINS)
-    made = addressed(asked)
-
-    assert list(made.files) == ["torch"]
-    assert [note.code for note in made.notes] == ["UNHASHED"]
-    assert addressed(asked, "pip") == asked
-    assert list(addressed(asked, "pip", look=False).files) == []
-    assert read == []
-
-
 def test_offline_a_folder_is_read_by_both(tmp_path: Path, read: list[str]) -> None:
     folder = tmp_path / "whl" / "cu126"
     folder.mkdir(parents=True)
@@ -170,14 +154,6 @@ def test_offline_a_folder_is_read_by_both(tmp_path: Path, read: list[str]) -> No
         assert made.files == {"torch": f"{folder.as_uri()}/{name.replace('+', '%2B')}"}
         assert [note.code for note in made.notes] == ["UNHASHED"]
     assert addressed(job(pick=pick), look=False).files == {}
-    assert read == []
-
-
-def test_what_the_default_index_supplies_is_named_nowhere(read: list[str]) -> None:
-    request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
-    asked = job(pick=pick_build(start_run(request, {})))
-
-    assert addressed(asked) == asked
     assert read == []
 
 

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.install.jobs import TARGET
-from torchpick.decide.answer import TorchToKeep
 from torchpick.environment import requirements
-from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import RequirementError
-from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_plan_question
-from torchpick.model.package import Package, PackageFacts
+from torchpick.install.asking import Order, TargetQuestion
 from torchpick.model.pick import Request
 from torchpick.run import start_run
 
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
-KNOWN = {
-    "known": PackageFacts(
-        "known", (Package("known", "2.0", ('torch; extra == "gpu"',)), Package("known", "1.0", ('a; extra == "old"',)))
-    ),
-    "bare": PackageFacts("bare", ()),
-}
 
 
 def asked(*words: str, there: str | None = None, given: RequirementArgs | None = None, **order: Any) -> TargetQuestion:
@@ -52,15 +42,6 @@ def test_torch_and_its_companions_as_releases_are_all_in_the_table(words: tuple[
     assert not asked(*words, only_planned=True).is_of_family
 
 
-def test_releases_of_the_family_alone_are_no_environment() -> None:
-    question = asked("torch==2.9.1", "torchvision>=0.20", "torchaudio").question
-
-    assert (question.wanted, question.wish.torch) == ((), "==2.9.1")
-    assert question.wish.companions == {"torchvision": ">=0.20", "torchaudio": ""}
-    whole = asked("torch", only_planned=True)
-    assert [each.name for each in whole.question.wanted] == ["torch"]
-
-
 def test_files_and_groups_that_the_installer_reads_are_no_releases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,57 +50,6 @@ def test_files_and_groups_that_the_installer_reads_are_no_releases(
 
     assert not asked(given=RequirementArgs(("torch",), ("pyproject.toml",))).is_of_family
     assert not asked(given=RequirementArgs(("torch",), groups=("dev",))).is_of_family
-
-
-@pytest.mark.parametrize(
-    ("words", "order", "stays"),
-    [
-        (("numpy",), {}, True),
-        (("torchvision",), {}, True),
-        (("torch; python_version < '3'", "numpy"), {}, True),
-        (("torch",), {}, False),
-        (("numpy", "torch"), {}, False),
-        (("numpy",), {"upgrade": True}, False),
-    ],
-)
-def test_the_installed_torch_stays_unless_another_is_asked_for(
-    words: tuple[str, ...], order: dict[str, Any], stays: bool
-) -> None:
-    question = asked(*words, there="2.9.1+cu126", **order).question
-
-    assert (question.stays is not None) is stays
-
-
-@pytest.mark.parametrize(
-    ("there", "backends", "channel", "wishes"),
-    [
-        ("2.9.1", (), "stable", [(), ("default",)]),
-        ("2.9.1", ("cu126",), "stable", [("cu126",)]),
-        ("2.9.1", (), "test", [()]),
-        ("2.9.1+cu126", (), "stable", [()]),
-        ("2.9.1+rocm6.4", (), "stable", [()]),
-        ("2.9.1+computecanada", (), "stable", [()]),
-        ("2.10.0a0+git1234567", (), "stable", None),
-        ("2.9.1+my-own", (), "stable", None),
-        ("", (), "stable", None),
-    ],
-)
-def test_a_torch_without_a_label_may_be_the_default_indexs_own(
-    there: str, backends: tuple[str, ...], channel: str, wishes: list[tuple[str, ...]] | None, tmp_path: Path
-) -> None:
-    version = tmp_path / "torch" / "version.py"
-    version.parent.mkdir()
-    version.write_text("cuda: Optional[str] = '12.8'\n", "utf-8")
-    target = TARGET._replace(installed={"torch": there} if there else {}, packages=(str(tmp_path),))
-    wish = asked("torch").question.wish._replace(backends=backends, channel=channel)
-
-    found = installed_torch(wish, target)
-
-    if wishes is None:
-        assert found is None
-        return
-    cuda = None if "+" in there else "12.8"
-    assert found == TorchToKeep(there, cuda, tuple(wish._replace(backends=each) for each in wishes))
 
 
 def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_path: Path) -> None:
@@ -147,19 +77,3 @@ def test_what_binds_is_what_is_asked_for_and_what_limits_it(tmp_path: Path) -> N
         ("known", ">=1", ("gpu",)), ("torch", ">=2", ()),
     ]  # fmt: skip
     assert [(each.name, each.specifier) for each in made.wish.limits] == [("torch", "<2.10"), ("scipy", "<2")]
-
-
-def test_a_plan_is_for_the_named_environment_without_what_is_in_it_or_for_a_machine_that_is_described() -> None:
-    here = Request(gpus=("sm_61",), driver="580.95.05", python=sys.executable)
-    order = Order(RequirementArgs(("torch",)), only_planned=True)
-
-    mine = read_plan_question(start_run(here, {}), order)
-    assert mine.elsewhere is None
-    assert mine.target.program == sys.executable
-    assert set(mine.target.installed) <= {"pip"}
-    for request in (PASCAL, here._replace(platform="windows-x86_64"), here._replace(python="3.12")):
-        run = start_run(request, {})
-        there = read_plan_question(run, order)
-        assert there.elsewhere is not None
-        assert there.elsewhere == run.find_machines()[0]
-        assert there.target == Environment(sys.executable, sys.prefix, there.elsewhere.python.version)

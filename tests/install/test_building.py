@@ -60,12 +60,6 @@ def test_otherwise_it_is_said_before_anything_starts_what_comes_first(there: dic
     assert checked(*asked, there=there, flag=flag, plan=True) == (Note("BUILT_FROM_SOURCE", f"mamba-ssm: {HINT}"),)
 
 
-def test_a_plan_says_it_of_each() -> None:
-    notes = checked("mamba-ssm", "numpy", "flash-attn", plan=True)
-
-    assert [note.text.partition(": ")[0] for note in notes] == ["mamba-ssm", "flash-attn"]
-
-
 def test_without_a_gpu_a_compiler_is_enough() -> None:
     with pytest.raises(InstallerError, match="with torch and a compiler in place: ") as caught:
         checked("torch-scatter", there={}, request=CPU)

@@ -59,18 +59,6 @@ def test_the_one_that_sees_the_users_settings_is_taken(
     assert [(each.code, each.text) for each in found.notes] == ([] if note is None else [note])
 
 
-def test_the_pip_beside_torchpick_serves_a_target_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installers, "pip_beside", lambda: ("/own/python", "26.3"))
-
-    found = choose_installer("auto", TARGET, UV, OF_PIP)
-
-    assert found.name == "pip"
-    assert [note.code for note in found.notes] == ["PIP_FOR_ITS_SETTINGS"]
-    # A target's own pip is taken as it is.
-    monkeypatch.setattr(installers, "pip_beside", lambda: pytest.fail("it has a pip"))
-    assert choose_installer("pip", WITH_PIP, UV, UserSettings()).name == "pip"
-
-
 @pytest.mark.parametrize(("uv", "text"), [(None, "/env has no pip, and no uv was found"), (UV, "/env has no pip")])
 def test_without_any_pip_what_to_do_is_said(uv: str | None, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installers, "pip_beside", lambda: (None, None))

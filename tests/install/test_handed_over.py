@@ -100,23 +100,3 @@ def test_uv_leaves_out_what_installs_the_same_module_and_pip_cannot() -> None:
     assert (pip.left_out, uv.left_out) == ((), ("onnxruntime",))
     assert len({said(pip), said(uv)}) == 2
     assert said(there) == said(pip)  # what is there already is not left out
-
-
-def test_what_is_moved_is_told_with_the_reason() -> None:
-    (note,) = (note for note in handed("vllm").notes if note.code == "PACKAGE_MOVED")
-
-    assert note.text.startswith("vllm 0.19.1 is taken, not 0.33.0: needs libcudart.so.13")
-
-
-def test_torch_is_added_where_a_package_links_it_and_asks_for_none() -> None:
-    added = handed("torchao").added
-
-    assert [each.partition("==")[0] for each in added] == ["torch"]
-    assert handed("torchao", there={**PIP, "torch": added[0].partition("==")[2]}).added == ()
-    for words in (("torchao", "torch"), ("torchao", "torchvision"), ("torchao", "vllm"), ("vllm",), ("numpy",)):
-        assert handed(*words).added == (), words
-
-
-def test_offline_and_the_kept_settings_stay_so() -> None:
-    assert handed("torch", request=AMPERE._replace(offline=True)).offline
-    assert handed("torch").store.endswith("install")

@@ -21,7 +21,7 @@ from torchpick.install.question import pick_build
 from torchpick.install.user_settings import UserSettings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
-from torchpick.model.build import Evidence, VendorIndex
+from torchpick.model.build import Evidence
 from torchpick.model.pick import Pick, Request
 from torchpick.run import Run, start_run
 
@@ -30,13 +30,6 @@ FILE_WORDS = f"{re.escape(FILE)}: its page says sha256 "
 A, B = "a" * 64, "b" * 64
 MIRROR = PICK._replace(wish=PICK.wish._replace(index_base="https://mirror.example/whl"))
 FLAT = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/files"))
-TESTED = PICK._replace(wish=PICK.wish._replace(channel="test"))
-OF_VENDOR = PICK._replace(
-    verdicts=tuple(
-        each._replace(build=each.build._replace(vendor=VendorIndex("AMD", "https://v.example", "--index-url")))
-        for each in PICK.verdicts
-    )
-)
 
 
 def hashes(monkeypatch: pytest.MonkeyPatch, pick: Pick = PICK, *, seen: str | None = None) -> Hashes:
@@ -95,14 +88,6 @@ def test_nobody_may_say_otherwise_than_the_wheel_that_was_read(pick: Pick, monke
     assert known.check(wheel(None)).sha256 == A
     with pytest.raises(IntegrityError, match=f"{B}, the wheel that was read had {A}"):
         known.check(wheel(B))
-
-
-@pytest.mark.parametrize("pick", [TESTED, OF_VENDOR])
-def test_what_locks_say_of_releases_is_no_word_about_a_candidate_or_a_vendors_own(
-    pick: Pick, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert hashes(monkeypatch, pick, seen=A).check(wheel(B)).sha256 == B
-    assert hashes(monkeypatch, pick, seen=A).check(wheel(None)).sha256 is None
 
 
 @pytest.mark.parametrize(
@@ -194,41 +179,6 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     assert first == again == offline
     assert {wheel.sha256 for wheels in first[0].values() for wheel in wheels} == {B}
     assert len(asked) == len(set(asked)) == len(family(run))
-
-
-def test_what_a_page_has_is_kept_for_each_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def fetch(url: str, *_: object) -> tuple[Link, ...]:
-        asked.append(url)
-        return page_of_one(run, url, tag="win_amd64" if request is windows else "manylinux_2_28_x86_64")
-
-    monkeypatch.setattr(pages, "fetch", fetch)
-    linux = A100._replace(backends=("cu126",))
-    windows = linux._replace(platform="windows-x86_64", driver="538.15", glibc=None)
-
-    for request in (linux, windows, linux, windows):
-        run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-        list_files(run, pick_build(run))
-
-    sessions = [start_run(request, {}) for request in (linux, windows)]
-    assert len(asked) == sum(len(family(run)) for run in sessions)
-
-
-def test_what_is_kept_of_a_page_and_is_longer_than_any_is_not_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
-    run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(run, url))
-    first = list_files(run, pick_build(run))[0]
-    kept = next(record for record in tmp_path.rglob("record-*") if '"torchvision"' in record.read_text("utf-8"))
-    monkeypatch.setattr(pages, "fetch", lambda *_: ())
-
-    for size, forgotten in ((16 << 20, []), ((16 << 20) + 1, [()])):
-        kept.write_text(kept.read_text("utf-8").ljust(size), "utf-8")
-        found = list_files(run, pick_build(run))[0]
-        assert [found[name] for name in first if found[name] != first[name]] == forgotten
 
 
 @pytest.mark.parametrize(

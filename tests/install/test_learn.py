@@ -74,16 +74,6 @@ def chain(depth: int) -> WheelIndex:
     return WheelIndex({**links, f"link-{depth}": {"1.0": ["torch<2.12"]}})
 
 
-def test_a_project_is_taken_at_its_newest_with_the_torch_that_it_requires(learning: Callable[..., Learning]) -> None:
-    index = WheelIndex(
-        {"robots": {"0.6.1": ["torch<2.12,>=2.7", "sim"], "0.3.2": ["torch>=2.2"]}, "sim": {"2.0": ["numpy"]}}
-    )
-
-    pins = learning(index, "robots").pins
-
-    assert (pins["robots"], pins["torch"]) == ("0.6.1", "2.11.0+cu130")
-
-
 @pytest.mark.parametrize("source", [Source.FINAL, Source.EGG_INFO])
 def test_an_older_wheel_does_not_pass_a_newer_sdist(source: Source, learning: Callable[..., Learning]) -> None:
     newest = Release(["torch<2.9"], tags=(), source=source)
@@ -147,16 +137,6 @@ def test_rounds_grow_with_the_depth_and_each_page_is_asked_for_once(tmp_path: Pa
         assert len(asked_for) == 2 * (depth + 1)  # a page and METADATA of each
     assert len({rounds[place + 1] - rounds[place] for place in range(3)}) == 1, rounds
     assert rounds[1] - rounds[0] <= 4  # one round a level
-
-
-def test_side_by_side_takes_no_more_rounds_than_one_alone(learning: Callable[..., Learning]) -> None:
-    many = {f"part-{number}": {"1.0": ["torch"]} for number in range(60)}
-    wide = learning(WheelIndex({"robots": {"1.0": [*many]}, **many}), "robots")
-    alone = learning(WheelIndex({"robots": {"1.0": ["part-0"]}, "part-0": {"1.0": ["torch"]}}), "robots")
-
-    assert len(wide.pins) == 62
-    assert alone.pins
-    assert wide.rounds == alone.rounds
 
 
 # Bounds.

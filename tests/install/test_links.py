@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.install.env import links_page, uv_index
+from torchpick.install.env import uv_index
 from torchpick.install.files import measured_hash, torch_wheels
 from torchpick.model.build import Build, Evidence, Rank, Verdict
 from torchpick.model.pick import Pick, Wish
@@ -64,34 +64,6 @@ def test_uv_is_given_the_index_of_the_pick(wish: Wish, name: str, url: str) -> N
 )
 def test_names_by_python(tag: str, expected: str) -> None:
     assert files(build(), tag=tag) == [expected]
-
-
-@pytest.mark.parametrize(
-    ("torch", "tag", "abi"),
-    [
-        ("2.10.0", "cp311", "none"),
-        ("2.10.0", "cp314", "cp314"),
-        ("2.10.0", "cp314t", "cp314t"),
-        ("2.11.0", "cp311", "cp311"),
-    ],
-)
-def test_names_on_macos(torch: str, tag: str, abi: str) -> None:
-    made = build(torch=torch, version=torch, platform="macos-arm64", backend="cpu", tags=("macosx_11_0_arm64",))
-
-    assert files(made, tag=tag) == [f"torch-{torch}-{tag.rstrip('t')}-{abi}-macosx_11_0_arm64.whl"]
-
-
-def test_a_python_without_a_wheel_has_none() -> None:
-    assert files(build(), tag="cp39") == []
-
-
-def test_the_page_has_encoded_addresses_and_plain_names() -> None:
-    [wheel] = torch_wheels(build(), "cp311", 'https://host/a"b&c')
-
-    page = links_page([wheel._replace(sha256="0" * 64)])
-
-    assert 'href="https://host/a%22b&amp;c/torch-2.14.1%2Bcu126-cp311-cp311-' in page
-    assert f'.whl#sha256={"0" * 64}">torch-2.14.1+cu126-' in page
 
 
 def test_a_hash_is_given_only_for_the_very_file_that_was_read() -> None:

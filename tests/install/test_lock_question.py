@@ -41,13 +41,6 @@ def test_only_this_computer_is_resolved_for_with_its_own_interpreter(uv: dict[st
     assert target(HERE, {**uv, "TORCHPICK_PLATFORM": "linux-x86_64"}) == "--python-version"
 
 
-def test_nothing_that_is_installed_binds_a_lock(uv: dict[str, str]) -> None:
-    made = look(HERE, uv)
-
-    assert set(made.target.installed) <= {"pip"}
-    assert made.question.stays is None
-
-
 def test_a_marker_is_judged_for_the_environment_of_the_lock(uv: dict[str, str]) -> None:
     made = look(THERE, uv, "auto", "torch; sys_platform == 'win32'", "numpy; sys_platform == 'darwin'")
 

@@ -184,34 +184,6 @@ def test_a_record_frees_the_project_that_was_pinned_with_this_environment_alone(
     assert not (target / "share").exists()
 
 
-def test_what_others_keep_beside_ours_stays(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    target = Path(marks["$TARGET"])
-    (target / "share").mkdir()
-    (target / "share" / "others").write_text("", "utf-8")
-    (target / "pip.conf").write_text("[global]\ntimeout = 60\n", "utf-8")
-    done(capsys, "pin", "--python", f"{target}/bin/python")
-
-    assert unpin(str(target), None) == (str(target / "pip.conf"),)
-
-    assert [path.name for path in (target / "share").iterdir()] == ["others"]
-    assert (target / "pip.conf").read_text("utf-8") == "[global]\ntimeout = 60\n"
-    assert unpin(str(target), None) == ()
-
-
-def test_a_folder_of_ours_that_cannot_be_removed_keeps_nothing_pinned(
-    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = Path(marks["$TARGET"])
-    done(capsys, "pin", "--python", f"{target}/bin/python")
-    ours = target / "share" / "torchpick"
-    elsewhere = ours.rename(target / "elsewhere")
-    ours.symlink_to(elsewhere)  # what is behind a link is not removed
-
-    assert unpin(str(target), None) == (str(target / "pip.conf"),)
-
-    assert (elsewhere / "pin.json").exists()
-
-
 def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     Path(marks["$HERE"], "mine.toml").write_text("[project\n", "utf-8")
 

@@ -44,24 +44,6 @@ def test_a_project_that_is_named_must_be_there(prefix: str, tmp_path: Path, monk
         project_of(prefix, "pyproject.toml")
 
 
-def test_unpin_takes_our_lines_out_of_the_named_project_and_writes_nothing_else(tmp_path: Path) -> None:
-    """Whoever may write the record could else have any file replaced."""
-    prefix, victim = tmp_path / "venv", tmp_path / "victim.conf"
-    record = prefix / "share" / "torchpick" / "pin.json"
-    marked = "mine\nx = 1 # torchpick pin\n"
-    for file, after in ((victim, marked), (tmp_path / "app.toml", "mine\n")):
-        file.write_text(marked, "utf-8")
-        record.parent.mkdir(parents=True)
-        entries = [{"file": str(file), "before": "theirs", "before_hash": "", "after_hash": ""}]
-        text = {"schema": 1, "environment": str(prefix), "project": str(file), "files": entries}
-        record.write_text(json.dumps(text), "utf-8")
-
-        unpin(str(prefix), None)
-
-        assert file.read_text("utf-8") == after
-        assert not record.exists()
-
-
 PROJECT = '[project]\nname = "app"\nversion = "0"\ndependencies = ["torch>=2.9", "vllm==0.19.1"]\n'
 OLD, NEW = ["--gpu", "sm_61", "--driver", "580.95.05"], ["--gpu", "sm_120", "--driver", "615.36"]
 
@@ -99,16 +81,6 @@ def test_a_project_that_cannot_be_read_is_pinned_by_what_it_says_of_torch(
 
     assert '"torch==2.11.0+cu126 ; ' in text
     assert "requires beside torch is not known" in " ".join(capsys.readouterr().err.split())
-
-
-def test_what_is_committed_holds_no_path_of_this_machine_and_binds_only_where_the_build_is(app: Path) -> None:
-    text = pinned(app, OLD)
-
-    assert "file:" not in text
-    assert 'find-links = ["https://download.pytorch.org/whl/cu126/torch/"' in text
-    where = "sys_platform == 'linux' or sys_platform == 'win32'"
-    assert f'"torch==2.14.1+cu126 ; {where}"' in text
-    assert f'torch = [{{ index = "pytorch-cu126", marker = "{where}" }}] # torchpick pin\n' in text
 
 
 def test_a_clone_with_another_gpu_is_pinned_anew(app: Path, capsys: pytest.CaptureFixture[str]) -> None:

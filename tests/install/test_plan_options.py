@@ -71,19 +71,6 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[WheelIndex], str
         yield serve
 
 
-def test_a_requirements_file_is_planned_as_pip_reads_it(planning: Planning) -> None:
-    Path("requirements.txt").write_text(
-        "# robots of ours\n"
-        'robots  # the newest\nnumpy<2 ; python_version >= "3.8"\nabsent-project ; sys_platform == "win32"\n',
-        "utf-8",
-    )
-
-    found = planning("-r", "requirements.txt")
-
-    assert (found.pins["robots"], found.pins["torch"]) == ("2.0", "2.11.0+cu130")
-    assert found.pins["numpy"] == "1.26.4"
-
-
 def test_an_index_that_the_file_names_is_looked_at_too(planning: Planning, tmp_path: Path) -> None:
     more = WheelIndex({"lamps": {"3.0": ["torch<2.10"]}}).write(tmp_path / "more")
     Path("requirements.txt").write_text(f"--extra-index-url {more}\nlamps\nrobots\n", "utf-8")
@@ -205,10 +192,6 @@ SOURCES = WheelIndex(
 def sources(tmp_path: Path, planning: Planning, monkeypatch: pytest.MonkeyPatch) -> Planning:
     monkeypatch.setenv("PIP_INDEX_URL", SOURCES.write(tmp_path / "sources"))
     return planning
-
-
-def test_the_newest_is_taken_though_it_is_only_source(sources: Planning) -> None:
-    assert sources("robots").pins["robots"] == "2.0"
 
 
 @pytest.mark.parametrize(
@@ -354,27 +337,6 @@ def test_uv_takes_the_first_index_that_has_a_project(
 
     assert found.pins["robots"] == "0.9"
     assert len(found.notes("INDEX_ORDER")) == 1
-
-
-def test_the_size_of_the_download_is_said_as_far_as_pages_tell_it(
-    site: Callable[[WheelIndex], str], planning: Planning, capsys: pytest.CaptureFixture[str]
-) -> None:
-    index = WheelIndex({"robots": {"2.0": ["torch<2.12", "numpy"]}, "numpy": {"2.3.0": []}})
-    site(index)
-    sizes = sum(len(file.content) for name in ("robots", "numpy") for file in index.files[name])
-
-    assert planning("robots", "numpy").document["stack"]["download"] == {"bytes": sizes, "unknown": ["torch"]}
-
-    main(["plan", "robots", "numpy", *MACHINE])
-    assert "under 1 MB at least, without torch and what it requires" in capsys.readouterr().out
-
-
-def test_what_a_newer_driver_would_take_is_said(planning: Planning) -> None:
-    found = planning("sim", "torch", "--driver", "535.183.01")
-
-    assert "+cu12" in found.pins["torch"]
-    (note,) = found.notes("NEWER_DRIVER")
-    assert note.startswith("with driver 580 or newer: torch 2.1")
 
 
 def test_the_library_plans_files_too(planning: Planning) -> None:  # noqa: ARG001 # its index and its folder

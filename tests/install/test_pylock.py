@@ -11,7 +11,7 @@ from packaging.pylock import Pylock
 
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
-from torchpick.install.lock import lock_marker, lock_text
+from torchpick.install.lock import lock_text
 from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.model.address import Address
 from torchpick.model.machine import Machine, Platform, Python
@@ -80,11 +80,3 @@ def test_any_word_survives_the_file(told: dict[str, object]) -> None:
         return
 
     assert toml.loads(text)["tool"]["torchpick"] == told
-
-
-def test_windows_and_macs_are_called_as_python_calls_them() -> None:
-    def named(platform: str) -> str:
-        return lock_marker(Machine(Platform.parse(platform), Python("3.13")))
-
-    assert named("windows-arm64").startswith("sys_platform == 'win32' and platform_machine == 'ARM64'")
-    assert named("macos-arm64").startswith("sys_platform == 'darwin' and platform_machine == 'arm64'")

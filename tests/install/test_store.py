@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment.requirementfiles import not_below
 from torchpick.environment.rewrite import write_json
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.install.command import store_folder, stored_file, write_files
@@ -99,15 +98,6 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
         write_files([made])
 
 
-def test_our_own_files_are_known_as_path_and_as_url(tmp_path: Path) -> None:
-    place = str(tmp_path / "a b")
-
-    ours = [f"{place}/constraints-1.txt", (tmp_path / "a b" / "x.txt").as_uri()]
-    theirs = (f"{place}/sub/x.txt", "own.txt")
-
-    assert not_below([*ours, *theirs], "elsewhere", place) == theirs
-
-
 def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
     made = stored_file(str(tmp_path), "limits", ".txt", "a")
     umask = os.umask(0o022)
@@ -117,11 +107,6 @@ def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
         os.umask(umask)
 
     assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o644
-
-
-def test_files_are_kept_in_the_cache_where_it_can_be_written(tmp_path: Path) -> None:
-    assert folder_of(str(tmp_path), "/nowhere") == str(tmp_path / "install")
-    assert folder_of(str(tmp_path), "/nowhere") == str(tmp_path / "install")
 
 
 def test_a_cache_that_is_read_only_gives_way_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,12 +135,3 @@ def test_a_file_in_the_place_of_ones_own_folder_is_not_used(tmp_path: Path) -> N
 
     with pytest.raises(InstallerError, match="is yours alone to write"):
         folder_of(str(tmp_path / "cache"), str(tmp_path))
-
-
-def test_the_words_that_are_not_ours_stay(tmp_path: Path) -> None:
-    words = (f"{tmp_path}/one/x.txt", "own.txt", f"file://{tmp_path}/two/y.txt", f"{tmp_path}/three/z.txt")
-
-    assert not_below(words, f"{tmp_path}/one", f"{tmp_path}/two") == (
-        "own.txt",
-        f"{tmp_path}/three/z.txt",
-    )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from torchpick.environment import world
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError
-from torchpick.install.installers import PipInstaller, find_pip, find_uv, leading_numbers, pip_beside, uv_takes
+from torchpick.install.installers import PipInstaller, find_pip, find_uv, pip_beside, uv_takes
 
 TARGET = Environment("/env/bin/python", "/env", "3.12")
 
@@ -22,11 +20,6 @@ def program(folder: Path, *, runs: bool = True, name: str = "uv") -> Path:
     path.write_text("#!/bin/sh\n", "utf-8")
     path.chmod(0o755 if runs else 0o644)
     return path
-
-
-@pytest.fixture
-def no_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "uv", None)
 
 
 def beside_torchpick(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -60,33 +53,11 @@ def test_the_uv_beside_torchpick_comes_first_then_the_named_one_then_path(
     assert find_uv(environ) is None
 
 
-@pytest.mark.usefixtures("no_module")
-def test_neither_a_folder_nor_a_relative_place_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    program(tmp_path / "bin")
-    (tmp_path / "folder" / "uv").mkdir(parents=True)
-    last = program(tmp_path / "last")
-    silent = program(tmp_path / "silent", runs=False)
-
-    assert world.which("uv", {"PATH": "bin"}) is None
-    assert world.which("uv", {}) is None
-    everywhere = os.pathsep.join(["", "bin", str(tmp_path / "folder"), str(silent.parent), str(last.parent)])
-    assert world.which("uv", {"PATH": everywhere}) == str(last)
-    assert find_uv({"UV": str(tmp_path / "folder" / "uv"), "PATH": everywhere}) == str(last)
-
-
 def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
     (tmp_path / "uv").write_text("--torch-backend <TORCH_BACKEND>", "utf-8")
 
     assert uv_takes(str(tmp_path / "uv"), "torch-backend")
     assert not uv_takes(str(tmp_path / "uv"), "no-sources-package")
-
-
-@pytest.mark.parametrize("version", ["22.2", "22.2.1", "26.3", "23.0.dev0"])
-def test_the_targets_own_pip_is_taken_from_22_2_on(version: str) -> None:
-    found = find_pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
-
-    assert found == PipInstaller(("/env/bin/python", "-P", "-m", "pip"), version)
 
 
 def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:
@@ -120,14 +91,6 @@ def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick() -> None:
     with pytest.raises(InstallerError, match=r"the pip beside torchpick is 22\.2\.2, and torchpick needs 22\.3") as old:
         find_pip(TARGET, "/own/python", "22.2.2")
     assert old.value.hint == "`/own/python -m pip install -U pip`, or `--installer uv`"
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("23.1.dev0", (23, 1)), ("22.3.1", (22, 3, 1)), ("26", (26,)), ("nonsense", ()), ("", ())],
-)
-def test_the_numbers_of_a_version(text: str, numbers: tuple[int, ...]) -> None:
-    assert leading_numbers(text) == numbers
 
 
 def test_the_pip_beside_torchpick_is_found_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

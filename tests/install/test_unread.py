@@ -15,32 +15,6 @@ from torchpick.wheels.packaged import Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
 
 
-def as_one(libraries: list[Row], *, all_read: bool) -> list[Row]:
-    found = as_one_library("swift", libraries, all_read=all_read)
-    assert found is not None
-    return found
-
-
-def test_of_an_unknown_project_every_library_counts_and_all_together_decide() -> None:
-    libraries: list[Row] = [
-        {"path": "a", "main": True, "cuda": "12", "arches": "sm_80 sm_90"},
-        {"path": "b", "arches": "sm_90 sm_75"},
-    ]
-
-    union, *each = as_one(libraries, all_read=True)
-
-    assert (union["path"], union["main"], union["whole"]) == ("swift/swift", True, True)
-    assert union["arches"] == "sm_80 sm_90 sm_75"
-    assert [(one["path"], one["main"]) for one in each] == [("a", False), ("b", False)]
-
-
-@pytest.mark.parametrize(("whole", "all_read"), [(False, True), (True, False), (False, False)])
-def test_what_was_read_in_part_is_not_whole(whole: bool, all_read: bool) -> None:  # two facts of a reading
-    (union, _) = as_one([{"path": "a", "arches": "sm_80", "whole": whole}], all_read=all_read)
-
-    assert union["whole"] is False
-
-
 def test_without_code_it_depends_on_whether_all_was_read() -> None:
     assert as_one_library("swift", [], all_read=True) == []
     assert as_one_library("swift", [], all_read=False) is None
@@ -109,15 +83,3 @@ def test_a_library_that_was_read_in_part_has_not_told_what_it_links() -> None:
     assert row_of(WheelRule(), reading(part, whole=False)) is None
     assert row_of(WheelRule(), reading(part)) is not None  # the whole of the file was there
     assert row_of(WheelRule(), reading(HOPPER, whole=False)) is not None
-
-
-def test_of_a_project_that_nobody_knows_all_libraries_count() -> None:
-    whole, partial = row_of(None, reading(HOPPER)), row_of(None, reading(HOPPER, unread=1, whole=False))
-
-    assert whole is not None
-    assert partial is not None
-    assert [(each["path"], each["main"], each.get("whole", True)) for each in whole["code"]] == [
-        ("swift/swift", True, True), ("swift/_C.so", False, True),
-    ]  # fmt: skip
-    assert [each.get("whole", True) for each in partial["code"]] == [False, True]
-    assert "torch>=2" in whole["requires"]

@@ -111,28 +111,6 @@ def test_a_newer_version_than_the_tables_is_seen_and_judged(own: OwnIndex, capsy
     assert own.asked("0.19.1") == []
 
 
-@pytest.mark.parametrize(
-    ("major", "arch", "says"),
-    [(13, "sm_80", "needs libcudart.so.13"), (12, "sm_90", "holds no code for a100 (sm_80)")],
-)
-def test_a_project_that_the_table_lacks_is_refused_for_what_its_wheel_holds(
-    own: OwnIndex, major: int, arch: str, says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.add(wheel("swift-ops", major, arch))
-
-    assert says in refused(capsys, "swift-ops", *A100, "550.54.14", *LINUX)
-
-
-def test_a_project_that_the_table_lacks_decides_which_cuda_torch_has(
-    own: OwnIndex, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.add(wheel("swift-ops", 12, "sm_80"))
-
-    found = planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
-
-    assert found["torch"].rpartition("+")[2] in ("cu126", "cu128", "cu129")
-
-
 def test_the_newest_that_this_python_can_take_is_read(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
     linux, windows = "cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-win_amd64"
     own.add(
@@ -146,38 +124,6 @@ def test_the_newest_that_this_python_can_take_is_read(own: OwnIndex, capsys: pyt
     assert own.asked(linux) == own.asked(".whl")
     machine = ("--gpu", "h100", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.13")
     assert planned(capsys, "swift-ops", *machine)["swift-ops"] == "3.0"
-
-
-def test_where_the_table_has_no_version_for_the_python_the_index_is_asked_for_one(
-    own: OwnIndex, capsys: pytest.CaptureFixture[str]
-) -> None:
-    old = ("--platform", "linux-x86_64", "--python", "3.10", "--glibc", "2.35")
-    own.add(TinyWheel("jax", "0.6.2", "py3-none-any", requires_python=">=3.10"))
-
-    assert planned(capsys, "jax", *A100, "580.95.05", *old)["jax"] == "0.6.2"
-    assert main(["jax", *A100, "580.95.05", *old]) == 3
-    assert "hint: `torchpick plan jax` also looks for versions that the table does not know" in capsys.readouterr().err
-
-
-def test_what_pure_python_needs_is_read_beside_its_wheel(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
-    own.add(TinyWheel("swift-train", "1.0", requires=("torch<2.8", "swift-data")), TinyWheel("swift-data", "1.0"))
-
-    assert planned(capsys, "swift-train", *A100, "580.95.05", *LINUX)["torch"].startswith("2.7.1+")
-    files = ["/files/swift_data-1.0-py3-none-any.whl.metadata", "/files/swift_train-1.0-py3-none-any.whl.metadata"]
-    assert sorted(own.asked("files")) == files
-
-
-def test_a_version_whose_requirement_has_no_file_on_the_index_is_no_candidate(
-    own: OwnIndex, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.add(
-        TinyWheel("swift-train", "2.0", requires=("torch", "swift-data>=2")),  # a release in flight
-        TinyWheel("swift-train", "1.0", requires=("torch", "swift-data")),
-        TinyWheel("swift-data", "1.0"),
-    )
-
-    assert planned(capsys, "swift-train", *A100, "580.95.05", *LINUX)["swift-train"] == "1.0"
-    assert "asks for swift-data>=2" in refused(capsys, "swift-train>=2", *A100, "580.95.05", *LINUX)
 
 
 def test_what_a_read_wheel_asks_for_is_read_too(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
@@ -270,12 +216,6 @@ def said_unread(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return err
 
 
-def test_a_name_that_is_not_on_the_index_is_an_error(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "swift-ops", *A100, "580.95.05", *LINUX]) == 1
-    assert "swift-ops: it is not on your index" in capsys.readouterr().err
-    assert own.server.log
-
-
 @pytest.mark.parametrize(("bad", "says"), [(Answer(403), "403"), (Answer(200, b"PK\x03\x04 and no more"), "zip")])
 def test_what_cannot_be_read_is_said_with_the_reason(
     own: OwnIndex, bad: Answer, says: str, capsys: pytest.CaptureFixture[str]
@@ -288,17 +228,6 @@ def test_what_cannot_be_read_is_said_with_the_reason(
 
     assert "note: no wheel of swift-ops 1.0 was read: " in said
     assert says in said
-
-
-def test_on_a_platform_whose_wheels_are_not_read_that_is_said(
-    own: OwnIndex, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.add(wheel("swift-ops", 12, "sm_80", tag="py3-none-manylinux_2_28_aarch64"))
-
-    said = said_unread(capsys, "swift-ops", *A100, "580.95.05", "--platform", "linux-aarch64", "--python", "3.12")
-
-    assert "which GPUs swift-ops 1.0 was built for is not known for linux-aarch64" in said
-    assert [path for path in own.asked(".whl") if not path.endswith(".metadata")] == []
 
 
 def test_pages_of_many_projects_are_read_once(

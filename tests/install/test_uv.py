@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import torchpick
-from torchpick.decide.remarks import installs_from
 from torchpick.install.installers import resolution_options, uv_platform
 from torchpick.model.machine import Machine, Platform, Python
 
@@ -27,19 +26,6 @@ PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platfor
 )
 def test_uv_is_given_the_platform_with_no_newer_glibc(platform: str, glibc: str | None, name: str) -> None:
     assert uv_platform(Machine(Platform.parse(platform, glibc), Python("3.12"))) == name
-
-
-@pytest.mark.parametrize(
-    ("tags", "oldest"),
-    [
-        (("macosx_14_0_arm64",), "14.0"),
-        (("manylinux_2_28_x86_64", "macosx_11_3_x86_64"), "11.3"),
-        (("manylinux_2_28_x86_64",), None),
-        (("xmacosx_14_0_arm64",), None),
-    ],
-)
-def test_the_oldest_macos_stands_in_a_builds_tag(tags: tuple[str, ...], oldest: str | None) -> None:
-    assert installs_from(PICK.build._replace(tags=tags)) == oldest
 
 
 def test_of_what_is_passed_on_a_resolution_takes_what_it_knows() -> None:

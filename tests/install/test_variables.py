@@ -39,19 +39,6 @@ def texts(found: Variables) -> dict[str, str]:
     return {file_url(each.path): each.content for each in found.files}
 
 
-def test_the_variables_of_a_pick() -> None:
-    found = variables_of(PICK, "/cache", UserSettings(), READ)
-    paths = {each.path.rpartition(".")[2]: file_url(each.path) for each in found.files}
-
-    assert found.set == {
-        "UV_FIND_LINKS": paths["html"],
-        "UV_CONSTRAINT": paths["txt"],
-        "PIP_FIND_LINKS": paths["html"],
-        "PIP_CONSTRAINT": paths["txt"],
-    }
-    assert {each.content.count("\n") for each in found.files if each.path.endswith(".txt")} == {3}
-
-
 def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
     request = Request(gpus=("sm_86",), driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
     pick = pick_build(start_run(request._replace(backends=("default",)), {}))
@@ -66,14 +53,6 @@ def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
     assert found.unset == ()
 
 
-def test_the_users_links_for_uv_stay_behind_ours() -> None:
-    links = "https://own/links,https://download.pytorch.org/whl/cu130/torch/"
-
-    found = variables_of(PICK, "/cache", UserSettings({"UV_FIND_LINKS": links}), READ)
-
-    assert found.set["UV_FIND_LINKS"] == f"{found.set['PIP_FIND_LINKS']},{links}"
-
-
 SETTINGS = {
     "pip's cooldown": {"pip": {"uploaded-prior-to": Setting("uploaded-prior-to", ("P3D",), "x")}},
     "pip's index": {"pip": {"index-url": Setting("index-url", ("https://own/x",), "x")}},
@@ -84,19 +63,6 @@ SETTINGS = {
     "uv's links": {"environ": {"UV_FIND_LINKS": "https://own/x"}},
     "uv's file": {"uv_files": (UvFile("uv.toml", {"find-links": ["https://own/x"]}),)},
 }
-
-
-def test_beside_other_places_triton_is_named_by_its_file_too() -> None:
-    file = "triton-3.8.0-cp312-cp312-manylinux_2_28_x86_64.whl"
-    triton = Wheel("triton", file, Address(f"https://files.example/{file}"), HASH)
-    own = UserSettings(pip={"index-url": Setting("index-url", ("https://own/x",), "x")})
-
-    found = variables_of(PICK, "/cache", own, {**READ, "triton": [triton]})
-    alone = variables_of(PICK, "/cache", UserSettings(), {**READ, "triton": [triton]})
-
-    line = f"triton @ {triton.url}#sha256={HASH}"
-    assert line in texts(found)[found.set["PIP_CONSTRAINT"]].splitlines()
-    assert "triton" not in texts(alone)[alone.set["PIP_CONSTRAINT"]]
 
 
 @pytest.mark.parametrize("own", SETTINGS.values(), ids=SETTINGS)
@@ -112,25 +78,6 @@ def test_beside_several_places_both_are_given_the_very_files(own: dict[str, obje
     assert [note.code for note in unread.notes] == ["OTHER_PLACES"]
 
 
-def test_a_page_of_ours_is_no_place_beside() -> None:
-    word = "file:///cache/links-0.html"
-    own = {"pip": {"find-links": Setting("find-links", (word,), "x")}, "environ": {"UV_FIND_LINKS": word}}
-    found = variables_of(PICK, "/cache", UserSettings(**own), READ)  # type: ignore[arg-type]
-
-    assert "torch==2.14.1+cu126" in texts(found)[found.set["UV_CONSTRAINT"]]
-    assert found.set["PIP_FIND_LINKS"] == found.set["UV_FIND_LINKS"]
-
-
-def test_what_could_not_be_read_has_its_page_for_both_to_read() -> None:
-    """A link without a hash would be weaker than the page that pip checks against."""
-    found = variables_of(PICK, "/cache", UserSettings(), {"torchvision": READ["torchvision"]})
-
-    index = "https://download.pytorch.org/whl/cu126"
-    assert found.set["PIP_FIND_LINKS"].split()[1:] == [f"{index}/torch/", f"{index}/torchaudio/"]
-    assert found.set["UV_FIND_LINKS"].split(",") == found.set["PIP_FIND_LINKS"].split()
-    assert [each.content.count("torchvision-") > 0 for each in found.files] == [True, False]
-
-
 def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
     said = {
         "find-links": Setting("find-links", ("/opt/wheels", "https://download.pytorch.org/whl/torch_stable.html"), "x"),
@@ -144,18 +91,6 @@ def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("/a b/c's.txt", "file:///a%20b/c%27s.txt"),
-        ("C:\\Users\\Jö\\x.txt", "file:///C:/Users/J%C3%B6/x.txt"),
-        ("/a,b;c/$x", "file:///a%2Cb%3Bc/%24x"),
-    ],
-)
-def test_an_address_has_nothing_to_split_at(path: str, expected: str) -> None:
-    assert file_url(path) == expected
-
-
-@pytest.mark.parametrize(
     ("name", "lines"),
     [
         ("fish", ["set -e B", r"set -gx A 'it\'s \\n'"]),
@@ -166,20 +101,6 @@ def test_an_address_has_nothing_to_split_at(path: str, expected: str) -> None:
 )
 def test_each_shell_has_its_own_words(name: str, lines: list[str]) -> None:
     assert shell.variables(name, {"A": r"it's \n"}, ("B",), {}).splitlines() == lines
-
-
-def test_an_image_writes_the_files_itself() -> None:
-    """It does not see the cache of the computer that it is described on."""
-    line = shell.variables("dockerfile", {"A": '"$x"'}, (), {"/opt/a b/c.txt": "torch==2.9.1\nit's\n"})
-
-    assert line.splitlines() == [
-        "RUN mkdir -p '/opt/a b' && printf '%s\\n' \\",
-        "    torch==2.9.1 \\",
-        "    'it'\"'\"'s' \\",
-        "    > '/opt/a b/c.txt'",
-        r'ENV A="\"\$x\""',
-    ]
-    assert "RUN" not in shell.variables("sh", {"A": "1"}, (), {"/x": "y"})
 
 
 def test_files_go_where_an_image_has_them() -> None:
@@ -196,20 +117,6 @@ def test_files_go_where_an_image_has_them() -> None:
     }
 
 
-def test_a_flat_mirror_that_could_not_be_read_is_one_page_that_both_are_led_to() -> None:
-    pick = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/wheels/"))
-
-    found = variables_of(pick, "/cache", UserSettings())
-
-    (limits,) = found.files
-    assert found.set == {
-        "UV_FIND_LINKS": "https://mirror.example/wheels/",
-        "UV_CONSTRAINT": file_url(limits.path),
-        "PIP_FIND_LINKS": "https://mirror.example/wheels/",
-        "PIP_CONSTRAINT": file_url(limits.path),
-    }
-
-
 def test_files_for_another_python_are_not_named() -> None:
     """A constraint is for one environment; the page is for all of them."""
     other = READ["torchaudio"][0]._replace(file="torchaudio-2.11.0+cu126-cp313-cp313-manylinux_2_28_x86_64.whl")
@@ -222,14 +129,6 @@ def test_files_for_another_python_are_not_named() -> None:
     limits = texts(alone)[alone.set["PIP_CONSTRAINT"]]
     assert "torchaudio==2.11.0+cu126\n" in limits
     assert "torch @" in limits
-
-
-def test_refusals_fail_in_each_shell() -> None:
-    assert (
-        shell.refusal("sh") == shell.refusal("fish") == shell.refusal("github") == shell.refusal("nonsense") == "false"
-    )
-    assert shell.refusal("powershell").startswith("throw ")
-    assert shell.refusal("dockerfile").endswith("&& false")
 
 
 def test_a_command_line_with_its_environment() -> None:

@@ -114,35 +114,11 @@ def test_the_cache_lies_in_the_platforms_cache_folder(environ: dict[str, str], p
     assert cache_dir(environ, platform) == expected
 
 
-def test_refreshed_rows_lie_over_the_shipped_ones_and_measured_beats_declared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text("utf-8"))
-    row = next(row for row in whole["builds"] if row[2] == "2.14.1+cu126")
-    newer = ["2.16.0", "cu126", "2.16.0+cu126", *row[3:]]
-    write_cache(tmp_path, {**whole, "builds": [newer]})
-    monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path))
-
-    assert main(URL) == 0
-    assert "torch==2.16.0+cu126" in capsys.readouterr().out
-
-
 def write_cache(folder: Path, value: object) -> Path:
     file = folder / "table" / "stable-linux-x86_64.json"
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(value), "utf-8")
     return file
-
-
-def test_what_a_refresh_wrote_meanwhile_is_read(tmp_path: Path) -> None:
-    known = compat.Knowledge({"TORCHPICK_CACHE_DIR": str(tmp_path)})
-    whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text("utf-8"))
-    row = next(row for row in whole["builds"] if row[2] == "2.14.1+cu126")
-    assert "2.16.0" not in known.table(["linux-x86_64"]).of("linux-x86_64").releases()
-
-    write_cache(tmp_path, {**whole, "builds": [["2.16.0", "cu126", "2.16.0+cu126", *row[3:]]]})
-
-    assert "2.16.0" in known.table(["linux-x86_64"]).of("linux-x86_64").releases()
 
 
 @pytest.mark.parametrize(
@@ -218,18 +194,3 @@ def test_what_others_may_write_is_no_refresh(
 
     assert main(URL) == 0
     assert f"{file} is ignored: others may write it" in capsys.readouterr().err
-
-
-def test_the_rules_are_those_of_the_files() -> None:
-    """What a table is made with beside its builds, from the index that all commands read."""
-    folder = Path(os.environ["TORCHPICK_COMPAT_DIR"])
-    libraries, drivers = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("libraries", "drivers"))
-    table = compat.Knowledge(os.environ).table(["macos-arm64"])
-
-    for name, floors in (("cudnn", table.cudnn), ("nccl", table.nccl)):
-        rows = [(row["from"], row["floor"], row.get("cuda_major")) for row in libraries[name]]
-        assert [(each.since, "{}.{}".format(*each.floor), each.cuda_major) for each in floors] == rows
-    assert [each.number for each in table.drivers.branches] == sorted(row["branch"] for row in drivers["branches"])
-    assert {"6.1", "12.0"} < table.capabilities
-    assert "4.2" not in table.capabilities
-    assert table.mps[-1:] == (("2.9.0", "14.0"),)

@@ -10,21 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import gpus as table
-from torchpick.knowledge import gpunames
 from torchpick.knowledge.gpuindex import Names
-from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, OtherNames, look_up
+from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, look_up
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
-from torchpick.model.machine import GpuProduct, Named
+from torchpick.model.machine import GpuProduct
 
 COMPAT = Path(__file__).parents[2] / "compat"
 NAMES = Names.from_json(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
 GPUS = json.loads((COMPAT / "gpus.json").read_text("utf-8"))
 
-EMPTY: dict[str, object] = {
-    **{name: [] for name in ("capabilities", "products", "product_capabilities", "arm_only")},
-    **{name: {} for name in ("full", "sold_most", "mig")},
-}
 PRODUCTS = [(row["name"], row["capability"]) for row in GPUS["products"]]
 SOLD = PRODUCTS + [(row["name"], row["capability"]) for row in table.sold(GPUS["pci"]["devices"])]
 
@@ -91,19 +86,6 @@ def test_a_name_in_use_finds_its_architecture(text: str, arch: str) -> None:
     assert told(text) == arch
 
 
-@pytest.mark.parametrize("mac", [True, False])
-def test_a_name_that_is_taken_as_it_is_written_means_the_same_to_the_reader_of_all_names(mac: bool) -> None:
-    others = OtherNames.from_json(Fields(loads((COMPAT / "index" / "others.json").read_bytes())))
-    theirs = (*others.amd_names, *others.amd_products, *others.intel_names, *others.intel_products, *others.apple_chips)
-    shown = (name for name, _ in PRODUCTS)
-    taken = {name: gpu for name in (*NAMES.full, *NAMES.core, *shown, *theirs) if (gpu := NAMES.written(name))}
-
-    assert len(taken) > 1000
-    assert {name: gpunames.parse(name, NAMES, others, mac=mac).arch for name in taken} == {
-        name: gpu.arch for name, gpu in taken.items()
-    }
-
-
 @pytest.mark.parametrize(
     ("text", "arch"),
     [
@@ -154,13 +136,6 @@ def test_what_is_not_certain_is_not_guessed(text: str, reason: str, among: set[s
     assert len(found.text) <= 200
 
 
-def test_a_brand_word_never_leads_to_another_line() -> None:
-    """Quadro 600 is a Fermi; a GTX 600 is no product."""
-    assert told("Quadro 600") == "sm_21"
-    assert told("GTX 600") is None
-    assert told("Tesla 1080") is None
-
-
 @given(st.sampled_from(SOLD))
 def test_a_full_name_finds_its_own_capability_or_is_ambiguous(product: tuple[str, str | None]) -> None:
     name, capability = product
@@ -172,15 +147,6 @@ def test_a_full_name_finds_its_own_capability_or_is_ambiguous(product: tuple[str
     else:
         meant = {found.arch, *(each.arch for each in found.others)}
         assert capability is None or Arch.of_capability(*map(int, capability.split("."))) in meant
-
-
-def test_few_full_names_are_ambiguous() -> None:
-    """Only what the table itself lists as sold twice, and what has no published capability."""
-    unclear = {name for name, capability in SOLD if capability is not None and told(name) is None}
-    listed = {name for row in GPUS["ambiguous"] for name in row["listed_as"]}
-
-    assert unclear <= listed
-    assert len(unclear) < 60
 
 
 @given(st.data(), st.sampled_from(SOLD))
@@ -207,8 +173,3 @@ def test_every_spelling_of_a_capability_means_the_same(capability: str) -> None:
     digits = capability.replace(".", "")
 
     assert {told(form) for form in (capability, digits, f"sm_{digits}", f"SM_{digits}")} == {f"sm_{digits}"}
-
-
-def test_a_product_says_its_architecture() -> None:
-    assert str(Named("GeForce GTX 1080", Arch.parse("sm_61"))) == "GeForce GTX 1080 (sm_61)"
-    assert str(Named("B100", None)) == "B100 (capability unknown)"

@@ -143,16 +143,6 @@ def test_a_gpu_is_there_where_only_one_that_is_would_say_so(
     assert Symptoms(facts, tuple(readings), Knowledge({})).are_of_a_gpu == is_one
 
 
-def test_a_container_without_its_gpu_is_known_without_any_library() -> None:
-    container = BARE._replace(container=True)
-    others: list[dict[str, Any]] = [
-        {"container": False}, {"pci": (RADEON,)}, {"nodes": ("nvidia0",)}, {"wsl": True}, {"tegra": "orin"},
-    ]  # fmt: skip
-
-    assert reasons.not_passed_in(container)
-    assert [reasons.not_passed_in(container._replace(**other)) for other in others] == [False] * 5
-
-
 def test_sources_that_failed_before_the_one_that_answers_are_noted() -> None:
     readings = [
         nvml("hangs"),

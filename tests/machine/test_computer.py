@@ -7,12 +7,10 @@ import pytest
 
 from tests.fakes.nvidia import RTX_4090, Computer, gpu
 from tests.machine.conftest import Known
-from torchpick.environment import guard
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer as this
-from torchpick.machine import kernel
 from torchpick.machine.given import MachineOverrides
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform
@@ -23,14 +21,6 @@ ELSEWHERE = "windows-x86_64" if sys.platform != "win32" else "linux-x86_64"
 
 def detect(*, world: World | None = None, knowledge: Knowledge | None = None, **facts: Any) -> Machine:
     return this.detect(MachineOverrides(**facts), knowledge=knowledge or Knowledge({}), world=world)
-
-
-def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "read_kernel", None)
-    monkeypatch.setattr(guard, "fork", None)
-    found = detect(gpus=(PASCAL,))
-    assert (found.gpus, found.driver, found.trouble) == ((PASCAL,), None, None)
-    assert detect(gpus=()).gpus == ()
 
 
 def test_a_named_jetson_is_judged_by_the_release_of_the_board_that_it_is_asked_on(computer: Computer) -> None:
@@ -48,10 +38,6 @@ def test_inside_wsl2_the_driver_of_windows_drives_a_named_amd_gpu(computer: Comp
 
     assert detect(gpus=(radeon,), world=world).driver_os == "windows"
     assert detect(gpus=(PASCAL,), world=world).driver is None
-
-
-def test_told_driver_facts() -> None:
-    assert detect(gpus=(PASCAL,), driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "given", None)
 
 
 @pytest.mark.process

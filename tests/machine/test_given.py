@@ -13,48 +13,12 @@ from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given as facts_of
 from torchpick.machine.given import MachineOverrides
-from torchpick.model.machine import TIMEOUT_S, Driver
+from torchpick.model.machine import TIMEOUT_S
 from torchpick.model.pick import Request
-from torchpick.model.pythons import version_of
 
 
 def told(request: Request, environ: Mapping[str, str]) -> MachineOverrides:
     return facts_of.read_overrides(request, Knowledge(environ))
-
-
-def test_nothing_told_is_nothing() -> None:
-    facts = told(Request(), {})
-
-    assert (facts.gpus, facts.driver, facts.platform, facts.glibc, facts.python, facts.only) == (None,) * 6
-
-
-def test_none_is_no_gpu() -> None:
-    assert told(Request(gpus=("none",)), {}).gpus == ()
-
-
-@pytest.mark.parametrize("spelling", ["6.1", "61", "sm_61", " SM_61 "])
-def test_spellings_of_a_capability_mean_the_same(spelling: str) -> None:
-    facts = told(Request(gpus=(spelling,)), {})
-
-    assert facts.gpus is not None
-    assert [str(gpu.arch) for gpu in facts.gpus] == ["sm_61"]
-    assert facts.gpus[0].name is None
-
-
-def test_variables_stand_in_for_flags_and_flags_win() -> None:
-    environ = {"TORCHPICK_GPU": "6.1, 8.6", "TORCHPICK_DRIVER": "580.95.05", "TORCHPICK_PLATFORM": "linux-aarch64"}
-
-    from_variables = told(Request(), environ)
-    from_flags = told(Request(gpus=("75",), driver="535.1", platform="linux-x86_64"), environ)
-
-    assert from_variables.gpus is not None
-    assert len(from_variables.gpus) == 2
-    assert from_variables.driver == Driver("580.95.05")
-    assert from_variables.platform is not None
-    assert from_variables.platform.name == "linux-aarch64"
-    assert from_flags.gpus is not None
-    assert [str(gpu.arch) for gpu in from_flags.gpus] == ["sm_75"]
-    assert from_flags.driver == Driver("535.1")
 
 
 @pytest.mark.parametrize("only", ["", "a", "0,", "-1", "0;1", "99999"])
@@ -65,22 +29,6 @@ def test_a_list_of_gpus_that_is_none_is_refused(only: str) -> None:
 
 def test_a_list_of_gpus_is_read() -> None:
     assert told(Request(only="0, 2"), {}).only == (0, 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("3.12", True),
-        ("3.14t", True),
-        ("3.12.1", True),
-        ("٣.١", False),
-        ("3", False),
-        ("./3.12", False),
-        ("/usr/bin/python3", False),
-    ],
-)
-def test_a_python_is_a_version_or_a_path(text: str, expected: bool) -> None:
-    assert (version_of(text) is not None) is expected
 
 
 @pytest.mark.parametrize(
@@ -175,32 +123,6 @@ def test_a_name_finds_its_maker_and_the_platform_it_implies(
 def test_a_platform_that_contradicts_the_gpu_is_refused(gpus: tuple[str, ...], platform: str | None) -> None:
     with pytest.raises(UsageError):
         told(Request(gpus=gpus, platform=platform), {})
-
-
-def test_on_other_platforms_an_m4_is_the_tesla() -> None:
-    facts = told(Request(gpus=("M4",), platform="linux-x86_64"), {})
-
-    assert facts.gpus is not None
-    assert [str(gpu.arch) for gpu in facts.gpus] == ["sm_52"]
-
-
-def test_the_flag_takes_commas_as_the_variable_does() -> None:
-    facts = told(Request(gpus=("a100,v100", "t4")), {})
-
-    assert facts.gpus is not None
-    assert [str(gpu.arch) for gpu in facts.gpus] == ["sm_80", "sm_70", "sm_75"]
-    with pytest.raises(UsageError):
-        told(Request(gpus=("",)), {})
-
-
-def test_a_mac_elsewhere_needs_no_gpu_and_tells_its_version() -> None:
-    facts = told(Request(platform="macos-arm64", macos="14.2"), {})
-
-    assert facts.gpus is not None
-    assert [gpu.vendor for gpu in facts.gpus] == ["apple"]
-    assert facts.platform is not None
-    assert facts.platform.macos == "14.2"
-    assert told(Request(platform="macos-x86_64"), {}).gpus == ()
 
 
 @pytest.mark.parametrize(

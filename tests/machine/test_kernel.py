@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel
-from torchpick.machine.kernel import KernelFacts, PciGpu
+from torchpick.machine.kernel import PciGpu
 from torchpick.model.arch import Arch
 
 
@@ -21,11 +21,6 @@ def put(root: Path, path: str, text: str) -> None:
     place = root / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, "utf-8")
-
-
-def test_an_empty_folder_is_a_computer_without_anything(tmp_path: Path) -> None:
-    assert kernel.read_kernel(world(tmp_path)) == KernelFacts()
-    assert kernel.read_kernel(world(tmp_path / "gone")) == KernelFacts()
 
 
 @given(st.text(max_size=200))
@@ -49,39 +44,6 @@ def test_the_pci_bus_lists_displays_alone(tmp_path: Path) -> None:
         PciGpu("0000:01:00.0", 0x10DE, 0x1B06),
         PciGpu("0000:02:00.0", 0x10DE, 0x20B0),
     )
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        (".dockerenv", ""),
-        ("run/.containerenv", ""),
-        ("run/systemd/container", "lxc\n"),
-    ],
-)
-def test_containers(tmp_path: Path, path: str, text: str) -> None:
-    assert not kernel.in_container(world(tmp_path))
-    assert kernel.in_container(world(tmp_path, KUBERNETES_SERVICE_HOST="10.0.0.1"))
-    put(tmp_path, path, text)
-    assert kernel.in_container(world(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("text", "cuda"),
-    [
-        ("# R36 (release), REVISION: 4.0, GCID: 37537400, BOARD: generic, EABI: aarch64\n", "12.6"),
-        ("# R36 (release), REVISION: 3.0, GCID: 36191598", "12.2"),
-        ("# R35 (release), REVISION: 4.1", "11.4"),
-        ("# R32 (release), REVISION: 7.1", "10.2"),
-        ("# R39 (release), REVISION: 2.0", None),  # whose driver is numbered as others are
-        ("# R36", None),
-        ("", None),
-    ],
-)
-def test_the_cuda_of_a_jetson_is_that_of_its_release(tmp_path: Path, text: str, cuda: str | None) -> None:
-    put(tmp_path, "etc/nv_tegra_release", text)
-
-    assert kernel.read_kernel(world(tmp_path)).jetson_cuda == cuda
 
 
 @pytest.mark.parametrize(

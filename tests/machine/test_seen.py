@@ -133,35 +133,6 @@ test_whole_computers_are_seen_as_they_were = pytest.mark.skipif(
 )(recorded.table(FILE, seen))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the separator of paths is another")
-@pytest.mark.parametrize(
-    ("words", "libraries"),
-    [
-        ({}, []),
-        ({"/usr/lib64/libcuda.so.1": "", "/usr/lib/libcuda.so.1": ""}, ["/usr/lib64/libcuda.so.1",
-         "/usr/lib/libcuda.so.1"]),
-        ({"/usr/lib/wsl/lib/libcuda.so.1": "", "/usr/lib/nvidia/libcuda.so.1": ""},
-         ["/usr/lib/wsl/lib/libcuda.so.1", "/usr/lib/nvidia/libcuda.so.1"]),
-        *(({f"{folder}/libcuda.so.1": ""}, [f"{folder}/libcuda.so.1"]) for folder in (
-            "/usr/lib64/nvidia", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-            "/usr/lib/aarch64-linux-gnu/nvidia", "/usr/lib/aarch64-linux-gnu/tegra", "/run/opengl-driver/lib")),
-        ({"/usr/lib64/libcuda.so": "", "/opt/libcuda.so.1": ""}, []),
-    ],
-)  # fmt: skip
-def test_a_driver_s_library_is_looked_for_where_distributions_have_it(
-    words: dict[str, str], libraries: list[str], tmp_path: Path
-) -> None:
-    for path, text in words.items():
-        there = tmp_path / path.lstrip("/")
-        there.parent.mkdir(parents=True, exist_ok=True)
-        there.write_text(text, "utf-8")
-    world = World(str(tmp_path), {}, "/", "linux")
-
-    assert kernel.candidates(kernel.CUDA, world) == [str(tmp_path / path.lstrip("/")) for path in libraries]
-    assert kernel.worth_asking(KernelFacts(), world) == bool(libraries)
-    assert kernel.candidates(kernel.NVML, world) == []
-
-
 @pytest.mark.parametrize(
     ("facts", "is_worth_it"),
     [
@@ -310,12 +281,6 @@ def test_windows_has_its_libraries_in_one_of_two_folders(
 
         assert kernel.candidates(kernel.NVML, world) == names[:count]
     assert kernel.candidates(kernel.CUDA, world) == []
-
-
-def test_nothing_is_trusted_or_asked_for_more_unless_that_is_wanted() -> None:
-    how = LookOptions(World("/nowhere", {}, "/", "linux"), 0.0, Knowledge({}))
-
-    assert (how.trust_pci, how.exact_order) == (False, False)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
 
 KNOWLEDGE = Knowledge({})
-OTHER_NAMES = KNOWLEDGE.other_names
 LINUX = Platform("linux", "x86_64", "2.36", "glibc")
 RADEON = "cpu_cores_count 0\nsimd_count 192\ngfx_target_version 110000\nlocation_id 768\ndomain 0\nunique_id 4660\n"
 RYZEN = "cpu_cores_count 16\nsimd_count 4\ngfx_target_version 100306\nlocation_id 2560\n"
@@ -76,14 +75,6 @@ def test_the_override_of_rocm_wins(computer: Computer) -> None:
     found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION="11.0.0")
     assert [str(each.arch) for each in found.gpus] == ["gfx1100"]
     assert [note.code for note in found.notes] == ["HSA_OVERRIDE"]
-
-
-def test_a_radeon_is_called_by_its_pci_id(computer: Computer) -> None:
-    nodes(computer.pci("0000:03:00.0", 0x744C, vendor=0x1002, bound="amdgpu"), RADEON)
-    computer.file("/sys/class/kfd/kfd/topology/nodes/0/name", "ip discovery")
-    found = look(computer)
-    assert [each.name for each in found.gpus] == [OTHER_NAMES.amd_device(0x744C).name]  # type: ignore[union-attr]
-    assert "7900" in str(found.gpus[0].name)
 
 
 def test_processor_graphics_that_amd_does_not_list_count_nowhere() -> None:

@@ -17,7 +17,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, VendorIndex
 from torchpick.model.fields import Fields, ShapeError, plain
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble, labels
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, labels
 from torchpick.model.pick import Wish, pip_line
 from torchpick.model.table import GfxOverride, RocblasGap, below, floor_of
 
@@ -324,13 +324,6 @@ def builds() -> dict[str, object]:
 
 
 test_a_build_says_where_it_lies_and_what_goes_with_it = recorded.table(FILE.with_name("builds.json"), builds)
-
-
-def test_trouble_and_a_driver_are_said_in_short() -> None:
-    assert Driver("580").label == "580"
-    assert Driver(None, "12.6").label == "for CUDA 12.6"
-    assert Trouble("A", "b", "c")._asdict() == {"code": "A", "text": "b", "hint": "c"}
-    assert Fields({"a": {"b": 1}}).object("a").at("b") == "a.b"
 
 
 VALUES: dict[str, object] = {

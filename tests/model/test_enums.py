@@ -8,8 +8,6 @@ import pickle
 
 from torchpick import model
 from torchpick.model.arch import Fit
-from torchpick.model.build import Reason
-from torchpick.model.finding import Ailment
 
 
 class Plain(enum.Enum):
@@ -41,11 +39,6 @@ def test_a_member_is_the_same_one_wherever_it_comes_from() -> None:
     for member in (*Ours, *Fit):
         for copied in (pickle.loads(pickle.dumps(member)), copy.deepcopy(member)):  # noqa: S301
             assert copied is member
-
-
-def test_members_of_two_enums_are_never_equal() -> None:
-    assert not {*Reason} & {*Ailment}
-    assert len({reason.value for reason in Reason}) == len([*Reason])
 
 
 def test_a_fit_is_ordered_as_numbers_are() -> None:

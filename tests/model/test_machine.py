@@ -20,10 +20,6 @@ GOOD: dict[str, Any] = {
 }
 
 
-def test_the_machine_itself_is_read() -> None:
-    assert [gpu.index for gpu in Machine.from_dict(GOOD).gpus] == [0, 1]
-
-
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -71,9 +67,3 @@ def test_an_implementation_and_a_platform_are_words() -> None:
     for path, value in (("python", {**python, "implementation": "../x"}), ("platform.cpu", "")):
         with pytest.raises(ShapeError):
             Machine.from_dict(altered(GOOD, path, value))
-
-
-def test_an_amd_target_belongs_to_amd() -> None:
-    machine = altered(GOOD, "gpus", [{"vendor": "amd", "arch": "gfx1100"}, {"vendor": "intel", "arch": None}])
-
-    assert [str(gpu.arch) for gpu in Machine.from_dict(machine).gpus] == ["gfx1100", "None"]

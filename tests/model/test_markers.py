@@ -26,9 +26,3 @@ WINDOWS = Platform("windows", "x86_64")
 )
 def test_a_marker_is_judged_for_another_machine(marker: str, *, holds: bool) -> None:
     assert marker_applies(marker, marker_facts("3.12", "3.12.4", WINDOWS)) is holds
-
-
-def test_a_full_version_that_is_not_known_is_the_first_of_its_kind() -> None:
-    assert marker_facts("3.12")["python_full_version"] == "3.12.0"
-    assert marker_facts("3.12", "3.11.9")["python_full_version"] == "3.12.0"
-    assert "sys_platform" not in marker_facts("3.12")

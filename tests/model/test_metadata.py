@@ -29,14 +29,6 @@ def test_what_it_requires(text: str, requires: tuple[str, ...], end: str) -> Non
     assert found == Metadata("py-torch-lightning", "1.0.0rc1", requires, "", (), SDIST)
 
 
-def test_its_python_and_extras() -> None:
-    text = "\ufeff" + HEAD + "Requires-Python: >=3.8\nProvides-Extra: A_b\nProvides-Extra: a-b\nProvides-Extra: a & b\n"
-    found = parse_metadata(text)
-
-    assert (found.requires_python, found.provides_extra) == (">=3.8", ("a-b",))
-    assert parse_metadata(found.text, found.source) == found
-
-
 @pytest.mark.parametrize("text", [
     "", "Name: x\n", "Version: 1\n", "Name: x\nVersion: one\n", "Name: \nVersion: 1\n", "Name: x y\nVersion: 1\n",
     "Name: x\x1b\nVersion: 1\n", "Name: -x\nVersion: 1\n", f"Name: {'x' * 200}\nVersion: 1\n",

@@ -32,20 +32,6 @@ class Ours(model.NamedTuple):
 
 
 @pytest.mark.parametrize(
-    ("values", "named"),
-    [(("a",), {}), (("a", 1), {}), (("a", 1, ("x",)), {}), ((), {"name": "a"}), (("a",), {"parts": ("x",)})],
-)
-def test_it_is_made_as_a_named_tuple_is(values: tuple[object, ...], named: dict[str, object]) -> None:
-    ours, plain = Ours(*values, **named), Plain(*values, **named)  # type: ignore[arg-type]
-
-    assert [*ours] == [*plain]
-    assert (ours.name, ours.size, ours.parts, ours.twice) == (plain.name, plain.size, plain.parts, plain.twice)
-    assert repr(ours) == repr(plain).replace("Plain", "Ours")
-    assert ours._asdict() == plain._asdict()
-    assert [*ours._replace(size=9)] == [*plain._replace(size=9)]
-
-
-@pytest.mark.parametrize(
     ("values", "named"), [((), {}), (("a", 1, (), 4), {}), (("a",), {"nope": 1}), (("a",), {"name": "b"})]
 )
 def test_it_refuses_what_a_named_tuple_refuses(values: tuple[object, ...], named: dict[str, object]) -> None:
@@ -72,9 +58,3 @@ def test_it_is_hashable_comparable_and_travels() -> None:
     assert pickle.loads(pickle.dumps(ours)) == ours  # noqa: S301 # our own bytes
     assert copy.deepcopy(ours) == ours
     assert Ours("a", 1) < Ours("a", 2)
-
-
-def test_it_can_be_matched() -> None:
-    match Ours("a", 1):
-        case Ours(name, size):
-            assert (name, size) == ("a", 1)

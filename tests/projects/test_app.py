@@ -56,35 +56,6 @@ def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
         assert any(line.startswith("torchaudio==") for line in extra.requirements)
 
 
-def test_pins_are_local_versions_so_that_no_other_index_can_supply_them() -> None:
-    project = Project(torch=">=2.5", requires_python=">=3.11", companions=("torchvision",))
-
-    assert requirements(project, "cu126") == ("torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
-
-
-def test_a_mac_has_plain_wheels() -> None:
-    assert requirements(Project(requires_python=">=3.11"), "cpu") == (
-        "torch==2.15.0+cpu ; sys_platform != 'darwin'",
-        "torch==2.15.0 ; sys_platform == 'darwin'",
-    )
-
-
-def test_a_comment_names_only_platforms_for_which_the_build_is_confirmed_on_the_index() -> None:
-    newest = own(Project(torch=">=2.15")).exact("cu132")
-
-    assert newest.comment[1].endswith(" on Linux x86-64, Linux aarch64")  # of Windows a table of builds is all there is
-
-
-def test_the_oldest_python_decides() -> None:
-    assert requirements(Project(requires_python=">=3.9"), "cu126") == ("torch==2.8.0+cu126",)
-
-
-def test_a_companion_is_that_of_the_backend() -> None:
-    project = Project(requires_python=">=3.11", companions=("torchaudio",))
-
-    assert requirements(project, "cu126") == ("torch==2.14.1+cu126", "torchaudio==2.11.0+cu126")
-
-
 @pytest.mark.parametrize(
     ("project", "backend"),
     [
@@ -100,19 +71,6 @@ def test_what_is_not_there_is_refused(project: Project, backend: str) -> None:
         requirements(project, backend)
 
     assert caught.value.hint
-
-
-def test_sources_name_a_package_only_where_the_extra_has_it() -> None:
-    """A source for a package that the extra does not hold is refused by uv."""
-    project = Project(requires_python=">=3.11", companions=("torchvision",))
-    plan = app.plan(own(project), ("cu126", "cu132"), groups=False)
-
-    pairs = (("pytorch-cu126", "cu126"), ("pytorch-cu132", "cu132"))
-    assert plan.sources == {"torch": pairs, "torchvision": pairs}
-    assert [each.url for each in plan.indexes] == [
-        "https://download.pytorch.org/whl/cu126",
-        "https://download.pytorch.org/whl/cu132",
-    ]
 
 
 def test_a_mirror_takes_the_wheel_hosts_place_and_a_flat_one_cannot() -> None:

@@ -16,15 +16,6 @@ def plain(plan: Plan) -> dict[str, object]:
     return {".".join(each.path): each.value for each in settings_of(plan).settings}
 
 
-@pytest.mark.parametrize(("groups", "home"), [(False, "project.optional-dependencies"), (True, "dependency-groups")])
-def test_a_library_s_extras_are_named_with_what_they_are_for(groups: bool, home: str) -> None:
-    settings = settings_of(Plan((CU126, CPU), groups))
-
-    assert plain(Plan((CU126, CPU), groups)) == {f"{home}.cu126": ["torch==2.14.1"], f"{home}.cpu": ["torch>=2.5"]}
-    assert [each.comment for each in settings.settings] == [("short", "x" * 45 + " " + "y" * 45, "  " + "z" * 45), ()]
-    assert (settings.entries, settings.binding) == ((), frozenset())
-
-
 @pytest.mark.parametrize(("groups", "kind"), [(False, "extra"), (True, "group")])
 def test_an_app_s_extras_have_their_sources_and_exclude_each_other(groups: bool, kind: str) -> None:
     sources = {"torch": (("pytorch-cu126", "cu126"),)}

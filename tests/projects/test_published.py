@@ -19,7 +19,7 @@ from torchpick.model.pick import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
 from torchpick.projects import published
-from torchpick.projects.extras import Extra, default_table, generations, python_of, served
+from torchpick.projects.extras import Extra, default_table, generations, python_of
 
 RULES = compat.Knowledge(os.environ).rules
 BUILDS = compat.Knowledge(os.environ).every_build
@@ -33,22 +33,6 @@ def shop(torch: str = ">=2.5", requires_python: str = ">=3.10") -> published.Sho
 
 def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
     return {each.name: each.requirements for each in extras}
-
-
-def test_the_extra_for_old_gpus_ends_where_the_default_index_left_them() -> None:
-    found = by_name(published.extras(shop()))
-
-    assert found == {"nvidia-old": ("torch>=2.5,<2.8",), "nvidia-cuda12": ("torch>=2.5,<2.11",)}
-
-
-def test_its_comment_says_whom_it_serves_and_where_it_fails() -> None:
-    old = published.extras(shop())[0]
-
-    assert old.comment == (
-        "Linux x86-64 gets torch 2.7.1 for CUDA 12.6 on Python 3.10 to 3.13, 3.13t: "
-        "Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer",
-        "no wheel, and so a clear failure, on Python 3.14 to 3.15, 3.14t, 3.15t",
-    )
 
 
 @pytest.mark.parametrize(
@@ -79,16 +63,6 @@ def test_a_range_without_releases_is_refused(torch: str) -> None:
 def test_nonsense_is_refused(torch: str) -> None:
     with pytest.raises(UsageError, match="not a valid version specifier"):
         shop(torch)
-
-
-@pytest.mark.parametrize("bound", [">=3.10.4", ">3.10.0", "~=3.10.2"])
-def test_a_python_bound_within_a_minor_release_lets_it_in(bound: str) -> None:
-    assert "cp310" in shop(requires_python=bound).tags
-
-
-def test_gpus_are_named_from_the_oldest_to_the_newest() -> None:
-    old = [kind for kind in RULES.nvidia if kind.arch.capability <= (7, 0)]
-    assert generations(old, RULES) == generations(old[::-1], RULES) == "Kepler to Volta (sm_35 to sm_70)"
 
 
 RELEASES = sorted({build.torch for build in DEFAULT.of("linux-x86_64")}, key=release_key)
@@ -154,26 +128,3 @@ def test_where_a_kind_of_gpu_is_missing_between_every_one_is_named() -> None:
 
 
 OLD, NEW = "sm_50 sm_52 sm_60 sm_61 sm_70 ", " sm_100 sm_103 sm_107 sm_120"
-
-
-@pytest.mark.parametrize(
-    ("platform", "torch", "backend", "arches", "driver"),
-    [
-        ("linux-x86_64", "2.7.1", "cu118", f"{OLD}sm_75 sm_80 sm_86 sm_89 sm_90", "450.80.02"),
-        ("linux-x86_64", "2.7.1", "cu128", f"sm_75 sm_80 sm_86 sm_89 sm_90{NEW}", "525.60.13"),
-        ("linux-x86_64", "2.15.0", "cu132", f"sm_75 sm_80 sm_86 sm_89 sm_90{NEW}", "580"),
-        ("linux-aarch64", "2.9.1", "cu128", f"sm_80 sm_86 sm_89 sm_90{NEW} sm_121", "525.60.13"),
-        ("windows-x86_64", "2.6.0", "cu124", f"{OLD}sm_75 sm_80 sm_86 sm_89 sm_90", "527.41"),
-        ("linux-x86_64", "2.7.1", "cpu", "", None),
-        ("linux-x86_64", "2.7.1", "rocm6.3", "", None),
-    ],
-)
-def test_whom_a_build_supports_whatever_else_there_is(
-    platform: str, torch: str, backend: str, arches: str, driver: str | None
-) -> None:
-    table = compat.Knowledge(os.environ).table([platform])
-    [build] = [each for each in table.of(platform) if (each.torch, each.backend) == (torch, backend)]
-    found = served(build, table)
-
-    assert (found.build, " ".join(str(kind.arch) for kind in found.kinds), found.driver) == (build, arches, driver)
-    assert served(build._replace(pythons=()), table) == (build._replace(pythons=()), (), None)

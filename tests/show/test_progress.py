@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import threading
 
-import pytest
-
 from torchpick.cli.progress import Progress
 
 
@@ -43,14 +41,6 @@ def test_bytes_are_counted_beside_the_time() -> None:
     assert screen.line == ": 0:20, 41.0 MB"
 
 
-def test_a_sentence_is_broken_at_blanks() -> None:
-    screen = Screen()
-
-    made(screen, [0.0])("numpy is not installed: looking it up on your own index")
-
-    assert screen.getvalue() == "torchpick: numpy is not installed: looking it up on your own\n  index\n"
-
-
 def test_a_sentence_stays_and_the_line_around_it_goes() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)
@@ -68,19 +58,6 @@ def test_a_sentence_stays_and_the_line_around_it_goes() -> None:
     assert screen.getvalue() == before
 
 
-@pytest.mark.parametrize(("terminal", "quiet"), [(False, False), (True, True), (False, True)])
-def test_no_line_in_a_pipe_and_nothing_with_quiet(*, terminal: bool, quiet: bool) -> None:
-    stream, now = Screen() if terminal else io.StringIO(), [0.0]
-    progress = made(stream, now, quiet=quiet)
-    for second in range(1, 20):
-        now[0] = float(second)
-        progress(1 << 20)
-    progress("done")
-    progress.clear()
-
-    assert stream.getvalue() == ("" if quiet else "torchpick: done\n")
-
-
 def test_it_draws_seldom() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)
@@ -89,14 +66,6 @@ def test_it_draws_seldom() -> None:
         progress(1000)
 
     assert screen.getvalue().count("\r") <= 10
-
-
-def test_what_is_reported_cannot_steer_the_terminal() -> None:
-    screen, now = Screen(), [0.0]
-    progress = made(screen, now)
-    progress("\x1b[2Jevil\n")
-
-    assert screen.getvalue() == "torchpick: \\x1b[2Jevil\\n\n"
 
 
 def test_a_wait_without_news_shows_that_time_passes() -> None:
@@ -115,9 +84,3 @@ def test_a_wait_without_news_shows_that_time_passes() -> None:
 
     assert "\rpip resolves: 0:0" in screen.getvalue()
     assert screen.line == ""
-
-
-def test_nothing_ticks_in_a_pipe() -> None:
-    before = threading.active_count()
-    with Progress(io.StringIO(), None, quiet=False).during("pip resolves"):
-        assert threading.active_count() == before

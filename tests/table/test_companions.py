@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from scripts.table import checking, companions, layout, reading_companions, rows
+from scripts.table import companions, layout, reading_companions, rows
 from tests import usersettings
 from torchpick.errors import NetworkError
 from torchpick.index import index_places
 from torchpick.index.client import Client
 from torchpick.index.user_index import UserIndex
-from torchpick.knowledge.compat import Knowledge
 from torchpick.wheels.listed import demand_on_torch
 
 REQUIRES: dict[str, dict[str, str | None]] = {
@@ -62,20 +61,6 @@ def test_one_companion_may_have_ended() -> None:
     assert pairs("2.14.0") == {"2.14.0": ("0.29.0", None, "metadata")}
 
 
-def test_what_nobody_states_is_inferred() -> None:
-    assert pairs("2.16.0") == {"2.16.0": ("0.29.2", None, "inferred")}
-
-
-def test_the_newest_torch_comes_first() -> None:
-    assert list(pairs("1.7.0", "2.14.0", "2.9.0")) == ["2.14.0", "2.9.0", "1.7.0"]
-
-
-def test_the_table_is_of_its_format(tmp_path: Path) -> None:
-    layout.write(tmp_path / "companions.json", companions.table(["1.7.0", "2.14.1"], REQUIRES, PLACES))
-
-    checking.check_file(tmp_path / "companions.json", "companions.json")
-
-
 def test_an_open_companion_lies_where_its_torch_lies() -> None:
     found = companions.table(["2.11.0", "2.15.0"], REQUIRES, PLACES)["open"]
 
@@ -87,23 +72,6 @@ def test_an_open_companion_lies_where_its_torch_lies() -> None:
 
 def named(*files: str) -> list[dict[str, object]]:
     return [{"index": "whl/cpu", "file": file, "sha256": "a" * 64, "seen": [0]} for file in files]
-
-
-def test_where_only_the_wheel_host_has_wheels_a_companion_is_one_whose_file_was_named() -> None:
-    windows = "torchvision-0.24.0+e437e35-cp3{0}-cp3{0}-win_arm64.whl"
-    seen = companions.seen(
-        [
-            *named(windows.format(13), windows.format(11), "torch-2.9.0+cpu-cp311-cp311-win_arm64.whl"),
-            *named("torchvision-0.24.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"),
-            # A candidate has a release's name.
-            {**named("torchaudio-2.9.0+cpu-cp311-cp311-linux_s390x.whl")[0], "index": "whl/test/cpu"},
-        ]
-    )
-
-    assert {row["platform"]: row["files"] for row in seen} == {
-        "linux-s390x": {},
-        "windows-arm64": {"torchvision": {"0.24.0+e437e35": ["cp311", "cp313"]}},
-    }
 
 
 def test_a_companion_of_such_a_platform_has_its_own_label_or_is_not_there() -> None:
@@ -129,26 +97,6 @@ def test_a_companion_of_such_a_platform_has_its_own_label_or_is_not_there() -> N
         {"torchvision": ("cp312",)},
         "inferred",
     )
-
-
-def test_no_companion_is_known_for_s390x_and_on_windows_on_arm_two() -> None:
-    shelf = Knowledge({"TORCHPICK_COMPAT_DIR": str(COMPAT)}).every_build
-    there = {
-        platform: {
-            (build.torch, name, version)
-            for build in shelf
-            if build.platform == platform and build.vendor is None
-            for name, version in build.companion_pins.items()
-        }
-        for platform in ("linux-s390x", "windows-arm64")
-    }
-
-    assert there["linux-s390x"] == set()
-    assert there["windows-arm64"] >= {
-        ("2.9.0", "torchvision", "0.24.0+e437e35"),
-        ("2.9.1", "torchvision", "0.24.1+d801a34"),
-    }
-    assert not [each for each in there["windows-arm64"] if each[2].endswith("+cpu")]
 
 
 def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:

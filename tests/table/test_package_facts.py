@@ -53,44 +53,6 @@ def test_what_holds_its_kernels_is_not_compiled_at_run_time() -> None:
     assert row("vllm", "0.33.0").jit is None
 
 
-def test_bitsandbytes_takes_another_cuda_of_the_major_from_the_version_that_does() -> None:
-    falls_back = {package.version: package.minor_fallback for package in KNOWN["bitsandbytes"].versions}
-
-    assert falls_back["0.50.2"]
-    assert not falls_back["0.49.0"]
-
-
-def test_torchao_goes_on_without_its_libraries() -> None:
-    assert all(package.optional for package in KNOWN["torchao"].versions)
-    assert not any(package.optional for package in KNOWN["torchcodec"].versions)
-
-
-@pytest.mark.parametrize(
-    ("version", "torch"), [("1.9.0", "torch==2.14.*"), ("1.5.0", "torch==2.10.*"), ("1.4.2", "torch==2.9.*")]
-)
-def test_each_fbgemm_requires_the_torch_that_it_was_built_with(version: str, torch: str) -> None:
-    assert torch in row("fbgemm-gpu", version).requires
-
-
-def test_a_wheel_elsewhere_has_the_code_that_its_build_names() -> None:
-    wheel = next(
-        package
-        for package in KNOWN["xformers"].versions
-        if package.version == "0.0.35" and "/whl/cu130/" in package.place
-    )
-
-    assert (wheel.cuda, wheel.requires[-1]) == ("13", "torch>=2.10")
-    assert wheel.place.endswith("#sha256=962eb73f7243fb6a6b68ed85ed8f97780070ee35c1be464eefe3299b0382391d")
-    assert "sm_120a" in {str(arch) for library in wheel.code or () for arch in library.arches}
-
-
-def test_of_pyg_lib_the_versions_are_known_by_their_torch() -> None:
-    known = {(package.requires[-1], package.version) for package in KNOWN["pyg-lib"].versions}
-
-    assert {("torch==2.14.*", "0.9.0"), ("torch==2.11.*", "0.9.0"), ("torch==2.10.*", "0.8.0")} <= known
-    assert ("torch==2.10.*", "0.9.0") not in known
-
-
 def test_projects_that_write_the_same_files_are_known() -> None:
     shared = catalog_of(Knowledge(LIVE), LIVE, "linux-x86_64").shared_files
 

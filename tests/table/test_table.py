@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from scripts import tool
-from scripts.table import branches, checking, index, layout
+from scripts.table import index, layout
 from tests import tables
-from torchpick.model.arch import Arch
-from torchpick.model.versions import numbers, release_key
+from torchpick.model.versions import release_key
 
 ROOT = Path(__file__).parents[2]
 COMPAT = ROOT / "compat"
@@ -31,10 +30,6 @@ def build(torch: str, backend: str, platform: str = "linux-x86_64") -> dict[str,
     found = [row for row in RELEASES[torch] if (row["backend"], row["platform"]) == (backend, platform)]
     assert len(found) == 1, (torch, backend, platform)
     return dict(found[0])
-
-
-def test_every_file_is_of_its_format() -> None:
-    assert [str(fault) for fault in checking.check(COMPAT)] == []
 
 
 def test_an_index_holds_every_row_but_the_default_index_s_own() -> None:
@@ -53,25 +48,6 @@ def test_an_index_holds_every_row_but_the_default_index_s_own() -> None:
         assert sorted(map(repr, read)) == sorted(map(repr, told))
         releases = [release_key(row[0]) for row in compact["builds"]]
         assert releases == sorted(releases, reverse=True)
-
-
-def test_an_index_carries_what_a_read_wheel_adds(tmp_path: Path) -> None:
-    for path in COMPAT.glob("*.json"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    file = tmp_path / "torch-2.15.0.json"
-    value = json.loads(file.read_text("utf-8"))
-    (row,) = [each for each in value["builds"] if (each["backend"], each["platform"]) == ("cu132", "linux-x86_64")]
-    row["lacks"] = {"libtorch_cuda_linalg.so": ["sm_75"]}
-    row["yanked"] = True
-    row["evidence"]["twin"] = {"file": "torch.whl", "sha256": "0" * 64}
-    layout.write(file, value)
-
-    compact = json.loads(json.dumps(index.indexes(tmp_path)["linux-x86_64.json"]))
-
-    (found,) = [each for each in compact["builds"] if each[:2] == ["2.15.0", "cu132"]]
-    assert found[9] == {"libtorch_cuda_linalg.so": ["sm_75"]}
-    assert found[11] is True
-    assert found[17] == ["torch.whl", "0" * 64]
 
 
 @pytest.mark.process
@@ -133,14 +109,6 @@ def test_known_versions_and_libraries() -> None:
     assert "cp314t" in build("2.14.1", "cu126")["pythons"]
 
 
-def test_every_arch_is_one_its_toolkit_can_compile() -> None:
-    known = {row["cuda"]: {str(Arch.parse(text)) for text in row["arches"]} for row in DRIVERS["toolkit_arches"]}
-    for torch, row in ROWS:
-        if row["cuda"] in known and row["arches"]:
-            machine_code = {arch.replace("compute_", "sm_") for arch in row["arches"]}
-            assert machine_code <= known[row["cuda"]], (torch, row["backend"], row["platform"])
-
-
 def test_a_backend_names_its_cuda() -> None:
     for torch, row in ROWS:
         if row["backend"].startswith("cu"):
@@ -194,12 +162,6 @@ def test_a_companion_carries_a_label_only_where_its_wheel_does(
     assert [row[12] for row in compact["builds"] if row[:2] == [torch, backend]] == [companions]
 
 
-def test_newer_toolkits_need_newer_drivers() -> None:
-    rows = [row for row in DRIVERS["toolkits"] if row["linux"] is not None]
-    by_age = sorted(rows, key=lambda row: (numbers(row["cuda"]), row["update"] or ""))
-    assert [numbers(row["linux"]) for row in by_age] == sorted(numbers(row["linux"]) for row in rows)
-
-
 def test_the_last_branches_and_the_floors() -> None:
     last = {capability: row["branch"] for row in DRIVERS["last_branch"] for capability in row["capabilities"]}
     assert (last["3.7"], last["6.1"], last["7.0"]) == (470, 580, 580)
@@ -215,12 +177,6 @@ def test_the_last_branches_and_the_floors() -> None:
     }
     assert (first["8.6"], first["8.9"], first["9.0"]) == (("455", "456"), ("520", "522"), ("520", "520"))
     assert (first["12.0"], first["12.1"]) == (("570.26", "570.65"), ("575.51.03", "576.02"))
-
-
-def test_the_branches_are_those_of_the_evidence() -> None:
-    sections = branches.sections(layout.read(branches.EVIDENCE))
-
-    assert {name: DRIVERS[name] for name in sections} == sections
 
 
 def test_the_date_is_that_of_the_newest_evidence() -> None:
@@ -247,14 +203,6 @@ def test_a_measured_row_names_the_file_that_pip_takes_of_its_python() -> None:
         "torch-2.10.0-3-cp312-cp312-manylinux_2_28_x86_64.whl"
     ]
     assert [file for file, better in measured if better not in (None, file)] == []
-
-
-def test_a_pair_of_numbers_contradicts_a_branch() -> None:
-    evidence = layout.read(branches.EVIDENCE)
-    wrong = {"linux": "580.1.1", "windows": "591.01", "source": "seen"}
-
-    with pytest.raises(ValueError, match=r"contradicts the pair 580\.1\.1/591\.01"):
-        branches.sections({**evidence, "pairs": [*evidence["pairs"], wrong]})
 
 
 def test_the_readme_names_every_file() -> None:

@@ -9,15 +9,12 @@ from zipfile import BadZipFile, ZipInfo
 
 import pytest
 
-from tests.doctor.homes import linking
 from tests.index.test_archive import Bytes
 from tests.wheels import making
-from tests.wheels.test_rows import LINUX, links, torch
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
-from torchpick.index import ranges
 from torchpick.index.ranges import Archive
 from torchpick.model.arch import Arch
-from torchpick.wheels import fatbin, librarycode, listed, wheel
+from torchpick.wheels import fatbin, librarycode, wheel
 from torchpick.wheels.librarycode import Library, Modules, texts
 from torchpick.wheels.readings import SAMPLE, WHOLE, Allowance, Reading
 
@@ -159,26 +156,8 @@ def test_a_library_holds_code_wherever_it_lies_and_of_either_kind(named: dict[st
     assert librarycode.read_buffer(making.elf(named), "x.so").holds_code is holds_code
 
 
-NEVER = (
-    "__nv_relfatbin", ".eh_frame", ".eh_frame_hdr", ".gcc_except_table", ".debug", ".debug_info", ".comment", ".dynstr",
-    ".pdata", ".xdata", ".reloc", ".rsrc",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NEVER)
-def test_no_program_keeps_code_in_the_sections_of_compilers_and_linkers(name: str) -> None:
-    assert not librarycode.read_buffer(making.elf({name: making.module("sm_80")}), "x.so").holds_code
-    assert librarycode.read_buffer(making.elf({f".own{name}": making.module("sm_80")}), "x.so").holds_code
-
-
 def test_a_bare_cubin_is_one_module() -> None:
     assert librarycode.read_buffer(making.cubin(90), "x.cubin").code.modules == (Modules((Arch("sm", 9, 0),), (), 1),)
-
-
-def test_the_directory_of_an_archive_may_have_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = making.wheel({"a.so": b"x"})
-    monkeypatch.setattr(ranges, "MOST_DIRECTORY", len(data))
-    assert len(Archive(Bytes(data)).members()) == 1
 
 
 def unread(data: bytes) -> Iterator[bytes]:
@@ -208,35 +187,10 @@ def test_an_isa_that_no_cuda_brought_has_none(isa: tuple[int, int]) -> None:
     assert librarycode.read_buffer(making.library(making.module("compute_80", isa=isa)), "x.so").ptx_cuda is None
 
 
-def empty(code: str, size: int) -> bool:
-    [hit] = fatbin.scan(making.module(code, size=size))
-    return hit.entries[0].empty
-
-
-@pytest.mark.parametrize(
-    ("code", "largest"), [("sm_52", 1600), ("sm_89", 1600), ("sm_90", 2400), ("sm_120f", 2400), ("compute_75", 224)]
-)
-def test_the_largest_image_that_has_no_kernel(code: str, largest: int) -> None:
-    assert (empty(code, largest), empty(code, largest + 1)) == (True, False)
-
-
 @pytest.mark.parametrize(("number", "arch"), [(19, None), (20, "sm_20"), (99, "sm_99"), (999, "sm_999"), (1000, None)])
 def test_what_is_a_number_of_an_architecture(number: int, arch: str | None) -> None:
     data = making.container(making.entry(f"sm_{number}"))
     assert [str(entry.arch) for hit in fatbin.scan(data) for entry in hit.entries] == ([] if arch is None else [arch])
-
-
-def test_a_part_of_a_buffer_is_scanned_to_its_end_and_no_further() -> None:
-    one = making.module("sm_80")
-    data = one + making.module("sm_90")
-
-    def codes(start: int, end: int | None) -> list[str]:
-        return [str(entry.arch) for hit in fatbin.scan(data, start, end) for entry in hit.entries]
-
-    assert codes(0, None) == codes(0, len(data)) == codes(0, len(data) + 9) == ["sm_80", "sm_90"]
-    assert codes(0, len(data) - 1) == codes(0, len(one)) == ["sm_80"]
-    assert codes(1, None) == ["sm_90"]
-    assert codes(0, len(one) - 1) == []
 
 
 def test_more_containers_than_any_library_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,20 +214,6 @@ def test_a_cubin_has_a_whole_header(length: int) -> None:
     assert fatbin.cubin_arch(making.cubin(90)[:length]) == (None if length < 64 else Arch("sm", 9, 0))
 
 
-def test_several_wheels_of_one_build_are_read_by_the_newest_python() -> None:
-    files = [
-        torch("2.9.0+cu126", f"cp313-cp313t-{LINUX}"),
-        torch("2.9.0+cu126", f"cp312-cp312-{LINUX}"),
-        torch("2.9.0+cu126", "cp312-cp312-manylinux_2_34_x86_64"),
-        torch("2.9.0+cu126", f"cp39-cp39-{LINUX}"),
-    ]
-    for order in (files, files[::-1]):
-        [one] = listed.list_builds(links(*order))
-        assert one.sample.file == files[2]
-        assert one.build.glibc == "2.34"
-        assert one.build.pythons == ("cp39", "cp312", "cp313t")
-
-
 def read(
     members: dict[str, bytes], depth: str | None = None, *, remote: bool = True, most: int | None = None
 ) -> Reading:
@@ -283,30 +223,6 @@ def read(
 
 
 SMALL, OTHER = making.library(making.module("sm_80")), making.library(making.module("sm_90"))
-METADATA = b"Name: pkg\r\nVersion: 1.0\r\n\r\nA description.\r\n"
-
-
-def test_everything_that_is_said_of_a_wheel_that_was_read_whole() -> None:
-    members = {
-        "pkg/b.so": OTHER,
-        "pkg/a.so": SMALL,
-        "pkg/none.so": making.elf({".text": b"x"}),
-        "pkg/ptxas": b"",
-        "pkg/x.dist-info/METADATA": b"not this",
-        "pkg-1.0.dist-info/METADATA": METADATA,
-    }
-    found = read(members)
-
-    assert (found.target, found.file, found.name, found.version, found.sha256) == (
-        "shown", "pkg-1.0-py3-none-any.whl", "pkg", "1.0", "ab",
-    )  # fmt: skip
-    assert (found.depth, found.complete, found.unread, found.notes) == (WHOLE, True, 0, ())
-    assert [(one.path, texts(one.sass)) for one in found.libraries] == [
-        ("pkg/b.so", ["sm_90"]),
-        ("pkg/a.so", ["sm_80"]),
-    ]
-    assert (found.compilers, found.torch, found.needed) == (("pkg/ptxas",), None, ())
-    assert found.metadata == "Name: pkg\nVersion: 1.0"
 
 
 def test_a_library_that_was_not_read_to_its_end_makes_the_reading_incomplete() -> None:
@@ -314,18 +230,6 @@ def test_a_library_that_was_not_read_to_its_end_makes_the_reading_incomplete() -
     found = read({"pkg/a.so": broken, "pkg/b.so": OTHER})
 
     assert (found.depth, found.complete, found.unread) == (WHOLE, False, 0)
-
-
-@pytest.mark.parametrize(
-    ("remote", "most", "depth"), [(True, 0, WHOLE), (True, -1, SAMPLE), (False, -1, WHOLE), (True, None, WHOLE)]
-)
-def test_a_wheel_on_the_web_is_sampled_where_its_libraries_are_more_than_is_allowed(
-    remote: bool, most: int | None, depth: str
-) -> None:
-    members = {"pkg/a.so": SMALL, "pkg/b.so": OTHER}
-    packed = len(SMALL) + len(OTHER)
-
-    assert read(members, remote=remote, most=None if most is None else packed + most).depth == depth
 
 
 def test_a_sample_has_the_small_libraries_whole_and_the_beginning_of_the_largest() -> None:
@@ -346,21 +250,7 @@ def library(*modules: bytes) -> Library:
     return librarycode.read_buffer(making.library(*modules), "x.so")
 
 
-def test_alike_modules_are_counted_together_and_those_with_more_come_first() -> None:
-    one = library(
-        making.module("sm_80"), making.module("sm_80", size=100), making.module("sm_90"), making.module("sm_90")
-    )
-
-    assert [(texts(each.sass), each.count) for each in one.code.modules] == [(["sm_90"], 2), (["sm_80"], 1)]
-    assert (one.code.total, one.code.empty, one.complete, one.notes) == (3, 1, True, ())
-
-
 @pytest.mark.parametrize(("length", "table"), [(88, ()), (87, None)])
 def test_the_header_of_a_dll_lies_in_the_file(length: int, table: tuple[()] | None) -> None:
     head = b"MZ".ljust(60, b"\0") + (64).to_bytes(4, "little") + b"PE\0\0"
     assert fatbin.read_sections(head.ljust(88, b"\0")[:length]) == table
-
-
-def test_the_name_of_a_library_may_be_of_any_bytes() -> None:
-    data = linking(["libXX.so.1"]).replace(b"libXX", b"lib\xff\xfe")
-    assert fatbin.read_links(data).needed == ("lib\ufffd\ufffd.so.1",)

@@ -11,14 +11,12 @@ from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Environment
 from torchpick.errors import (
-    NetworkError,
-    RangesUnsupportedError,
     RequirementError,
     UsageError,
     WheelError,
     WheelLayoutError,
 )
-from torchpick.index import ranges, user_index
+from torchpick.index import user_index
 from torchpick.index.pages import Link
 from torchpick.index.wheelnames import WheelName, WheelTarget
 from torchpick.model.address import Address
@@ -36,15 +34,6 @@ def test_a_wheel_file(tmp_path: Path) -> None:
 
     assert (found.name, found.requests, texts(found.sass)) == ("pkg", 0, ["sm_80"])
     assert inspect_target.read_target(file.as_uri(), ReadOptions(offline=True)).sass == found.sass
-
-
-def test_a_library_and_not_a_folder(tmp_path: Path) -> None:
-    file = tmp_path / "lib.so"
-    file.write_bytes(making.library(making.module("sm_90")))
-
-    assert texts(inspect_target.read_target(str(file), ReadOptions()).sass) == ["sm_90"]
-    with pytest.raises(WheelError, match="no such file"):
-        inspect_target.read_target(str(tmp_path), ReadOptions())
 
 
 def test_what_is_known_of_a_file_and_what_reading_it_cost(tmp_path: Path) -> None:
@@ -138,29 +127,6 @@ def test_a_url(host: Host) -> None:
     assert found.requests > 0
 
 
-def test_a_url_that_is_not_there_says_so_without_its_credentials(host: Host) -> None:
-    with pytest.raises(NetworkError, match="answered 403") as caught:
-        inspect_target.read_target(host.url.replace("//", "//me:secret@") + "/gone.whl?token=x", ReadOptions())
-    assert "secret" not in str(caught.value)
-    assert "token" not in str(caught.value)
-
-
-def big_wheel() -> bytes:
-    return making.wheel(
-        {"pkg/_C.so": making.library(making.module("sm_80")), "pkg/pad": bytes(range(256)) * 2000}, stored=True
-    )
-
-
-def test_a_large_file_of_a_server_without_ranges_is_refused(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "WHOLE", 1 << 17)
-    data = big_wheel()
-    host.files["/pkg-1.0-py3-none-any.whl"] = data
-    host.mood = "no ranges"
-    url = f"{host.url}/pkg-1.0-py3-none-any.whl"
-    with pytest.raises(RangesUnsupportedError):
-        inspect_target.read_target(url, ReadOptions())
-
-
 def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "_C.so").write_bytes(making.library(making.module("sm_70")))
@@ -193,11 +159,6 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
         "pkg is not installed: looking it up on the index",
         f"the newest wheel that fits is {host.url}/pkg-9.0-py3-none-any.whl",
     ]
-
-
-@pytest.mark.parametrize("text", ["torch==2.15.0", "torch", "Torch>=2,<3", "mylib[cuda]==1.0", "torch==2.9.1+cu126"])
-def test_requirements_that_are_taken(text: str) -> None:
-    user_index.check(text)
 
 
 @pytest.mark.parametrize(

@@ -68,32 +68,11 @@ def test_what_reading_it_in_place_cost_is_the_code_that_was_found(site: Path) ->
     assert (found.torch.version, found.torch.cuda, found.torch.hip) == ("2.15.0+cu132", "13.2", None)
 
 
-def test_a_compiler_that_is_installed_is_named_and_what_is_no_torch_has_no_flags(site: Path) -> None:
-    (site / "triton-3.0.dist-info").mkdir()
-    (site / "triton-3.0.dist-info" / "RECORD").write_text("triton/bin/ptxas,,\ntorch/version.py,,\n", "utf-8")
-    one = find("triton", site)
-    assert one is not None
-    found = inspect_target.read_distribution(one, "triton")
-
-    assert (found.compilers, found.torch, found.libraries, found.complete) == (("triton/bin/ptxas",), None, (), True)
-
-
 def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     one = find("some-pkg", site)
     assert one is not None
 
     assert texts(inspect_target.read_distribution(one, "some-pkg").sass) == ["sm_80"]
-
-
-def test_a_damaged_record_names_nothing(site: Path) -> None:
-    one = find("other", site)
-
-    assert one is not None
-    assert distributions.files(one) == ()
-
-
-def test_what_is_not_installed_is_none(site: Path) -> None:
-    assert find("nothing", site) is None
 
 
 def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> None:

@@ -10,27 +10,12 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import fatbin, librarycode
+from torchpick.wheels import librarycode
 from torchpick.wheels.librarycode import Library, texts
 
 
 def read(data: bytes) -> Library:
     return librarycode.read_buffer(data, "lib.so")
-
-
-@pytest.mark.parametrize("linker", ["gnu", "llvm", "patchelf"])
-def test_modules_are_counted_by_what_they_hold(linker: str) -> None:
-    data = making.library(
-        *[making.module("sm_80", "sm_90") for _ in range(32)], making.module("sm_75", "sm_80"), linker=linker
-    )
-    one = read(data)
-
-    assert texts(one.sass) == ["sm_75", "sm_80", "sm_90"]
-    assert [(texts(each.sass), each.count) for each in one.code.modules] == [
-        (["sm_80", "sm_90"], 32),
-        (["sm_75", "sm_80"], 1),
-    ]
-    assert one.complete
 
 
 def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
@@ -47,59 +32,6 @@ def test_a_dll_is_read_like_a_shared_object() -> None:
     assert (texts(one.sass), one.ptx) == (["sm_75"], ()), "what was linked already is loaded by nobody"
 
 
-def test_code_outside_the_standard_sections_is_kept_apart() -> None:
-    """Triton's profiler carries cubins for sm_35: no support for it."""
-    one = read(making.elf({".rodata": making.cubin(35) + making.module("sm_70"), ".data": making.module("sm_90")}))
-
-    assert one.sass == ()
-    assert texts(one.unregistered.sass) == ["sm_70", "sm_90"]
-
-
-def test_code_in_the_program_or_in_its_unwinding_tables_is_chance() -> None:
-    one = read(making.elf({".text": making.module("sm_70"), ".eh_frame": making.module("sm_80")}))
-
-    assert not one.holds_code
-
-
-def test_what_looks_like_code_in_the_program_says_nothing_of_its_ptx_and_breaks_nothing() -> None:
-    chance = making.module("compute_80") + making.container(making.entry("sm_80"), b"\xff" * 128)
-    one = read(making.elf({".text": chance, "__nv_relfatbin": chance, ".nv_fatbin": making.module("sm_90")}))
-
-    assert (texts(one.sass), one.ptx_cuda, one.complete, one.notes) == (["sm_90"], None, True, ())
-
-
-def test_modules_without_a_kernel_are_named_and_not_counted() -> None:
-    one = read(making.library(making.module("sm_52", size=872), making.module("sm_80")))
-
-    assert texts(one.sass) == ["sm_52", "sm_80"]
-    assert (one.code.total, one.code.empty) == (1, 1)
-
-
-def test_an_image_without_a_kernel_does_not_serve_its_gpu() -> None:
-    """A kernel behind `#if __CUDA_ARCH__ >= 800` leaves an image for sm_75 with nothing in it."""
-    both = making.container(making.entry("sm_75", size=1464), making.entry("sm_80"))
-    one = read(making.library(both))
-
-    assert texts(one.sass) == ["sm_75", "sm_80"]
-    assert [texts(each.sass) for each in one.code.modules] == [["sm_80"]]
-
-
-def test_the_newest_isa_of_its_ptx_is_kept() -> None:
-    one = read(making.library(making.module("compute_80", isa=(8, 7)), making.module("compute_80", isa=(9, 0))))
-
-    assert one.ptx_cuda == "13.0"
-
-
-def test_a_library_without_a_section_table_says_what_that_means() -> None:
-    data = bytearray(making.library(making.module("sm_80")))
-    data[40:48] = bytes(8)
-    one = read(bytes(data))
-
-    assert one.sass == ()
-    assert texts(one.unregistered.sass) == ["sm_80"]
-    assert "no section table" in one.notes[0]
-
-
 @pytest.mark.parametrize(
     "data", [b"", b"\x7fELF", b"\x7fELF" + bytes(200), b"MZ" + bytes(300), b"#!/bin/sh\n", b"\0" * 70]
 )
@@ -110,20 +42,6 @@ def test_a_file_that_is_no_library_holds_nothing(data: bytes) -> None:
 def test_bare_files_of_gpu_code_are_read() -> None:
     assert texts(read(making.cubin(90, specific=True)).sass) == ["sm_90a"]
     assert texts(read(making.module("sm_80", "compute_80")).sass) == ["sm_80"]
-
-
-def test_amd_code_is_named() -> None:
-    assert "AMD" in read(making.elf({".hip_fatbin": bytes(64), ".nv_fatbin": making.module("sm_80")})).notes[0]
-
-
-def test_a_cut_library_is_incomplete() -> None:
-    data = making.library(making.module("sm_80"), making.module("sm_90"))
-    cut = data[: data.rfind(fatbin.MAGIC) + 100]
-    one = librarycode.read_start(cut, len(data), "lib.so")
-
-    assert texts(one.sass) == ["sm_80"]
-    assert not one.complete
-    assert one.notes == ()
 
 
 @pytest.mark.parametrize("size", [0, 64, 5_000_000])

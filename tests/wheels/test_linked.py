@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 from tests.doctor.homes import linking
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import fatbin, inspect_target, librarycode
+from torchpick.wheels import fatbin, inspect_target
 from torchpick.wheels.fatbin import Linked
-from torchpick.wheels.librarycode import texts
-
-
-def test_names_and_folders_are_read() -> None:
-    data = linking(["libcudart.so.12", "libc10.so"], rpath="$ORIGIN/a:/b", runpath="$ORIGIN")
-
-    assert fatbin.read_links(data) == Linked(("libcudart.so.12", "libc10.so"), ("$ORIGIN/a", "/b"), ("$ORIGIN",))
 
 
 @pytest.mark.parametrize(
@@ -35,19 +28,6 @@ def test_a_damaged_library_is_read_without_harm(place: int, value: int) -> None:
     data[place % len(data)] = value
 
     fatbin.read_links(bytes(data))
-
-
-def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:
-    """What lies in data, as cuFFT keeps it, is left alone: it costs ten times as much to look for."""
-    path = tmp_path / "lib.so"
-    path.write_bytes(making.library(making.module("sm_80"), data=making.module("sm_90")))
-
-    quick = inspect_target.read_library(str(path), "lib.so", data=False)
-    slow = librarycode.read_buffer(path.read_bytes(), "lib.so")
-
-    assert quick is not None
-    assert (texts(quick.sass), quick.unregistered.total) == (["sm_80"], 0)
-    assert (texts(slow.sass), slow.unregistered.total) == (["sm_80"], 1)
 
 
 def test_what_is_not_there_is_none_and_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -21,18 +21,6 @@ def found(*paths: str, channel: str = "stable") -> tuple[ListedBuild, ...]:
     return listed.list_builds(pages.parse(page.encode(), HOST + "/torch/"), channel)
 
 
-def test_wheels_of_one_build_are_one_row() -> None:
-    name = "cu126/torch-2.16.0%2Bcu126-{0}-{1}-manylinux_2_28_x86_64.whl"
-    pythons = [("cp39", "cp39"), ("cp313", "cp313"), ("cp313", "cp313t"), ("cp310", "cp310")]
-    [one] = found(*(name.format(*each) for each in pythons))
-
-    row = one.build
-    assert (row.torch, row.backend, row.platform, row.version) == ("2.16.0", "cu126", "linux-x86_64", "2.16.0+cu126")
-    assert row.pythons == ("cp39", "cp310", "cp313", "cp313t")
-    assert (row.glibc, row.tags) == ("2.28", ("manylinux_2_28_x86_64",))
-    assert one.sample.wheel.abi == "cp313", "an everyday wheel is read, no free-threaded one"
-
-
 @pytest.mark.parametrize(("path", "backend"), [
     ("cpu/torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "cpu"),
     ("cu124/torch-2.5.1-cp310-cp310-linux_aarch64.whl", "cu124"),
@@ -62,12 +50,6 @@ def test_of_dated_builds_the_newest_counts() -> None:
     assert one.build.torch == "2.16.0.dev20261114"
 
 
-def test_a_tag_without_a_promise_leaves_glibc_open() -> None:
-    names = ("cu126/torch-2.6.0%2Bcu126-cp312-cp312-linux_x86_64.whl",
-             "cu126/torch-2.6.0%2Bcu126-cp311-cp311-manylinux_2_28_x86_64.whl")  # fmt: skip
-    assert found(*names)[0].build.glibc is None
-
-
 CUDA = {"cu132": "13.2", "cu126": "12.6"}
 
 
@@ -85,30 +67,6 @@ def known(*builds: Build) -> dict[tuple[str, str, str], Build]:
 
 
 LISTED = found("cu132/torch-2.15.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl")
-
-
-def test_what_is_known_is_no_news() -> None:
-    assert listed.compare_builds(LISTED, known(row())) == ((), ())
-
-
-def test_what_is_new_is_listed_and_waits_to_be_read() -> None:
-    unread, changed = listed.compare_builds(LISTED, {})
-
-    assert unread == LISTED
-    assert changed[0].arches is None
-    assert (changed[0].cuda, changed[0].published) == ("13.2", True)
-    assert listed.compare_builds(LISTED, known(*changed))[0] == LISTED, "it waits until it is read"
-
-
-def test_a_cpu_build_needs_no_reading() -> None:
-    unread, changed = listed.compare_builds(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {})
-
-    assert unread == ()
-    assert changed[0].arches == ()
-
-
-def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
-    assert listed.compare_builds(LISTED, known(row(arches=None)))[0] == ()
 
 
 @pytest.mark.parametrize(("facts", "expected"), [

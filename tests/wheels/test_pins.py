@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wheels import making
-from torchpick.model.arch import Arch
 from torchpick.wheels import librarycode, refresh
 from torchpick.wheels.readings import FLAGS, Reading, TorchFacts
 
@@ -36,13 +34,3 @@ def test_the_exact_versions_that_a_cuda_build_asks_for_are_its_pins() -> None:
 @pytest.mark.parametrize("torch", [None, TorchFacts("2.9.1+cpu"), TorchFacts("2.9.1+rocm6.4", None, "6.4")])
 def test_what_is_built_without_cuda_pins_nothing_although_its_metadata_names_linux_s(torch: TorchFacts | None) -> None:
     assert refresh.pins(reading(torch)) == {}
-
-
-def test_a_library_lacks_what_the_flags_name_and_it_hardly_supports() -> None:
-    linalg = making.library(*[making.module("sm_80", "sm_90")] * 32, making.module("sm_75", "sm_80", "sm_90"))
-    fine = making.library(making.module("sm_75", "sm_80", "sm_90"))
-    flags = tuple(map(Arch.parse, ("sm_60", "sm_75", "sm_80", "sm_90")))
-    torch = TorchFacts("2.9.1+cu126", "12.6", flags=flags)
-    libraries = [librarycode.read_buffer(data, f"torch/lib/{name}.so") for name, data in (("a", linalg), ("b", fine))]
-
-    assert refresh.missing_arches(reading(torch, *libraries)) == {"a.so": ["sm_60", "sm_75"], "b.so": ["sm_60"]}

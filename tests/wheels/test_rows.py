@@ -209,12 +209,3 @@ def test_a_mirror_s_pages_are_those_of_all_builds_and_then_of_each_backend() -> 
         ("https://m.example/whl",), ("https://m.example/whl/cpu", "https://m.example/whl/cu126"),
     ]  # fmt: skip
     assert nightly[1].indexes == ("https://m.example/whl/nightly/cpu", "https://m.example/whl/nightly/cu126")
-
-
-def test_what_several_refreshes_did_is_added_up() -> None:
-    [one] = BUILT
-    first = refresh.Refreshed((ROW,), (), (), (one,), (), ("unread",), (), (), 5, 1)
-    second = refresh.Refreshed((), (MEASURED,), (ROW,), (), ("differs",), (), (("a", "b"),), (), 7, 2)
-
-    both = refresh.Refreshed((ROW,), (MEASURED,), (ROW,), (one,), ("differs",), ("unread",), (("a", "b"),), (), 12, 3)
-    assert refresh.add_up([first, second]) == both

@@ -11,7 +11,7 @@ from tests.index.test_archive import Bytes
 from tests.wheels import making
 from tests.wheels.test_rows import links, torch
 from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
-from torchpick.index.ranges import Archive, headers_of, metadata_of
+from torchpick.index.ranges import Archive
 from torchpick.wheels import inspect_target, wheel
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
@@ -20,15 +20,6 @@ from torchpick.wheels.readings import FLAGS, WHOLE, Allowance, Reading, Readings
 URL = "https://me:secret@host.example/a%2Bb-1.0-py3-none-any.whl"
 SHOWN = "https://me:****@host.example/a%2Bb-1.0-py3-none-any.whl"
 HASH = "ab" * 32
-
-
-@pytest.mark.parametrize("name", [f"gone{end}" for end in (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".ZIP")])
-def test_a_name_with_the_end_of_a_file_is_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(WheelError) as caught:
-        inspect_target.read_target(name, ReadOptions())
-    assert (caught.value.message, caught.value.code) == (f"no such file: {name}", "NOT_FOUND")
-    assert caught.value.hint == "check the path; `--from FOLDER` reads a folder's wheels"
 
 
 @pytest.mark.parametrize(
@@ -145,19 +136,3 @@ def test_why_a_release_is_not_taken(data: bytes, message: str, hint: str) -> Non
     with pytest.raises(WheelLayoutError) as caught:
         released(data)
     assert (caught.value.message, caught.value.hint) == (f"{LINK.file} {message}", hint)
-
-
-def test_a_torch_whose_version_file_is_not_utf_8_is_one() -> None:
-    version = b"# J\xf6rg\n" + making.version_py("2.15.0+cu132", "13.2")
-    found = wheel.torch_of(Archive(Bytes(making.torch_wheel("sm_80 sm_90", more={"torch/version.py": version}))))
-
-    assert found is not None
-    assert (found.version, found.cuda, texts(found.flags)) == ("2.15.0+cu132", "13.2", ["sm_80", "sm_90"])
-
-
-def test_the_headers_of_metadata_end_before_the_description_on_any_system() -> None:
-    for text in ("A: b\nC: d\n\nText\n\nmore", "A: b\r\nC: d\r\n\r\nText\r\n"):
-        assert headers_of(text) == "A: b\nC: d"
-    members = {"x-1.dist-info/METADATA": b"J\xf6rg", "pkg/y-1.dist-info/METADATA": b"other"}
-    assert metadata_of(Archive(Bytes(making.wheel(members)))) == "J\ufffdrg"
-    assert metadata_of(Archive(Bytes(making.wheel({"x-1.dist-info/RECORD": b""})))) is None

@@ -9,7 +9,7 @@ import pytest
 from tests import recorded
 from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
+from torchpick.model.build import COMPILES, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
 from torchpick.model.finding import Ailment
 from torchpick.wheels import librarycode
 from torchpick.wheels.judging import GpuCodeFit, Inspection, ReadingVerdict, findings, judge_package, judge_reading
@@ -49,49 +49,11 @@ LATE_PTX = of((1, "sm_75 sm_80 sm_90 sm_100 sm_120"), (20, "sm_100 compute_120")
 XFORMERS = of((11, "sm_60 sm_70 sm_75 sm_80 compute_80"), (4, "sm_90a"))
 
 
-@pytest.mark.parametrize(("one", "gpu", "expected"), [
-    (LINALG, "sm_75", PARTLY), (LINALG, "sm_80", RUNS), (LINALG, "sm_89", RUNS), (LINALG, "sm_61", NOT),
-    (LINALG, "sm_121", RUNS), (LINALG, "sm_103", RUNS), (LINALG, "sm_110", NOT),
-    (NCCL, "sm_61", RUNS), (NCCL, "sm_75", RUNS), (NCCL, "sm_90", RUNS), (NCCL, "sm_52", NOT), (NCCL, "sm_121", RUNS),
-    (CUDNN_RUNTIME, "sm_75", RUNS), (CUDNN_RUNTIME, "sm_61", NOT), (CUDNN_RUNTIME, "sm_121", RUNS),
-    (CUDNN_8_7, "sm_75", RUNS), (CUDNN_8_7, "sm_37", RUNS), (CUDNN_8_7, "sm_90", RUNS), (CUDNN_8_7, "sm_100", NOT),
-    (ENGINES, "sm_75", RUNS), (ENGINES, "sm_61", NOT),
-    (LATE_PTX, "sm_75", RUNS), (LATE_PTX, "sm_120", RUNS),
-    (XFORMERS, "sm_75", RUNS), (XFORMERS, "sm_120", JIT), (XFORMERS, "sm_90", JIT), (XFORMERS, "sm_52", NOT),
-])  # fmt: skip
-def test_a_library(one: Library, gpu: str, expected: str) -> None:
-    assert word(reading(one), gpu) == expected
-
-
-def test_ptx_needs_a_driver_that_knows_it() -> None:
-    one = of((1, "sm_80 compute_80"))
-    assert one.ptx_cuda == "12.8"
-    assert word(reading(one), "sm_90") == JIT
-    assert word(reading(one), "sm_90", "12.8") == JIT
-    assert word(reading(one), "sm_90", "12.6") == NOT
-    assert word(reading(one), "sm_86", "12.6") == RUNS
-
-
-def test_several_libraries_together() -> None:
-    both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80"), path="b.so"))
-    verdict = judge_reading(both, GpuCodeFit(Arch.parse("sm_75")))
-
-    assert verdict.word == PARTLY
-    assert [library.path for library in verdict.failing] == ["a.so"]
-    assert word(both, "sm_86") == RUNS
-    assert word(both, "sm_61") == NOT
-
-
 def test_torch_is_judged_by_its_flags_and_what_fails_beside_them_is_told() -> None:
     flags = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
     assert word(reading(flags=flags), "sm_75") == RUNS
     assert word(reading(LINALG, flags=flags), "sm_75") == PARTLY
     assert word(reading(LINALG, flags=flags), "sm_61") == NOT
-
-
-def test_torchs_ptx_needs_the_driver_of_its_cuda() -> None:
-    found = reading(flags="sm_80 compute_90", cuda="12.8")
-    assert (word(found, "sm_120", "12.8"), word(found, "sm_120", "12.6")) == (JIT, NOT)
 
 
 def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
@@ -133,19 +95,6 @@ def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() ->
     assert word(reading(profiler, compilers=("ptxas",)), "sm_61") == COMPILES
 
 
-def test_modules_for_one_generation_count_where_there_are_no_others() -> None:
-    """flash-attention's builds for Hopper alone."""
-    one = of((9, "sm_90a"))
-    assert (word(reading(one), "sm_90"), word(reading(one), "sm_80"), word(reading(one), "sm_100")) == (RUNS, NOT, NOT)
-
-
-def test_a_driver_that_carries_nothing_of_it_decides() -> None:
-    verdict = judge_reading(reading(LINALG), GpuCodeFit(Arch.parse("sm_80"), refusal="it needs driver 580"))
-
-    assert (verdict.word, verdict.via, verdict.notes) == (NOT, None, ("it needs driver 580",))
-    assert judge_reading(reading(), GpuCodeFit(Arch.parse("sm_80"), refusal="x")).word == NO_CODE
-
-
 @pytest.mark.parametrize(("version", "cuda", "expected"), [
     ("2.14.0+cu132", "13.2", True), ("2.15.0", "13.4", True), ("2.14.0", "13.0", False), ("2.13.0", "13.2", False),
     ("nonsense", "13.2", False), (None, "13.2", False),
@@ -180,14 +129,6 @@ def test_copies_of_nvidia_s_libraries_do_not_count_beside_a_package_s_own() -> N
     assert word(reading(copy), "sm_80") == NOT
 
 
-def test_torch_s_symmetric_memory_is_for_data_centres_and_its_main_library_is_what_the_flags_say() -> None:
-    shmem = of((3, "sm_90 sm_100"), path="torch/lib/libtorch_nvshmem.so")
-    main = of((20, "sm_80"), (1, "sm_75 sm_80"), path="torch/lib/libtorch_cuda.so")
-
-    assert word(reading(shmem, main, flags="sm_75 sm_80"), "sm_75") == RUNS
-    assert word(reading(shmem, main, flags="sm_80"), "sm_75") == NOT
-
-
 def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() -> None:
     part = of((3, "sm_80 sm_90"), path="n/big.so")._replace(complete=False)
     whole = of((3, "sm_80 sm_90"), path="n/small.so")
@@ -217,15 +158,6 @@ def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
     assert found[1].text == (
         "pkg.whl on sm_75: partly; built for sm_75 sm_80 sm_90 compute_80; a.so: 0 of 3 modules load"
     )
-
-
-def test_architectures_come_by_their_numbers_and_plain_before_their_letters() -> None:
-    ordered = "compute_90 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100 sm_100a sm_100f sm_103 sm_120"
-    arches = list(map(Arch.parse, ordered.split()))
-
-    for turned in (arches, arches[::-1], arches[5:] + arches[:5] + arches):
-        assert librarycode.in_order(turned) == tuple(arches)
-    assert librarycode.union([tuple(arches[6:]), tuple(arches[:8])]) == tuple(arches)
 
 
 VERDICTS = Path(__file__).with_name("verdicts.json")

@@ -13,7 +13,7 @@ from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.wheels import wheel
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, parse_version_file
+from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("sm_75", "sm_80", "sm_90"))
@@ -23,15 +23,6 @@ def read(
     data: bytes, file: str = "pkg-1.0-py3-none-any.whl", depth: str | None = None, *, remote: bool = False
 ) -> Reading:
     return wheel.read_wheel(Archive(Bytes(data)), wheel.WheelFacts(file, file, remote=remote), depth)
-
-
-def test_torch_is_read_by_its_flags() -> None:
-    found = read(making.torch_wheel("sm_75 sm_80 sm_90 compute_90"), TORCH)
-
-    assert (found.depth, found.version, found.complete) == (FLAGS, "2.15.0+cu132", True)
-    assert (texts(found.sass), texts(found.ptx)) == (["sm_75", "sm_80", "sm_90"], ["compute_90"])
-    assert found.torch is not None
-    assert (found.torch.cuda, found.torch.version) == ("13.2", "2.15.0+cu132")
 
 
 def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: Client) -> None:
@@ -52,24 +43,11 @@ def test_a_cpu_build_holds_no_code() -> None:
     assert (found.sass, found.holds_code, found.depth) == ((), False, FLAGS)
 
 
-def test_a_torch_that_does_not_say_its_version_has_that_of_its_name() -> None:
-    found = read(making.torch_wheel(more={"torch/version.py": b"cuda = '13.2'\n"}), TORCH)
-
-    assert (found.version, found.torch and found.torch.cuda) == ("2.15.0", "13.2")
-
-
 def test_torch_without_flags_is_read_by_its_libraries() -> None:
     more = {"torch/lib/libtorch_cuda.so": making.library(making.module("sm_87"))}
     found = read(making.torch_wheel(None, version="2.8.0", more=more), TORCH)
 
     assert (found.depth, texts(found.sass)) == (WHOLE, ["sm_87"])
-
-
-def test_torch_read_whole_shows_where_its_libraries_differ() -> None:
-    found = read(making.torch_wheel(more={"torch/lib/libtorch_cuda_linalg.so": LINALG}), TORCH, WHOLE)
-
-    assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
-    assert [(one.path, one.code.total) for one in found.libraries] == [("torch/lib/libtorch_cuda_linalg.so", 5)]
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -80,13 +58,6 @@ def test_any_other_wheel_is_read_whole(stored: bool) -> None:
     assert (found.depth, found.complete, found.name, found.version) == (WHOLE, True, "pkg", "1.0")
     assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
     assert [one.path for one in found.libraries] == ["pkg/_C.so", "pkg/k.cubin"]
-
-
-def test_a_wheel_without_libraries_holds_no_code() -> None:
-    found = read(making.wheel({"pkg/x.py": b"pass"}))
-
-    assert not found.holds_code
-    assert found.complete
 
 
 def test_a_compiler_in_the_wheel_is_named() -> None:
@@ -104,14 +75,6 @@ def test_a_sample_stays_within_its_share_and_never_claims_to_be_all() -> None:
     assert not found.complete
     assert found.bytes_read <= len(data) * wheel.SAMPLE_SHARE + 300_000
     assert "sm_90" not in texts(found.sass)
-
-
-def test_a_huge_wheel_from_the_web_is_sampled_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wheel, "DEFAULT_WHOLE", 10)
-    data = making.wheel({"pkg/_C.so": LINALG})
-
-    assert read(data, remote=True).depth == SAMPLE
-    assert read(data, remote=False).depth == WHOLE
 
 
 def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
@@ -140,13 +103,3 @@ def test_a_wheel_that_is_one_bomb_is_refused() -> None:
 def test_source_is_refused_with_the_reason(file: str) -> None:
     with pytest.raises(WheelError, match="is source"):
         wheel.check_is_wheel(file)
-
-
-@pytest.mark.parametrize(("text", "expected"), [
-    ("__version__ = '2.15.0+cu132'\ncuda: Optional[str] = '13.2'\nhip: None = None", ("2.15.0+cu132", "13.2", None)),
-    ("__version__ = '1.7.0'\ndebug = True\ncuda = '10.2'\nhip = None\n", ("1.7.0", "10.2", None)),
-    ('__version__ = "2.9.0+rocm6.4"\ncuda = None\nhip = "6.4.43484-123ab"\n', ("2.9.0+rocm6.4", None, "6.4")),
-    ("", (None, None, None)), ("cuda = something()\n__version__ = 5", (None, None, None)),
-])  # fmt: skip
-def test_the_version_file_is_read_and_not_run(text: str, expected: tuple[str | None, ...]) -> None:
-    assert parse_version_file(text)[:3] == expected
