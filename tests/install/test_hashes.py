@@ -105,8 +105,9 @@ def test_a_mirror_with_tls_or_on_this_computer_needs_nobodys_word(index: str) ->
     check_mirror(UserSettings(), index)
 
 
-def test_a_name_that_looks_like_this_computer_is_not() -> None:
-    for host in ("127.0.0.1.evil.test", "localhost.evil.test", "127.evil.test"):
+def test_a_name_that_looks_like_this_computer_and_a_computer_nearby_are_not() -> None:
+    nearby = ("192.168.1.5", "10.0.0.1", "172.16.0.9", "169.254.1.1", "[fe80::1]", "[fd00::1]", "nas.local")
+    for host in ("127.0.0.1.evil.test", "localhost.evil.test", "127.evil.test", *nearby):
         with pytest.raises(UsageError, match="is not secure"):
             check_mirror(UserSettings(), f"http://{host}/whl")
 

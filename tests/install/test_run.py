@@ -48,6 +48,17 @@ def test_a_command_starts_with_its_files_and_variables(tmp_path: Path, capfd: py
     assert (out, err) == ("", "torch==2.9.1\nby us gone y\nwords\n")
 
 
+def test_where_what_comes_first_fails_that_is_the_status_and_the_rest_does_not_start(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    second = stand_in(tmp_path, "echo second; exit 3")
+
+    assert run_command(second._replace(before=stand_in(tmp_path, "echo first; exit 7")), ENVIRON) == Ended(7)
+    assert capfd.readouterr().out == "first\n"
+    assert run_command(second._replace(before=stand_in(tmp_path, "echo first")), ENVIRON) == Ended(3)
+    assert capfd.readouterr().out == "first\nsecond\n"
+
+
 def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     script = 'cat; cat "$2"; echo "$SET ${GONE-gone}"; printf "\\377 words\\n" >&2; exit 3'
 

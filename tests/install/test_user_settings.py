@@ -59,6 +59,8 @@ def test_an_index_that_a_folder_names_is_said() -> None:
         (("-r", "x.txt"), "`-r`"),
         (("--req=x.txt",), "`--req=x.txt`"),
         (("-Urx.txt",), "after `--`"),
+        (("-c", "x.txt"), "`-c`"),
+        (("-qcx.txt",), "after `--`"),
         (("--constr", "x.txt"), "`--constr`"),
         (("--torch-backend", "cu130"), "`--torch-backend`"),
         (("numpy",), "`numpy`"),

@@ -51,6 +51,8 @@ def parts(secret: str) -> set[str]:
         ("cannot open 'https://a:bbbb@c/x': no route", "cannot open 'https://a:****@c/x': no route"),
         ("Authorization: Basic dXNlcjpzZWNyZXQ=", "Authorization: Basic ****"),
         ("password=hunter22 was refused", "password=**** was refused"),
+        ("the token hf_0123456789abcdef was refused", "the token **** was refused"),
+        ("'ghp_0123456789abcdef', AKIA0123456789ABCDEF", "'****', ****"),
         ("torch==2.14.1+cu126", "torch==2.14.1+cu126"),
         ("torch @ https://mirror.example/torch.whl", "torch @ https://mirror.example/torch.whl"),
         ("basic settings of the driver: 580.95.05", "basic settings of the driver: 580.95.05"),
