@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from torchpick.cli import main
-from torchpick.install.env import password_notes
 from torchpick.machine import computer
 from torchpick.machine.given import MachineOverrides
-from torchpick.model.machine import Machine, Note
+from torchpick.model.machine import Machine
 
 
 def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,17 +92,3 @@ def test_no_setting_gets_a_line_of_its_own_among_a_jobs_variables(
         assert status == 0 or f"{name} holds a line break" in err
         assert all(line.startswith(("PIP_", "UV_")) and "=" in line for line in lines), (name, lines)
         monkeypatch.delenv(name)
-
-
-@pytest.mark.parametrize(
-    ("image", "text"),
-    [
-        (False, "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"),
-        (True, "the image will hold a password: give it to the build as a secret instead"),
-    ],
-)
-def test_of_lines_with_a_password_it_is_said_what_to_do(image: bool, text: str) -> None:
-    lines = "export PIP_FIND_LINKS=https://{}h.example/whl\n"
-
-    assert password_notes(lines.format("me:secret@"), image=image) == (Note("PASSWORD_PRINTED", text),)
-    assert password_notes(lines.format(""), image=image) == ()

@@ -123,6 +123,17 @@ def notes(args: Arguments, *found: Note | str) -> None:
         print(*wrap(line, width(sys.stderr)), sep="\n", file=sys.stderr)
 
 
+def of_password(lines: str, *, image: bool = False) -> str:
+    """What to do about a password in these lines, which pip and uv need as it is; empty where there is none."""
+    from torchpick.model.address import holds_secret
+
+    if not holds_secret(lines):
+        return ""
+    if image:
+        return "the image will hold a password: give it to the build as a secret instead"
+    return "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"
+
+
 def error(failure: TorchpickError) -> None:
     """On stderr: the message, a blank line, the hint."""
     from torchpick.cli import text

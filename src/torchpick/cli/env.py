@@ -13,7 +13,7 @@ from torchpick.cli.url import choose
 from torchpick.environment import shell, world
 from torchpick.errors import UsageError
 from torchpick.install.command import Command, die_of, run_command, write_files
-from torchpick.install.env import command_of, password_notes, variables_for
+from torchpick.install.env import command_of, variables_for
 from torchpick.install.pin import check_named, pin, unpin
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.pick import Request
@@ -41,8 +41,8 @@ def run(args: Arguments) -> int:
         write_files(found.files)
     lines = shell.variables(named, found.set, found.unset, {each.path: each.content for each in found.files})
     print(lines)
-    notes = (*notes, *password_notes(lines, image=named == "dockerfile"))
-    console.notes(args, *pick.every_note, *(note.text for note in notes))
+    password = console.of_password(lines, image=named == "dockerfile")
+    console.notes(args, *pick.every_note, *(note.text for note in notes), password)
     return 0
 
 

@@ -14,7 +14,6 @@ from torchpick.environment import rewrite
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.asking import Order
-from torchpick.install.env import password_notes
 from torchpick.install.planning import dockerfile, plan_environment
 from torchpick.model.fields import written
 from torchpick.model.package import Stack
@@ -41,7 +40,7 @@ def run(args: Arguments) -> int:
     if found.ok and args.dockerfile:
         lines = dockerfile(run, found)
         print(lines)
-        console.notes(args, *password_notes(lines, image=True))
+        console.notes(args, console.of_password(lines, image=True))
     elif found.ok:
         console.print_table(_pins(found))
         beside = _download(found)

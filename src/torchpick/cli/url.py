@@ -11,6 +11,7 @@ from torchpick.decide.answer import decided
 from torchpick.decide.demands import is_backend
 from torchpick.errors import NoBuildError, RequirementError, UsageError
 from torchpick.install.question import answer_request, collect_question, pick_build, unknown_packages
+from torchpick.model.address import WHEEL_HOST
 from torchpick.model.pick import NO_LINE, NOTHING_RUNS, pip_line
 
 TYPE_CHECKING = False
@@ -47,7 +48,9 @@ def run(args: Arguments) -> int:
     if console.tell_as_json(pick, args):
         return 0
     print(pick.index_url if args.bare else pip_line(pick.build, pick.wish))
-    console.notes(args, *pick.every_note)
+    # To look for a password costs a start some milliseconds, and the wheel host's own address has none.
+    password = "" if pick.wish.index_base == WHEEL_HOST else console.of_password(pick.index_url)
+    console.notes(args, *pick.every_note, password)
     return 0
 
 

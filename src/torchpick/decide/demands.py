@@ -301,10 +301,10 @@ def _refused(url: str, why: str, hint: str) -> UsageError:
 
 
 def _has_host(rest: str) -> bool:
-    """Whether a URL with this behind its scheme can be read: brackets in its host hold an IPv6 address."""
+    """Whether a URL with this behind its scheme can be read: brackets hold an IPv6 address, a port is a number."""
     host = rest.partition("/")[0].rpartition("@")[2]
     if "[" not in host and "]" not in host:
-        return True
+        return _is_port("".join(host.partition(":")[1:]))
     from ipaddress import IPv6Address
 
     inside, closed, port = host.removeprefix("[").partition("]")
@@ -312,4 +312,11 @@ def _has_host(rest: str) -> bool:
         IPv6Address(inside)
     except ValueError:
         return False
-    return host.startswith("[") and bool(closed) and port.removeprefix(":").isdigit() == bool(port)
+    return host.startswith("[") and bool(closed) and _is_port(port)
+
+
+def _is_port(text: str) -> bool:
+    """Whether it is `:` with a number, or nothing."""
+    digits = text.removeprefix(":")
+    is_number = digits.isascii() and digits.isdigit() and len(digits) <= len("65535") and int(digits) < 1 << 16
+    return not text or (text != digits and is_number)

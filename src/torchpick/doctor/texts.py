@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from torchpick.model.address import redacted
 from torchpick.model.fields import Fields
 from torchpick.model.finding import ERROR, NOTE
 from torchpick.model.versions import normal
@@ -282,6 +283,7 @@ def _around(line: str, anchor: bytes) -> str:
     """The part of a long line that has the words."""
     if len(line) <= _MOST_SHOWN:
         return line
+    line = redacted(line)  # of what is cut in two nothing tells that it is a password
     at = max(0, line.lower().find(anchor.decode()) - _MOST_SHOWN // 3)
     return ("…" if at else "") + line[at : at + _MOST_SHOWN].strip() + "…"
 

@@ -18,7 +18,7 @@ from torchpick.errors import WheelError
 from torchpick.index import pages, wheelnames
 from torchpick.index.pages import PageEntry
 from torchpick.index.wheelnames import WheelName, parsed_version
-from torchpick.model.address import Address, redacted
+from torchpick.model.address import Address, holds_secret, redacted
 from torchpick.model.machine import Platform
 from torchpick.model.pythons import python_name
 from torchpick.model.versions import check_bounds, grouped, normal
@@ -123,10 +123,14 @@ def normal_version(text: str) -> str:
 
 def file_at(address: str) -> ProjectFile:
     """The wheel or sdist that an address or a path leads to, which may end in `#sha256=…`."""
-    url = address if "://" in address or address.startswith("file:") else Path(address).absolute().as_uri()
+    is_path = "://" not in address and not address.startswith("file:")
+    if is_path and holds_secret(address):
+        hint = "an address begins with its scheme, such as https://"
+        raise WheelError(f"{redacted(address)} is neither an address nor a path", hint=hint)
+    url = Path(address).absolute().as_uri() if is_path else address
     file = of_entry(PageEntry(url, url if url.startswith("file:") else ""))
     if file is None:
-        name = redacted(unquote(address.partition("#")[0]))
+        name = redacted(unquote(address)).partition("#")[0]
         hint = "give the address or the path of a file that ends in .whl, .tar.gz or .zip, named as installers expect"
         raise WheelError(f"{name} is neither a wheel nor an sdist by its name", hint=hint)
     return file

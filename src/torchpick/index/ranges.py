@@ -108,7 +108,7 @@ class RemoteSource(Source):
     """One URL read by ranges."""
 
     def __init__(self, url: str, client: Client, report: Report = silent, whole: int | None = None) -> None:
-        self.name = redacted(url.partition("#")[0])
+        self.name = redacted(url).partition("#")[0]
         self.bytes_read = self.requests = 0
         self._url, self._client, self._report = url, client, report
         self._headers: Mapping[str, str] = {}  # of the first answer: this version of the file

@@ -260,7 +260,7 @@ def _context(settings: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
 
 def name_of(url: str) -> str:
     """A URL as it may be shown."""
-    return redacted(url.partition("#")[0])
+    return redacted(url).partition("#")[0]
 
 
 def origin_of(url: httpx.URL) -> str:

@@ -39,7 +39,7 @@ from torchpick.install.job import exact_specifier
 from torchpick.install.question import find_prefix, pick_build, read_settings, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.address import Address, holds_secret, is_sha256
+from torchpick.model.address import Address, is_sha256
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
@@ -123,15 +123,6 @@ def _not_taken_notes(argv: Sequence[str]) -> tuple[Note, ...]:
         return ()
     text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables"
     return (Note("NOT_TAKEN", f"{text}: `torchpick pin` writes the pick into a project or a script"),)
-
-
-def password_notes(lines: str, *, image: bool) -> tuple[Note, ...]:
-    """What to do about a password in these lines, which pip and uv need as it is."""
-    if not holds_secret(lines):
-        return ()
-    text = "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"
-    in_image = "the image will hold a password: give it to the build as a secret instead"
-    return (Note("PASSWORD_PRINTED", in_image if image else text),)
 
 
 def _check_image(run: Run, pick: Pick) -> None:

@@ -120,7 +120,7 @@ def facts_of(project: PlacedProject, table: PackageFacts | None) -> PackageFacts
 
 def public_place(place: str) -> str:
     """The place without passwords and without its fragment."""
-    return redacted(place.partition("#")[0])
+    return redacted(place).partition("#")[0]
 
 
 def check_fit(file: ProjectFile, target: IndexTarget, source: Requested) -> None:

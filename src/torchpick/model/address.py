@@ -187,6 +187,8 @@ _SHORT = 11
 _SLASHES = r":/+|//+"
 # The port of a host, and not a password.
 _PORT = r"\d{1,5}\b"
+# A password that begins as one, and goes on behind a character that no address has.
+_PARTED = r"\d{1,5}[\s\"<>][^\s@]{1,256}@"
 # `user:password@host` without a scheme, as proxies are often written, stands in one of these.
 _AUTHORITY = r"(?<!/)[^\s\"<>/]+"
 _OF_USER = frozenset("_.%+-@")
@@ -256,8 +258,11 @@ def _login(text: str, start: int, word_at: int, line_at: int) -> tuple[int, int]
         if pattern(_PORT).match(text, colon + 1) is None:
             is_password = text[colon + 1 : colon + 2].strip() != ""
             longer = word_at if word_at > colon else line_at if is_password else -1
+        elif first_at < 0 and "." not in text[start:colon]:
+            parted = pattern(_PARTED).match(text, colon + 1)
+            longer = word_at if parted is None else parted.end() - 1
         else:
-            longer = word_at if first_at < 0 and "." not in text[start:colon] else -1
+            longer = -1
         if longer > colon:
             end, user_end = longer, colon
     if end < 0:
@@ -282,7 +287,7 @@ def _without_password(authority: re.Match[str]) -> str:
 
 def _without_query(word: re.Match[str]) -> str:
     address, mark, rest = word[0].partition("?")
-    if "://" not in address or not rest:
+    if pattern(_SLASHES).search(address) is None or not rest:
         return word[0]
     return f"{address}{mark}{HIDDEN}{''.join(rest.partition('#')[1:])}"
 

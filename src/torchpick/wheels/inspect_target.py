@@ -226,7 +226,7 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
         path = unquote(parts.path)
     except ValueError as error:
         raise UsageError(f"`{redacted(url)}` is not a valid URL", hint="check its spelling") from error
-    shown = target or redacted(url.partition("#")[0])
+    shown = target or redacted(url).partition("#")[0]
     file = path.rpartition("/")[2]
     wheel.check_is_wheel(file)
     if parts.scheme == "file":
