@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.decide.test_stack import PLATFORM, code, machine, package
+from tests.decide.test_stack import PLATFORM, code, machine, package, table
 from torchpick.decide import packagefit
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
@@ -13,6 +13,7 @@ from torchpick.model.machine import Machine, Python
 from torchpick.model.package import LibraryCode
 from torchpick.model.table import Table
 
+__all__ = ["table"]  # the fixture
 OLD = machine(driver="470.82")
 FREE = machine()._replace(python=Python("3.13", free_threaded=True))
 NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
@@ -161,6 +162,13 @@ def test_how_code_supports_a_gpu_is_said_in_one_word(
     coverage = PackageFit(where, table).coverage(package("ext", "1", code=libraries), None)
 
     assert (coverage.word, coverage.partial, coverage.failing) == (word, partial, ())
+
+
+def test_a_package_that_is_gone_lends_its_verdict_to_no_other(table: Table) -> None:
+    fit = PackageFit(TURING, table)
+    runs, fails = (package("ext", "1", code=(code(arch),)) for arch in ("sm_75", "sm_90"))
+
+    assert [fit.objection(one, None) is not None for one in (runs, fails) * 10] == [False, True] * 10
 
 
 def test_a_library_that_was_not_read_whole_speaks_against_no_gpu(table: Table) -> None:

@@ -17,7 +17,8 @@ from tests import envelope
 from tests.doctor.homes import CU126, Home
 from torchpick.cli import main
 from torchpick.doctor import examination
-from torchpick.environment import interpreter, owntool
+from torchpick.environment import owntool
+from torchpick.model.package import Package, PackageFacts
 
 HOST = "https://download.pytorch.org/whl"
 ELSEWHERE = ["--platform", "linux-x86_64", "--python", "3.12"]
@@ -163,6 +164,22 @@ def test_a_package_beside_torch_that_does_not_run_is_no_choice(app: Path, capsys
     assert (status, here["taken"]) == (3, None)
     assert codes["cu126"] & {"CUDA_MAJOR_MIXED", "PACKAGE_DRIVER_TOO_OLD"}
     assert main(["label", *OLD_DRIVER]) == 3
+
+
+def test_a_package_is_the_file_of_the_index_that_the_lock_names(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain, placed = Package("x", "1", cuda="12.8"), Package("x", "1", cuda="13", place=f"{HOST}/cu130/x-1.whl")
+    facts = PackageFacts("x", (placed, plain))
+    assert [facts.row("1", f"{base}/cu130/") for base in (HOST, "http://mirror/torch")] == [placed, placed]
+    assert [facts.row("1", index) for index in (f"{HOST}/cu128", "http://mirror/simple", "")] == [plain] * 3
+    # What is only built from source elsewhere is not known.
+    assert facts._replace(versions=(placed,)).row("1", "http://mirror/simple") is None
+
+    edges = '{ name = "xformers" }, { name = "torch" }'
+    lock = package("xformers", "0.0.35", "simple") + package("torch", "2.14.1+cu130", "cu130")
+    (app / "uv.lock").write_text(project_lock({}, always=edges, more=lock), "utf-8")
+    status, (here,) = judged(capsys, "uv.lock", "--gpu", "a100", "--driver", "580.95.05", *ELSEWHERE)
+    assert status == 3
+    assert [finding["code"] for finding in here["choices"][0]["findings"]] == ["CUDA_MAJOR_MIXED"]
 
 
 def test_a_lock_with_vllm_says_which_version_would_do(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -378,4 +395,3 @@ def test_without_an_environment_the_lock_is_examined_and_not_torchpicks_own(
     assert f"no environment to examine: {app}/.venv is not there yet" in capsys.readouterr().err
     (app / "pyproject.toml").unlink()
     assert examination.unmade_project({}, str(app)) is None
-    assert interpreter.own_tool is not None

@@ -258,7 +258,7 @@ def _lock_result(run: Run, lock: LockFile, verdict: JudgedLock) -> Iterator[tupl
     else:
         yield "result", f"nothing that {lock.file} holds runs on this machine"
     if verdict.why_nothing_would is not None:
-        yield "why", verdict.why_nothing_would
+        yield from (("why", line) for line in verdict.why_nothing_would.splitlines())
     if (would_do := verdict.would_do) and verdict.instead is not None:
         asked = [demand.name for demand in verdict.instead.question.wanted] or ["torch"]
         versions = ", ".join(f"{name} {version}" for name, version in would_do.items())

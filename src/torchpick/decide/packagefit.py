@@ -66,7 +66,8 @@ class PackageFit:
         self.machine, self.shared_files, self.drivers = machine, shared_files, table.drivers
         self.gpus, self.os = machine.nvidia, machine.driver_os
         self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
-        self._coverage: dict[tuple[int, str | None], Coverage] = {}
+        # With the package itself: the number of one that is gone becomes another's.
+        self._coverage: dict[tuple[int, str | None], tuple[Package, Coverage]] = {}
 
     def objection(self, package: Package, build: Build | None) -> Objection | None:
         """Why a version does not run beside a torch that was chosen already, whatever file of it was installed."""
@@ -114,8 +115,8 @@ class PackageFit:
         loaded = _loaded(package, torch_cuda)
         key = id(package), loaded
         if key not in self._coverage:
-            self._coverage[key] = self._covered(package, loaded)
-        return self._coverage[key]
+            self._coverage[key] = package, self._covered(package, loaded)
+        return self._coverage[key][1]
 
     def _software(self, package: Package) -> Objection | None:
         machine = self.machine

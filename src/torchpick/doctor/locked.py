@@ -11,7 +11,7 @@ from torchpick.decide.answer import Answer
 from torchpick.decide.demands import is_leaf
 from torchpick.doctor import depends, gpusupport, installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
-from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
+from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest, LockedEnvironment
 from torchpick.environment import shell
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
@@ -138,15 +138,23 @@ def with_better(run: Run, lock: LockFile, judged: JudgedLock) -> JudgedLock:
     """The verdict with what would do where nothing in the lock does, or where the lock is behind the machine."""
     if not judged.choices or (judged.taken is not None and judged.taken.torch is None):
         return judged
-    names = dict.fromkeys(name for one in judged.choices for name in lock.named(one.choice))
-    known = run.read_catalog(judged.machine).packages
-    packages = [name for name in names if name in known and not is_leaf(name)]
-    asked = (*packages, *(name for name in names if name in TRIO)) or ("torch",)
-    of_names = run.with_request(run.request._replace(requirements=asked))
-    instead = answer_request(of_names, collect_question(of_names), machines=(judged.machine,), everything=False)
+    choices = [judged.taken] if judged.taken is not None else judged.choices
+    answered = [
+        _answer_to(run, names, judged.machine) for names in dict.fromkeys(lock.named(one.choice) for one in choices)
+    ]
+    instead = max(answered, key=lambda answer: (answer.ok, release_key(answer.pick.build.torch) if answer.ok else ()))
     if judged.taken is not None and not (instead.ok and _is_behind(judged, instead.pick.build)):
         return judged
     return judged._replace(instead=instead)
+
+
+def _answer_to(run: Run, names: Iterable[str], machine: Machine) -> Answer:
+    """The answer to these names without a version, as far as the table knows them."""
+    known = run.read_catalog(machine).packages
+    family = tuple(name for name in names if name in TRIO)
+    asked = (*(name for name in names if name in known and not is_leaf(name)), *family) or ("torch",)
+    of_names = run.with_request(run.request._replace(requirements=asked))
+    return answer_request(of_names, collect_question(of_names), machines=(machine,), everything=False)
 
 
 def _is_behind(judged: JudgedLock, best: Build) -> bool:
@@ -165,15 +173,17 @@ def is_newer(release: str, other: str) -> bool:
 
 
 def described_environment(
-    run: Run, machine: Machine, packages: Mapping[str, str], cuda: str | None, state: str = "installed"
+    run: Run, machine: Machine, packages: Mapping[str, str], cuda: str | None
 ) -> DescribedEnvironment:
     """An environment of these versions on a machine, of which there is no file to read."""
-    catalog = run.read_catalog(machine).packages
-    named_packages = tuple(_named(name, version, catalog) for name, version in packages.items())
-    here = Environment(
+    return DescribedEnvironment(run, _made_of(packages, machine, run.read_catalog(machine).packages), machine, cuda)
+
+
+def _made_of(packages: Mapping[str, str], machine: Machine, known: Mapping[str, PackageFacts]) -> Environment:
+    named_packages = tuple(_named(name, version, known) for name, version in packages.items())
+    return Environment(
         None, "the machine of the text", machine.python.version, distributions=named_packages, source="text"
     )
-    return DescribedEnvironment(run, here, machine, cuda, state)
 
 
 def _named(name: str, version: str, catalog: Mapping[str, PackageFacts]) -> Distribution:
@@ -189,7 +199,11 @@ def _judge_choice(run: Run, lock: LockFile, choice: Choice, machine: Machine) ->
     versions = {name: package.version for name, package in packages.items()}
     if torch is not None:
         versions["torch"] = torch.labelled
-    subject = described_environment(run, machine, versions, _cuda(run, machine, packages), "locked")
+    catalog = run.read_catalog(machine).packages
+    rows = {name: catalog[name].row(one.version, one.index) for name, one in packages.items() if name in catalog}
+    known = {name: catalog[name]._replace(versions=(row,) if row else ()) for name, row in rows.items()}
+    cuda = _cuda(run, machine, packages)
+    subject = LockedEnvironment(run, _made_of(versions, machine, known), machine, cuda, known)
     findings = [*_wheelless(torch, machine), *(finding for check in _OF_LOCK for finding in check(subject))]
     return JudgedChoice(choice, packages, subject.torch, worst_first(findings))
 

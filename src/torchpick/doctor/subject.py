@@ -82,11 +82,9 @@ class EnvironmentUnderTest:
 class DescribedEnvironment(EnvironmentUnderTest):
     """An environment of which only a text is known: the versions that it names, and no file to look at."""
 
-    def __init__(
-        self, run: Run, environment: Environment, machine: Machine, cuda: str | None, state: str = "installed"
-    ) -> None:
+    def __init__(self, run: Run, environment: Environment, machine: Machine, cuda: str | None) -> None:
         super().__init__(run, environment, machine, torch_alone=True)
-        self._cuda, self.state = cuda, state
+        self._cuda = cuda
 
     @property
     def is_here(self) -> bool:
@@ -102,3 +100,20 @@ class DescribedEnvironment(EnvironmentUnderTest):
     @cached_property
     def shell(self) -> Shell:
         return shellvariables.read_shell({})
+
+
+class LockedEnvironment(DescribedEnvironment):
+    """An environment that a lock describes; `known` are packages of the table by the very files that the lock has."""
+
+    state = "locked"
+
+    def __init__(
+        self,
+        run: Run,
+        environment: Environment,
+        machine: Machine,
+        cuda: str | None,
+        known: Mapping[str, PackageFacts],
+    ) -> None:
+        super().__init__(run, environment, machine, cuda)
+        self.known = known

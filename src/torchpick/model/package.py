@@ -176,6 +176,13 @@ class PackageFacts(NamedTuple):
     unlisted: str = ""
     newer: tuple[str, str] | None = None
 
+    def row(self, version: str, index: str) -> Package | None:
+        """What is known of a version from an index: of its folder there, else what has no place of its own."""
+        rows = [package for package in self.versions if package.version == version]
+        folder = index.rstrip("/").rpartition("/")[2]
+        at_index = (package for package in rows if folder and f"/{folder}/" in package.place)
+        return next(at_index, None) or next((package for package in rows if not package.place), None)
+
     @property
     def built_with_torch(self) -> str | None:
         """What is built, and with what, where torch must be in place for it; None where plain pip installs it."""

@@ -127,13 +127,8 @@ def find_held(run: Run, project: BackendNames, machines: tuple[Machine, ...]) ->
         build = table.find(first.platform.name, version, backend) or max(
             of_backend, key=lambda build: release_key(build.torch), default=None
         )
-        beside = [
-            row
-            for one in packages.values()
-            if one.name in known
-            for row in known[one.name].versions
-            if row.version == one.version
-        ]
+        rows = (known[one.name].row(one.version, one.index) for one in packages.values() if one.name in known)
+        beside = [row for row in rows if row is not None]
         if build is not None and not any(
             PackageFit(machine, table).objection(row, build) for row in beside for machine in machines
         ):
