@@ -87,7 +87,7 @@ def test_an_app_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None
     status, _, err = run(capsys, "--write", "pyproject.toml", "--backend", "cu126", "--backend", "cpu")
 
     assert status == 0
-    assert 'uv sync --extra "$(torchpick label --among cu126,cpu)"' in err
+    assert "torchpick run uv sync" in err
 
 
 def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +115,7 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer["extras"] == [
         {
             "name": "cu126",
-            "requirements": ["torch==2.14.1+cu126"],
+            "requirements": ["torch==2.14.1+cu126 ; sys_platform == 'linux' or sys_platform == 'win32'"],
             "backend": "cu126",
             "serves": [
                 "torch 2.14.1: Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer",

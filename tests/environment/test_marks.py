@@ -20,8 +20,9 @@ LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("Maxwell to Hopper", 
 def app(*names: str, groups: bool = False, host: str = "https://wheels.example/whl") -> Plan:
     extras = tuple(Extra(each, (f"torch==2.14.1+{each}",), ("all",), each) for each in names)
     indexes = tuple(Index(f"pytorch-{each}", f"{host}/{each}") for each in names)
-    sources = {"torch": tuple((f"pytorch-{each}", each) for each in names)}
-    return Plan(extras, groups, indexes, sources)
+    kind = "group" if groups else "extra"
+    sources = {"torch": tuple({"index": f"pytorch-{each}", kind: each} for each in names)}
+    return Plan(extras, groups, indexes, sources, conflicts=names)
 
 
 PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
@@ -294,7 +295,7 @@ def test_any_text_is_edited_or_refused(text: str) -> None:
 )
 def test_an_override_of_uvs_would_take_the_place_of_what_is_written(override: str, stands: bool) -> None:
     text = f'[tool.uv]\noverride-dependencies = ["scipy", "{override}"] # mine\n'
-    extras = Plan((), sources={"torch": (("pytorch-cu126", "cu126"),)})
+    extras = Plan((), sources={"torch": ({"index": "pytorch-cu126", "extra": "cu126"},)})
 
     for ours in (settings_of_pins(PINS, None, None), settings_of(extras)):
         if stands:

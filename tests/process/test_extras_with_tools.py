@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -262,21 +265,177 @@ def test_companions_that_belong_to_several_torches_need_no_override(host: torche
         assert f"+ torchvision==0.29.1+{name}" in synced(tmp_path, name)
 
 
-def test_a_package_that_pins_a_release_takes_the_other_builds_of_it_too(tmp_path: Path) -> None:
-    """Its `torch==2.14.1` and the extra's `torch==2.14.1+cu126` are one; another release uv names with the package."""
+def test_what_a_package_pins_that_the_table_lacks_decides(tmp_path: Path) -> None:
+    """It is read from the project's own index. Its `torch==2.14.1` and the extra's `torch==2.14.1+cu126` are one."""
     pinning = TinyWheel("pinning", "1.0", requires=("torch==2.14.1", "torchvision==0.29.1"))
     with torches.hosts(("2.14.1", "2.15.0"), pinning) as host:
-        needs = ["torch>=2.5", "torchvision", "pinning"]
-        _, trouble = locked(host, tmp_path, needs)
-        assert "all versions of pinning depend on torch" in " ".join(trouble.split())
-
-        file, trouble = locked(host, tmp_path, needs, "torch==2.14.1")
+        file, trouble = locked(host, tmp_path, ["torch>=2.5", "pinning"])
 
         assert trouble == ""
         assert "override-dependencies" not in file.read_text("utf-8")
         for name in ("cpu", "cu126", "cu132"):
             assert f"+ torch==2.14.1+{name}" in synced(tmp_path, name)
             assert f"+ torchvision==0.29.1+{name}" in synced(tmp_path, name)
+
+
+# ---- a project that has a lock, sources and backends of its own -----------------------------------------------------
+
+CUDA_SYSTEMS = "sys_platform == 'linux' or sys_platform == 'win32'"
+
+
+def documented(host: torches.Host) -> str:
+    """The project of uv's own page on PyTorch."""
+    return f"""{ABOUT}dependencies = ["torch>=2.9.1", "torchvision>=0.24.1"]
+
+[tool.uv]
+package = false
+
+[tool.uv.sources]
+torch = [
+  {{ index = "pytorch-cu130", marker = "{CUDA_SYSTEMS}" }},
+]
+torchvision = [{{ index = "pytorch-cu130", marker = "{CUDA_SYSTEMS}" }}] # mine
+
+[[tool.uv.index]]
+name = "pytorch-cu130"
+url = "{host.base}/cu130"
+explicit = true
+
+[[tool.uv.index]]
+url = "{host.own}"
+default = true
+"""
+
+
+@pytest.fixture
+def with_lock(host: torches.Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That project with its lock, and a uv on PATH."""
+    for name, value in {**tools.plain(tmp_path), "UV_PYTHON": sys.executable}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("UV_NO_CONFIG")
+    monkeypatch.setenv("PATH", f"{Path(tools.tool('uv')).parent}{os.pathsep}{os.environ['PATH']}")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(documented(host), "utf-8")
+    assert uv(folder, "lock").returncode == 0
+    return folder
+
+
+def files_of(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in ("pyproject.toml", "uv.lock")]
+
+
+def test_uvs_own_documented_project_is_taken_over_with_its_lock(host: torches.Host, with_lock: Path) -> None:
+    words = ("--for", "app", "--write", str(with_lock / "pyproject.toml"), "--index-base", host.base)
+    before = files_of(with_lock)
+
+    torchpick(*words, "--dry-run")
+    assert files_of(with_lock) == before
+    torchpick(*words)
+    after = files_of(with_lock)
+    torchpick(*words)
+    torchpick("--write", str(with_lock / "pyproject.toml"), "--index-base", host.base)  # as the pre-commit hook does
+
+    assert files_of(with_lock) == after
+    assert uv(with_lock, "lock", "--check").returncode == 0
+    for name, build in BUILDS.items():
+        assert f"+ torch=={build}" in synced(with_lock, name)
+    lock = toml.loads(after[1].decode())
+    (own,) = (package for package in lock["package"] if package["name"] == "app")
+    on_windows = [each for each in own["dependencies"] if each.get("marker") == "sys_platform == 'win32'"]
+    assert {(each["name"], each["version"].partition("+")[2]) for each in on_windows} == {
+        ("torch", "cu130"), ("torchvision", "cu130"),
+    }  # fmt: skip
+
+
+def test_backends_that_are_there_stay_and_are_not_replaced(host: torches.Host, with_lock: Path) -> None:
+    file = with_lock / "pyproject.toml"
+    torchpick(
+        "--for", "app", "--write", str(file), "--index-base", host.base, "--backend", "cu126", "--backend", "cu130"
+    )
+
+    torchpick("--write", str(file), "--index-base", host.base)
+
+    assert [*_extras(file)] == ["cu126", "cu130"]
+
+
+def test_extras_of_uvs_own_page_stay_and_get_ours_beside_them(host: torches.Host, with_lock: Path) -> None:
+    file = with_lock / "pyproject.toml"
+    text = f"""{ABOUT}dependencies = []
+[project.optional-dependencies]
+cpu = ["torch>=2.9.1"] # mine
+[tool.uv]
+package = false
+conflicts = [[{{ extra = "cpu" }}, {{ extra = "mine" }}]]
+[tool.uv.sources]
+torch = [{{ index = "pytorch-cpu", extra = "cpu" }}]
+[[tool.uv.index]]
+name = "pytorch-cpu"
+url = "{host.base}/cpu"
+explicit = true
+[[tool.uv.index]]
+url = "{host.own}"
+default = true
+"""
+    file.write_text(text.replace('cpu = ["torch>=2.9.1"]', 'mine = []\ncpu = ["torch>=2.9.1"]'), "utf-8")
+
+    torchpick("--write", str(file), "--index-base", host.base, "--backend", "cu126", "--backend", "cpu")
+
+    assert _extras(file) | {"cu126": []} == {"mine": [], "cpu": ["torch>=2.9.1"], "cu126": []}
+    assert uv(with_lock, "lock", "--check").returncode == 0
+    assert "+ torch==2.15.0+cpu" in synced(with_lock, "cpu")
+    assert "+ torch==2.14.1+cu126" in synced(with_lock, "cu126")
+
+
+def test_a_member_of_a_workspace_is_taken_over_with_what_the_others_require(
+    host: torches.Host, with_lock: Path
+) -> None:
+    root = f'[tool.uv.workspace]\nmembers = ["packages/*"]\n[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n'
+    (with_lock / "pyproject.toml").write_text(root, "utf-8")
+    for name, needs in (("one", '"torch>=2.5"'), ("two", '"torch<2.15"')):
+        (with_lock / "packages" / name).mkdir(parents=True)
+        text = ABOUT.replace('"app"', f'"{name}"')
+        (with_lock / "packages" / name / "pyproject.toml").write_text(f"{text}dependencies = [{needs}]\n", "utf-8")
+    assert uv(with_lock, "lock").returncode == 0
+
+    torchpick("--for", "app", "--write", str(with_lock / "packages/one/pyproject.toml"), "--index-base", host.base)
+
+    assert uv(with_lock, "lock", "--check").returncode == 0
+    synced_ = uv(with_lock, "sync", "--dry-run", "--frozen", "--package", "one", "--extra", "cu132").stderr
+    assert "+ torch==2.14.1+cu132" in synced_
+
+
+@pytest.mark.parametrize("end", ["fails", "SIGINT", "SIGKILL"])
+def test_whatever_ends_it_the_project_is_as_it_was(host: torches.Host, with_lock: Path, end: str) -> None:
+    """A stand-in for uv has written half a lock by then."""
+    fake = with_lock.parent / "fake" / "uv"
+    fake.parent.mkdir()
+    then = "exit 1" if end == "fails" else f"touch {fake.parent}/there\nexec sleep 60"
+    fake.write_text(f'#!/bin/sh\n[ "$1" = lock ] || exit 0\necho half > uv.lock\n{then}\n', "utf-8")
+    fake.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}"}
+    before = files_of(with_lock)
+    words = ["extras", "--for", "app", "--write", "pyproject.toml", "--index-base", host.base]
+    main_ = f"import sys; sys.modules['uv'] = None; from torchpick.cli import main; sys.exit(main({words}))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", main_], cwd=with_lock, env=environ, stderr=subprocess.PIPE, text=True
+    )
+    if end != "fails":
+        until(lambda: (fake.parent / "there").exists())
+        assert files_of(with_lock) != before
+        process.send_signal(getattr(signal, end))
+    _, said = process.communicate(timeout=60)
+
+    until(lambda: files_of(with_lock) == before)
+    assert process.returncode == {"fails": 1, "SIGINT": 130, "SIGKILL": -9}[end], said
+
+
+def until(holds: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not happen within half a minute")
 
 
 def test_what_is_built_from_source_is_built_with_the_torch_of_the_extra(tmp_path: Path) -> None:

@@ -9,19 +9,25 @@ import pytest
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
-from torchpick.model.pick import Wish
+from torchpick.model.pick import Request
 from torchpick.projects import app
-from torchpick.projects.extras import PLATFORMS
+from torchpick.projects.extras import PLATFORMS, Plan
+from torchpick.run import start_run
 
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 
 
-def own(project: Project, wish: Wish = Wish()) -> app.App:  # noqa: B008 # a Wish cannot be changed
-    return app.App(project, TABLE, {}, wish)
+def own(*requirements: str, python: str = "", base: str = "https://download.pytorch.org/whl") -> app.App:
+    run = start_run(Request(index_base=base, offline=True))
+    return app.App(run, Project(requires_python=python, requirements=requirements), TABLE)
 
 
-def requirements(project: Project, backend: str) -> tuple[str, ...]:
-    return own(project).exact(backend).requirements
+def requirements(found: app.App, backend: str) -> tuple[str, ...]:
+    return found.exact(backend).requirements
+
+
+def planned(found: app.App, *backends: str, theirs: app.Theirs = app.Theirs()) -> Plan:  # noqa: B008
+    return app.plan(found, {name.replace(".", "-"): name for name in backends or found.backends()}, theirs)
 
 
 @pytest.mark.parametrize(
@@ -36,18 +42,14 @@ def requirements(project: Project, backend: str) -> tuple[str, ...]:
     ],
 )
 def test_the_backends_are_those_that_the_gpus_need(torch: str, requires_python: str, expected: list[str]) -> None:
-    project = Project(torch=torch, requires_python=requires_python)
-
-    found = own(project).backends()
+    found = own(f"torch{torch}", python=requires_python).backends()
 
     assert list(found) == expected
 
 
 def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
     """cu132 holds no torchaudio (compat/companions.json), so no extra is named after it."""
-    project = Project(requires_python=">=3.11", companions=("torchaudio",))
-
-    plan = app.plan(own(project), own(project).backends(), groups=False)
+    plan = planned(own("torchaudio", python=">=3.11"))
 
     assert [extra.name for extra in plan.extras][:2] == ["cpu", "cu126"]
     assert len(plan.extras) >= 3
@@ -56,36 +58,75 @@ def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
         assert any(line.startswith("torchaudio==") for line in extra.requirements)
 
 
+LINUX, WINDOWS = "sys_platform == 'linux'", "sys_platform == 'win32'"
+
+
+def test_each_system_has_the_wheels_that_are_published_for_it() -> None:
+    """A Mac has plain wheels of the cpu backend; nobody saw cu132's of 2.15.0 for Windows."""
+    cpu, cu126, cu132 = planned(own(python=">=3.11")).extras
+
+    assert cpu.requirements == (
+        f"torch==2.15.0+cpu ; {LINUX} or {WINDOWS}",
+        "torch==2.15.0 ; sys_platform == 'darwin'",
+    )
+    assert cu126.requirements == (f"torch==2.14.1+cu126 ; {LINUX} or {WINDOWS}",)
+    assert cu132.requirements == (f"torch==2.15.0+cu132 ; {LINUX}",)
+
+
+def test_what_the_author_has_for_windows_and_macos_stays() -> None:
+    sources = {"torch": [{"index": "pytorch-cu130", "marker": f"{LINUX} or {WINDOWS}"}]}
+
+    plan = planned(own("torchvision", python=">=3.11"), "cu126", theirs=app.Theirs(sources=sources))
+
+    (extra,) = plan.extras
+    assert extra.requirements[0] == f"torch==2.14.1+cu126 ; {LINUX}"
+    assert extra.requirements[1] == f"torchvision==0.29.1+cu126 ; {LINUX} or {WINDOWS}"
+    assert [entry["marker"] for entry in plan.sources["torch"]] == [LINUX]
+
+
 @pytest.mark.parametrize(
-    ("project", "backend"),
+    ("torch", "backend", "triton"),
     [
-        (Project(torch="<2.0"), "cu132"),
-        (Project(torch=">=99"), "cu126"),
-        (Project(requires_python=">=3.20"), "cu126"),
-        (Project(), "cu999"),
-        (Project(companions=("torchaudio",)), "cu132"),  # whose index holds none
+        ("torch==2.14.1", "rocm7.2", "triton-rocm"),
+        ("torch==2.8.0", "rocm6.4", "pytorch-triton-rocm"),
+        ("torch==2.14.1", "xpu", "triton-xpu"),
     ],
 )
-def test_what_is_not_there_is_refused(project: Project, backend: str) -> None:
+def test_triton_of_other_vendors_is_a_dependency_with_a_source(torch: str, backend: str, triton: str) -> None:
+    """What torch requires uv takes from the default index, where nobody has it."""
+    plan = planned(own(torch, python=">=3.11"), backend)
+
+    (extra,) = plan.extras
+    assert extra.name == backend.replace(".", "-")
+    assert triton in [line.partition(" ;")[0] for line in extra.requirements]
+    assert plan.sources[triton] == plan.sources["torch"]
+
+
+@pytest.mark.parametrize(
+    ("words", "python", "backend"),
+    [
+        ("torch<2.0", "", "cu132"),
+        ("torch>=99", "", "cu126"),
+        ("torch", ">=3.20", "cu126"),
+        ("torch", "", "cu999"),
+        ("torchaudio", "", "cu132"),  # whose index holds none
+    ],
+)
+def test_what_is_not_there_is_refused(words: str, python: str, backend: str) -> None:
     with pytest.raises(UsageError) as caught:
-        requirements(project, backend)
+        requirements(own(words, python=python), backend)
 
     assert caught.value.hint
 
 
 def test_a_mirror_takes_the_wheel_hosts_place_and_a_flat_one_cannot() -> None:
-    project = Project(requires_python=">=3.11")
-    mirror = Wish(index_base="https://mirror.example/whl")
-
-    plan = app.plan(own(project, mirror), ("cu126",), groups=False)
+    plan = planned(own(python=">=3.11", base="https://mirror.example/whl"), "cu126")
 
     assert plan.indexes[0].url == "https://mirror.example/whl/cu126"
     with pytest.raises(UsageError, match="flat mirror"):
-        app.plan(own(project, Wish(index_base="flat+https://m.example")), ("cu126",), groups=False)
+        planned(own(python=">=3.11", base="flat+https://m.example"), "cu126")
 
 
 def test_where_no_backend_fits_the_first_one_says_so() -> None:
-    project = Project(torch=">=99", requires_python=">=3.11")
-
     with pytest.raises(UsageError, match=r"no build of `torch>=99` for cpu is known"):
-        app.plan(own(project), own(project).backends(), groups=False)
+        planned(own("torch>=99", python=">=3.11"))

@@ -18,16 +18,16 @@ def plain(plan: Plan) -> dict[str, object]:
 
 @pytest.mark.parametrize(("groups", "kind"), [(False, "extra"), (True, "group")])
 def test_an_app_s_extras_have_their_sources_and_exclude_each_other(groups: bool, kind: str) -> None:
-    sources = {"torch": (("pytorch-cu126", "cu126"),)}
-    plan = Plan((CU126, CPU), groups, PAGES, sources, ("flash-attn",))
+    entries = ({"index": "pytorch-cu126", kind: "cu126"},)
+    plan = Plan((CU126, CPU), groups, PAGES, {"torch": entries}, ("flash-attn",), ("mine", "cu126", "cpu"))
     found = settings_of(plan)
 
     assert plain(plan) == plain(Plan((CU126, CPU), groups)) | {
         "tool.uv.sources.torch": [{"index": "pytorch-cu126", kind: "cu126"}],
         "tool.uv.extra-build-dependencies.flash-attn": [{"requirement": "torch", "match-runtime": True}],
-        "tool.uv.conflicts": [[{kind: "cu126"}, {kind: "cpu"}]],
+        "tool.uv.conflicts": [[{kind: "mine"}, {kind: "cu126"}, {kind: "cpu"}]],
     }
     entry = {"name": "pytorch-cu126", "url": "https://host.example/cu126", "explicit": True}
     assert found.entries == (ArrayEntry(("tool", "uv", "index"), entry),)
     assert found.binding == {"torch"}
-    assert "tool.uv.conflicts" not in plain(plan._replace(extras=(CU126,)))
+    assert "tool.uv.conflicts" not in plain(plan._replace(conflicts=("cu126",)))

@@ -8,17 +8,17 @@ import pytest
 
 from torchpick.environment.projectfile import Project
 from torchpick.knowledge import compat
-from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
-from torchpick.model.pick import Wish
+from torchpick.model.pick import Request
 from torchpick.projects import app
 from torchpick.projects.extras import PLATFORMS
+from torchpick.run import start_run
 
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
-KNOWN = KnownPackages(os.environ, READ_PLATFORM)
 
 
 def own(*needs: str) -> app.App:
-    return app.App(Project(requires_python=">=3.11", needs=needs), TABLE, KNOWN, Wish())
+    run = start_run(Request(offline=True))
+    return app.App(run, Project(requires_python=">=3.11", requirements=needs), TABLE)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_is_built_against_torch() -> None:
 def test_an_extra_is_a_torch_that_the_projects_packages_go_with(needs: tuple[str, ...], extras: dict[str, str]) -> None:
     found = own(*needs)
 
-    plan = app.plan(found, found.backends(), groups=False)
+    plan = app.plan(found, {backend: backend for backend in found.backends()})
 
     pins = {extra.name: extra.requirements[0].partition("==")[2].partition("+")[0] for extra in plan.extras}
     assert pins == extras

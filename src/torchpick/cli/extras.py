@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from difflib import unified_diff
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import demands
 from torchpick.decide.demands import is_backend
-from torchpick.environment import projectfile, rewrite
-from torchpick.environment.projectfile import Project
+from torchpick.environment import projectfile, rewrite, toml
+from torchpick.environment.projectfile import MARK, Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.address import public, redacted
 from torchpick.model.build import TRIO
 from torchpick.model.fields import envelope, written
+from torchpick.model.machine import Note
 from torchpick.model.pick import Request, Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import named
+from torchpick.model.versions import named, normal
 from torchpick.projects import app, extras, published
-from torchpick.projects.app import App
+from torchpick.projects.app import App, Theirs
+from torchpick.projects.backends import backend_names
 from torchpick.projects.extras import PLATFORMS, Plan
 from torchpick.projects.published import Shop
+from torchpick.projects.takeover import member_requirements, write_project
 
 HERE = "pyproject.toml"
 
@@ -30,60 +34,91 @@ HERE = "pyproject.toml"
 def run(args: Arguments) -> int:
     there = _there(args)
     known = Knowledge(os.environ)
-    project = _project(args, there)
-    kind = args.for_ or ("library" if project.packaged and not args.groups else "app")
-    # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc), and
-    # not bound by the constraints of this computer.
-    wish = demands.wish_of(Request(index_base=args.index_base), os.environ)
-    wish = wish._replace(backends=(), index_base=public(wish.index_base))
-    if kind == "app":
-        project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
-    own = App(project, known.table(PLATFORMS).without_vendors(), KnownPackages(os.environ, READ_PLATFORM), wish)
+    project = projectfile.read_project(there.text, there.file) if there is not None else Project()
+    packaged = project.packaged and not (project.chooses or args.groups)
+    kind = args.for_ or ("library" if packaged else "app")
+    table, notes = known.table(PLATFORMS).without_vendors(), tuple[Note, ...]()
     if kind == "library":
-        plan = _library(args, Shop(known.every_build, known.rules, project), own)
+        plan = _library(args, there, project, known)
     else:
-        plan = app.plan(own, _backends(args) or own.backends(), groups=args.groups)
-    if there is None or not args.write:
-        return _printed(args, plan, kind, known.rules)
-    return _finish(args, there, plan, kind, known.rules)
+        members = member_requirements(there.file) if there is not None else ()
+        _check_words(args)
+        project = project._replace(requirements=(*project.requirements, *members, *args.words))
+        own = _app(args, there, project, table)
+        plan, notes = _taken_over(args, there, own), tuple(own.notes)
+    if there is None or not (args.write or args.dry_run):
+        done = _printed(args, plan, kind, known.rules)
+    else:
+        done = _finish(args, there, plan, kind, known.rules)
+    console.notes(args, *notes)
+    return done
 
 
 def _there(args: Arguments) -> rewrite.Text | None:
     """The project's file: the one that is named, else the one that lies here."""
     file = args.write or HERE
     there = rewrite.read_file(file)
-    if not there.exists and args.write:
+    if not there.exists and (args.write or args.dry_run):
         raise TorchpickError(f"there is no {file}", hint="leave out `--write` to print the lines instead")
     return there if there.exists else None
 
 
-def _project(args: Arguments, there: rewrite.Text | None) -> Project:
-    """What the file says, and over it what the flags say."""
-    found = projectfile.read_project(there.text, there.file) if there is not None else Project()
-    asked = demands.narrowed(Wish(), args.words)
+def _check_words(args: Arguments) -> None:
     others = [text for text in args.words if named(text) not in TRIO]
     if others:
         raise UsageError(f"`{others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are")
-    if asked.torch:
-        found = found._replace(torch=asked.torch.replace(" ", ""))
-    if asked.companions:
-        found = found._replace(companions=tuple(asked.companions))
-    return found
 
 
-def _library(args: Arguments, shop: Shop, own: App) -> Plan:
+def _app(args: Arguments, there: rewrite.Text | None, project: Project, table: Table) -> App:
+    # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc).
+    base = public(demands.wish_of(Request(index_base=args.index_base), os.environ).index_base)
+    request = Request(index_base=base, offline=args.offline)
+    run = console.start(args, request, report=console.progress(args))
+    folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else os.getcwd()
+    # What the project does not have yet is read from the indexes that uv would ask for it.
+    return App(run._replace(environ={"UV_PROJECT": folder, **run.environ}), project, table)
+
+
+def _library(args: Arguments, there: rewrite.Text | None, project: Project, known: Knowledge) -> Plan:
     if args.groups:
         raise UsageError("`--groups` is for an app: a published library cannot name an index", hint="add `--for app`")
-    found = published.extras(shop)
-    return Plan((*found, *map(own.exact, _backends(args))))
+    _check_words(args)
+    asked = demands.narrowed(Wish(), args.words).torch.replace(" ", "")
+    project = project._replace(torch=asked or projectfile.torch_range(project.dependencies))
+    backends = _backends(args) or _own_backends(there)[1]
+    found = published.extras(Shop(known.every_build, known.rules, project))
+    if not backends:
+        return Plan(tuple(found))
+    words = (*(text for text in project.requirements if not asked or named(text) != "torch"), *args.words)
+    own = _app(args, there, project._replace(requirements=words), known.table(PLATFORMS).without_vendors())
+    return Plan((*found, *map(own.exact, backends.values())))
 
 
-def _backends(args: Arguments) -> tuple[str, ...]:
-    """The backends that are asked for by name; each has an exact extra."""
+def _backends(args: Arguments) -> Mapping[str, str]:
+    """The backends that are asked for, by the names of their extras."""
     for backend in args.backend:
         if not is_backend(backend):
             raise UsageError(f"unknown backend `{backend}`", hint="such as cu126, cpu or rocm7.2")
-    return tuple(dict.fromkeys(args.backend))
+    return {normal(backend): backend for backend in args.backend}
+
+
+def _own_backends(there: rewrite.Text | None, *, marked: bool = True) -> tuple[str, Mapping[str, str]]:
+    """The backends that the file has, whether as extras or as groups; with ours or without."""
+    if there is None:
+        return "extra", {}
+    text = there.text if marked else projectfile.remove_settings(there.text, MARK)
+    return backend_names(toml.read(text, there.file))
+
+
+def _taken_over(args: Arguments, there: rewrite.Text | None, own: App) -> Plan:
+    """The backends that are asked for, else those that the project has, else those that its users' GPUs need."""
+    kind, before = _own_backends(there)
+    _, authors = _own_backends(there, marked=False)
+    groups = args.groups or bool(before and kind == "group")
+    backends = _backends(args) or before or {normal(backend): backend for backend in own.backends()}
+    data = toml.read(projectfile.remove_settings(there.text, MARK), there.file) if there is not None else {}
+    theirs = Theirs(tuple(authors), groups, toml.table_at(data, *projectfile.SOURCES))
+    return app.plan(own, {name: backend for name, backend in backends.items() if name not in authors}, theirs)
 
 
 def _printed(args: Arguments, plan: Plan, kind: str, rules: Table) -> int:
@@ -96,33 +131,31 @@ def _printed(args: Arguments, plan: Plan, kind: str, rules: Table) -> int:
 
 def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> int:
     text = projectfile.add_settings(there.text, extras.settings_of(plan), there.file)
-    changed = text != there.text
-    if changed:
-        rewrite.write_file(there, text)
+    changed, locked = text != there.text, False
+    if changed and not args.dry_run:
+        locked = write_project(there, text, os.environ)
     if args.json:
         print(console.dated({**_json(plan, kind), "file": there.file, "changed": changed}, rules.date))
+    elif args.dry_run:
+        lines = (there.text.splitlines(keepends=True), text.splitlines(keepends=True))
+        print("".join(unified_diff(*lines, there.file, there.file)), end="")
     elif changed:
         print(there.file)
-    console.notes(args, _next(plan) if changed else f"{there.file} is up to date")
+    if not changed:
+        console.notes(args, f"{there.file} is up to date")
+    elif plan.indexes and not args.dry_run:
+        first = "" if locked else "`uv lock`, and "
+        console.notes(args, f"then {first}`torchpick run uv sync` on each machine installs what runs there")
     return 0
-
-
-def _next(plan: Plan) -> str:
-    """The command that installs one of an app's extras."""
-    if not plan.indexes:
-        return ""
-    among = ",".join(each.name for each in plan.extras)
-    how = "--group" if plan.groups else "--extra"
-    return f'then `uv sync {how} "$(torchpick label --among {among})"`; `uv run --no-sync` keeps what that installed'
 
 
 def _json(plan: Plan, kind: str) -> dict[str, object]:
     facts = {
         "for": kind,
         "extras": [
-            {**written(each, "name", "requirements"), "backend": each.backend or None, "serves": each.comment}
-            for each in plan.extras
+            {**written(extra, "name", "requirements"), "backend": extra.backend or None, "serves": extra.comment}
+            for extra in plan.extras
         ],
-        "indexes": [{"name": each.name, "url": redacted(each.url)} for each in plan.indexes],
+        "indexes": [{"name": index.name, "url": redacted(index.url)} for index in plan.indexes],
     }
     return envelope("extras", **facts)

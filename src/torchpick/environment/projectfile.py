@@ -8,14 +8,13 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from torchpick.environment import toml, uvsources
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import TorchpickError
-from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.versions import named, normal, parsed
 
 TYPE_CHECKING = False
@@ -33,16 +32,16 @@ SOURCES, CONFLICTS = ("tool", "uv", "sources"), ("tool", "uv", "conflicts")
 class Project(NamedTuple):
     """What a project says of itself, as far as torch is concerned.
 
-    `needs` are the names that it depends on. `limit` is what uv's constraints allow of torch, which hold in a checkout
-    alone.
+    `dependencies` are what everybody installs with it, `requirements` all that a lock of it has to hold at once.
+    `chooses`: by an extra or a group of its own torch is taken from one index or another, which is for a checkout.
     """
 
-    torch: str = ""
-    companions: tuple[str, ...] = ()
     requires_python: str = ""
     packaged: bool = True
-    needs: tuple[str, ...] = ()
-    limit: str = ""
+    dependencies: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    chooses: bool = False
+    torch: str = ""
 
 
 class ProjectSetting(NamedTuple):
@@ -79,28 +78,21 @@ def read_project(text: str, what: str = "it") -> Project:
     if "project" not in data and toml.table_at(data, "tool", "poetry"):
         hint = "Poetry 2 reads [project]: move name, version and dependencies there"
         raise TorchpickError(f"{what} has no [project] table", hint=hint, code="TOML")
-    about = toml.table_at(data, "project")
-    requirements = toml.texts(about.get("dependencies"))
-    optional = toml.table_at(about, "optional-dependencies")
-    groups = toml.table_at(data, "dependency-groups")
-    uv = toml.table_at(data, "tool", "uv")
-    more = [text for table in (optional, groups) for values in table.values() for text in toml.texts(values)]
-    names = set(map(named, (*requirements, *more, *toml.texts(uv.get("dev-dependencies")))))
+    about, uv = toml.table_at(data, "project"), toml.table_at(data, "tool", "uv")
     return Project(
-        torch=_range(requirements),
-        companions=tuple(name for name in COMPANIONS if name in names),
         requires_python=str(about.get("requires-python") or ""),
         packaged="build-system" in data and uv.get("package") is not False,
-        needs=tuple(sorted(names - {"", "python", *TRIO})),
-        limit=",".join(_limits(uv)),
+        dependencies=tuple(toml.texts(about.get("dependencies"))),
+        requirements=read_requirements(text, what),
+        chooses=uvsources.chooses(_value(toml.read(text, what), (*SOURCES, "torch"))),
     )
 
 
 def read_requirements(text: str, what: str = "it") -> tuple[str, ...]:
     """All that a lock of the project has to hold at once: its dependencies, extras and groups.
 
-    Left out are those that conflict, which no lock installs together, and what has a place of its own (a member of
-    the workspace, a path, a repository).
+    With them is what uv's constraints allow of torch. Left out are those that conflict, which no lock installs
+    together, and what has a place of its own (a member of the workspace, a path, a repository).
     """
     data = toml.read(remove_settings(remove_settings(text, PIN), MARK), what)
     about, uv = toml.table_at(data, "project"), toml.table_at(data, "tool", "uv")
@@ -119,23 +111,20 @@ def read_requirements(text: str, what: str = "it") -> tuple[str, ...]:
     lists = (about.get("dependencies"), *more, uv.get("dev-dependencies"))
     own = normal(str(about.get("name", "")))
     requirements = dict.fromkeys(text for texts in lists for text in toml.texts(texts))
-    return tuple(text for text in requirements if named(text) not in {"", own, *placed})
+    needs = (text for text in requirements if named(text) not in {"", own, *placed})
+    return (*needs, *_limits(toml.texts(uv.get("constraint-dependencies"))))
+
+
+def _limits(constraints: Iterable[str]) -> Iterator[str]:
+    for text in constraints:
+        with suppress(ValueError):  # uv says what is wrong with it
+            if named(text) == "torch" and parsed(text).specifier:
+                yield text
 
 
 def _is_of_index(source: object) -> bool:
     entries = source if isinstance(source, list) else [source]
     return all(isinstance(entry, Mapping) and "index" in entry for entry in entries)
-
-
-def _limits(uv: Mapping[str, Any]) -> Iterator[str]:
-    """What the author's constraints allow of torch on every machine."""
-    for text in toml.texts(uv.get("constraint-dependencies")):
-        try:
-            limit = parsed(text)
-        except ValueError:
-            continue  # uv says what is wrong with it
-        if named(text) == "torch" and limit.specifier and not limit.marker:
-            yield str(limit.specifier)
 
 
 def parse_requirement(text: str) -> Requirement:
@@ -146,8 +135,8 @@ def parse_requirement(text: str) -> Requirement:
         raise TorchpickError(f"`{text}` is not a valid requirement: {error}", hint="fix it first") from error
 
 
-def _range(requirements: list[str]) -> str:
-    """The specifier of the project's own torch; requirements with markers say it for some machines only."""
+def torch_range(requirements: Iterable[str]) -> str:
+    """The specifier of a library's own torch; requirements with markers say it for some machines only."""
     parts: list[str] = []
     for text in requirements:
         if named(text) != "torch":

@@ -1,67 +1,130 @@
-"""Exact extras or groups for a checkout: one for each backend, with its index, for all that the project needs. Pure."""
+"""Exact extras or groups for a checkout: one for each backend, with its index, for all that the project needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
 
 from torchpick.decide import answer as answers
 from torchpick.decide import demands, matrix
+from torchpick.decide.answer import Answer
+from torchpick.decide.search import Needs
 from torchpick.environment.projectfile import Project
-from torchpick.errors import UsageError
-from torchpick.model.build import COMPANIONS, Build, toolkit_order
-from torchpick.model.machine import Driver, Machine, Platform, Python
-from torchpick.model.package import Catalog, PackageFacts
-from torchpick.model.pick import Wish
-from torchpick.model.pythons import python_order
+from torchpick.environment.requirements import RequirementArgs
+from torchpick.environment.uvsources import MARKED_PLATFORMS, applies, marker_of
+from torchpick.errors import InstallerError, UsageError
+from torchpick.install.asking import Order, TargetQuestion, read_plan_question
+from torchpick.install.learner import Learner
+from torchpick.model.build import COMPANIONS, TRIO, Build, toolkit_order
+from torchpick.model.machine import Driver, Machine, Note, Platform, Python
+from torchpick.model.package import Catalog
+from torchpick.model.pick import Request, Wish
+from torchpick.model.pythons import marker_facts, python_order
 from torchpick.model.table import BuildsByRelease, Table
-from torchpick.model.versions import admits, release_key
+from torchpick.model.versions import admits, named, release_key
 from torchpick.projects.extras import PLATFORMS, Extra, Index, Plan, generations, python_of, pythons, served
 from torchpick.projects.published import HOME, python_test
+from torchpick.run import Run
 
 # How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
 _APART, _APART_BY_PACKAGES = 2, 6
-# The Arm Mac has plain wheels, which an exact local version would shut out.
+# It has plain wheels, which the default index has too.
 _MAC = "macos-arm64"
+# The first release whose wheels for other vendors call their triton so (before it: `pytorch-triton-rocm`).
+_TRITON_RENAMED = "2.10.0"
+
+
+class Theirs(NamedTuple):
+    """What the author has already: extras (or groups) that are backends, and sources, which keep what is no Linux."""
+
+    names: tuple[str, ...] = ()
+    groups: bool = False
+    sources: Mapping[str, object] = {}
+
+    def supplies(self, package: str, platform: str, python: Python) -> bool:
+        """Whether uv takes the package from an index of the author's on a platform that is left to them."""
+        if package not in self.sources or platform.startswith("linux"):
+            return False
+        return applies(self.sources[package], marker_facts(python.version, platform=Platform.parse(platform)))
 
 
 class App:
     """What a project that can name its indexes gets from each backend: the answer to what it needs, as for a machine.
 
-    Its packages are asked for by their names alone, those that are built from source against torch left out.
+    Packages that are built from source against torch are left out. `own` is the run of the project's oldest Python on a
+    machine without a GPU: what binds this computer does not bind it.
     """
 
-    def __init__(self, project: Project, table: Table, packages: Mapping[str, PackageFacts], wish: Wish) -> None:
-        self.project, self.table, self.packages, self.wish = project, table, packages, wish
-        needs = project.needs
+    def __init__(self, run: Run, project: Project, table: Table) -> None:
+        self.project, self.table = project, table
+        version = python(project, table).version
+        base = run.request.index_base
+        asked = Request(platform=HOME, python=version, gpus=("none",), index_base=base, offline=run.request.offline)
+        self.own = run.with_request(asked)
+        self.base = self.own.index_base
+        packages = self.own.read_catalog(self.machine).packages
+        needs = dict.fromkeys(map(named, project.requirements))
         self.builds_with_torch = tuple(n for n in needs if n in packages and packages[n].built_with_torch)
-        others = (name for name in needs if name not in self.builds_with_torch)
-        self.requirements = (f"torch{project.torch}", *project.companions, *others)
+        apart = {*self.builds_with_torch, "python"}
+        texts = tuple(text for text in project.requirements if named(text) not in apart)
+        self.requirements = texts if "torch" in needs else ("torch", *texts)
+        self.notes: dict[Note, None] = {}
 
-    @property
+    @cached_property
     def machine(self) -> Machine:
-        """One without a GPU, and with the oldest Python of the project."""
-        return Machine(Platform.parse(HOME), python(self.project, self.table), None, ())
+        (machine,) = self.own.find_machines()
+        return machine
 
-    def answer(self, backend: str) -> answers.Answer:
+    @cached_property
+    def _question(self) -> TargetQuestion:
+        order = Order(RequirementArgs(self.requirements), installer="uv", only_planned=True)
+        return read_plan_question(self.own, order)
+
+    @cached_property
+    def _learner(self) -> Learner | None:
+        """Who learns what the table lacks; of torch's family alone it has all."""
+        return None if all(named(text) in TRIO for text in self.requirements) else Learner(self._question)
+
+    def answer(self, backend: str) -> Answer:
         """What it gets from this backend."""
-        machine = self.machine
-        wish = demands.narrowed(self.wish, self.requirements)._replace(backends=(backend,))
-        question = answers.Question(wish, demands.package_demands(self.requirements, lambda: machine))
-        answer = answers.answer(question, (machine,), lambda _: self.table, lambda: Catalog(self.packages))
-        if not isinstance(answer, answers.Answer):
-            raise TypeError("the table's catalog asks for nothing")
-        return answer
+        question = self._question.question
+        question = question._replace(wish=question.wish._replace(backends=(backend,), limits=()))
 
-    def exact(self, backend: str) -> Extra:
-        """The newest build of this backend, by its local version: without its index it fails."""
+        def ask(catalog: Catalog) -> Answer | Needs:
+            return answers.answer(question, (self.machine,), lambda _: self.table, lambda: catalog)
+
+        learner = self._learner
+        if learner is not None:
+            try:
+                answer = learner.answer(ask)
+            except InstallerError as error:
+                text = f"what the project requires beside torch is not known: {error.message}"
+                self.notes[Note("PROJECT_UNREAD", text)] = None
+                self._learner = None
+            else:
+                self.notes |= dict.fromkeys(learner.notes(answer))
+                return answer
+        known = ask(self.own.read_catalog(self.machine))
+        if not isinstance(known, Answer):
+            raise TypeError("the table's catalog asks for nothing")
+        return known
+
+    def build(self, backend: str) -> tuple[Build, list[str]]:
+        """The newest build of this backend, and the packages of torch's family that go with it."""
         answer = self.answer(backend)
         if not answer.ok:
             hint = "`torchpick list --all` shows every build"
             raise UsageError(f"no build of `{' '.join(self.requirements)}` for {backend} is known", hint=hint)
-        build, stack = answer.pick.build, answer.stack
-        companions = [name for name in COMPANIONS if name in self.project.companions or (stack and stack.version(name))]
-        requirements = _requirements(self.table, build, ("torch", *companions))
-        return Extra(backend, tuple(requirements), tuple(_comment(self.table, build)), backend)
+        needs, stack = {*map(named, self.requirements)}, answer.stack
+        names = [name for name in COMPANIONS if name in needs or (stack and stack.version(name))]
+        return answer.pick.build, ["torch", *names]
+
+    def exact(self, backend: str) -> Extra:
+        """Of a library: by the local version, so that it fails without that index."""
+        build, names = self.build(backend)
+        lines = tuple(f"{name}=={build.pins[name]}" for name in names)
+        return Extra(backend, lines, tuple(_comment(self.table, build)), backend)
 
     def backends(self) -> tuple[str, ...]:
         """cpu, and what the kinds of GPU would be given, by their newest driver and by the oldest of each CUDA major.
@@ -86,27 +149,40 @@ class App:
         return {"cpu", *(row.newest.build.backend for row in rows if row.newest is not None)}
 
 
-def plan(app: App, backends: Sequence[str], *, groups: bool) -> Plan:
+def plan(app: App, backends: Mapping[str, str], theirs: Theirs = Theirs()) -> Plan:  # noqa: B008 # cannot be changed
     """An extra for each of these backends, by its name."""
-    extras = tuple(map(app.exact, backends))
-    indexes = {backend: Index(f"pytorch-{backend}", _index_url(backend, app.wish)) for backend in backends}
-    sources = {
-        package: tuple(
-            (indexes[extra.backend].name, extra.name)
-            for extra in extras
-            if any(requirement.startswith(f"{package}==") for requirement in extra.requirements)
-        )
-        for package in ("torch", *COMPANIONS)
-    }
-    pairs = {package: source for package, source in sources.items() if source}
-    return Plan(extras, groups, tuple(indexes.values()), pairs, app.builds_with_torch)
+    kind = "group" if theirs.groups else "extra"
+    extras: list[Extra] = []
+    sources: dict[str, list[Mapping[str, str]]] = {}
+    for name, backend in backends.items():
+        build, packages = app.build(backend)
+        lines: list[str] = []
+        for package in packages:
+            of_index = []
+            for version, platforms in _versions(app.table, build, package).items():
+                left = [
+                    platform for platform in platforms if not theirs.supplies(package, platform, app.machine.python)
+                ]
+                of_index += [platform for platform in left if platform != _MAC]
+                lines += [f"{package}=={version} ; {marker_of(left)}"] if left else []
+            if of_index:
+                entry = {"index": f"pytorch-{backend}", kind: name, "marker": marker_of(of_index)}
+                sources.setdefault(package, []).append(entry)
+                # What torch requires of its own index has to be named for it, too.
+                for triton in _tritons(build) if package == "torch" else ():
+                    lines.append(f"{triton} ; {entry['marker']}")
+                    sources.setdefault(triton, []).append(entry)
+        extras.append(Extra(name, tuple(lines), tuple(_comment(app.table, build)), backend))
+    indexes = tuple(Index(f"pytorch-{backend}", _index_url(backend, app.base)) for backend in backends.values())
+    conflicts = (*theirs.names, *(name for name in backends if name not in theirs.names))
+    return Plan(tuple(extras), theirs.groups, indexes, sources, app.builds_with_torch, conflicts)
 
 
-def _index_url(backend: str, wish: Wish) -> str:
-    if wish.index_base.startswith("flat+"):
+def _index_url(backend: str, base: str) -> str:
+    if base.startswith("flat+"):
         hint = "name a mirror with a folder for each backend"
         raise UsageError("a flat mirror is one page, and a project needs an index for each backend", hint=hint)
-    return f"{wish.index_base.rstrip('/')}/{backend}"
+    return f"{base.rstrip('/')}/{backend}"
 
 
 def _minor(build: Build) -> int:
@@ -114,18 +190,21 @@ def _minor(build: Build) -> int:
     return 100 * major + minor
 
 
-def _requirements(table: Table, build: Build, packages: Iterable[str]) -> list[str]:
-    mac = _build_on(_MAC, table, build)
-    lines = []
-    for package in packages:
-        version = build.pins[package]
-        on_mac = mac and mac.pins.get(package)
-        if on_mac is None or on_mac == version:
-            lines.append(f"{package}=={version}")
-        else:
-            lines.append(f"{package}=={version} ; sys_platform != 'darwin'")
-            lines.append(f"{package}=={on_mac} ; sys_platform == 'darwin'")
-    return lines
+def _versions(table: Table, build: Build, package: str) -> dict[str, list[str]]:
+    """The platforms that have the release for this backend, by the version that it has there."""
+    versions: dict[str, list[str]] = {}
+    for platform in MARKED_PLATFORMS:
+        row = _build_on(platform, table, build)
+        if row is not None and row.pins.get(package):
+            versions.setdefault(row.pins[package], []).append(platform)
+    return versions
+
+
+def _tritons(build: Build) -> tuple[str, ...]:
+    if build.family not in ("rocm", "xpu"):
+        return ()
+    prefix = "" if release_key(build.torch) >= release_key(_TRITON_RENAMED) else "pytorch-"
+    return (f"{prefix}triton-{build.family}",)
 
 
 def _build_on(platform: str, table: Table, build: Build) -> Build | None:
@@ -147,14 +226,15 @@ def python(project: Project, table: Table) -> Python:
     Where the project does not say, the oldest that the newest release has a wheel for.
     """
     builds = [*table.of(HOME)]
+    asked = demands.narrowed(Wish(), project.requirements).torch
     if not project.requires_python:
-        admitted = admits(project.torch)
+        admitted = admits(asked)
         builds = [build for build in builds if build.published and admitted(build.torch)]
         newest = max((release_key(build.torch) for build in builds), default=None)
         builds = [build for build in builds if release_key(build.torch) == newest]
     fits = python_test(project.requires_python)
     tags = {tag for build in builds for tag in build.pythons if tag[:2] == "cp" and tag[-1] != "t" and fits(tag)}
     if not tags:
-        range_ = f"Python {project.requires_python}" if project.requires_python else f"torch{project.torch}"
+        range_ = f"Python {project.requires_python}" if project.requires_python else f"torch{asked}"
         raise UsageError(f"no PyTorch wheel is for {range_}", hint="widen `requires-python`, or the range of torch")
     return python_of(min(tags, key=python_order))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchpick.decide import answer as answers
 from torchpick.decide.answer import Answer, Question
@@ -70,20 +70,28 @@ def read_backends(folder: str) -> BackendNames | None:
         return None
     file = f"{project}/pyproject.toml"
     data = toml.read(rewrite.read_file(file).text, file)
+    kind, names = backend_names(data)
+    if not names:
+        return None
+    above = uv_project(project)
+    lock = f"{above}/uv.lock" if above else ""
+    return BackendNames(file, kind, names, normal(str(toml.table_at(data, "project").get("name", ""))), lock)
+
+
+def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+    """Those of a project's file, and whether they are extras or groups; where there are none, no names."""
     tables = {
         "extra": toml.table_at(data, "project", "optional-dependencies"),
         "group": toml.table_at(data, "dependency-groups"),
     }
-    above = uv_project(project)
-    lock = f"{above}/uv.lock" if above else ""
     for kind, table in tables.items():
         by_index = _backends_of_indexes(toml.table_at(data, "tool", "uv"), kind)
         names = {name: _backend(name) for name, texts in table.items() if "torch" in map(named, toml.texts(texts))}
         names = {name: backend if is_backend(backend) else by_index.get(name, "") for name, backend in names.items()}
         backends = {name: backend for name, backend in names.items() if is_backend(backend)}
         if backends:
-            return BackendNames(file, kind, backends, normal(str(toml.table_at(data, "project").get("name", ""))), lock)
-    return None
+            return kind, backends
+    return "extra", {}
 
 
 def _backend(name: str) -> str:

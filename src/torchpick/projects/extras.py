@@ -40,16 +40,18 @@ class Index(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """`sources`, which a library has none of, maps a package to (index, extra) pairs.
+    """`sources`, which a library has none of, are uv's, by package.
 
-    `builds_with_torch` are packages that are built from source against the torch of the environment.
+    `builds_with_torch` are packages that are built from source against the torch of the environment; `conflicts` the
+    names that exclude each other, the author's own among them.
     """
 
     extras: tuple[Extra, ...]
     groups: bool = False
     indexes: tuple[Index, ...] = ()
-    sources: Mapping[str, tuple[tuple[str, str], ...]] = {}
+    sources: Mapping[str, Sequence[Mapping[str, str]]] = {}
     builds_with_torch: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
 
 
 def settings_of(plan: Plan) -> ProjectSettings:
@@ -59,14 +61,12 @@ def settings_of(plan: Plan) -> ProjectSettings:
         return ProjectSettings(extras)
     uv, kind = ("tool", "uv"), "group" if plan.groups else "extra"
     settings = [*extras]
-    for package, pairs in plan.sources.items():
-        entries = [{"index": index, kind: name} for index, name in pairs]
-        settings.append(ProjectSetting((*uv, "sources", package), entries))
+    settings += [ProjectSetting((*uv, "sources", package), list(entries)) for package, entries in plan.sources.items()]
     # So that such a package is built against the torch that is installed, and not against the newest.
     torch = [{"requirement": "torch", "match-runtime": True}]
     settings += [ProjectSetting((*uv, "extra-build-dependencies", name), torch) for name in plan.builds_with_torch]
-    if len(extras) > 1:  # they exclude each other
-        settings.append(ProjectSetting((*uv, "conflicts"), [[{kind: extra.name} for extra in plan.extras]]))
+    if len(plan.conflicts) > 1:
+        settings.append(ProjectSetting((*uv, "conflicts"), [[{kind: name} for name in plan.conflicts]]))
     indexes = (
         ArrayEntry((*uv, "index"), {"name": index.name, "url": index.url, "explicit": True}) for index in plan.indexes
     )

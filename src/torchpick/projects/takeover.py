@@ -1,0 +1,152 @@
+"""A project's file changed together with its lock: both as uv takes them, or every byte as it was.
+
+A process of its own waits for the end of this one, so that a project is put back even where this one is killed.
+"""
+
+from __future__ import annotations
+
+import base64
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import IO
+
+from torchpick.environment import guard, projectfile, rewrite, toml
+from torchpick.environment.rewrite import Text
+from torchpick.environment.world import content, nearest_with, uv_project
+from torchpick.errors import InstallerError, TorchpickError
+from torchpick.install.installers import find_uv
+
+# Members of a workspace that are read.
+_MOST_MEMBERS = 200
+_MOST_LOCK = 64 << 20
+_DONE = "done"
+Contents = Mapping[str, "bytes | None"]
+
+
+def member_requirements(file: str) -> tuple[str, ...]:
+    """What the other members of its workspace require, as one lock holds all of them."""
+    own = os.path.abspath(file)
+    above = nearest_with(os.path.dirname(own), "uv.lock", "pyproject.toml") or os.path.dirname(own)
+    root = os.path.join(above, "pyproject.toml")
+    text = rewrite.read_file(root).text
+    workspace = toml.table_at(toml.read(text, root), "tool", "uv", "workspace")
+    files = dict.fromkeys(path for pattern in toml.texts(workspace.get("members")) for path in _members(above, pattern))
+    left_out = {path for pattern in toml.texts(workspace.get("exclude")) for path in _members(above, pattern)}
+    others = [path for path in ((root, *files) if workspace else ()) if path not in {own, *left_out}]
+    texts = {path: rewrite.read_file(path).text for path in others[:_MOST_MEMBERS]}
+    words = (word for path, text in texts.items() for word in projectfile.read_requirements(text, path))
+    return tuple(dict.fromkeys(words))
+
+
+def _members(root: str, pattern: str) -> Iterator[str]:
+    files = glob.iglob(os.path.join(glob.escape(root), pattern, "pyproject.toml"))
+    yield from islice((os.path.normpath(file) for file in files), _MOST_MEMBERS)
+
+
+def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
+    """Write the file, and its lock with it where there is one: whether that was done."""
+    folder, uv = uv_project(os.path.dirname(os.path.abspath(there.file))), find_uv(environ)
+    if folder is None or uv is None:
+        rewrite.write_file(there, text)
+        return False
+    before = {file: _content(file) for file in map(os.path.abspath, (there.file, os.path.join(folder, "uv.lock")))}
+    with _watched(before) as watcher:
+        rewrite.write_file(there, text)
+        process = subprocess.Popen(
+            [uv, "lock"],
+            cwd=folder,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            start_new_session=True,
+        )
+        try:
+            _send(watcher, process.pid)
+            status = process.wait()
+        except BaseException:
+            _kill(process.pid)
+            process.wait()
+            raise
+        if status:
+            hint = f"nothing was changed; what uv says above is about what {there.file} requires"
+            raise InstallerError("`uv lock` finds no lock with these backends", hint=hint, code="LOCK")
+    return True
+
+
+@contextmanager
+def _watched(before: Contents) -> Iterator[IO[bytes]]:
+    """Put the files back where this ends in an error or is killed."""
+    command = guard.python(__name__, {})
+    watcher = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    stdin = watcher.stdin
+    if stdin is None:
+        raise TypeError("a pipe was asked for")
+    try:
+        encoded = {file: data and base64.b64encode(data).decode() for file, data in before.items()}
+        _send(stdin, encoded)
+        try:
+            yield stdin
+        except BaseException:
+            put_back(before)
+            raise
+    finally:
+        with suppress(OSError):
+            _send(stdin, _DONE)
+            stdin.close()
+        watcher.wait()
+
+
+def answer() -> None:
+    """Of the process that waits: without the last word of the one that began it, put everything back."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    lines = [json.loads(line) for line in sys.stdin if line.endswith("\n")]
+    if not lines or lines[-1] == _DONE:
+        return
+    files, *pids = lines
+    for pid in pids:
+        _kill(pid)
+    put_back({file: data and base64.b64decode(data) for file, data in files.items()})
+
+
+def put_back(before: Contents) -> None:
+    """Each of the files as it was; what could not be put back is said."""
+    for file, data in before.items():
+        try:
+            if data is None:
+                with suppress(FileNotFoundError):
+                    os.unlink(file)
+            elif _content(file) != data:
+                rewrite.replace(file, data)
+        except OSError as error:
+            hint = "`git checkout` brings it back"
+            raise TorchpickError(f"cannot put {file} back: {error.strerror}", hint=hint) from error
+
+
+def _content(file: str) -> bytes | None:
+    try:
+        return content(file, _MOST_LOCK)
+    except FileNotFoundError:
+        return None
+
+
+def _send(stream: IO[bytes], value: object) -> None:
+    stream.write(json.dumps(value).encode() + b"\n")
+    stream.flush()
+
+
+def _kill(pid: int) -> None:
+    with suppress(OSError):
+        if sys.platform == "win32":
+            os.kill(pid, signal.SIGTERM)
+        else:
+            os.killpg(pid, signal.SIGKILL)
