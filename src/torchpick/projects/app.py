@@ -22,7 +22,7 @@ from torchpick.model.package import Catalog
 from torchpick.model.pick import Request, Wish
 from torchpick.model.pythons import marker_facts, python_order
 from torchpick.model.table import BuildsByRelease, Table
-from torchpick.model.versions import admits, named, release_key
+from torchpick.model.versions import admits, named, numbers, release_key
 from torchpick.projects.extras import PLATFORMS, Extra, Index, Plan, generations, python_of, pythons, served
 from torchpick.projects.published import HOME, python_test
 from torchpick.run import Run
@@ -131,11 +131,18 @@ class App:
 
         What only an old release has is left out: an app has one torch, and its extras should not be years apart.
         """
-        names = {build.backend for build in self.table.of(HOME) if build.family in ("cpu", "cuda")}
-        answers_ = [answer for answer in map(self.answer, sorted(names, key=toolkit_order)) if answer.ok]
-        builds = [answer.pick.build for answer in answers_]
-        newest = max(map(_minor, builds), default=0)
-        apart = _APART_BY_PACKAGES if any(answer.judged for answer in answers_) else _APART
+        possible: dict[str, int] = {}
+        for build in self.table.of(HOME):
+            if build.family in ("cpu", "cuda"):
+                possible[build.backend] = max(_minor(build), possible.get(build.backend, 0))
+        answers_: dict[str, Answer] = {}
+        newest = 0
+        for backend in sorted(possible, key=lambda backend: possible[backend], reverse=True):
+            if possible[backend] > newest - _APART_BY_PACKAGES and (answer := self.answer(backend)).ok:
+                answers_[backend] = answer
+                newest = max(newest, _minor(answer.pick.build))
+        builds = [answers_[backend].pick.build for backend in sorted(answers_, key=toolkit_order)]
+        apart = _APART_BY_PACKAGES if any(answer.judged for answer in answers_.values()) else _APART
         picked = self._picked(build for build in builds if _minor(build) > newest - apart)
         # Where nothing fits, cpu's refusal says what was asked for.
         return tuple(build.backend for build in builds if build.backend in picked) or ("cpu",)
@@ -186,7 +193,7 @@ def _index_url(backend: str, base: str) -> str:
 
 
 def _minor(build: Build) -> int:
-    major, minor = release_key(build.torch)[0][:2]
+    major, minor = numbers(build.torch)[:2]
     return 100 * major + minor
 
 
