@@ -14,8 +14,9 @@ import pytest
 import torchpick
 from tests import documents
 from torchpick import cli
-from torchpick.cli import COMMANDS, completions
+from torchpick.cli import COMMANDS
 from torchpick.cli.arguments import Parser
+from torchpick.cli.completion import completions
 from torchpick.model import INSTALL_LINE
 from torchpick.model.build import Reason
 
@@ -68,7 +69,7 @@ def test_every_block_is_run_read_or_of_a_known_kind(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
-    flags = {word for command in ("", *COMMANDS) for word in completions([command])}
+    flags = {word for command in ("", *COMMANDS) for word, _ in completions([command])}
     flags |= {"--version", "-h", "-c", "-e", "-o", "-r", "-U"}
     commands = [command.text for block in blocks(page) if block.language == "console"
                 for command in documents.commands(block)]  # fmt: skip

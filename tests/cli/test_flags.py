@@ -26,7 +26,9 @@ def test_a_help_names_its_command_first_and_has_examples(
     said = capsys.readouterr().out
     assert said.startswith(f"usage: torchpick {command} ")
     assert "\nexamples:\n" in said
-    assert all(len(line) <= 60 or " " not in line.strip() for line in said.splitlines())
+    before, _, rest = f"{said}\n".partition("\nexamples:\n")
+    prose = before + rest[rest.index("\n\n") :]  # an example is copied, so it is never broken
+    assert all(len(line) <= 60 or " " not in line.strip() for line in prose.splitlines())
 
 
 def test_flags_and_words_stand_in_any_order() -> None:
@@ -104,3 +106,15 @@ def test_list_all_has_what_this_machine_could_never_take(capsys: pytest.CaptureF
     for text in ("windows-x86_64", "NO_WHEEL_FOR_PLATFORM", "default", "rocm7.2", "xpu"):
         assert text in out
     assert "left out" not in err
+
+
+def test_a_list_for_an_old_gpu_is_a_page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs stands first; hundreds of builds that do not are a line a reason."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert main(["list", "--gpu", "GTX 1080 Ti", "--driver", "580", "--platform", "linux-x86_64"]) == 0
+
+    rows, _, rejected = capsys.readouterr().out.partition("\n\npassed over\n")
+    assert all(" runs " in row for row in rows.splitlines()[1:])
+    assert " (cu128, cu129, cu130, cu132): NO_KERNELS, " in rejected
+    assert len((rows + rejected).splitlines()) < 60

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.cli import SHELLS, completion_script
+from torchpick.cli.completion import SHELLS, completion_script, completions
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import given
+from torchpick.model.pick import Request
 
 pytestmark = pytest.mark.process
 
@@ -46,7 +49,7 @@ def _bash(here: Path, *words: str) -> list[str]:
     return [line for line in shown.stdout.splitlines() if line]
 
 
-def _fish(here: Path, line: str) -> list[str]:
+def _fish(here: Path, line: str, *, about: bool = False) -> list[str]:
     _needs("fish")
     environ = {**os.environ, "HOME": str(here), "XDG_CONFIG_HOME": str(here / "config")}
     code = f"source script.fish; complete -C '{line}'"
@@ -59,26 +62,32 @@ def _fish(here: Path, line: str) -> list[str]:
         check=True,
         timeout=20,
     )
-    return [each.split("\t")[0] for each in shown.stdout.splitlines()]
+    return [offered if about else offered.split("\t")[0] for offered in shown.stdout.splitlines()]
 
 
 def _zsh(here: Path, line: str) -> str:
     """What zsh makes of the line when TAB is pressed behind it."""
-    _needs("zsh")
+    unbracketed = "unsetopt zle_bracketed_paste; autoload -U compinit; compinit -u -D; . ./script.zsh"
+    return _typed(here, ["zsh", "-f", "-i"], unbracketed, f"{line}\t")[0]
+
+
+def _typed(here: Path, shell: list[str], setup: str, *lines: str) -> list[str]:
+    """What a shell in a terminal shows for each of the lines."""
+    _needs(shell[0])
     main, sub = os.openpty()
     environ = {"PATH": os.environ["PATH"], "HOME": str(here), "TERM": "dumb", "COLUMNS": "200"}
-    shell = subprocess.Popen(["zsh", "-f", "-i"], cwd=here, env=environ, stdin=sub, stdout=sub, stderr=sub)
+    process = subprocess.Popen(shell, cwd=here, env=environ, stdin=sub, stdout=sub, stderr=sub)
     try:
-        os.write(
-            main,
-            b"PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -u -D; . ./script.zsh; echo rea''dy\n",
-        )
+        os.write(main, f"PS1=; {setup}; echo rea''dy\n".encode())
         _until(main, "ready")
-        os.write(main, f"{line}\t".encode())
-        return _until(main, None)
+        shown = []
+        for line in lines:
+            os.write(main, f"\x15{line}".encode())
+            shown.append(_until(main, None))
+        return shown
     finally:
-        shell.kill()
-        shell.wait()
+        process.kill()
+        process.wait()
         os.close(main)
         os.close(sub)
 
@@ -102,6 +111,8 @@ def test_bash_offers_what_a_flag_takes(here: Path) -> None:
     assert _bash(here, "list", "--channel", "=") == ["stable", "nightly", "test"]
     assert _bash(here, "--gpu", "sm_61", "--dr") == ["--driver"]
     assert _bash(here, "dete") == ["detect"]
+    assert "RTX-3090" in _bash(here, "--gpu", "RTX-309")
+    assert _bash(here, "url", "--backend", "cu12")[:2] == ["cu129", "cu128"]
 
 
 def test_bash_offers_files_where_there_is_nothing_else(here: Path) -> None:
@@ -109,6 +120,30 @@ def test_bash_offers_files_where_there_is_nothing_else(here: Path) -> None:
     code = ". ./script.bash; complete -p torchpick"
     shown = subprocess.run(["bash", "--norc", "-c", code], cwd=here, capture_output=True, text=True, check=True)
     assert "-o default" in shown.stdout
+
+
+def test_bash_offers_no_file_for_a_value_that_is_none(here: Path) -> None:
+    """By the keys of a terminal: readline itself completes."""
+    gpus, files = _typed(
+        here, ["bash", "--norc", "-i"], ". ./script.bash", "torchpick --gpu a\t\t", "torchpick list --machine ab\t"
+    )
+
+    assert "abc.json" not in gpus
+    assert "abc.json" in files
+
+
+def test_every_value_that_is_offered_is_understood_and_flags_say_what_they_do() -> None:
+    gpus = dict(completions(["--gpu"]))
+
+    assert (gpus["RTX-3090"], gpus["RX-9070-XT"], gpus["none"]) == ("NVIDIA, 8.6", "AMD, gfx1201", "no GPU")
+    assert all(" " not in name for name in gpus)
+    known = Knowledge(os.environ)
+    for name, about in gpus.items():
+        platform = "macos-arm64" if about == "Apple" else None
+        given.read_overrides(Request(gpus=(name,), platform=platform), known)
+    assert dict(completions(["url", "--backend"]))["cu126"] == "CUDA 12.6"
+    assert dict(completions([]))["lock"].startswith("the pick and all it needs")
+    assert all(about for name, about in completions(["list"]))
 
 
 def test_bash_offers_the_version_of_the_bare_command_alone(here: Path) -> None:
@@ -124,6 +159,7 @@ def test_fish_offers_what_a_flag_takes(here: Path) -> None:
     assert set(NAMES) <= set(_fish(here, "torchpick list --machine "))
     assert "list" in _fish(here, "torchpick li")
     assert "zsh" in _fish(here, "torchpick completion ")
+    assert "RTX-3090\tNVIDIA, 8.6" in _fish(here, "torchpick --gpu RTX-309", about=True)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +171,9 @@ def test_fish_offers_what_a_flag_takes(here: Path) -> None:
         ("torchpick inspect ab", "abc.json"),
         ("torchpick --vers", "--version"),
         ("torchpick dete", "detect"),
+        ("torchpick --gpu RTX-307\t", "-- NVIDIA, 8.6"),
+        ("torchpick list --com", "--companions"),
+        ("torchpick list --", "-- which torchvision"),
     ],
 )
 def test_zsh_offers_what_a_flag_takes(here: Path, line: str, there: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from torchpick.cli import text
+import pytest
+
+from torchpick.cli import COMMANDS, text
+from torchpick.cli.arguments import Parser
 from torchpick.errors import TorchpickError
 
 ROWS = [("name", "n", "why"), ("a", "12", "one two three four five six seven"), ("long name", "3", "x")]
@@ -47,6 +50,26 @@ def test_an_error_is_its_message_and_its_hint() -> None:
     assert text.error(TorchpickError("one two three", hint=None), 14) == "error: one two\n  three"
     assert text.error(failure, colour=True).startswith("\x1b[1;31merror:\x1b[0m no build runs")
     assert text.error(failure, colour=True).endswith("hint: run \x1b[36m`torchpick list`\x1b[0m now")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_help_at_80_columns_breaks_no_example(command: str) -> None:
+    own = [*Parser(command).short, ""]
+    examples = own[own.index("examples:") + 1 :] if "examples:" in own else []
+    examples = examples[: examples.index("")] if examples else []
+
+    shown = text.help_page(own, 80).splitlines()
+
+    for example in examples:
+        words = example.strip().partition("  ")[0]
+        assert any(line == f"  {words}" or line.startswith(f"  {words}  ") for line in shown), words
+
+
+def test_the_help_shows_all_commands_on_one_screen() -> None:
+    shown = text.help_page(Parser("pick").short, 80).splitlines()
+
+    assert {line.split()[0] for line in shown if line.startswith("  ")} >= set(COMMANDS)
+    assert len(shown) <= 50
 
 
 def test_a_help_has_its_flags_beside_their_words_and_its_paragraphs_filled() -> None:

@@ -11,14 +11,10 @@ from errno import ENOSPC
 from torchpick.cli import console
 from torchpick.cli.arguments import Parser, close_to
 from torchpick.errors import MissingPackageError, TorchpickError, UsageError
-from torchpick.knowledge import locations
-from torchpick.model.machine import PLATFORMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from torchpick.cli.arguments import Arguments
 
 
 # Objects made at start live as long as the run; collecting them a dozen times finds nothing and takes a millisecond.
@@ -32,7 +28,6 @@ COMMANDS = (
 # Those whose function is not `run` of the module of that name.
 _SHARED = {
     "arch": ("torchpick.cli.detect", "run_arch"),
-    "completion": ("torchpick.cli", "run_completion"),
     "explain": ("torchpick.cli.doctor", "run_explain"),
     "label": ("torchpick.cli.url", "run_label"),
     "lock": ("torchpick.cli.plan", "run_lock"),
@@ -57,7 +52,6 @@ _MEANT = {
     "nightly": "torchpick --channel nightly",
     "uninstall": "python -m pip uninstall torch",
 }
-SHELLS = ("bash", "zsh", "fish", "powershell")
 # Where no terminal has a width.
 _HELP_WIDTH = 100
 
@@ -189,30 +183,3 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     if close:
         hint = f"did you mean `{_MEANT.get(close[0], f'torchpick {close[0]}')}`?"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)
-
-
-def run_completion(args: Arguments) -> int:
-    if args.words == ["words"]:
-        sys.stdout.writelines(f"{word}\n" for word in completions(args.passed_on))
-        return 0
-    if len(args.words) != 1 or args.words[0] not in SHELLS:
-        raise UsageError("completion for which shell?", hint=f"one of {', '.join(SHELLS)}")
-    print(completion_script(args.words[0]), end="")
-    return 0
-
-
-def completion_script(shell: str) -> str:
-    return locations.text_of_ours("cli", "shells", f"completion.{shell}")
-
-
-def completions(words: Sequence[str]) -> list[str]:
-    """What may stand after these words, by the flags that will be read; the shell filters it."""
-    typed = [word for word in words if word != "="]
-    command = typed[0] if typed and typed[0] in COMMANDS else "pick"
-    flags = Parser(command).flags
-    for flag in flags:
-        if typed and typed[-1] in flag.names and flag.metavar:
-            # The platforms are not all that is understood.
-            return [*PLATFORMS] if flag.dest == "platform" else flag.choices
-    names = [name for flag in flags for name in flag.names if name.startswith("--")]
-    return [*(() if typed else COMMANDS), *(SHELLS if command == "completion" else ()), *names, "--help"]

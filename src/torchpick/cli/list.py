@@ -1,4 +1,4 @@
-"""Show every build considered, best first, each with its verdict."""
+"""Show the builds that run, best first, and why the others are passed over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchpick.model.fields import envelope
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package, Stack
 from torchpick.model.pick import Pick, Wish
-from torchpick.model.versions import admits, grouped, named, normal, release_key
+from torchpick.model.versions import admits, grouped, named, normal, release_key, span
 from torchpick.run import Run
 
 _INFERRED = "~"
@@ -40,13 +40,24 @@ def run(args: Arguments) -> int:
     if console.tell_as_json(pick, args):
         return 0 if pick.ok else 3
     shown = pick.considered if args.all else shortlist(pick)
-    head, *rows = text.lines(_builds(shown), console.width())
-    bold, chosen = console.painter(), pick.verdicts[0].build if pick.ok else None
-    marked = [bold(row) if each.build is chosen else row for row, each in zip(rows, shown, strict=True)]
-    print(bold(head), *marked, sep="\n")
+    whole = shown if args.all else [verdict for verdict in shown if verdict.ok]
+    bold, width = console.painter(), console.width()
+    if whole or not shown:
+        picked = pick.verdicts[0].build if pick.ok else None
+        alike = [[verdict] for verdict in whole] if args.all else _alike(whole)
+        head, *rows = text.lines(_builds(alike), width)
+        marked = [
+            bold(row) if any(verdict.build is picked for verdict in verdicts) else row
+            for row, verdicts in zip(rows, alike, strict=True)
+        ]
+        print("\n".join([bold(head), *marked]))
+    if len(whole) < len(shown):
+        rejected = [part for line in _passed_over(shown) for part in text.wrap(line, width)]
+        print("\n".join([*([""] if whole else []), bold("passed over"), *rejected]))
     console.notes(args, *pick.every_note, *(note for note in pick.notes if note == MISCOMPILED))
     if left := len(pick.considered) - len(shown):
-        console.notes(args, f"{left} builds for other hardware or outside the request are left out; `--all` adds them")
+        note = f"{left} builds for other hardware or outside the request are left out; `--all` shows each by itself"
+        console.notes(args, note)
     return 0 if pick.ok else 3
 
 
@@ -54,18 +65,66 @@ def shortlist(pick: Pick) -> tuple[Verdict, ...]:
     """The builds a person asked about: of the machine's own family, and not ruled out by the request itself."""
     ruled_out = {Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED}
     return tuple(
-        each for each in pick.considered if each.ok or (each.rank.preference >= 2 and not ruled_out & each.reasons)
+        verdict
+        for verdict in pick.considered
+        if verdict.ok or (verdict.rank.preference >= 2 and not ruled_out & verdict.reasons)
     )
 
 
-def _builds(shown: Sequence[Verdict]) -> list[tuple[str, ...]]:
-    """These builds, best first, below their head; the platform where there are several."""
-    several = len({verdict.build.platform for verdict in shown}) > 1
+def _passed_over(shown: Sequence[Verdict]) -> list[str]:
+    """The builds of these that do not run: a line for each reason and the releases and backends that have no other.
+
+    Where the sentences differ, that of the best build stands for them.
+    """
+    releases = [*dict.fromkeys(verdict.build.torch for verdict in shown)]
+    codes = {(verdict.build.torch, verdict.build.backend): _verdict(verdict)[0] for verdict in shown}
+    by_code = grouped(
+        (verdict.objections[0].code, verdict)
+        for release in releases
+        for verdict in shown
+        if verdict.build.torch == release and not verdict.ok
+    )
+    rows: list[tuple[int, str]] = []
+    for code, verdicts in by_code.items():
+        spans: list[list[Verdict]] = []
+        for verdict in verdicts:
+            together = [*(spans[-1] if spans else ()), verdict]
+            first, last = (releases.index(one.build.torch) for one in (together[0], verdict))
+            torches = releases[first : last + 1]
+            backends = {one.build.backend for one in together}
+            if spans and {codes.get((torch, backend), code) for torch in torches for backend in backends} == {code}:
+                spans[-1] = together
+            else:
+                spans.append([verdict])
+        rows += [(releases.index(of_span[0].build.torch), _in_one_line(of_span)) for of_span in spans]
+    return [row for _, row in sorted(rows)]
+
+
+def _in_one_line(verdicts: Sequence[Verdict]) -> str:
+    """`2.7.0 to 2.15.0 (cu128, cu130): NO_KERNELS, 2.15.0 cu130: holds no code for …`."""
+    best, texts = verdicts[0], {_verdict(verdict)[1] for verdict in verdicts}
+    releases = [*dict.fromkeys(verdict.build.torch for verdict in reversed(verdicts))]
+    backends = sorted({verdict.build.backend for verdict in verdicts}, key=backend_order)
+    code, text = _verdict(best)
+    which = f", {best.build.torch} {best.build.backend}" if len(texts) > 1 else ""
+    return f"{span(releases)} ({', '.join(backends)}): {code}{which}: {text}"
+
+
+def _alike(running: Iterable[Verdict]) -> list[list[Verdict]]:
+    """These builds, those of a release together that run in the same way."""
+    return list(grouped(((one.build.torch, one.build.platform, *_verdict(one)), one) for one in running).values())
+
+
+def _builds(alike: Sequence[Sequence[Verdict]]) -> list[tuple[str, ...]]:
+    """A row for those that are alike, best first, below their head; the platform where there are several."""
+    several = len({verdicts[0].build.platform for verdicts in alike}) > 1
     rows = [("torch", "backend", *(("platform",) if several else ()), "CUDA", "verdict", "why")]
-    for verdict in shown:
-        build = verdict.build
+    for verdicts in alike:
+        build = verdicts[0].build
         platform = (build.platform,) if several else ()
-        rows.append((build.torch, build.backend, *platform, build.cuda or "-", *_verdict(verdict)))
+        backends = ", ".join(verdict.build.backend for verdict in verdicts)
+        cuda = ", ".join(verdict.build.cuda or "-" for verdict in verdicts)
+        rows.append((build.torch, backends, *platform, cuda, *_verdict(verdicts[0])))
     return rows
 
 
