@@ -147,6 +147,37 @@ DIED = "DIED"
 
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="a shell's script is no program there")
+def test_whether_torch_compile_works_stands_beside_what_was_computed(tmp_path: Path) -> None:
+    def ran(*lines: object, more: str = "", deadline_s: float = 60.0) -> Verified:
+        return verify.run_kernels(python(tmp_path, *lines, more=more), "cuda", (ONE,), os.environ, deadline_s)
+
+    assert ran(HEAD, {}, {"compiles": ""}).compiles == ""
+    assert ran(HEAD, {}, {"compiles": "it lacks triton"}).compiles == "it lacks triton"
+    assert ran(HEAD, {}).compiles is None
+    late = ran(HEAD, {}, more="sleep 60", deadline_s=2.0)
+    assert (late.ran[0].ok, late.compiles) == (True, "it did not finish within 2 s")
+
+
+def test_what_torch_compile_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compiled(_function: object) -> Any:
+        raise RuntimeError("InductorError: cannot\ncompile")
+
+    module = torch()
+    module.compile = compiled
+    monkeypatch.setattr(SCRIPT["shutil"], "which", lambda _name: None)
+    monkeypatch.setattr(SCRIPT["sysconfig"], "get_path", lambda _name: str(tmp_path))
+    assert SCRIPT["compiles"](module, "cpu", "cpu") == (
+        "it lacks a C compiler (gcc or clang) on PATH and Python.h (python3-dev or python3-devel has it)"
+    )
+    assert SCRIPT["compiles"](module, "cuda", "cuda:0").endswith(" and triton")
+
+    (tmp_path / "Python.h").touch()
+    monkeypatch.setattr(SCRIPT["shutil"], "which", str)
+    assert SCRIPT["compiles"](module, "cpu", "cpu") == "InductorError: cannot"
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name == "nt", reason="a shell's script is no program there")
 @pytest.mark.parametrize(
     ("lines", "more", "torch", "ran"),
     [

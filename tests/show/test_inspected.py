@@ -35,7 +35,7 @@ SHOWN: dict[str, Reading] = {
     "torch": named(READINGS["torch"])._replace(depth=FLAGS),
     "an AMD torch": READINGS["an AMD torch"],
 }
-GPUS = ("sm_61", "sm_75", "sm_120 behind CUDA 13.2", "gfx1100", "refused by its driver")
+GPUS = ("sm_52", "sm_75", "sm_120 behind CUDA 13.2", "gfx1100", "refused by its driver")
 
 
 def shown() -> dict[str, object]:

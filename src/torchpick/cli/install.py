@@ -27,6 +27,7 @@ from torchpick.install.handover import (
 )
 from torchpick.install.job import Job
 from torchpick.model.address import redacted
+from torchpick.model.fields import written
 from torchpick.model.pick import Pick
 from torchpick.run import Run
 
@@ -120,6 +121,9 @@ def run_installer(args: Arguments, question: TargetQuestion, handed: tuple[Job, 
     for ran in () if verified is None else verified.ran:
         if ran.ok:
             print(f"verified: {plain(_gpu_name(ran))}: computes", file=sys.stderr)
+    if verified is not None and verified.compiles is not None:
+        how = f"does not work here: {plain(verified.compiles)}" if verified.compiles else "works"
+        print(f"verified: torch.compile {how}", file=sys.stderr)
     if failure is not None:
         console.error(failure)
     if ended.status:
@@ -173,7 +177,10 @@ def _outcome(
     if failure is not None:
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=failure)
     if verified is not None:
-        answer["verify"] = {"torch": verified.torch, "ran": [_ran_facts(ran, verified, pick) for ran in verified.ran]}
+        answer["verify"] = {
+            **written(verified, "torch", "compiles"),
+            "ran": [_ran_facts(ran, verified, pick) for ran in verified.ran],
+        }
     return answer
 
 

@@ -52,7 +52,7 @@ def run(args: Arguments) -> int:
         ]
         print("\n".join([bold(head), *marked]))
     if len(whole) < len(shown):
-        rejected = [part for line in _passed_over(shown) for part in text.wrap(line, width)]
+        rejected = [part for line in _passed_over(shown) for part in text.wrap(text.plain(line), width)]
         print("\n".join([*([""] if whole else []), bold("passed over"), *rejected]))
     console.notes(args, *pick.every_note, *(note for note in pick.notes if note == MISCOMPILED))
     if left := len(pick.considered) - len(shown):

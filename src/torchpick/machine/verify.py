@@ -38,10 +38,14 @@ class Ran(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """All that was run, and the torch that ran it (None if it could not be imported)."""
+    """All that was run, and the torch that ran it (None if it could not be imported).
+
+    `compiles` is why torch.compile does not work, empty where it does; None where that was not tried.
+    """
 
     torch: str | None
     ran: tuple[Ran, ...]
+    compiles: str | None = None
 
 
 def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float) -> Verified:
@@ -54,6 +58,9 @@ def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[st
         raise InstallerError(f"{python} does not start: {error.strerror}", hint="`--python PATH`") from error
     died = {"error": "DIED", "text": _ending(ended, deadline_s)}
     head, *done = ended.values or [died]
+    compiles = done.pop()["compiles"] if done and "compiles" in done[-1] else None
+    if compiles is None and ended.status is None and "torch" in head and len(done) == head["devices"]:
+        compiles = died["text"]
     if "torch" not in head:
         return Verified(None, (Ran(None, "torch", ok=False, **head),))
     done += [died] if len(done) < head["devices"] else []
@@ -64,7 +71,7 @@ def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[st
         index, name = (gpus[number].index, gpus[number].label) if number < len(gpus) else (None, kind)
         # Under torch's own name of the GPU, if it tells one: a machine that was described may be another than this one.
         ran.append(Ran(index, name, ok="error" not in result)._replace(**result))
-    return Verified(head["torch"], tuple(ran))
+    return Verified(head["torch"], tuple(ran), compiles)
 
 
 def _environ(environ: Mapping[str, str], kind: str, gpus: Sequence[Gpu]) -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 It runs in the target's Python and imports nothing of torchpick, nor of the current folder. It writes JSON lines to its
 stdout, which it takes away from whatever torch and its libraries print: that goes to stderr. First comes what torch is
-and how many devices it sees, or why there is none; then a line a device, without an error where it computed.
+and how many devices it sees, or why there is none; then a line a device, without an error where it computed; at last
+whether torch.compile works on the first of them, and what it lacks.
 """
 
 import importlib.util
 import os
+import shutil
 import sys
+import sysconfig
 
 sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
 import json  # noqa: E402
@@ -51,6 +54,23 @@ def check(say, kind: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN0
         except BaseException as error:  # noqa: BLE001
             result.update(words(error))
         say(**result)
+    if devices and hasattr(torch, "compile"):
+        say(compiles=compiles(torch, kind, devices[0]))
+
+
+def compiles(torch, kind: str, device: str) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """Why torch.compile does not work, empty where it does: what it needs beside torch, else its own words."""
+    try:
+        doubled = torch.compile(lambda numbers: numbers * 2 + 1)(torch.ones(64, device=device))
+        return "" if doubled.sum().item() == 192.0 else "it computes something else"
+    except BaseException as error:  # noqa: BLE001 # it fails in a hundred ways
+        compilers = (os.environ.get("CXX" if kind == "cpu" else "CC"), "gcc", "g++", "clang", "cc", "cl")
+        header = os.path.join(sysconfig.get_path("include"), "Python.h")
+        lacks = [] if any(map(shutil.which, filter(None, compilers))) else ["a C compiler (gcc or clang) on PATH"]
+        lacks += [] if os.path.exists(header) else ["Python.h (python3-dev or python3-devel has it)"]
+        lacks += ["triton"] if kind in ("cuda", "xpu") and importlib.util.find_spec("triton") is None else []
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return "it lacks " + " and ".join(lacks) if lacks else first[:400]
 
 
 def wrong(torch, kind: str, device: str) -> "dict[str, str]":  # type: ignore[no-untyped-def]  # noqa: ANN001
