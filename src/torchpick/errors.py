@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    # Called with a sentence for whoever waits, or with how many more bytes have come.
+    # Called with a sentence for whoever waits, with how many more bytes are `Expected`, or with how many have come.
     Report = Callable[[str | int], None]
+
+
+class Expected(int):
+    """So many more bytes are to come."""
 
 
 def silent(_news: str | int) -> None:

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 
 import pytest
 
-from torchpick.cli import main
+from torchpick.cli import COMMANDS, main
 from torchpick.cli.arguments import Parser
 from torchpick.environment import shell
+
+
+@pytest.mark.parametrize("command", ["install", "url", "lock"])
+def test_an_option_of_an_installer_that_would_contradict_the_pick_is_said_in_our_own_words(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "torch", "--index-url", "https://mirror.example/simple"]) == 2
+    assert "`--index-base URL` takes a mirror" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["version", "--json"], ["--version", "--json"]])
+def test_the_version_is_json_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["command"] == "version"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_quiet_and_json_are_taken_where_the_help_lists_them(command: str) -> None:
+    parser = Parser(command)
+    flags = {name for flag in parser.flags for name in flag.names} & {"-q", "--quiet", "--json"}
+
+    quiet = set() if command == "completion" else {"-q", "--quiet"}
+    assert flags == (quiet if command in ("run", "completion") else {*quiet, "--json"})
+    assert parser.read(sorted(flags)).quiet == bool(quiet)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import io
 import threading
 
+<<<<<<< HEAD
+=======
+import pytest
+
+from torchpick.cli import main
+>>>>>>> 42a9023b (terminal: a message is one write, progress has a total, every recorded hint is accepted, -q and --json where help says so)
 from torchpick.cli.progress import Progress
+from torchpick.errors import Expected
 
 
 class Screen(io.StringIO):
@@ -41,6 +48,55 @@ def test_bytes_are_counted_beside_the_time() -> None:
     assert screen.line == ": 0:20, 41.0 MB"
 
 
+<<<<<<< HEAD
+=======
+def test_where_it_is_known_how_much_will_come_the_line_says_so() -> None:
+    screen, now = Screen(), [0.0]
+    progress = made(screen, now)
+
+    progress(1_000_000)
+    progress(Expected(51_000_000))
+    now[0] = 7.0
+    progress(3_000_000)
+    assert screen.line == ": 0:07, 4.0 of 52.0 MB"
+    now[0] = 8.0
+    progress(60_000_000)  # a server sent more than was asked for
+    assert screen.line == ": 0:08, 64.0 MB"
+
+
+def test_a_message_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others write on the same terminal, and into the same log."""
+    writes: list[str] = []
+
+    class Writes(Screen):
+        def write(self, text: str) -> int:
+            writes.append(text)
+            return len(text)
+
+    screen = Writes()
+    monkeypatch.setattr("sys.stderr", screen)
+    progress = Progress(screen, 30, quiet=False, clock=iter(range(9)).__next__)
+    progress(1)
+    writes.clear()
+
+    progress("a sentence that is longer than a line")
+    main(["url", "--gpu", "sm_61", "--driver", "580", "--platform", "linux-x86_64"])
+    main(["url", "--gpux"])
+
+    assert [text.count("note: ") + text.count("error:") for text in writes[1:]] == [1] * (len(writes) - 1)
+    assert len(writes) > 2
+    assert all(text.endswith("\n") for text in writes)
+
+
+def test_a_sentence_is_broken_at_blanks() -> None:
+    screen = Screen()
+
+    made(screen, [0.0])("numpy is not installed: looking it up on your own index")
+
+    assert screen.getvalue() == "torchpick: numpy is not installed: looking it up on your own\n  index\n"
+
+
+>>>>>>> 42a9023b (terminal: a message is one write, progress has a total, every recorded hint is accepted, -q and --json where help says so)
 def test_a_sentence_stays_and_the_line_around_it_goes() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)

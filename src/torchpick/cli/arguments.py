@@ -126,6 +126,11 @@ _MEANT = {
     "--gpus": "one of all, visible; `--gpu` names a GPU",
     "--torch": "a package is a word without dashes: `torchpick torch==2.6.0`",
     "--torchvision": "a package is a word without dashes: `torchpick torch torchvision`",
+    **dict.fromkeys(
+        ("--index-url", "-i", "--extra-index-url", "--index", "--default-index", "--find-links", "-f"),
+        "torch comes from the index of the pick, all else from the index that pip's and uv's settings name;"
+        " `--index-base URL` takes a mirror of the wheel host",
+    ),
     "--cuda": "`--backend cu126` names the build's CUDA, `--cuda-driver 12.6` the newest that the driver supports",
 }
 
@@ -210,9 +215,11 @@ class Parser:
     def _unknown(self, word: str) -> UsageError:
         name = word.lower().partition("=")[0]
         close = close_to(name, [*self._by_name, "--help"], 0.75)
-        hint = f"did you mean `{close[0]}`?" if close else _MEANT.get(name, f"run `{self.named} --help`")
-        if "[-- " in self.usage and not close:
+        hint = _MEANT.get(name, f"run `{self.named} --help`")
+        if name not in _MEANT and "[-- OPTION" in self.usage:
             hint = f"what is for another program goes after `--`: `{self.named} … -- {word}`"
+        if close:
+            hint = f"did you mean `{close[0]}`?"
         return UsageError(f"`{word}` is not an option of `{self.named}`", hint=hint)
 
 

@@ -76,7 +76,7 @@ def dated(found: dict[str, object], known: str | None) -> str:
 def tell_age(pick: Pick) -> None:
     """One line where the table is old, or was asked for a release that it does not know."""
     if line := remarks.on_age(pick, day(ago=remarks.OLD_AFTER_DAYS)):
-        print(f"note: {line}", file=sys.stderr)
+        message(f"note: {line}")
 
 
 def day(environ: Mapping[str, str] = os.environ, *, ago: int = 0) -> str:
@@ -101,10 +101,17 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
         _say(f"evidence of torch {runnable[0].version}: {runnable[0].evidence.kind}, {runnable[0].evidence.ref}")
 
 
+def message(*lines: str) -> None:
+    """Lines on stderr, after what stdout has and in one write: others write there too."""
+    sys.stdout.flush()
+    sys.stderr.write("\n".join([*lines, ""]))
+    sys.stderr.flush()
+
+
 def _say(line: str) -> None:
     from torchpick.cli import text
 
-    print(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)), sep="\n", file=sys.stderr)
+    message(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)))
 
 
 def notes(args: Arguments, *found: Note | str) -> None:
@@ -117,10 +124,9 @@ def notes(args: Arguments, *found: Note | str) -> None:
         return
     from torchpick.cli.text import note, plain, wrap
 
-    sys.stdout.flush()
     for each in found:
         line = note(each) if isinstance(each, str) else f"note: {plain(each.text)}"
-        print(*wrap(line, width(sys.stderr)), sep="\n", file=sys.stderr)
+        message(*wrap(line, width(sys.stderr)))
 
 
 def of_password(lines: str, *, image: bool = False) -> str:
@@ -138,8 +144,7 @@ def error(failure: TorchpickError) -> None:
     """On stderr: the message, a blank line, the hint."""
     from torchpick.cli import text
 
-    sys.stdout.flush()
-    print(text.error(failure, width(sys.stderr), colour=coloured(sys.stderr)), file=sys.stderr)
+    message(text.error(failure, width(sys.stderr), colour=coloured(sys.stderr)))
 
 
 def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: str | None) -> int:

@@ -154,24 +154,23 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
     """Install exactly what was shown, and look again: 0 only where no error is left."""
     status = 0 if exam.ok else 3
     if exam.remedy is None or exam.remedy.pick is None:
-        print("torchpick: there is nothing here that another build of torch fixes", file=sys.stderr)
+        console.message("torchpick: there is nothing here that another build of torch fixes")
         return status
     command = shell.line(exam.remedy.command, exam.subject.run.shell)
-    print(f"torchpick: running {plain(redacted(command))}", file=sys.stderr)
-    sys.stderr.flush()
+    console.message(f"torchpick: running {plain(redacted(command))}")
     from torchpick.cli.install import install_remedy  # what an examination alone has no use for
 
     if status := install_remedy(args, exam.subject.run, exam.remedy, exam.remedy.pick):
-        print(f"torchpick: not fixed: `torchpick install` ended with status {status}", file=sys.stderr)
+        console.message(f"torchpick: not fixed: `torchpick install` ended with status {status}")
         return status
     # Whatever was looked up before is of the environment as it was.
     again = examine(console.start(args, request))
-    print(f"torchpick: looked again: {_count(again.findings)}", file=sys.stderr)
+    console.message(f"torchpick: looked again: {_count(again.findings)}")
     for finding in again.findings:
         if finding.severity == ERROR:
-            print(f"torchpick: still {finding.code}: {plain(redacted(finding.text))}", file=sys.stderr)
+            console.message(f"torchpick: still {finding.code}: {plain(redacted(finding.text))}")
         elif finding.ailment is Ailment.LOCK_UNDOES:
-            print(f"torchpick: {plain(redacted(f'{finding.text}: {finding.remark}'))}", file=sys.stderr)
+            console.message(f"torchpick: {plain(redacted(f'{finding.text}: {finding.remark}'))}")
     return 0 if again.ok else 3
 
 

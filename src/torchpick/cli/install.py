@@ -59,7 +59,7 @@ def install_answer(args: Arguments, question: TargetQuestion, learnt: Learnt, pr
             for item in prove(question, job):
                 if not args.json:
                     host = plain(redacted(host_of(item.url)))
-                    print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
+                    console.message(f"  {plain(item.name)} {plain(item.version)}  {host}")
     write_files(command.files)  # a dry run too: so the command that it shows can be run
     if not args.json:
         console.notes(args, *job.pick.every_note, *(note.text for note in command.notes))
@@ -120,15 +120,15 @@ def run_installer(args: Arguments, question: TargetQuestion, handed: tuple[Job, 
         return die_of(status)
     for ran in () if verified is None else verified.ran:
         if ran.ok:
-            print(f"verified: {plain(_gpu_name(ran))}: computes", file=sys.stderr)
+            console.message(f"verified: {plain(_gpu_name(ran))}: computes")
     if verified is not None and verified.compiles is not None:
         how = f"does not work here: {plain(verified.compiles)}" if verified.compiles else "works"
-        print(f"verified: torch.compile {how}", file=sys.stderr)
+        console.message(f"verified: torch.compile {how}")
     if failure is not None:
         console.error(failure)
     if ended.status:
         how = f"exited with status {ended.status}" if ended.status > 0 else f"was ended by signal {-ended.status}"
-        print(f"{command.installer} {how}", file=sys.stderr)
+        console.message(f"{command.installer} {how}")
     return die_of(status)
 
 

@@ -17,6 +17,7 @@ from torchpick.install.question import answer_request, collect_question, unknown
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
 from torchpick.model.build import Reason
+from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
 from torchpick.model.pick import Pick, pip_words
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def run(args: Arguments) -> int:
     if args.version:
-        print(f"torchpick {VERSION}")
+        print(dumps(envelope("version")) if args.json else f"torchpick {VERSION}")
         return 0
     _refuse_commands(args.words)
     run = console.start(args)

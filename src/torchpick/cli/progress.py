@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from torchpick.cli.text import note, plain, wrap
+from torchpick.errors import Expected
 
 # Often enough to look alive, seldom enough to cost nothing.
 _EVERY_S = 0.1
@@ -28,32 +29,32 @@ class Progress:
         self._stream, self._columns, self._quiet, self._clock = stream, columns, quiet, clock
         self._live = stream.isatty() and not quiet
         self._waits = ""
-        self._bytes = 0
+        self._bytes = self._expected = 0
         self._began = self._drawn_at = clock()
         self._width = 0
         self._lock = threading.Lock()  # several readers may report at once
 
     def __call__(self, news: str | int) -> None:
         with self._lock:
-            if isinstance(news, int):
+            if isinstance(news, Expected):
+                self._expected = max(self._expected, self._bytes) + news
+            elif isinstance(news, int):
                 self._bytes += news
                 self._draw()
             elif not self._quiet:
-                self._erase()
-                self._stream.write("\n".join([*wrap(note(news, "torchpick"), self._columns), ""]))
-                self._stream.flush()
+                self._write("\n".join([*wrap(note(news, "torchpick"), self._columns), ""]))
 
     def clear(self) -> None:
         """Leave a clean line, also after Ctrl-C."""
         with self._lock:
-            self._erase()
+            self._write("")
 
     @contextmanager
     def during(self, what: str) -> Iterator[None]:
         """While something may be waited for that brings no news, such as a resolution: the seconds are seen to pass."""
         over = threading.Event()
         ticker = threading.Thread(target=self._tick, args=(over,), daemon=True)
-        self._waits, self._bytes, self._began = plain(what), 0, self._clock()
+        self._waits, self._bytes, self._expected, self._began = plain(what), 0, 0, self._clock()
         if self._live:
             ticker.start()
         try:
@@ -69,11 +70,13 @@ class Progress:
             with self._lock:
                 self._draw()
 
-    def _erase(self) -> None:
-        if self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
+    def _write(self, text: str) -> None:
+        """The text in the place of the line, all at once: others write on that terminal too."""
+        erased = "\r" + " " * self._width + "\r" if self._width else ""
+        self._width = 0
+        if erased or text:
+            self._stream.write(erased + text)
             self._stream.flush()
-            self._width = 0
 
     def _draw(self) -> None:
         now = self._clock()
@@ -86,7 +89,8 @@ class Progress:
         self._width = max(self._width, len(line))
 
     def _line(self, seconds: float) -> str:
-        """`pip resolves: 0:07`; once something was read, `wheel index: 0:07, 4.1 MB`."""
+        """`pip resolves: 0:07`; once something was read, `inspect: 0:07, 4.1 MB`, or `4.1 of 52.0 MB`."""
         minutes, rest = divmod(round(seconds), 60)
-        read = f", {self._bytes / 1e6:.1f} MB" if self._bytes else ""
+        of_all = f" of {self._expected / 1e6:.1f}" if self._expected > self._bytes else ""
+        read = f", {self._bytes / 1e6:.1f}{of_all} MB" if self._bytes else ""
         return f"{self._waits}: {minutes}:{rest:02}{read}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -67,7 +66,7 @@ def run(args: Arguments) -> int:
         print(_page(report))
         console.notes(args, *notes)
         for failure in report.failures:
-            print(plain(f"error: {failure.build.sample.file}: {failure.error}"), file=sys.stderr)
+            console.message(plain(f"error: {failure.build.sample.file}: {failure.error}"))
     return status
 
 

@@ -16,6 +16,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from torchpick.environment.world import opened
 from torchpick.errors import (
     BrokenOffError,
+    Expected,
     IntegrityError,
     NetworkError,
     RangesUnsupportedError,
@@ -174,6 +175,7 @@ class RemoteSource(Source):
             else:
                 runs.append((start, end))
         self._runs = runs
+        self._report(Expected(sum(end - start for start, end in runs)))
 
     def _reach(self, offset: int, end: int) -> None:
         """Have an answer open that stands at this place."""
