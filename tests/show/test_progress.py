@@ -5,12 +5,9 @@ from __future__ import annotations
 import io
 import threading
 
-<<<<<<< HEAD
-=======
 import pytest
 
 from torchpick.cli import main
->>>>>>> 42a9023b (terminal: a message is one write, progress has a total, every recorded hint is accepted, -q and --json where help says so)
 from torchpick.cli.progress import Progress
 from torchpick.errors import Expected
 
@@ -48,8 +45,6 @@ def test_bytes_are_counted_beside_the_time() -> None:
     assert screen.line == ": 0:20, 41.0 MB"
 
 
-<<<<<<< HEAD
-=======
 def test_where_it_is_known_how_much_will_come_the_line_says_so() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)
@@ -88,15 +83,6 @@ def test_a_message_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(text.endswith("\n") for text in writes)
 
 
-def test_a_sentence_is_broken_at_blanks() -> None:
-    screen = Screen()
-
-    made(screen, [0.0])("numpy is not installed: looking it up on your own index")
-
-    assert screen.getvalue() == "torchpick: numpy is not installed: looking it up on your own\n  index\n"
-
-
->>>>>>> 42a9023b (terminal: a message is one write, progress has a total, every recorded hint is accepted, -q and --json where help says so)
 def test_a_sentence_stays_and_the_line_around_it_goes() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)
