@@ -18,6 +18,8 @@ OLD = machine(driver="470.82")
 FREE = machine()._replace(python=Python("3.13", free_threaded=True))
 NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
 
+__all__ = ["table"]  # the fixture
+
 
 @pytest.mark.parametrize(
     ("facts", "where", "said"),
@@ -104,6 +106,16 @@ def build(table: Table, version: str) -> Build:
             "2.10.0+cu128",
             MIXED,
             "holds no code for sm_86: lib was built for sm_90",
+        ),
+        # The newest that is not newer than torch's, which is the one that has code for the GPU here.
+        (
+            {
+                "code": (code("sm_90", cuda="12.4"), code("sm_80", cuda="12.6"), code("sm_90", cuda="12.9")),
+                "minor_fallback": True,
+            },
+            "2.10.0+cu128",
+            ONE_MAJOR,
+            None,
         ),
         ({"cuda": "12", "needs": ("libcublas.so.12", "libcuda.so.1")}, "2.10.0+cu128", ONE_MAJOR, None),
         (

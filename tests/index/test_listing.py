@@ -123,6 +123,8 @@ def test_a_hash_of_another_kind_is_passed_on_and_a_sha256_wins() -> None:
     assert refused(f"<a href='{FILE}#{md5}&sha256={DIGEST}'>x</a>")[0] == [f"{BASE}{FILE}#sha256={DIGEST}"]
     for fragment in (f"x#sha256={DIGEST}", f"x;sha256={DIGEST}", f"sha256:{DIGEST}", f"sha256={DIGEST}#x"):
         assert refused(f"<a href='{FILE}#{fragment}'>x</a>")[0] == [f"{BASE}{FILE}#sha256={DIGEST}"]
+    (link,) = pages.parse(f"<a href='{FILE}#{md5}&sha256={DIGEST}'>x</a>".encode(), BASE)
+    assert (link.sha256, link.other_hash) == (DIGEST, None)
     hashes = {"md5": "b" * 32, "blake2b": "x"}
     assert refused([{"filename": FILE, "url": FILE, "hashes": hashes}])[0] == [f"{BASE}{FILE}#{md5}"]
 

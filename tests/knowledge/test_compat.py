@@ -69,6 +69,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (b"{", "is not JSON"),
         (b"[]", "must be an object, not a list"),
         (b"\xff\xfe\x00", "is not JSON"),
+        (b"{}", "schema: "),
         (b'{"schema": 2}', "schema: must be 1, is 2"),
         (b'{"schema": 1}', "is damaged"),
         (EMPTY.replace(b'"builds": []', b'"builds": [7]'), "is damaged"),

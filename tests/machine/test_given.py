@@ -13,7 +13,7 @@ from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given as facts_of
 from torchpick.machine.given import MachineOverrides
-from torchpick.model.machine import TIMEOUT_S
+from torchpick.model.machine import TIMEOUT_S, Driver
 from torchpick.model.pick import Request
 
 
@@ -25,6 +25,14 @@ def told(request: Request, environ: Mapping[str, str]) -> MachineOverrides:
 def test_a_list_of_gpus_that_is_none_is_refused(only: str) -> None:
     with pytest.raises(UsageError):
         told(Request(only=only), {})
+
+
+def test_drivers_have_numbers_between_300_and_2000() -> None:
+    for version in ("300", "1999.1"):
+        assert told(Request(driver=version), {}).driver == Driver(version, None, "given")
+    for version in ("299.99", "2000"):
+        with pytest.raises(UsageError):
+            told(Request(driver=version), {})
 
 
 def test_a_list_of_gpus_is_read() -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from tests import recorded
 from tests.wheels import making
+from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import COMPILES, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
 from torchpick.model.finding import Ailment
+from torchpick.model.machine import Driver
 from torchpick.wheels import librarycode
 from torchpick.wheels.judging import GpuCodeFit, Inspection, ReadingVerdict, findings, judge_package, judge_reading
 from torchpick.wheels.librarycode import Library
@@ -158,6 +160,13 @@ def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
     assert found[1].text == (
         "pkg.whl on sm_75: partly; built for sm_75 sm_80 sm_90 compute_80; a.so: 0 of 3 modules load"
     )
+
+
+@pytest.mark.parametrize(("driver", "crosses"), [("594.99", False), ("595", True), ("595.78", True)])
+def test_discrete_code_crosses_from_the_driver_of_the_unified_stack_on(*, driver: str, crosses: bool) -> None:
+    judge = GpuCodeFit.of(Arch.parse("sm_87"), Driver(driver), Knowledge({}).rules.drivers, unified=True)
+
+    assert judge.unified is crosses
 
 
 VERDICTS = Path(__file__).with_name("verdicts.json")
