@@ -161,7 +161,8 @@ _NAMED = (
 )
 
 _NOTES = [
-    "torchaudio 2.11.1 has a release page (github pytorch/audio, 28 Oct 2026) and no file on the default index",
+    "torchaudio 2.11.1 asks torch>=2.11 and is on the default index since November 2026; whether the wheel host has it "
+    "for each CUDA was not seen, so 2.11.0 stays the one that is paired",
     "torchvision 0.29.2 also declares torch>=2.14.0; it was published with 2.15.0, after the last CUDA 12.6 wheels, so "
     "2.14.1 keeps 0.29.1",
     "torchao names no torch in its METADATA, nor does its documentation: of it only the CUDA is known that it links",

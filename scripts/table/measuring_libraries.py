@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from scripts.table import layout
-from scripts.table.measuring import index_url
+from scripts.table.measuring_packages import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.index.client import Client

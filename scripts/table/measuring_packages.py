@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import sys
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +22,10 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from scripts.table.measuring import index_url
 from scripts.table.package_rules import RULES
 from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
-from torchpick.index import pages, wheelnames
+from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.pages import Link
 from torchpick.index.ranges import Archive, RemoteSource, metadata_of
@@ -39,6 +39,11 @@ _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
 # No library for Windows says what it links: only its code is read, and of all of them.
 _WHOLE = 2 << 30
 _MOST_PACKED = {"linux-x86_64": 12 << 20, "windows-x86_64": _WHOLE}
+
+
+def index_url() -> str:
+    """The index that pip would ask."""
+    return index_places.of_user(os.environ).indexes[0].rstrip("/")
 
 
 def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:

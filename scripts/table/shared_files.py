@@ -15,7 +15,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from scripts.table import layout
-from scripts.table.measuring import index_url
+from scripts.table.measuring_packages import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
 from torchpick.index.client import Client

@@ -1,9 +1,10 @@
 """Bring compat/ up to the live indexes: what `torchpick refresh` does for a user's cache, for the readable files.
 
-The reader is the same (torchpick/wheels/refresh.py). What the wheel host and the vendors' indexes list is compared with
-the table; a release that has a file is completed, a row that was declared becomes measured when its wheel is read, a
-file that is gone is marked. Each wheel is written as soon as it is read, so that a run that is cut short goes on there.
-What companions say of torch is read on the user's own index, into evidence/companions.json.
+The reader is the same (torchpick/wheels/refresh.py). What the wheel host, the vendors' indexes and, for the rows of
+`default`, the user's own index list is compared with the table; a release that has a file is completed, a row that was
+declared becomes measured when its wheel is read, a file that is gone is marked. Each wheel is written as soon as it is
+read, so that a run that is cut short goes on there. What companions say of torch is read on the user's own index, into
+evidence/companions.json.
 
 usage: scripts/update-compat [--index-base URL] [--release X.Y.Z] [--declared N] [--most N] [--out FOLDER]
 """
@@ -21,6 +22,7 @@ from typing import Any
 from scripts.table import companions, layout, reading_companions, rows
 from torchpick.cli.console import day
 from torchpick.errors import TorchpickError
+from torchpick.index import index_places
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.wheels import refresh
@@ -59,34 +61,23 @@ def main(argv: list[str]) -> int:
 
 def update(args: argparse.Namespace, report: Report) -> tuple[list[str], list[str]]:
     """What failed, and what was done, a line each."""
-    store = ReadableTable(args.out, args.index_base)
-    table = {build.key: build for build in store.builds()}
-
-    def is_wanted(build: Build) -> bool:
-        return args.release in (None, build.torch)
-
-    def is_unread(build: Build) -> bool:
-        row = table.get(build.key)
-        is_new = row is None or row.arches is None or row.evidence.ref == LISTED
-        return is_wanted(build) and (is_new or build.vendor is not None)
-
-    def is_declared(build: Build) -> bool:
-        row = table.get(build.key)
-        return is_wanted(build) and row is not None and row.vendor is None and row.evidence.kind != "measured"
-
-    places = refresh.places(args.index_base, "stable", sorted({build.backend for build in table.values()}))
     found: list[Refreshed] = []
     failed: list[str] = []
-    for reads, forced, most in ((is_unread, False, args.most), (is_declared, True, args.declared)):
-        job = RefreshJob(store, places, reads, forced, of_table=not forced, most=most)
-        if forced and not most:
-            continue
-        try:
-            found.append(refresh.refresh_table(job, table, report))
-        except TorchpickError as error:
-            failed.append(f"{error.message}\n\nhint: {error.hint}")
-            break
-        table |= store.changed
+    host, own = ReadableTable(args.out, args.index_base), index_places.of_user(os.environ)
+    backends = sorted({build.backend for build in host.builds()})
+    sources = [(host, refresh.places(args.index_base, "stable", backends))]
+    if own.base is not None:
+        sources.append((ReadableTable(args.out, own.base, DEFAULT_INDEX), (own,)))
+    for store, places in sources:
+        table = {build.key: build for build in store.builds()}
+        for forced, most in ((False, args.most), (True, args.declared)):
+            job = RefreshJob(store, places, _reads(table, args.release, forced), forced, not forced, most)
+            try:
+                found += [refresh.refresh_table(job, table, report)] if most else []
+            except TorchpickError as error:
+                failed.append(f"{error.message}\n\nhint: {error.hint}")
+                break
+            table |= store.changed
     if not found:
         return failed, []
     done = refresh.add_up(found)
@@ -97,7 +88,21 @@ def update(args: argparse.Namespace, report: Report) -> tuple[list[str], list[st
     layout.write(args.out / "companions.json", companions.built(args.out, args.evidence))
     failed += [f"{failure.build.sample.file}: {failure.error.message}" for failure in done.failures]
     failed += [f"contradiction: {text}" for text in done.contradictions]
-    return failed, [*_said(done), *store.mark_gone(done.gone), *store.move_vendors(done.moved)]
+    return failed, [*_said(done), *host.mark_gone(done.gone), *host.move_vendors(done.moved)]
+
+
+def _reads(table: Mapping[BuildKey, Build], release: str | None, forced: bool) -> Callable[[Build], bool]:
+    """Which builds are read: those that nobody read, or, forced, those that were only declared."""
+
+    def reads(build: Build) -> bool:
+        row = table.get(build.key)
+        if release not in (None, build.torch):
+            return False
+        if forced:
+            return row is not None and row.vendor is None and row.evidence.kind != "measured"
+        return row is None or row.arches is None or row.evidence.ref == LISTED or build.vendor is not None
+
+    return reads
 
 
 def _said(done: Refreshed) -> Iterator[str]:
@@ -111,17 +116,18 @@ def _said(done: Refreshed) -> Iterator[str]:
 class ReadableTable:
     """The readable files as what a refresh fills; `changed` holds the rows that it wrote."""
 
-    def __init__(self, folder: Path, base: str) -> None:
-        self.folder, self.base, self.channel = folder, base, "stable"
+    def __init__(self, folder: Path, base: str, channel: str = "stable") -> None:
+        self.folder, self.base, self.channel = folder, base, channel
         self.changed: dict[BuildKey, Build] = {}
 
     def builds(self) -> Iterator[Build]:
-        """Every row of the wheel host and of vendors."""
+        """Every row of the wheel host and of vendors, or of the default index."""
+        is_own = self.channel == DEFAULT_INDEX
         companions = rows.Companions(layout.read(self.folder / "companions.json"))
         for path in sorted(self.folder.glob("torch-*.json")):
             builds = rows.of_release(layout.read(path), companions)
-            yield from (build for build in builds if build.backend != DEFAULT_INDEX)
-        yield from rows.of_vendors(layout.read(self.folder / "vendors.json"))
+            yield from (build for build in builds if (build.backend == DEFAULT_INDEX) is is_own)
+        yield from () if is_own else rows.of_vendors(layout.read(self.folder / "vendors.json"))
 
     def rows(self) -> dict[BuildKey, Build]:
         """None beside the table's own, which are compared with the index."""
@@ -148,6 +154,8 @@ class ReadableTable:
                 file["builds"].append(_new_row(build))
             else:
                 _change(old, build)
+            if build.backend == DEFAULT_INDEX and build.evidence.kind == "measured":
+                _name_twins(file["builds"], build)
         file["builds"].sort(key=_order)
         layout.write(path, file)
 
@@ -202,6 +210,15 @@ def _is_of(row: Row, build: Build) -> bool:
     return (row["platform"], row["version"], row["backend"]) == build.key
 
 
+def _name_twins(listed: Iterable[Row], build: Build) -> None:
+    """The wheel host's builds of the same CUDA and platform name the default index's wheel, which was read."""
+    file, _, digest = build.evidence.ref.partition(" sha256:")
+    for row in listed:
+        is_twin = (row["platform"], row["cuda"]) == (build.platform, build.cuda) and row["evidence"]["twin"] is None
+        if is_twin and digest and row["backend"].startswith("cu") and row["evidence"]["kind"] != "measured":
+            row["evidence"]["twin"] = {"file": file, "sha256": digest}
+
+
 def _notes(row: Row) -> list[str]:
     return [note for note in row["notes"] if not note.startswith(_GONE)]
 
@@ -230,6 +247,10 @@ def _code(build: Build) -> Row:
     }
 
 
+def _host_of(build: Build) -> str:
+    return "the default index" if build.backend == DEFAULT_INDEX else "the wheel host"
+
+
 def _new_row(build: Build) -> Row:
     was_read = build.evidence.kind == "measured"
     return {
@@ -246,7 +267,7 @@ def _new_row(build: Build) -> Row:
         "yanked": build.yanked,
         "evidence": {
             "kind": build.evidence.kind,
-            "ref": build.evidence.ref if was_read else "the wheel host's page for torch",
+            "ref": build.evidence.ref if was_read else f"{_host_of(build)}'s page for torch",
             "confidence": "certain" if was_read else "high",
             "twin": None,
         },

@@ -39,6 +39,7 @@ NVIDIA = (
 )
 AMD = ("--gpu", "gfx1100", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")
 ORIN = ("--gpu", "Orin", "--driver", "540.4.0", "--platform", "linux-aarch64", "--python", "3.10", "--glibc", "2.35")
+OWN = "torch-2.15.1-cp312-cp312-manylinux_2_28_x86_64.whl"
 SM = "sm_75 sm_80 sm_90 sm_100 sm_120"
 
 
@@ -52,22 +53,26 @@ class Day:
         self.base = f"{host.url}/whl"
         self.lines: dict[str, dict[str, str]] = {}
 
-    def publish(self, page: str, wheel: str, data: bytes, *, folder: str = "/files", attributes: str = "") -> None:
+    def publish(  # what a page says
+        self, page: str, wheel: str, data: bytes, *, folder: str = "/files", attributes: str = "", hashed: bool = True
+    ) -> None:
         """Put a wheel on a page, or its link anew."""
         file = wheel.replace("+", "%2B")
         self.host.files[f"{folder}/{file}"] = data
-        link = f'<a href="{folder}/{file}#sha256={hashlib.sha256(data).hexdigest()}"{attributes}>x</a>'
+        digest = f"#sha256={hashlib.sha256(data).hexdigest()}" if hashed else ""
+        link = f'<a href="{folder}/{file}{digest}"{attributes}>x</a>'
         self.lines.setdefault(page, {})[wheel] = link
         self.host.files[page] = "\n".join(self.lines[page].values()).encode()
         self.host.types[page] = "text/html"
 
     def publish_all(self) -> None:
-        """The wheel host as the table knows it, with files that nobody reads."""
-        for build in Knowledge({"TORCHPICK_COMPAT_DIR": str(self.ours)}).shipped(default_index=False):
+        """The wheel host and the default index as the table knows them, with files that nobody reads."""
+        for build in Knowledge({"TORCHPICK_COMPAT_DIR": str(self.ours)}).every_build:
+            page = "/simple/torch/" if build.backend == "default" else "/whl/torch/"
             for python in build.pythons if build.vendor is None and build.published else ():
                 tag = build.tags[0] if build.tags else "manylinux_2_28_x86_64"
                 wheel = f"torch-{build.version}-{python.rstrip('t')}-{python}-{tag}.whl"
-                self.publish("/whl/torch/", wheel, b"", folder=f"/whl/{build.backend}")
+                self.publish(page, wheel, b"", folder=f"/whl/{build.backend}", hashed=build.backend != "default")
         for name in ("torchvision", "torchaudio", "torchcodec", "torchtext", "torchdata", "torchao"):
             known = layout.read(self.evidence)["requires"][name]
             for version in known:
@@ -178,14 +183,17 @@ def keep_vendor(file: Path, name: str) -> None:
 
 def test_a_patch_release(today: Day) -> None:
     today.torch("2.15.1+cu132")
+    today.publish("/simple/torch/", OWN, making.torch_wheel(SM, version="2.15.1+cu132"))
     assert today.answer(*NVIDIA) == "torch==2.15.0+cu132"
     assert [build.version for build in today.refresh().read] == ["2.15.1+cu132"]
 
     assert today.answer(*NVIDIA) == "torch==2.15.1+cu132"
     changed = today.pull_request()
     assert changed.keys() == {"torch-2.15.1.json", "companions.json", "unseen"}
-    (row,) = changed["torch-2.15.1.json"]["builds"]
-    assert (row["version"], row["arches"], row["evidence"]["kind"]) == ("2.15.1+cu132", SM.split(), "measured")
+    rows = changed["torch-2.15.1.json"]["builds"]
+    assert [(row["version"], row["backend"], row["arches"], row["evidence"]["kind"]) for row in rows] == [
+        ("2.15.1+cu132", "cu132", SM.split(), "measured"), ("2.15.1", "default", SM.split(), "measured"),
+    ]  # fmt: skip
     assert changed["unseen"] is True
     assert today.pull_request().keys() == {"unseen"}, "nothing twice"
 
