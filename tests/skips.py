@@ -23,6 +23,8 @@ EXPECTED = {
     "no setsid command": "macOS has none; Linux' runners do",
     "no nvcc": "a toolkit of gigabytes; run by hand where one is installed",
     "no node": "the runners have it",
+    "could not import 'markdown'": "the development environment has it; a release's tests run without",
+    "could not import 'PIL'": "likewise",
     "the scripts' own environment is not there": "scripts/test makes it; the Windows job does not run scripts",
     "no zizmor": "the development environment has it; a release's tests run without",
     "no npm": "axe is run where npm is; the page's own checks of names and contrast are run everywhere",

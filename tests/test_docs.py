@@ -108,6 +108,7 @@ def test_the_comparison_says_what_torchpick_answers_today() -> None:
         "GTX 1080 Ti, driver 580": {"gpus": ["GTX 1080 Ti"], "driver": "580"},
         "GTX 1080 Ti beside RTX 4090": {"gpus": ["GTX 1080 Ti", "RTX 4090"], "driver": "580"},
         "RTX 4090, driver 535": {"gpus": ["RTX 4090"], "driver": "535"},
+        "RTX 5090, driver 570": {"gpus": ["RTX 5090"], "driver": "570.124.06"},
     }
     for row, facts in asked.items():
         pick = torchpick.pick(**facts, platform="linux-x86_64", python="3.12")
@@ -236,9 +237,9 @@ def test_every_code_is_explained() -> None:
 
 def test_no_page_explains_a_code_that_is_gone() -> None:
     words = {word for file in SOURCE.rglob("*.py") for word in re.findall(r"\w+", file.read_text("utf-8"))}
-    tables = {"judgement.md", "detection.md", "doctor.md", "install.md", "pinned.md"}
+    tables = {"codes.md", "detection.md", "doctor.md"}
     texts = [page.read_text("utf-8") for page in REFERENCE if page.name in tables]
-    explained = {code for text in texts for code in documents.catalogued(text.partition("\n## Codes\n")[2] or text)}
+    explained = {code for text in texts for code in documents.catalogued(text)}
     codes = {code for code in explained if re.fullmatch(r"[A-Z]{3,}[A-Z_]*", code)}
     # One of a source is made of the source's name and a word: NVML_HANGS.
     made = {code for code in codes if code.startswith(("NVML_", "CUDA_"))}
@@ -248,9 +249,9 @@ def test_no_page_explains_a_code_that_is_gone() -> None:
     assert len(codes) > 100
 
 
-def test_every_objection_is_in_the_page_of_the_judgement_and_no_other() -> None:
-    text = (ROOT / "docs" / "judgement.md").read_text("utf-8")
-    section = text.partition("## Objections")[2].partition("\n## ")[0]
+def test_every_objection_is_in_the_page_of_codes_and_no_other() -> None:
+    text = (ROOT / "docs" / "codes.md").read_text("utf-8")
+    section = text.partition("## Objections\n")[2].partition("\n## Notes of a pick")[0]
 
     assert documents.catalogued(section) == {reason.name for reason in Reason}
 

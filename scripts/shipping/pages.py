@@ -5,25 +5,28 @@ Each answer on them is torchpick's own.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from html import escape
-from pathlib import Path
+from urllib.parse import quote_plus
 
-from scripts.shipping import timeline
+from scripts.shipping import frame, timeline
+from scripts.shipping.frame import Page
+from scripts.shipping.linkpicture import LinkPicture
 from torchpick.cli import webpage
 from torchpick.cli.pick import older_drivers
 from torchpick.decide.answer import Answer
+from torchpick.decide.matrix import Row
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
+from torchpick.model.arch import Fit
 from torchpick.model.build import Build, Reason
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, Request, Wish, pip_line
 from torchpick.model.pythons import python_span
-from torchpick.model.table import Table
-from torchpick.model.versions import release_key
+from torchpick.model.table import Kind, Table
+from torchpick.model.versions import major_minor, release_key
 from torchpick.run import Run, start_run
 
 PYTHON = "3.12"
@@ -63,66 +66,13 @@ GPUS = {
 }  # fmt: skip
 # They exist on Linux on Arm alone, which the name says.
 _ARM = ("GB10", "GH200")
-STYLE = (
-    (Path(webpage.__file__).parent / "page" / "page.css").read_text(encoding="utf-8")
-    + """
-pre { padding: .5rem .6rem; background: var(--panel); border: 1px solid var(--line); white-space: pre-wrap; }
-code { font: .85rem/1.5 ui-monospace, monospace; }
-table.plainly { border-collapse: collapse; display: block; overflow-x: auto; overflow-wrap: normal; }
-h2 { margin-top: 1.5rem; }
-"""
-)
 
 
 def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", name.lower())
 
 
-def _meta(kind: str, title: str, about: str, picture: str) -> str:
-    """What a link to the page is shown as elsewhere."""
-    values = {"type": kind, "site_name": "torchpick", "title": title, "description": about, "image": picture}
-    return "\n".join(f'<meta property="og:{name}" content="{escape(value)}">' for name, value in values.items())
-
-
-def _page(title: str, about: str, body: Sequence[str], *, url: str, picture: str) -> str:
-    up = "../" * url.count("/")
-    said = _meta("article", title, about, picture)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<meta name="description" content="{escape(about)}">
-{said}
-<style>
-{STYLE}</style>
-</head>
-<body>
-<header>
-{links(up)}
-<h1>{escape(title)}</h1>
-</header>
-<main>
-{chr(10).join(body)}
-</main>
-<footer><p>Judged by torchpick, for Python {PYTHON} and, where none is named, the newest driver.</p></footer>
-</body>
-</html>
-"""
-
-
-def links(up: str) -> str:
-    """What stands above each page; a page of docs/ is a folder of the site."""
-    pages = (
-        ("index.html", "Which PyTorch?"),
-        ("all.html", "All GPUs and releases"),
-        ("about/index.html", "torchpick"),
-        ("users/index.html", "Documentation"),
-    )
-    anchors = "".join(f'<a href="{up}{to}">{name}</a>' for to, name in pages)
-    return f'<nav aria-label="Site">{anchors}</nav>'
+FOOT = f"Judged by torchpick, for Python {PYTHON} and, where none is named, the newest driver."
 
 
 def _run_for(gpu: str, system: str) -> Run:
@@ -155,37 +105,83 @@ def _quoted(line: str) -> str:
 
 
 def commands(pick: Pick) -> list[tuple[str, str]]:
-    line = _quoted(f"pip install {pip_line(pick.build, pick.wish)}")
     pins = " ".join(f"{name}=={version}" for name, version in pick.companions.items())
-    whole = f"{line} {pins}".strip()
-    names = " and ".join(pick.companions)
-    with_names = [(f"pip, with {names}", whole)] if names else []
-    return [("pip", line), *with_names, ("uv", f"uv {whole}")]
+    line = _quoted(f"pip install {pip_line(pick.build, pick.wish)} {pins}").strip()
+    return [("pip", line), ("uv", f"uv {line}")]
 
 
-def of_gpu(gpu: str, picture: str) -> tuple[str, str]:
-    """The address and the page of one GPU."""
-    found = {label: made for system, label in SYSTEMS.items() if (made := answer(gpu, system)) is not None}
-    best = next((f"torch {pick.version}" for pick, _ in found.values()), "no build of today")
+def cells(gpu: str, system: str) -> tuple[tuple[str, str], ...]:
+    """By minor release, oldest first, how this GPU fares there with the newest driver that supports it."""
+    machine = _run_for(gpu, system).find_machine()
+    (own,) = machine.gpus
+    found = next((row for kind, row in _rows(machine.platform.name) if kind.arch == own.arch), None)
+    if found is None:
+        return ()
+    cells_by_minor: dict[str, str] = {}
+    for cell in found.cells:  # the newest patch first
+        best = timeline.best_of(cell)
+        minor = major_minor(cell.torch)
+        word = "none" if best is None else "jit" if min(fit.fit for fit in best.fits) is Fit.JIT else "runs"
+        if cells_by_minor.get(minor, "none") == "none":
+            cells_by_minor[minor] = word
+    minors = dict.fromkeys(major_minor(torch) for torch in reversed(list(builds())))
+    return tuple((minor, cells_by_minor.get(minor, "void")) for minor in minors)
+
+
+@cache
+def _rows(platform: str) -> list[tuple[Kind, Row]]:
+    return timeline.rows_of(_run_for("none", "linux-x86_64").knowledge.table([platform]), platform)
+
+
+def _life(gpu: str, system: str) -> str:
+    """The releases as a row, oldest first."""
+    row = cells(gpu, system)
+    running = [minor for minor, word in row if word in ("runs", "jit")]
+    if not running:
+        return ""
+    words = {"runs": "runs", "jit": "compiled by the driver", "none": "does not run", "void": "no build is known"}
+    spans = "".join(
+        f'<span class="{kind}" title="torch {minor}: {words[kind]}"><i>{minor}</i></span>' for minor, kind in row
+    )
+    label = f"Releases {row[0][0]} to {row[-1][0]}: runs from torch {running[0]} to {running[-1]}"
+    return f'<div class="timeline" role="img" aria-label="{label}">{spans}</div>'
+
+
+def _block(line: str, language: str = "sh") -> str:
+    return f'<pre><code class="language-{language}">{escape(line)}</code></pre>'
+
+
+@cache
+def answers(gpu: str) -> dict[str, tuple[Pick, tuple[str, ...]]]:
+    """By system where anything runs."""
+    made = {system: answer(gpu, system) for system in SYSTEMS}
+    return {system: found for system, found in made.items() if found is not None}
+
+
+def best_of(gpu: str) -> str:
+    return next((f"torch {pick.version}" for pick, _ in answers(gpu).values()), "no build of today")
+
+
+def of_gpu(gpu: str) -> Page:
+    best = best_of(gpu)
     about = (
         f"The newest PyTorch that runs on {gpu}: {best}, with the commands for pip and uv, and what older drivers take."
     )
     body = [f'<p class="lead">The newest that runs: <b>{escape(best)}</b>.</p>']
-    for label, (pick, older) in found.items():
-        fit = next((each for each in pick.machine.gpus), None)
-        body += [f"<h2>{label}: torch {escape(pick.version)}</h2>"]
-        body += [f"<p>{escape(pick.machine.in_short)}</p>"] if fit is not None else []
+    for system, (pick, older) in answers(gpu).items():
+        link = f"../../index.html#q={quote_plus(gpu)}&amp;system={system}&amp;python={PYTHON}"
+        body += [f"<h2>{SYSTEMS[system]}: torch {escape(pick.version)}</h2>", _life(gpu, system)]
+        body += [f"<p>{escape(pick.machine.in_short)}</p>"]
         for name, line in commands(pick):
-            body += [f"<h3>{escape(name)}</h3>", f"<pre><code>{escape(line)}</code></pre>"]
+            body += [f"<h3>{escape(name)}</h3>", _block(line)]
         if older:
-            body += ["<h3>With an older driver (nvidia-smi prints it)</h3>", "<ul>"]
+            body += ["<h3>With an older driver (nvidia-smi prints it)</h3>", '<ul class="builds">']
             body += [*(f"<li>driver {escape(line)}</li>" for line in older), "</ul>"]
         body += [f"<p>{escape(note.text)}</p>" for note in pick.notes if note.code == "PARTIAL_LIBRARY"]
-    body += ["<h2>On the machine itself</h2>", "<pre><code>torchpick install torch torchvision</code></pre>"]
-    body += [f'<p><a href="../../index.html#{slug(gpu)}">Choose driver, Python and system</a></p>']
-    return f"gpu/{slug(gpu)}/index.html", _page(
-        f"PyTorch for {gpu}", about, body, url=f"gpu/{slug(gpu)}/", picture=picture
-    )
+        body += [f'<p><a href="{link}">Choose driver and Python, and see why nothing newer runs</a></p>']
+    body += ["<h2>On the machine itself</h2>", _block("torchpick install torch torchvision")]
+    url = f"gpu/{slug(gpu)}/"
+    return Page(url, f"PyTorch for {gpu}", about, "\n".join(body), f"{url}link.png")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
@@ -221,8 +217,7 @@ def running_builds(table: Table, platform: str) -> list[Build]:
     return [build for build in table.of(platform) if build.key in keys and build.vendor is None]
 
 
-def of_release(torch: str, picture: str) -> tuple[str, str]:
-    """The address and the page of one release."""
+def of_release(torch: str) -> Page:
     own = builds()[torch]
     backends = list(dict.fromkeys(build.backend for build in own))
     pythons = python_span(tuple(sorted({tag for build in own for tag in build.pythons})))
@@ -232,7 +227,7 @@ def of_release(torch: str, picture: str) -> tuple[str, str]:
             escape(build.backend),
             escape(webpage.PLATFORMS[build.platform]),
             escape(" ".join(map(str, build.arches or ())) or "not known"),
-            f"<code>{escape(_quoted(f'pip install {pip_line(build, Wish())}'))}</code>",
+            _block(_quoted(f"pip install {pip_line(build, Wish())}")),
         )
         for build in own
     ]
@@ -243,7 +238,7 @@ def of_release(torch: str, picture: str) -> tuple[str, str]:
         _table(("Backend", "System", "Code for", "Command"), rows, f"Builds of torch {escape(torch)}"),
     ]
     url = f"release/{torch}/"
-    return f"{url}index.html", _page(f"PyTorch {torch}: CUDA, ROCm, GPUs", about, body, url=url, picture=picture)
+    return Page(url, f"PyTorch {torch}: CUDA, ROCm, GPUs", about, "\n".join(body), f"{url}link.png")
 
 
 def listing() -> list[str]:
@@ -260,38 +255,46 @@ def listing() -> list[str]:
     return [*body, "<h2>Releases</h2>", f"<p>{links}</p>"]
 
 
-def everything(picture: str) -> str:
+def everything() -> Page:
     about = "The newest PyTorch for some sixty GPUs, on Linux and Windows, and every release."
-    return _page("All GPUs and releases", about, listing(), url="", picture=picture)
+    return Page("all.html", "All GPUs and releases", about, "\n".join(listing()))
 
 
-def home(picture: str) -> str:
+def home(base: str) -> str:
     """The page of `torchpick matrix --html`, with the way to the others, and a table where no script runs."""
     run = _run_for("none", "linux-x86_64")
     known = run.knowledge.table(webpage.PLATFORMS)
     page = webpage.html_page(known, Wish(), run.knowledge, {"python": f"Python {PYTHON}"})
     about = "Type the name of a GPU: the newest PyTorch that runs on it, by driver, Python and system, for pip and uv."
-    meta = _meta("website", "Which PyTorch runs on my GPU?", about, picture)
-    idle = "<noscript><style>#filters, #columns { display: none; }</style></noscript>"  # what a script alone fills
+    meta = frame.head(Page("", "Which PyTorch runs on my GPU?", about, "", kind="WebApplication"), base)
+    # What a script alone fills.
+    idle = "<noscript><style>#filters, #answer, #often, main > section { display: none; }</style></noscript>"
     table = f"<noscript>{''.join(listing())}</noscript>"
     page = re.sub(r"<noscript>.*?</noscript>", lambda _: table, page, flags=re.DOTALL)
-    return page.replace("</head>", f"{meta}\n{idle}\n</head>", 1).replace("<header>", f"<header>\n{links('')}", 1)
+    page = re.sub(
+        r'<meta name="description" content="[^"]*">', f'<meta name="description" content="{escape(about)}">', page
+    )
+    return page.replace("</head>", f"{meta}\n{idle}\n</head>", 1).replace("<header>", f"<header>\n{frame.links('')}", 1)
 
 
 def every(base: str) -> Iterator[tuple[str, str]]:
-    """Each address with its page; `base` is where the site lies, for what must be a whole address."""
-    picture = f"{base}pictures/link.png"
-    yield "index.html", home(picture)
-    yield "all.html", everything(picture)
-    yield from (of_gpu(gpu, picture) for names in GPUS.values() for gpu in names)
-    yield from (of_release(torch, picture) for torch in builds())
+    """Each file with its page; `base` is where the site lies, for what must be a whole address."""
+    yield "index.html", home(base)
+    yield "all.html", frame.framed(everything(), base, foot=FOOT)
+    made = [*(of_gpu(gpu) for names in GPUS.values() for gpu in names), *map(of_release, builds())]
+    yield from ((f"{page.url}index.html", frame.framed(page, base, foot=FOOT)) for page in made)
 
 
-def write(folder: str, base: str) -> int:
-    """Write them into a folder; how many there are."""
-    pages = dict(every(base))
-    for name, text in pages.items():
-        path = Path(folder, name)
-        os.makedirs(path.parent, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return len(pages)
+def pictures() -> dict[str, LinkPicture]:
+    """By file what a link to each page is shown as elsewhere."""
+    gpus = [gpu for names in GPUS.values() for gpu in names]
+    home_ = LinkPicture("Which PyTorch runs on my GPU?", f"torch {next(iter(builds()))} is the newest", ())
+    drawn = {"pictures/link.png": home_}
+    for gpu in gpus:
+        system = next(iter(answers(gpu)), None)
+        row = cells(gpu, system) if system else ()
+        drawn[f"gpu/{slug(gpu)}/link.png"] = LinkPicture(f"PyTorch for {gpu}", best_of(gpu), row)
+    for torch, own in builds().items():
+        backends = ", ".join(dict.fromkeys(build.backend for build in own))
+        drawn[f"release/{torch}/link.png"] = LinkPicture(f"PyTorch {torch}", backends)
+    return drawn

@@ -1,21 +1,47 @@
-"""What mkdocs does beyond its settings: README is a page, home and others are made from the table, links out go out.
+"""The site: README, docs/ and the pages that are made from the table, in one look, with nothing from other hosts.
 
-The pages themselves are written for a forge and a checkout, where both kinds of link work as they stand.
+    scripts/build-site --url https://OWNER.github.io/torchpick/
+
+The documents are written for a forge and a checkout, where their links work as they stand; here they become the site's.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
+import shutil
+from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
+from scripts.shipping import data, frame, linkpicture, pages
+from scripts.shipping.frame import Page
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 HOME = "https://github.com/example/torchpick/blob/main/"
+MENU = {
+    "Begin": {"about": "torchpick", "tutorial": "Tutorial", "users": "For users", "faq": "Questions",
+              "glossary": "Glossary"},
+    "Use it": {
+        "windows": "Windows", "notebooks": "Notebooks", "docker-ci": "Docker and CI",
+        "comfyui-vllm": "ComfyUI and vLLM", "clusters": "Clusters", "mirrors": "Mirrors",
+    },
+    "Reference": {
+        "judgement": "Judgement", "doctor": "Doctor", "codes": "Codes", "detection": "Detection",
+        "install": "Installing",
+        "pinned": "Pinned environments", "inspect": "Inspecting wheels", "variants": "Wheel variants",
+        "tested": "What was tested", "table": "Add to the table",
+    },
+    "Programs": {
+        "library": "The library", "library-authors": "Library authors", "tools": "Tool authors", "design": "Design",
+    },
+}  # fmt: skip
+
+
+def outward(text: str) -> str:
+    """Links to what lies beside docs/ as addresses."""
+    return re.sub(r"\]\(\.\./([^)\s]+)\)", lambda match: f"]({HOME}{match[1]})", text)
 
 
 def home(text: str) -> str:
@@ -24,35 +50,66 @@ def home(text: str) -> str:
     return beside.replace("](docs/", "](")
 
 
-def outward(text: str) -> str:
-    """Links to what lies beside docs/ as addresses."""
-    return re.sub(r"\]\(\.\./([^)\s]+)\)", lambda match: f"]({HOME}{match[1]})", text)
+def sources() -> Iterator[tuple[str, str]]:
+    """Each document by its name, README among them, with the links of docs/."""
+    yield "about", home((ROOT / "README.md").read_text("utf-8"))
+    yield from ((path.stem, outward(path.read_text("utf-8"))) for path in sorted(DOCS.glob("*.md")))
 
 
-def plain_fences(text: str) -> str:
-    """Blocks without the words that only the tests read, which mkdocs would not take for a fence."""
-    return re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.MULTILINE)
+def inward(html: str) -> str:
+    """Links among the documents, each of which is a folder of the site."""
+    html = re.sub(r'(href|src)="(?!https?:|#)([^"#]+)', r'\1="../\2', html)
+    return re.sub(r'href="\.\./([\w-]+)\.md', r'href="../\1/index.html', html)
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add README, and a place for home, which is written when all else is."""
-    from mkdocs.structure.files import File
+def document(name: str, text: str) -> Page:
+    import markdown
 
-    files.append(File.generated(config, "about.md", content=home((ROOT / "README.md").read_text(encoding="utf-8"))))
-    files.append(File.generated(config, "index.md", content="# Which PyTorch runs on my GPU?\n"))
-    return files
-
-
-def on_post_build(config: MkDocsConfig) -> None:
-    sys.path[:0] = [
-        str(ROOT),
-        str(ROOT / "src"),
-    ]  # the program runs from its sources: mkdocs has an environment of its own
-    from scripts.shipping import data, pages
-
-    pages.write(config.site_dir, config.site_url or "")
-    data.write(Path(config.site_dir, "api", "v1"))
+    # Words behind a fence's language are for the tests.
+    text = re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.MULTILINE)
+    html = inward(markdown.markdown(text, extensions=["tables", "toc", "fenced_code", "sane_lists"]))
+    html = html.replace("<table>", '<table tabindex="0">')
+    title = next(entry for entries in MENU.values() for key, entry in entries.items() if key == name)
+    words = re.sub(r"<[^>]+>", "", next(iter(re.findall(r"<p>(?!<img)(.+?)</p>", html, re.DOTALL)), title))
+    about = " ".join(words.split())[:300]
+    return Page(f"{name}/", title, about, f'<div class="docs">{_menu(name)}<article>{html}</article></div>')
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    return outward(plain_fences(markdown))
+def _menu(current: str) -> str:
+    parts = []
+    for section, entries in MENU.items():
+        parts.append(f"<b>{section}</b>")
+        for name, title in entries.items():
+            here = ' aria-current="page"' if name == current else ""
+            parts.append(f'<a href="../{name}/index.html"{here}>{escape(title)}</a>')
+    return f'<aside><nav aria-label="Documents">{"".join(parts)}</nav></aside>'
+
+
+def documents(base: str) -> Iterator[tuple[str, str]]:
+    for name, text in sources():
+        yield f"{name}/index.html", frame.framed(document(name, text), base, heading=False)
+
+
+def write(folder: Path, base: str) -> int:
+    """The whole site; how many pages it has."""
+    shutil.copytree(DOCS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.md"))
+    html = {**dict(documents(base)), **dict(pages.every(base))}
+    addresses = [name.removesuffix("index.html") for name in html]
+    for name, text in {**html, "sitemap.xml": frame.sitemap(addresses, base)}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    for name, facts in pages.pictures().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(linkpicture.png(facts))
+    data.write(folder / "api" / "v1")
+    return len(html)
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, epilog="example: scripts/build-site -o dist/site")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "dist" / "site", help="the folder to write it into")
+    parser.add_argument("--url", default="", help="where it will lie, for what must be a whole address")
+    args = parser.parse_args(words)
+    base = f"{args.url.rstrip('/')}/" if args.url else ""
+    print(f"{args.output}: {write(args.output, base)} pages")
+    return 0

@@ -93,7 +93,7 @@ def of(table: Table) -> Timeline:
 
 
 def _bar(kind: Kind, row: Row, releases: Sequence[str], known: int) -> Bar:
-    best = {cell.torch: _best(cell) for cell in row.cells}
+    best = {cell.torch: best_of(cell) for cell in row.cells}
     stretches: list[ReleaseSpan] = []
     last = None
     for place, release in enumerate(releases):
@@ -109,7 +109,7 @@ def _bar(kind: Kind, row: Row, releases: Sequence[str], known: int) -> Bar:
     return Bar(kind, tuple(stretches), last, known)
 
 
-def _best(cell: Cell) -> Verdict | None:
+def best_of(cell: Cell) -> Verdict | None:
     """The first build that runs, whatever the Python."""
     return next((verdict for verdict in cell.verdicts if not verdict.reasons - {Reason.NO_WHEEL_FOR_PYTHON}), None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import shutil
@@ -14,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from scripts.shipping import pages
+from scripts.shipping import frame, pages
+from scripts.shipping import site as site_pages
 from tests import usersettings
 from tests.process import browser
 from torchpick.cli import webpage
@@ -379,18 +381,21 @@ def test_axe_finds_nothing(
     assert found == []
 
 
+needs_markdown = pytest.mark.skipif(importlib.util.find_spec("markdown") is None, reason="could not import 'markdown'")
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    for name, text in (
-        ("index.html", pages.home("")),
-        ("all.html", pages.everything("")),
-        pages.of_gpu("GTX 1080 Ti", ""),
-    ):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, "utf-8")
-    release = pages.of_release(next(iter(pages.builds())), "")[1]
-    (folder / "release.html").write_text(release, "utf-8")
+    made = [pages.everything(), pages.of_gpu("GTX 1080 Ti")]
+    if importlib.util.find_spec("markdown"):
+        made += [site_pages.document(name, text) for name, text in site_pages.sources() if name == "users"]
+    written = {page.url or "all.html": frame.framed(page, "", heading=page.url != "users/") for page in made}
+    release = frame.framed(pages.of_release(next(iter(pages.builds()))), "")
+    for name, text in {"index.html": pages.home(""), "release.html": release, **written}.items():
+        file = folder / name / "index.html" if name.endswith("/") else folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
     return folder
 
 
@@ -399,6 +404,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("name", "width"),
     [
         ("index.html#rtx-4090", 390),
+        pytest.param("users/index.html", 768, marks=needs_markdown),
         ("all.html", 1280),
         ("gpu/gtx-1080-ti/index.html", 390),
         ("release.html", 1280),

@@ -7,12 +7,10 @@ import json
 import runpy
 import shutil
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import packaging
 import pytest
 
 from scripts.shipping import data, selector
@@ -22,7 +20,6 @@ from torchpick.knowledge import locations
 
 DOCS = Path(__file__).parents[2] / "docs"
 Row = dict[str, Any]
-FIRST, SAME = 20, ("table.json", "table.schema.json")
 pytestmark = pytest.mark.usefixtures("live_table")  # what a release has is made of that one
 
 
@@ -92,36 +89,3 @@ def test_the_same_checkout_gives_the_same_table(files: dict[str, str], table: Ro
     held = ("table.json", "vectors.jsonl", "table.schema.json")
     assert sums == {name: hashlib.sha256(files[name].encode()).hexdigest() for name in held}
     assert table["date"]
-
-
-@pytest.mark.process
-def test_the_site_has_the_files_of_a_release_under_api_v1_without_torchpick_installed(
-    files: dict[str, str], tmp_path: Path
-) -> None:
-    """As mkdocs does it: the hook is loaded by its path, in an environment that has packaging and no torchpick."""
-    (tmp_path / "packaging").symlink_to(Path(str(packaging.__file__)).parent)
-    site = DOCS.parent / "scripts" / "shipping" / "site.py"
-    program = f"""
-import importlib.util, sys, types
-sys.path.append({str(tmp_path)!r})
-spec = importlib.util.spec_from_file_location("hook", {str(site)!r})
-hook = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(hook)
-def write(*_):
-    data = sys.modules["scripts.shipping.data"]
-    first = list(data.questions())[:{FIRST}]
-    data.questions = lambda: first
-sys.modules["scripts.shipping.pages"] = types.SimpleNamespace(write=write)
-sys.path.append({str(DOCS.parent)!r})
-import scripts.shipping
-scripts.shipping.pages = sys.modules["scripts.shipping.pages"]
-hook.on_post_build(types.SimpleNamespace(site_dir={str(tmp_path)!r}, site_url=""))
-"""
-    words = [sys.executable, "-I", "-S", "-c", program]
-    subprocess.run(words, timeout=120, cwd=tmp_path, check=True)
-
-    folder = tmp_path / "api" / "v1"
-    made = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    assert made.keys() == files.keys()
-    assert [made[name] for name in SAME] == [files[name] for name in SAME]
-    assert made["vectors.jsonl"].splitlines() == files["vectors.jsonl"].splitlines()[:FIRST]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import html
+import json
+import os
 import re
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
-from scripts.shipping import pages
+from scripts.shipping import pages, site
 from tests import printed
 from torchpick.cli import main
+from torchpick.knowledge.compat import Knowledge
 from torchpick.model.pythons import python_name
 
 NAMES = [gpu for names in pages.GPUS.values() for gpu in names]
@@ -22,14 +26,19 @@ FEW = {
     for generation, names in pages.GPUS.items()
 }
 BASE = "https://torchpick.example/"
-BESIDE = ("about/index.html", "users/index.html")
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[dict[str, str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "GPUS", FEW)
-        yield dict(pages.every(BASE))
+        yield {**dict(pages.every(BASE)), **documents()}
+
+
+def documents() -> dict[str, str]:
+    pytest.importorskip("markdown")
+    return dict(site.documents(BASE))
 
 
 def test_there_is_home_and_a_page_for_each_gpu_and_release(made: dict[str, str]) -> None:
@@ -38,13 +47,13 @@ def test_there_is_home_and_a_page_for_each_gpu_and_release(made: dict[str, str])
     assert len(NAMES) >= 60
     assert {f"gpu/{pages.slug(gpu)}/index.html" for gpu in gpus} < made.keys()
     assert {f"release/{torch}/index.html" for torch in pages.builds()} < made.keys()
-    assert len(made) == len({*gpus}) + len(pages.builds()) + 2
+    assert len(made) == len({*gpus}) + len(pages.builds()) + 2 + sum(map(len, site.MENU.values()))
     check(made)
 
 
 @pytest.mark.long
 def test_so_has_every_gpu() -> None:
-    made = dict(pages.every(BASE))
+    made = {**dict(pages.every(BASE)), **documents()}
 
     assert {f"gpu/{pages.slug(gpu)}/index.html" for gpu in NAMES} < made.keys()
     check(made)
@@ -53,24 +62,42 @@ def test_so_has_every_gpu() -> None:
 def check(made: dict[str, str]) -> None:
     """A page has a name that no other has, a text and a picture, and asks nobody; its links and commands are right."""
     titles = []
+    beside = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*") if path.suffix != ".md" and path.is_file()}
+    anchors = {name: {"", *re.findall(r' id="([^"]+)"', page)} for name, page in made.items()}
     for name, page in made.items():
         (title,) = re.findall(r"<title>(.+?)</title>", page)
         titles.append(title)
         assert page.count("<h1") == 1, name
+        assert len(re.findall(r'<meta name="description" content="[^"]+">', page)) == 1, name
         told = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]+)">', page))
         assert told["title"] == title
         assert {"type", "description"} <= told.keys()
-        assert told["image"] == f"{BASE}pictures/link.png"
-        assert re.findall(r"(?:src|href)=.?https?:[^ >]+|@import|url\(", page) == []
-        for link in re.findall(r'href="([^"#]+)', page):
-            parts = [*name.split("/")[:-1], *link.split("/")]
+        assert told["image"].startswith(BASE)
+        assert f'<link rel="canonical" href="{BASE}{name.removesuffix("index.html")}">' in page
+        (facts,) = re.findall(r'<script type="application/ld\+json">(.+?)</script>', page)
+        assert json.loads(facts)["url"] == BASE + name.removesuffix("index.html")
+        assert re.findall(r"<(?:img|script|link rel=.stylesheet)[^>]+(?:src|href)=.?https?:|@import|url\(", page) == []
+        for link in re.findall(r'(?:href|src)="(?!https?:)([^"]*)"', page):
+            path, _, anchor = html.unescape(link).partition("#")
+            parts = [*name.split("/")[:-1], *path.split("/")] if path else name.split("/")
             while ".." in parts:
                 at = parts.index("..")
                 del parts[at - 1 : at + 1]
-            assert "/".join(parts) in {*made, *BESIDE}, (name, link)
-        for line in re.findall(r"<pre><code>(.+?)</code></pre>", page):
+            target = "/".join(parts)
+            assert target in {*made, *beside}, (name, link)
+            assert target == "index.html" or anchor in anchors.get(target, {anchor}), (name, link)
+        for line in (
+            re.findall(r'<pre><code class="language-sh">(.+?)</code></pre>', page) if "/gpu/" in f"/{name}" else ()
+        ):
             printed.check(f"`{html.unescape(line)}`")
     assert len({*titles}) == len(titles)
+
+
+def test_each_gpus_link_to_home_names_it_as_the_page_knows_it() -> None:
+    """names.js is held to the command for every name: tests/show/test_webpage.py."""
+    knowledge = Knowledge(dict(os.environ))
+    for gpu in NAMES:
+        assert knowledge.gpu(gpu), gpu
 
 
 def test_a_gpus_page_says_what_the_command_says(made: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +107,7 @@ def test_a_gpus_page_says_what_the_command_says(made: dict[str, str], capsys: py
 
         page = html.unescape(made[f"gpu/{pages.slug(gpu)}/index.html"])
         (line,) = re.findall(r"^(?:or|run) +(pip install .+)$", said, re.MULTILINE)
-        assert f"<pre><code>{line}</code></pre>" in page
+        assert f'<pre><code class="language-sh">{line}' in page
         for span in re.findall(r"(\d+ to \d+: torch \S+)", said):
             assert f"<li>driver {span}</li>" in page
 
@@ -100,6 +127,6 @@ def test_a_release_page_offers_what_the_command_takes(capsys: pytest.CaptureFixt
 def test_home_is_a_table_where_no_script_runs(made: dict[str, str]) -> None:
     style, table = re.findall(r"<noscript>(.*?)</noscript>", made["index.html"], re.DOTALL)
 
-    assert "#filters, #columns" in style
+    assert "#filters, #answer" in style
     assert table.count('<th scope="row">') == len(list(chain(*FEW.values())))
     assert "torch 2.14.1+cu126" in table

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import xml.etree.ElementTree as ET
+from io import BytesIO
 
 import pytest
 
-from scripts.shipping import picture, recording, timeline
+from scripts.shipping import linkpicture, pages, picture, recording, timeline
 from scripts.shipping.timeline import Timeline
 from torchpick.knowledge.compat import Knowledge
 
@@ -48,6 +49,23 @@ def test_the_terminal_shows_what_its_commands_print_today() -> None:
 def test_the_timeline_is_the_tables() -> None:
     """Anew: scripts/draw-timeline."""
     assert timeline.PICTURE.read_text(encoding="utf-8") == timeline.svg()
+
+
+def test_what_a_link_is_shown_as_is_the_pages_own_answer() -> None:
+    """Its facts are those of the page, and the build draws the same picture of them each time."""
+    images = pytest.importorskip("PIL.Image")
+    facts = pages.pictures()["gpu/gtx-1080-ti/link.png"]
+
+    assert facts.answer == pages.best_of("GTX 1080 Ti") == "torch 2.14.1+cu126"
+    assert dict(facts.cells)["2.14"] == "runs"
+    assert dict(facts.cells)["2.15"] == "none"
+    drawn = linkpicture.png(facts)
+    assert drawn == linkpicture.png(facts)
+    assert drawn != linkpicture.png(facts._replace(answer="torch 2.15.0+cu132"))
+    image = images.open(BytesIO(drawn)).convert("RGB")
+    assert image.size == (1200, 630)
+    colours = {image.getpixel((70 + int((number + 0.5) * 1060 / len(facts.cells)), 420)) for number in range(23)}
+    assert colours == {(0x2F, 0x9E, 0x4F), (0x38, 0x42, 0x4D)}
 
 
 @pytest.fixture(scope="module")

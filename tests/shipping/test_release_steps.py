@@ -85,6 +85,6 @@ def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
 
     assert built.returncode == 1
     assert "CHANGELOG.md has no section" in built.stderr
-    named = "README.md, docs/tools.md, mkdocs.yml, pyproject.toml, scripts/shipping/selector.py, scripts/shipping/site"
+    named = "README.md, docs/tools.md, pyproject.toml, scripts/shipping/selector.py, scripts/shipping/site"
     assert f"an address that stands for your repository's is still in {named}.py: " in built.stderr
     assert not (runner.work / "dist").exists()

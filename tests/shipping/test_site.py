@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from scripts.shipping import site
+from scripts.shipping import frame, site
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_every_page_is_in_the_menu_and_no_other() -> None:
-    menu = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    listed = {name for entries in site.MENU.values() for name in entries}
 
-    assert set(re.findall(r": ([\w-]+\.md)$", menu, re.MULTILINE)) == {
-        "index.md",
-        "about.md",
-        *(page.name for page in (ROOT / "docs").glob("*.md")),
-    }
+    assert listed == {"about", *(path.stem for path in (ROOT / "docs").glob("*.md"))}
+
+
+def test_a_document_becomes_a_page_whose_links_stay_on_the_site() -> None:
+    pytest.importorskip("markdown")
+    block = "```console exit=3\n$ torchpick url\nno\n```"
+    text = f"# Questions\n\nSee [users](users.md#x) and ![it](pictures/a.svg).\n\n{block}\n"
+
+    page = site.document("faq", text)
+
+    assert 'href="../users/index.html#x"' in page.body
+    assert 'src="../pictures/a.svg"' in page.body
+    assert '<code class="language-console">$ torchpick url' in page.body
+    assert (page.title, page.about) == ("Questions", "See users and .")
+
+
+def test_the_map_of_the_site_has_whole_addresses() -> None:
+    assert "<loc>https://x.example/gpu/a10/</loc>" in frame.sitemap(["", "gpu/a10/"], "https://x.example/")
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: str(page.name))
@@ -37,14 +49,3 @@ def test_readme_is_a_page_with_the_others_beside_it() -> None:
     assert "](pictures/terminal.svg)" in home
     assert "](windows.md)" in home
     assert f"]({site.HOME}CONTRIBUTING.md)" in home
-
-
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_every_fence_is_one_to_the_site(page: Path) -> None:
-    """It reads a word behind the language as a text that begins with three ticks."""
-    fences = [line for line in site.plain_fences(page.read_text("utf-8")).splitlines() if line.startswith("```")]
-
-    assert all(re.fullmatch(r"```\w*", line) for line in fences)

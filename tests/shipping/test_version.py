@@ -54,7 +54,6 @@ def test_a_rehearsal_takes_what_is_not_yet_released() -> None:
     [
         ("README.md", f"https://github.com/{OWNER}/torchpick/blob/main/docs/users.md", True),
         ("README.md", f"https://raw.githubusercontent.com/{OWNER}/torchpick/main/docs/pictures/a.svg", True),
-        ("mkdocs.yml", f"https://github.com/{OWNER}/torchpick", True),
         ("docs/images/README.md", f"https://github.com/{OWNER}/torchpick", True),
         ("scripts/shipping/site.py", f"https://github.com/{OWNER}/torchpick", True),
         ("README.md", "https://github.com/somebody/torchpick", False),
