@@ -310,17 +310,19 @@ def test_the_package_and_the_machine_of_a_text_stand_in_what_is_to_be_done() -> 
     assert row.about(dict.fromkeys(named), ()).cures == row.cures
 
 
-def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_start_and_the_end_of_a_long_log_are_read_for_what_it_is_about(home: Home) -> None:
     """Errors are looked for in all of it."""
-    monkeypatch.setattr(texts, "MOST_TEXT", 100)
     home.torch()
     run = start_run(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
-    chunks = [b"torch 2.0.1\n", b"x" * 99 + b"\n", SMI.encode() + b"\n" + KERNELS.encode()]
+    steps = (b"step 1 of 2 is done\n" + b"x" * texts.MOST_TEXT)[: texts.MOST_TEXT] + b"\n"
+    chunks = [b"all is well\n", steps, b"torch 2.0.1\n", steps, b"torch 2.0.1+cu118\n" + KERNELS.encode()]
 
     found = explanation.explain(chunks, run)
 
     assert [error.match.signature.id for error in found.errors] == ["NO_KERNEL_IMAGE"]
-    assert [code for code, _ in notes(found)] == ["TORCH_OF_THE_TEXT"]
+    assert [text for code, text in notes(found) if code == "TORCH_OF_THE_TEXT"] == [
+        "the text names torch 2.0.1+cu118, so that one is judged"
+    ]
 
 
 def test_what_is_known_of_the_text_is_said_though_no_gpu_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

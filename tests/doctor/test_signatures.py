@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import checking
-from torchpick.doctor import texts
+from torchpick.doctor import post, texts
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.finding import Ailment, Finding
@@ -85,6 +85,22 @@ def test_what_is_to_be_done_is_for_the_system_of_the_text(facts: tuple[str, ...]
     )
     assert row.about({}, facts).cures == cures
     assert row._replace(cures=("on Linux x",)).about({}, {"windows"}).cures == ("on Linux x",)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{error}\n{error}\n", 1),
+        ("{error}\n\nit says\n{error}\n", 4),  # what comes first in a post is its title
+        ("I tried\nno kernel image is available, it says\n{error}\n{error}\n", 3),
+        ("Traceback\n{error}\n\nDuring handling of the above exception, another exception occurred:\n\n{error}\n", 6),
+        ("Traceback\n{error}\n\nThe above exception was the direct cause of the following exception:\n\n{error}\n", 2),
+    ],
+)
+def test_the_line_is_that_of_the_error_which_ended_it(text: str, line: int) -> None:
+    (match,) = search(text.format(error=LINES["NO_KERNEL_IMAGE"]))
+
+    assert match.line == line
 
 
 def test_folklore_about_the_famous_one_is_named() -> None:
@@ -160,7 +176,7 @@ def test_utf_16_is_understood_as_windows_shells_write_it() -> None:
     chunks: Iterator[bytes] = iter([data[:7], data[7:]])
 
     found = Search(KNOWN)
-    for chunk in texts.decoded(chunks):
+    for chunk in post.decoded(chunks):
         found.feed(chunk)
 
     assert ids(found.matches()) == ["NO_KERNEL_IMAGE"]

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from torchpick.doctor import examination, remedy, texts
+from torchpick.doctor import examination, post, remedy, texts
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.subject import DescribedEnvironment
-from torchpick.doctor.texts import HARMLESS, Match, Mentions, Signature
+from torchpick.doctor.texts import Match, Mentions, Signature
 from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.gpuindex import letters
@@ -35,6 +35,8 @@ _BY_TORCH = {
     "TORCH_MISSING",
 }
 _MOST_DEMANDS = 4
+# So much of the end of a long log, where its error stands, is read for what it says.
+_END = 1 << 16
 # A line or two may be an error alone; a longer text says what it is about.
 _SHORT = 400
 _AROUND = {"wsl", "container", "image build"}
@@ -71,14 +73,16 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
     known = run.knowledge.file("errors.json", texts.read_signatures)
     search = texts.Search(known)
-    start = b""
-    for chunk in texts.decoded(chunks):
+    start = end = b""
+    for chunk in post.decoded(chunks):
         search.feed(chunk)
-        start += chunk[: max(0, texts.MOST_TEXT - len(start))]
+        room = max(0, texts.MOST_TEXT - len(start))
+        start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
+    start = start[: texts.MOST_TEXT - len(end)] + end
     words = run.knowledge.file("words.json", texts.read_words)
     said = texts.of_text(start, words)
     matches = search.matches()
-    if texts.names("programs", start, words) and all(match.rank == HARMLESS for match in matches):
+    if texts.names("programs", start, words) and all(match.weight == post.Weight.HARMLESS for match in matches):
         matches = (*(Match(known[name], 0, text) for name, text in said.facts.items() if name in known), *matches)
     if len(start) > _SHORT and not texts.names("about", start, words):
         matches = ()  # whatever words it has, it is of something else

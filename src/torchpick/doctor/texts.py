@@ -2,72 +2,17 @@
 
 from __future__ import annotations
 
-import codecs
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from torchpick.doctor.post import PASSED_OVER, Weight, message, weight
 from torchpick.model.address import redacted
 from torchpick.model.fields import Fields
 from torchpick.model.finding import ERROR, NOTE
 from torchpick.model.versions import normal
-
-_COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
-# What stands before a message: a loader puts several of them, so each is taken off in turn. Every form begins at the
-# start of the line and is bounded, so no line is looked at twice.
-_FRONT = re.compile(
-    rb"\s{0,200}(?:"
-    rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"  # 2026-11-22 03:12:11,123
-    rb"|\[?\d\d-\d\d \d\d:\d\d:\d\d\]?"  # vLLM: 04-03 09:29:49
-    rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?"
-    rb"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]?\d \d\d:\d\d:\d\d \S{1,64}"  # syslog
-    rb"|\[ {0,9}\d{1,9}\.\d{1,9}\]"  # dmesg
-    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [^\]\s]{1,200}\]"  # glog
-    rb"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?:?(?=\s)"
-    rb"|\[[\w.-]{1,40}:\d{1,6}\]"  # [__init__.py:243]
-    rb"|\([A-Za-z_][\w-]{0,40}(?: pid=\d{1,9})?(?:, ip=[\w.:]{1,64})?\)"  # (EngineCore_0 pid=123)
-    rb"|NVRM:"
-    rb"|(?:rank|\[rank)\s?\d{1,5}\]?:"
-    rb"|\d{1,5}: (?=\S)"  # srun -l
-    rb"|-(?= )|\xe2\x94[\x82\x94\x9c](?:\xe2\x94\x80){0,3}|\||>"  # a list's dash, a table, a tree, a quotation
-    rb")\s{0,200}"
-)
-_MOST_FRONTS = 8
-_QUOTES = ((b"\xe2\x80\x98", b"'"), (b"\xe2\x80\x99", b"'"), (b"\xe2\x80\x9c", b'"'), (b"\xe2\x80\x9d", b'"'))
-_BLANKS = re.compile(rb"\s+")
-# A line break that a program wrote out; in `C:\new` it is none.
-_WRITTEN_OUT = re.compile(rb"(?<=[\s.:;,)'\"])(?:\\r)?\\n")
-_FRAME = b"\xe2\x94\x82"
-
-
-def message(line: bytes) -> bytes:
-    """The line as its writer meant it, with single blanks."""
-    if b"\x1b" in line or b"\r" in line:
-        line = _COLOUR.sub(b"", line)
-    for _ in range(_MOST_FRONTS):
-        front = _FRONT.match(line)
-        if front is None:
-            break
-        line = line[front.end() :]
-    if b"\xe2" in line:
-        for curly, plain in _QUOTES:
-            line = line.replace(curly, plain)
-        line = line.rstrip().removesuffix(_FRAME)
-    if b"\\n" in line:
-        line = _WRITTEN_OUT.sub(b" ", line)
-    return _BLANKS.sub(b" ", line).strip()
-
-
-def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
-    stream = iter(chunks)
-    first = next(stream, b"")
-    whole = chain((first,), stream)
-    if first[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return whole
-    return (text.encode() for text in codecs.iterdecode(whole, "utf-16", "replace"))
-
 
 # A line is looked at so far before and behind the words that were found in it.
 _BEFORE, _BEHIND = 2048, 4096
@@ -76,6 +21,8 @@ _SPAN = 2
 # So much waits for what comes: the lines that one pattern may span, and the line that it begins in.
 _WAITING = 1 << 15
 _MOST_SHOWN = 300
+# A better line of an error is looked for at so many places of a stretch.
+_MOST_PLACES = 8
 
 
 class Case(NamedTuple):
@@ -154,24 +101,12 @@ def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
 
 
 class Match(NamedTuple):
-    """Where a signature was first seen, and the line; `rank` is the weight of such a line as evidence, 0 the most."""
+    """Where a signature was first seen in a line of the most weight, and that line."""
 
     signature: Signature
     line: int
     text: str
-    rank: int = 1
-
-
-# What ends a program outranks what is told beside it, and that outranks what says itself that it may be passed over.
-HARMLESS = 2
-_PASSED_OVER = re.compile(
-    rb"(?i)can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore|(?:Future|Deprecation)Warning\b"
-)
-_ENDS = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s")
-
-
-def _rank(line: bytes) -> int:
-    return HARMLESS if _PASSED_OVER.search(line) else 0 if _ENDS.search(line) else 1
+    weight: Weight = Weight.TOLD
 
 
 def read_signatures(fields: Fields) -> dict[str, Signature]:
@@ -217,11 +152,12 @@ class Search:
 
     def __init__(self, known: Mapping[str, Signature]) -> None:
         self._wanted = known
-        self._patterns = [
+        patterns = [
             ([part for part in pattern.lower().encode().split(b"*") if part], signature.id)
             for signature in known.values()
             for pattern in signature.patterns
         ]
+        self._patterns = _by_word(patterns)
         self._found: dict[str, Match] = {}
         self.rest = b""
         self._line = 1
@@ -244,7 +180,7 @@ class Search:
                 found.values(),
                 key=lambda match: (
                     any(cause in found for cause in match.signature.follows),
-                    match.rank,
+                    match.weight,
                     match.line,
                     match.signature.id,
                 ),
@@ -256,16 +192,37 @@ class Search:
         lines = [(number, text) for number, text in numbered if text]
         lower = b"\n".join(text for _, text in lines).lower()
         flat = lower.replace(b"\n", b" ")
-        for parts, name in self._patterns:
-            if name not in self._found and (at := _first(lower, flat, parts)) is not None:
-                number, text = lines[lower.count(b"\n", 0, at)]
-                shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
-                self._found[name] = Match(self._wanted[name], number, shown, _rank(text))
-        self._patterns = [pattern for pattern in self._patterns if pattern[1] not in self._found]
+        present = [patterns for word, patterns in self._patterns.items() if word in flat]
+        for parts, name in chain.from_iterable(present):
+            best = self._found.get(name)
+            if best is not None and best.weight == Weight.ENDED:
+                continue
+            for at in islice(_places(lower, flat, parts), _MOST_PLACES):
+                place = lower.count(b"\n", 0, at)
+                weighs = weight(lines, place)
+                if best is None or weighs < best.weight:
+                    number, text = lines[place]
+                    shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
+                    self._found[name] = best = Match(self._wanted[name], number, shown, weighs)
 
 
-def _first(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> int | None:
-    """Where the longest text of a pattern first has the others around it; `flat` are the lines as one."""
+_Pattern = tuple[list[bytes], str]
+_WORD = re.compile(rb"[a-z]{4,}")
+
+
+def _by_word(patterns: Sequence[_Pattern]) -> dict[bytes, list[_Pattern]]:
+    """By a word that many of them have in their longest text: where that is not, none of them is looked for."""
+    anchors = [max(parts, key=len) for parts, _ in patterns]
+    common = Counter(word for anchor in anchors for word in _WORD.findall(anchor))
+    found: dict[bytes, list[_Pattern]] = {}
+    for anchor, pattern in zip(anchors, patterns, strict=True):
+        word = max(_WORD.findall(anchor), key=common.__getitem__, default=anchor)
+        found.setdefault(word, []).append(pattern)
+    return found
+
+
+def _places(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> Iterator[int]:
+    """Where the longest text of a pattern has the others around it, once a line; `flat` are the lines as one."""
     anchor = max(parts, key=len)
     at = flat.find(anchor)
     while at >= 0:
@@ -273,10 +230,9 @@ def _first(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> int | None:
         behind = lines[at : at + _BEHIND].split(b"\n")
         own = 1 + lines.count(b"\n", at, at + len(anchor))
         if found_in(b" ".join(before) + b" ".join(behind[: own + _SPAN]), parts):
-            return at
+            yield at
         # Whatever else lies in these lines was looked at with it.
         at = flat.find(anchor, at + len(b" ".join(behind[:own])))
-    return None
 
 
 def _around(line: str, anchor: bytes) -> str:
@@ -369,7 +325,7 @@ def of_text(start: bytes, words: Words) -> Mentions:
         name: next(_each(form, wanted, text), None) for name, form in words.kept.items() if name in Mentions._fields
     }
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
-    ends = "\n".join(line for line in ends.split("\n") if not _PASSED_OVER.search(line.encode()))
+    ends = "\n".join(line for line in ends.split("\n") if not PASSED_OVER.search(line.encode()))
     packages, demands = (islice(re.finditer(words.kept[kind], text), _MOST_MATCHES) for kind in ("package", "demand"))
     listed: dict[str, str] = {}
     for match in packages:
