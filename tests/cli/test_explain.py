@@ -298,3 +298,37 @@ def test_the_driver_of_a_text_decides(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["explain", f"NVIDIA driver 570.124.06; RTX 5090: {KERNELS}"]) == 0
 
     assert "that is 2.13.0+cu129" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"on Windows 11, RTX 3090, Python 3.11\n{KERNELS}",
+        "Could not load library libcudnn_ops_infer.so.8: cannot open shared object file",
+        "ERROR: No matching distribution found for torch==1.13.1\nPython 3.11, RTX 3090",
+        "JetPack 6.2 on a Jetson Orin: torch.cuda.is_available() is False",
+        f"ImportError: /{'x' * 300}/flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2E{'x' * 200}",
+    ],
+)
+def test_an_answer_is_one_screen_and_begins_with_the_point(
+    text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert main(["explain", text]) == 0
+    out, err = capsys.readouterr()
+
+    assert len((out + err).splitlines()) <= 14
+    labels = [line.split(" ")[0] for line in out.splitlines() if line[0] != " "]
+    assert labels[0] == "error"
+    assert labels[1] in ("run", "do")
+    assert main(["explain", "--more", text]) == 0
+    assert len(capsys.readouterr().out) > len(out)
+
+
+def test_what_was_understood_of_a_text_without_a_known_error_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "my RTX 3090 with driver 570.86 is slow, torch 2.6.0+cu126, Python 3.11"]) == 1
+    err = capsys.readouterr().err
+
+    assert "it names RTX 3090, driver 570.86, torch 2.6.0+cu126, Python 3.11" in err
+    assert "with which line did the program end?" in err

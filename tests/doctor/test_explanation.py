@@ -269,7 +269,7 @@ def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *,
 
     of_it = "so that one is judged"
     text = f"the text names torch {version}, {of_it}"
-    assert notes(found) == ([("TORCH_OF_THE_TEXT", text)] if is_other else [])
+    assert notes(found) == ([("TORCH_OF_THE_TEXT", text)] if is_other and version != "2.9.1+cu126" else [])
     assert found.errors[0].is_here == (version != "2.9.1+cu126")
 
 
@@ -315,13 +315,13 @@ def test_the_start_and_the_end_of_a_long_log_are_read_for_what_it_is_about(home:
     home.torch()
     run = start_run(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
     steps = (b"step 1 of 2 is done\n" + b"x" * texts.MOST_TEXT)[: texts.MOST_TEXT] + b"\n"
-    chunks = [b"all is well\n", steps, b"torch 2.0.1\n", steps, b"torch 2.0.1+cu118\n" + KERNELS.encode()]
+    chunks = [b"all is well\n", steps, b"torch 2.9.1\n", steps, b"torch 2.9.1+cu130\n" + KERNELS.encode()]
 
     found = explanation.explain(chunks, run)
 
     assert [error.match.signature.id for error in found.errors] == ["NO_KERNEL_IMAGE"]
     assert [text for code, text in notes(found) if code == "TORCH_OF_THE_TEXT"] == [
-        "the text names torch 2.0.1+cu118, so that one is judged"
+        "the text names torch 2.9.1+cu130, so that one is judged"
     ]
 
 
@@ -404,8 +404,8 @@ def test_a_torch_that_cannot_run_is_said_beside_an_error_that_says_nothing_of_it
 def test_a_torch_of_the_text_that_runs_is_said_to_run(text: str, sound: str | None, home: Home) -> None:
     said = [note.text for note in explained(home, text).notes if note.code == "TORCH_RUNS"]
 
-    whole = f"torch 2.9.1+cu128 has code for RTX 3090 (sm_86){sound}: so far the build is not at fault"
-    assert said == ([] if sound is None else [whole])
+    whole = f"torch 2.9.1+cu128, as the text names it, has code for RTX 3090 (sm_86){sound}"
+    assert said == ([] if sound is None else [f"{whole}: so far the build is not at fault"])
 
 
 def test_no_torch_is_advised_for_another_program(home: Home) -> None:
@@ -432,7 +432,7 @@ def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: st
     ("platform", "cause"),
     [
         ("linux-x86_64", "PIP_NO_VERSION"),
-        ("macos-arm64", "MAC_HAS_NO_CUDA_BUILD"),
+        ("macos-arm64", "MAC_NO_WHEEL"),
         ("macos-x86_64", "INTEL_MAC"),
     ],
 )
@@ -621,3 +621,51 @@ def test_the_package_of_the_failing_line_is_named(home: Home) -> None:
     found = explained(home, "pip install xformers", "ImportError: vllm/_C.abi3.so: undefined symbol: _ZN3c10")
 
     assert "torchpick plan torch vllm`" in found.errors[0].cause.cures[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "cure"),
+    [
+        (
+            "torchvision 0.18.0 requires torch==2.3.0, but you have torch 2.2.1 which is incompatible.",
+            "RESOLVE_CONFLICT",
+            "torch 2.2.1 goes with torchvision 0.17.1, not 0.18.0: `torchpick install torch==2.2.1 torchvision` "
+            "installs them together",
+        ),
+        (
+            "Cannot install torch==2.2.2 and torchvision==0.16.2 because these package versions have conflicting "
+            "dependencies.",
+            "RESOLVE_CONFLICT",
+            "torch 2.2.2 goes with torchvision 0.17.2, not 0.16.2: `torchpick install torch==2.2.2 torchvision` "
+            "installs them together",
+        ),
+        (
+            "windows 11, python 3.11\nERROR: No matching distribution found for torch==1.13.1",
+            "PYTHON_OTHER",
+            "torch 1.13.1 is there for cpu, cu116, cu117, and for Python 3.7 to 3.10, and the text's Python is 3.11",
+        ),
+        (
+            "torch 2.8.0+cu128\nImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory",
+            "MISSING_OWN_LIBRARY",
+            "install torch again with its dependencies into one environment",
+        ),
+        (
+            "torch 2.9.1+cu130\nImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory",
+            "MISSING_CUDART",
+            None,
+        ),
+    ],
+)
+def test_what_the_text_says_of_versions_is_in_its_answer(text: str, cause: str, cure: str | None, home: Home) -> None:
+    error = explained(home, text).errors[0]
+
+    assert error.cause.id == cause
+    assert cure is None or error.cause.cures[0] == cure
+
+
+def test_of_the_builds_that_a_torch_may_be_it_is_one_that_fails_so(home: Home) -> None:
+    line = "NVIDIA A100 with CUDA capability sm_80 is not compatible with the current PyTorch installation."
+    error = explained(home, "Python 3.9, PyTorch version (v1.10.1)", line).errors[0]
+
+    assert "torch==1.10.1" in error.cause.cures[0]
+    assert "which is 1.10.1+cu113" in error.cause.cures[0]

@@ -28,7 +28,6 @@ COMMANDS = (
 # Those whose function is not `run` of the module of that name.
 _SHARED = {
     "arch": ("torchpick.cli.detect", "run_arch"),
-    "explain": ("torchpick.cli.doctor", "run_explain"),
     "label": ("torchpick.cli.url", "run_label"),
     "lock": ("torchpick.cli.plan", "run_lock"),
     "pin": ("torchpick.cli.env", "run_pin"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -15,11 +14,9 @@ from torchpick.cli.text import fit as fit_words
 from torchpick.cli.text import plain
 from torchpick.decide import several
 from torchpick.doctor.examination import Examination, examine, unmade_project
-from torchpick.doctor.explanation import Explained, explain
 from torchpick.doctor.locked import JudgedChoice, JudgedLock, judge, with_better
 from torchpick.environment import shell
-from torchpick.environment.world import opened
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import UsageError
 from torchpick.machine import machinefiles
 from torchpick.model.address import redacted
 from torchpick.model.fields import envelope, written
@@ -289,90 +286,3 @@ def _locks_json(judged: Sequence[tuple[LockFile, Verdicts]], status: int) -> dic
         for finding in one.findings
     )
     return envelope("doctor", status, locks=locks, findings=worst_first({f.text: f for f in findings}.values()))
-
-
-_CHUNK = 1 << 20
-# One word that is meant as a file, whether it is there or not.
-_PATH = re.compile(r"(?:[.~]{0,2}[/\\]|[A-Za-z]:[/\\])\S+|\S+\.(?:txt|log|out|err)")
-
-
-def run_explain(args: Arguments) -> int:
-    if "-" in args.machine and args.words in ([], ["-"]):
-        raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
-    run = console.start(args, arguments.machine_request(args))
-    found = explain(_chunks(args.words), run)
-    if not found.errors:
-        sound = [note.text for note in found.notes if note.code == "TORCH_RUNS"]
-        hint = "; ".join([*sound, "`torchpick doctor` examines the environment itself"])
-        raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
-    if args.json:
-        findings = [_finding_facts(each) for each in found.errors]
-        answer = envelope("explain", machine=found.machine, findings=findings, notes=found.notes)
-        print(console.dated(answer, run.knowledge.rules.date))
-        return 0
-    # What is wrong here comes first, then what has to do with an install at all and follows from nothing else.
-    causes = {each.match.signature.id for each in found.errors}
-    errors = sorted(
-        found.errors,
-        key=lambda one: (not one.is_here, not one.cause.install or not causes.isdisjoint(one.match.signature.follows)),
-    )
-    shown = errors if args.more else errors[:1]
-    console.print_blocks(_explained(error, whole=args.more) for error in shown)
-    also = [each.cause.id for each in errors[len(shown) :]]
-    more = f"the text has {' and '.join(also)} too: `--more` explains all" if also else ""
-    console.notes(args, more, *(note.text for note in found.notes))
-    return 0
-
-
-def _chunks(words: Sequence[str]) -> Iterator[bytes]:
-    """The text; UsageError at its end where there was none."""
-    is_blank = True
-    for chunk in _read_text(words):
-        is_blank = is_blank and not chunk.strip()
-        yield chunk
-    if is_blank:
-        hint = '`torchpick explain "TEXT"`, or pipe a log into it: `… 2>&1 | torchpick explain`'
-        raise UsageError("no text was given to explain", hint=hint)
-
-
-def _read_text(words: Sequence[str]) -> Iterator[bytes]:
-    if len(words) == 1 and (_PATH.fullmatch(words[0]) or os.path.isfile(words[0])):
-        try:
-            with opened(words[0], pipes=True) as file:
-                yield from iter(lambda: file.read(_CHUNK), b"")
-        except OSError as error:
-            raise UsageError(f"cannot read {words[0]}: {error.strerror}", hint="check the path") from error
-    elif words and [*words] != ["-"]:
-        yield " ".join(words).encode("utf-8", "surrogateescape")
-    elif sys.stdin is not None and not sys.stdin.isatty():
-        yield from iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
-
-
-def _explained(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
-    """One cause as labelled lines: what it is, what to do, then why; `whole` with its meaning, causes and threads."""
-    match, cause = one.match, one.cause
-    of_doctor = [line for finding in one.findings for line in lines(finding)]
-    yield from (line for line in of_doctor if line[0] != "why")
-    # What surrounds the program may want more than the command, as may a torch that nobody named.
-    if whole or not (one.is_here and one.command) or cause.id != match.signature.id:
-        yield from (("do", f"- {remedy}") for remedy in cause.cures)
-    yield from (line for line in of_doctor if line[0] == "why")
-    yield "seen", f"line {match.line}: {match.text}" if match.line else match.text
-    if whole and one.is_here:
-        yield "means", cause.meaning
-    yield from (("causes", f"- {each}") for each in cause.causes if whole or not (one.is_here or one.command))
-    no_use = match.signature.no_use
-    yield from (("won't help", f"- {what}: {why}") for what, why in no_use[: None if whole else 2])
-    yield from (("threads", link) for link in match.signature.links if whole)
-
-
-def _finding_facts(one: Explained) -> dict[str, object]:
-    """The finding as doctor has it, with the place in the text and what the table says beside it."""
-    match, finding = one.match, one.findings[0]
-    return {
-        **finding.to_dict(),
-        "seen": {"cause": one.cause.id, "line": match.line, "text": match.text, **finding.seen},
-        "cure": one.command,
-        **written(one.cause, "causes", "cures"),
-        **written(match.signature, "no_use", "links"),
-    }

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from torchpick.doctor import examination, post, remedy, texts
+from torchpick.doctor import examination, post, remedy, texts, textvalues
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.subject import DescribedEnvironment
 from torchpick.doctor.texts import Match, Mentions, Signature
-from torchpick.environment import interpreter, shell
+from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.gpuindex import letters
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note
 from torchpick.model.pick import Request
-from torchpick.model.pythons import python_span, version_of
-from torchpick.model.versions import admits
+from torchpick.model.pythons import version_of
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
@@ -34,7 +32,6 @@ _BY_TORCH = {
     "LIBRARY_DROPPED_GPU",
     "TORCH_MISSING",
 }
-_MOST_DEMANDS = 4
 # So much of the end of a long log, where its error stands, is read for what it says.
 _END = 1 << 16
 # A line or two may be an error alone; a longer text says what it is about.
@@ -61,12 +58,13 @@ class Explained(NamedTuple):
 class Explanation(NamedTuple):
     """Every cause that was recognised, causes before what follows from them, else in the order of the text.
 
-    `machine` is None where no error depends on it, or it could not be examined.
+    `machine` is None where no error depends on it, or it could not be examined. `facts` are what the text names.
     """
 
     errors: tuple[Explained, ...]
     machine: Machine | None = None
     notes: tuple[Note, ...] = ()
+    facts: tuple[str, ...] = ()
 
 
 def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
@@ -88,25 +86,17 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
         matches = ()  # whatever words it has, it is of something else
     request, mentioned = _with_mentions(run, said)
     facts = _facts(said, request, run)
-    failing = matches and texts.of_text(matches[0].text.encode(), words).facts.get("package")
-    pin, required = _required(said.demands)
-    torch = "==".join(filter(None, ("torch", pin or (said.torch or "").partition("+")[0])))
-    flags = shell.line(Request(gpus=request.gpus, driver=request.driver).flags, run.shell)
-    named = {
-        "PACKAGE": failing or said.facts.get("package"),
-        "torch==X.Y.Z": torch,
-        " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
-        "REQUIRED": required,
-    }
+    failing = texts.of_text(matches[0].text.encode(), words) if matches else Mentions()
+    named = textvalues.named(said, failing, request, run)
+    facts |= textvalues.facts(said, matches[0].text if matches else "", run)
     known = {row.id: row.about(named, facts) for row in known.values()}
-    mentioned += tuple(_published(said, run))
-    alone = Explanation(_explained(matches, facts, known), notes=mentioned)
+    alone = Explanation(_explained(matches, facts, known), notes=mentioned, facts=said.named)
     asked = run.with_request(request)
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
     if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
         return alone
     try:
-        exam = _examined(asked, said)
+        exam = _examined(asked, said, {code for match in matches for code in match.signature.findings[:1]})
     except TorchpickError as error:
         # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
         if error.exit_status == 2 and (run.request != Request() or run.has_given_gpus):
@@ -119,26 +109,15 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     is_judged = isinstance(exam.subject, DescribedEnvironment) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.has_given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        text = "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
-        return Explanation(_explained(matches, facts, known), machine, (*notes, Note("NO_GPU_KNOWN", text)))
+        text = "which GPU is it? none is known here: `--gpu NAME` (and `--driver VERSION`) says it"
+        asks = any(code in _BY_TORCH for match in matches[:1] for code in match.signature.findings[:1])
+        question = (Note("NO_GPU_KNOWN", text),) if asks else ()
+        return alone._replace(machine=machine, errors=_explained(matches, facts, known), notes=(*notes, *question))
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
     certain = (note for note in machine.notes if note.code != "DRIVER_ASSUMED")  # there is a line for each range
-    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *certain))
-
-
-def _required(demands: Sequence[tuple[str, str]]) -> tuple[str | None, str | None]:
-    """The torch that all of these packages take, and who requires which; None where nobody pins one."""
-    pins = [text.removeprefix("==") for _, text in demands if re.fullmatch(r"==\d+(\.\d+)*", text)]
-    if not pins:
-        return None, None
-    taken = next((pin for pin in pins if all(admits(text)(pin) for _, text in demands)), None)
-    who = ", ".join(f"{package} requires torch{text}" for package, text in demands[:_MOST_DEMANDS])
-    if taken is None:
-        advice = "no torch is all of these, so install other releases of them, or each into its own environment"
-        return None, f"{who}: {advice}"
-    return taken, f"{who}: `torchpick install torch=={taken} torchvision torchaudio` installs that one"
+    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *certain), said.named)
 
 
 def _explained(
@@ -168,8 +147,11 @@ def _explained(
     return tuple(first.values())
 
 
-def _examined(run: Run, said: Mentions) -> Examination:
-    """The environment that the text is of: the one that is here, unless the text or the request is of another."""
+def _examined(run: Run, said: Mentions, wanted: Collection[str]) -> Examination:
+    """The environment that the text is of: the one that is here, unless the text or the request is of another.
+
+    Of several builds that its torch may be it is one with which what is `wanted` is wrong.
+    """
     request = run.request
     exam = None
     if request.platform is None and version_of(request.python) is None:
@@ -182,9 +164,10 @@ def _examined(run: Run, said: Mentions) -> Examination:
     asked = run.with_request(request._replace(python=request.python or said.python))
     packages = {**said.packages, "torch": str(said.torch)}
     exams = [examination.described(asked, packages, cuda) for cuda in _cudas(asked, said)]
-    # Of several that it may be, nothing is known unless each of them is wrong.
-    if len(exams) == 1 or (exams and not any(each.ok for each in exams)):
-        return exams[-1]
+    shown = [exam for exam in exams if any(finding.code in wanted for finding in exam.findings)]
+    # Of several that it may be, nothing is known unless each of them is wrong, or one as the text says.
+    if shown or len(exams) == 1 or (exams and not any(exam.ok for exam in exams)):
+        return (shown or exams)[-1]
     if exam is not None and (exam.subject.torch is not None or said.python is None or not asked.has_given_gpus):
         return exam
     return examination.described(asked, {}, None)
@@ -294,26 +277,15 @@ def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
         if said.torch not in (torch.version, torch.release):
             yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {torch.label} is installed here")
         return
-    yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
     words = [f"has code for {subject.labels()}"] if subject.gpus else []
     driver = subject.machine.driver
     if driver is not None and driver.source == "given":
         words.append(f"is for a CUDA that driver {driver.label} supports")
     if words and torch.runs and exam.ok:
-        yield Note("TORCH_RUNS", f"{torch.label} {' and '.join(words)}: so far the build is not at fault")
-
-
-def _published(said: Mentions, run: Run) -> Iterator[Note]:
-    """For what the torch was built that an installer did not find."""
-    if said.asked is None:
-        return
-    platform = said.platform or interpreter.running().platform.name
-    release = said.asked.partition("+")[0]
-    builds = run.knowledge.table((platform,)).of(platform).builds(release)
-    if builds:
-        glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
-        where = f"{', '.join(each.backend for each in builds)}, and for Python {python_span(builds[0].pythons)}{glibc}"
-        yield Note("TORCH_PUBLISHED", f"torch {release} is there for {where}")
+        text = f"{torch.label}, as the text names it, {' and '.join(words)}: so far the build is not at fault"
+        yield Note("TORCH_RUNS", text)
+    else:
+        yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
 
 
 def _known(names: Iterable[str | None], run: Run) -> Iterator[GpuProduct]:

@@ -80,6 +80,9 @@ class Signature(NamedTuple):
         A remedy that is nothing but what is known goes where that is not, and one of another system always.
         """
         cures = [cure for cure in self.cures if named.get(cure, cure) and not _is_elsewhere(cure, facts)]
+        unknown = [name for name, value in named.items() if value is None]
+        if any(named.get(cure) for cure in cures):  # computed for this text, which leaves nothing to fill in
+            cures = [cure for cure in cures if not any(map(cure.count, unknown))]
         for name, value in named.items():
             cures = [cure.replace(name, name if value is None else value) for cure in cures]
         if "windows" in facts:
@@ -287,6 +290,15 @@ class Mentions(NamedTuple):
     facts: Mapping[str, str] = {}
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """What it says of its machine and of torch, for a person."""
+        about = (
+            ("", self.name or self.capability), *(("", name) for name in self.others), ("driver ", self.driver),
+            ("torch ", self.torch), ("Python ", self.python), ("", self.platform),
+        )  # fmt: skip
+        return tuple(f"{what}{value}" for what, value in about if value)
+
+    @property
     def platform(self) -> str | None:
         """The platform by its name, where the text says which."""
         arm = "aarch64" in self.facts
@@ -336,7 +348,7 @@ def of_text(start: bytes, words: Words) -> Mentions:
         packages=listed,
         demands=tuple(dict.fromkeys((match[1], match[2].strip(", ")) for match in demands)),
         facts={
-            name: each[each.lastindex or 0]
+            name: " ".join(each[each.lastindex or 0].split())
             for name, pattern in words.facts.items()
             if (each := re.search(pattern, ends))
         },
