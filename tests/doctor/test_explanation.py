@@ -669,3 +669,28 @@ def test_of_the_builds_that_a_torch_may_be_it_is_one_that_fails_so(home: Home) -
 
     assert "torch==1.10.1" in error.cause.cures[0]
     assert "which is 1.10.1+cu113" in error.cause.cures[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("on my MacBook: pip install flash-attn\nOSError: CUDA_HOME environment variable is not set.", "NOT_FOR_MAC"),
+        ("MacBook, torch==2.0.1, xformers==0.0.20\nModuleNotFoundError: No module named 'torch'", "NOT_FOR_MAC"),
+        (
+            "slurm job: NVIDIA-SMI has failed because it couldn't communicate with the driver",
+            "NO_GPU_GIVEN",
+        ),
+        ('Intel(R) Xe Graphics\ncould not select device driver "" with capabilities: [[gpu]]', "INTEL_GPU"),
+        ("ComfyUI for ROCm\nRuntimeError: Found no NVIDIA driver on your system", "AMD_GPU"),
+    ],
+)
+def test_the_surroundings_that_the_text_names_decide(text: str, cause: str, home: Home) -> None:
+    error = explained(home, text).errors[0]
+
+    assert (error.cause.id, error.command) == (cause, None)
+
+
+def test_a_torch_that_the_text_names_is_not_installed_once_more(home: Home) -> None:
+    text = "torch 2.0.1 is there\nModuleNotFoundError: No module named 'torch'"
+
+    assert explained(home, text, request=Request(gpus=("sm_86",), driver="580.1")).errors[0].command is None

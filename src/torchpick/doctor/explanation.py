@@ -88,6 +88,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     facts = _facts(said, request, run)
     failing = texts.of_text(matches[0].text.encode(), words) if matches else Mentions()
     named = textvalues.named(said, failing, request, run)
+    facts |= {"torch named"} if said.torch else set()
     facts |= textvalues.facts(said, matches[0].text if matches else "", run)
     known = {row.id: row.about(named, facts) for row in known.values()}
     alone = Explanation(_explained(matches, facts, known), notes=mentioned, facts=said.named)
@@ -132,6 +133,8 @@ def _explained(
         # Around torch, on a Mac, and where no wheel was found, a cause of its own has a remedy of its own.
         is_elsewhere = "TORCH_MISSING" in match.signature.findings[:1] or not facts.isdisjoint({*_AROUND, "macos"})
         of_torch = cause.id == match.signature.id or not is_elsewhere
+        if wanted[:1] == ("TORCH_MISSING",) and cause.install and "torch named" in facts:
+            of_torch = False  # it is there, and not where the program looks
         findings = _findings(wanted, Finding(cause, cause.title), exam, of_torch=of_torch)
         if ranges and any(finding.cure for finding in findings):
             # Which command is right depends on a driver that nobody named.

@@ -65,13 +65,13 @@ def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Weight(IntEnum):
-    """Of a line as evidence: what ended a program outranks what is told beside it, the one with the least number first.
+    """Of a line as evidence, the least number first: what ended a program outranks what stands beside it.
 
-    An error in the title is somebody's summary, and one that was handled led on to another: both are told.
+    An error in the title is somebody's summary, and one that was handled led on to another: both stand beside.
     """
 
     ENDED = 0
-    TOLD = 1
+    BESIDE = 1
     HARMLESS = 2
 
 
@@ -92,4 +92,4 @@ def weight(lines: Sequence[tuple[int, bytes]], place: int) -> Weight:
     is_title = number == 1 and len(lines) > 1 and lines[1][0] > number + 1
     behind = lines[place + 1 : place + _REST_OF_AN_ERROR]
     is_handled = any(text.startswith(_HANDLED) for _, text in behind)
-    return Weight.TOLD if is_title or is_handled or not _ENDED.search(line) else Weight.ENDED
+    return Weight.BESIDE if is_title or is_handled or not _ENDED.search(line) else Weight.ENDED

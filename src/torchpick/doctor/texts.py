@@ -87,7 +87,8 @@ class Signature(NamedTuple):
             cures = [cure.replace(name, name if value is None else value) for cure in cures]
         if "windows" in facts:
             cures = [cure.replace("`export ", "`set ") for cure in cures]
-        return self._replace(cures=(*cures,) or self.cures)
+        meaning = self.meaning.replace("PACKAGE", named.get("PACKAGE") or "it")
+        return self._replace(cures=(*cures,) or self.cures, meaning=meaning[:1].upper() + meaning[1:])
 
 
 _LINUX_ALONE = re.compile(r"on linux\b|.*`(?:sudo )?apt|.*\bLD_(?:LIBRARY_PATH|PRELOAD)\b", re.IGNORECASE)
@@ -109,7 +110,7 @@ class Match(NamedTuple):
     signature: Signature
     line: int
     text: str
-    weight: Weight = Weight.TOLD
+    weight: Weight = Weight.BESIDE
 
 
 def read_signatures(fields: Fields) -> dict[str, Signature]:
