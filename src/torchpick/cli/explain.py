@@ -13,6 +13,7 @@ from torchpick.cli.text import block, note, wrap
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.model.address import redacted
 from torchpick.model.fields import envelope, written
 
 _CHUNK = 1 << 20
@@ -84,6 +85,7 @@ def _shorter(label: str, words: str) -> str:
     if label == "why":
         return words.partition(". ")[0].removesuffix(".") + "."
     if label == "seen" and len(words) > _MOST_SEEN:
+        words = redacted(words)  # of what is cut in two nothing tells that it is a password
         return f"{words[: _MOST_SEEN // 3]} … {words[-_MOST_SEEN // 2 :]}"
     return words
 
