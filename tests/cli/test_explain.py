@@ -332,13 +332,3 @@ def test_what_was_understood_of_a_text_without_a_known_error_is_said(capsys: pyt
 
     assert "it names RTX 3090, driver 570.86, torch 2.6.0+cu126, Python 3.11" in err
     assert "with which line did the program end?" in err
-
-
-def test_a_password_in_a_line_that_is_cut_is_not_shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    for before in range(0, 60, 3):
-        line = f"{'x' * before} https://me:hunter22@host/{'y' * 150} cudaErrorNoDevice {'z' * 40}"
-        assert main(["explain", line]) == 0
-        assert "me:hu" not in capsys.readouterr().out
