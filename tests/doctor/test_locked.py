@@ -145,6 +145,20 @@ def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
     assert (status, here["taken"], here["would_do"]) == (3, None, {"torch": "2.14.1+cu126"})
 
 
+def test_a_backends_name_comes_before_what_is_always_installed(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project that depends on torch itself: without an extra uv installs the default index's, which runs as well."""
+    edge = f'{{ name = "torch", version = "2.15.0", {source("simple")}, marker = "extra != \'extra-3-app-cu126\'" }}'
+    for builds, name in (
+        ({"cpu": "2.15.0+cpu", "cu126": "2.14.1+cu126"}, "cu126"),
+        ({"serving": "2.15.0+cu132"}, "serving"),
+    ):
+        lock = project_lock(builds, always=edge, more=package("torch", "2.15.0", "simple"))
+        (app / "uv.lock").write_text(lock, "utf-8")
+        _, (here,) = judged(capsys, "uv.lock", "--gpu", "a100", "--driver", "580.95.05", *ELSEWHERE)
+        assert "" in {one["name"] for one in here["choices"]}
+        assert here["taken"]["name"] == name
+
+
 def test_groups_are_choices_too(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (app / "uv.lock").write_text(project_lock(BUILDS, kind="dev"), "utf-8")
 

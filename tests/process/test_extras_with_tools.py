@@ -479,14 +479,31 @@ def test_an_override_of_torch_would_make_every_extra_the_same(host: torches.Host
     assert file.read_text("utf-8") == before
 
 
-def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+MACHINES = {
+    "cu126": ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05"],
+    "cu132": ["--gpu", "RTX 5090", "--driver", "610.43.02"],
+    "cpu": ["--gpu", "none"],
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_of_one_lock_each_machine_gets_its_own(
+    uv_project: tuple[Path, str], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`run` hands uv the extra or group that `doctor` says runs there."""
     folder, flag = uv_project
-    words = ["--among", "cpu,cu126,cu132", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--python", "3.12"]
-    assert main(["label", *words, "--platform", "linux-x86_64"]) == 0
+    assert main(["doctor", str(folder / "uv.lock"), *MACHINES[name], "--json"]) == 0
+    (machine,) = json.loads(capsys.readouterr().out)["locks"][0]["machines"]
+    assert machine["taken"] == {"project": "app", "kind": flag.strip("-"), "name": name}
 
-    done = uv(folder, "sync", "--dry-run", "--frozen", flag, capsys.readouterr().out.strip())
+    command = [sys.executable, "-m", "torchpick", "run", *MACHINES[name], tools.tool("uv"), "--directory", str(folder)]
+    env = {key: value for key, value in tools.plain(folder).items() if key != "UV_NO_CONFIG"}
+    env |= {"UV_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [*command, "sync", "--dry-run", "--frozen"], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
 
-    assert "+ torch==2.14.1+cu126" in done.stderr
+    assert f"+ torch=={BUILDS[name]}" in done.stderr
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torchpick.decide import answer as answers
 from torchpick.decide.answer import Answer
-from torchpick.decide.demands import is_leaf
+from torchpick.decide.demands import is_backend, is_leaf
 from torchpick.doctor import depends, gpusupport, installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest, LockedEnvironment
@@ -130,7 +130,10 @@ def judge(run: Run, lock: LockFile, machine: Machine) -> JudgedLock:
             hint=f"`torchpick plan -r {lock.file}` says what would run; `torchpick lock -r {lock.file}` locks it",
             code="NOT_LOCKED",
         )
-    taken = _best(run, machine, [one for one in choices if one.ok])
+    # Names that are backends are what `label` and `run` choose among; of two with one torch that with a name is meant.
+    running = sorted((one for one in choices if one.ok), key=lambda one: not one.choice.kind)
+    of_backends = [one for one in running if is_backend(backends.backend_of(one.choice.name))]
+    taken = _best(run, machine, of_backends or running)
     return JudgedLock(machine, choices, taken, notes=notes)
 
 

@@ -86,7 +86,7 @@ def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
     }
     for kind, table in tables.items():
         by_index = _backends_of_indexes(toml.table_at(data, "tool", "uv"), kind)
-        names = {name: _backend(name) for name, texts in table.items() if "torch" in map(named, toml.texts(texts))}
+        names = {name: backend_of(name) for name, texts in table.items() if "torch" in map(named, toml.texts(texts))}
         names = {name: backend if is_backend(backend) else by_index.get(name, "") for name, backend in names.items()}
         backends = {name: backend for name, backend in names.items() if is_backend(backend)}
         if backends:
@@ -94,7 +94,7 @@ def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
     return "extra", {}
 
 
-def _backend(name: str) -> str:
+def backend_of(name: str) -> str:
     """`rocm7-2`, as uv writes an extra with a dot in its name."""
     return name.replace("-", ".").replace("_", ".") if name.startswith("rocm") else name
 
