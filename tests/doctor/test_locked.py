@@ -17,7 +17,7 @@ from tests import envelope
 from tests.doctor.homes import CU126, Home
 from torchpick.cli import main
 from torchpick.doctor import examination
-from torchpick.environment import owntool
+from torchpick.environment import owntool, toolsettings
 from torchpick.model.package import Package, PackageFacts
 
 HOST = "https://download.pytorch.org/whl"
@@ -125,10 +125,11 @@ def test_what_the_lock_holds_decides_and_not_the_newest_build(app: Path, capsys:
 
     assert main(["label", *PASCAL]) == 0
     assert capsys.readouterr().out == "cu118\n"
-    # An extra that is not locked yet: as before there was a lock.
-    (app / "uv.lock").write_text(project_lock({"cu118": "2.7.1+cu118"}), "utf-8")
-    assert main(["label", *PASCAL]) == 0
-    assert capsys.readouterr().out == "cu126\n"
+    # An extra that is not locked yet, and the lock of a project that was called otherwise: as if there were none.
+    for lock in (project_lock({"cu118": "2.7.1+cu118"}), project_lock(builds).replace('"app"', '"old"')):
+        (app / "uv.lock").write_text(lock, "utf-8")
+        assert main(["label", *PASCAL]) == 0
+        assert capsys.readouterr().out == "cu126\n"
 
 
 def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
@@ -205,6 +206,18 @@ def test_a_lock_with_vllm_says_which_version_would_do(app: Path, capsys: pytest.
     assert "torch 2.14.0+cu130: CUDA 13.0 needs driver 580 or newer; this one is 550.54.15" in out
     assert "vllm 0.33.0 needs libcudart.so.13" in out
     assert "vllm 0.19.1, torch 2.10.0+cu128 would run: `torchpick plan vllm --gpu t4 --driver 550.54.15" in out
+
+
+def test_a_release_that_the_table_lacks_is_judged_by_the_runtime_that_is_locked_with_it(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "torch==2.99.0\nnvidia-cuda-runtime-cu12==12.8.90\n"
+    (app / "requirements.txt").write_text(text, "utf-8")
+
+    for driver, codes in (("580.95.05", ["UNKNOWN_ARCHES"]), ("470.82.01", ["DRIVER_TOO_OLD", "UNKNOWN_ARCHES"])):
+        _, (here,) = judged(capsys, "requirements.txt", "--gpu", "a100", "--driver", driver, *ELSEWHERE)
+        assert (here["choices"][0]["torch"], here["choices"][0]["backend"]) == ("2.99.0+cu128", "cu128")
+        assert [finding["code"] for finding in here["choices"][0]["findings"]] == codes
 
 
 def test_a_fleet_is_judged_at_once_those_without_a_gpu_too(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -367,6 +380,27 @@ def test_a_pin_for_another_gpu_is_behind(capsys: pytest.CaptureFixture[str]) -> 
     assert newer["cure"] == "torchpick pin torch==2.15.0"
     other = findings(capsys, "--gpu", "RTX 5090", "--driver", "610.43.02")["BEHIND"]
     assert "2.15.0+cu132 does run on this machine, where that one does not" in other["text"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "line", ["torch==2.14.1+cu126", f"torch @ {HOST}/cu126/torch-2.14.1%2Bcu126-cp312-cp312-x.whl"]
+)
+def test_an_environment_without_a_project_is_pinned_by_its_own_pip(
+    line: str, app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (app / "pyproject.toml").unlink()
+    (app / "uv.lock").unlink()
+    home = Home(app / ".venv").torch("2.14.1+cu126", "12.6", CU126)
+    store = Path(toolsettings.store_of(str(home.root)))
+    store.mkdir(parents=True)
+    (store / "constraints-1.txt").write_text(f"{line}\n", "utf-8")
+    conf = Path(toolsettings.own_pip_file(str(home.root)))
+    conf.write_text(f"[:env:]\nconstraint = {store}/constraints-1.txt\n", "utf-8")
+
+    behind = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")["BEHIND"]
+
+    assert f"{conf} is pinned to torch 2.14.1+cu126, and 2.15.0+cu132 is newer" in behind["text"]
 
 
 @pytest.mark.process

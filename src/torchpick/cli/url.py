@@ -100,7 +100,7 @@ def choose(args: Arguments, backends: Mapping[str, str], project: BackendNames |
 
 
 def _choose_held(run: Run, project: BackendNames, usable: Sequence[str]) -> tuple[str, Pick] | None:
-    """The name under which the lock has the best of what runs, and that; None where there is no lock of these names."""
+    """The name under which the lock has the best of what runs, and that; None where there is no lock of it."""
     from torchpick.projects.backends import find_held, pick_among  # which `url` has no use for
 
     names = {name: backend for name, backend in project.names.items() if backend in usable}

@@ -117,18 +117,17 @@ def _backends_of_indexes(uv: Mapping[str, object], kind: str) -> dict[str, str]:
 def find_held(run: Run, project: BackendNames, machines: tuple[Machine, ...]) -> dict[str, Build] | None:
     """The torch that the lock of the project holds under each name, where all that it brings for CUDA runs too.
 
-    A release that the table does not know is judged as the newest of its backend that it knows. None where there is no
-    lock, or it does not have these names yet.
+    What is not locked yet, and a release that the table does not know, is judged as the newest of its backend that it
+    knows. None where there is no lock of this project.
     """
     lock = lockfiles.read_lock(project.lock, run.environ) if project.lock else None
-    names = {Choice(project.project, project.kind, normal(name)): name for name in project.names}
-    if lock is None or not names.keys() <= {*lock.choices()}:
+    if lock is None or project.project not in lock.projects:
         return None
     first, table = machines[0], run.read_table(machines)
     known = run.read_catalog(first).packages
     held: dict[str, Build] = {}
-    for choice, name in names.items():
-        packages = lock.installed(choice, first)
+    for name in project.names:
+        packages = lock.installed(Choice(project.project, project.kind, normal(name)), first)
         version, _, label = packages["torch"].labelled.partition("+") if "torch" in packages else ("", "", "")
         backend = label or project.names[name]
         of_backend = (build for build in table.of(first.platform.name) if build.backend == backend)
