@@ -21,7 +21,7 @@ from torchpick.model.machine import Note
 from torchpick.model.pick import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named, normal
-from torchpick.projects import app, extras, published
+from torchpick.projects import app, extras, othertools, published
 from torchpick.projects.app import App, Theirs
 from torchpick.projects.backends import backend_names
 from torchpick.projects.extras import PLATFORMS, Plan
@@ -34,6 +34,9 @@ HERE = "pyproject.toml"
 def run(args: Arguments) -> int:
     there = _there(args)
     known = Knowledge(os.environ)
+    tool = othertools.tool_of(there) if there is not None else "uv"
+    if there is not None and tool != "uv" and args.for_ != "library":
+        return _of_tool(args, there, tool, known)
     project = projectfile.read_project(there.text, there.file) if there is not None else Project()
     packaged = project.packaged and not (project.chooses or args.groups)
     kind = args.for_ or ("library" if packaged else "app")
@@ -52,6 +55,27 @@ def run(args: Arguments) -> int:
         done = _finish(args, there, plan, kind, known.rules)
     console.notes(args, *notes)
     return done
+
+
+def _of_tool(args: Arguments, there: rewrite.Text, tool: str, known: Knowledge) -> int:
+    """The one build of a project that uv does not lock."""
+    _check_words(args)
+    is_project = tool in ("poetry", "pdm")
+    project = projectfile.read_project(there.text, there.file) if is_project else Project()
+    backend = othertools.one_backend(tuple(_backends(args).values()), tool)
+    project = project._replace(requirements=(*project.requirements, *othertools.needs_of(there, tool), *args.words))
+    own = _app(args, there, project, known.table(PLATFORMS).without_vendors())
+    file, text = othertools.write(there, tool, own, backend)
+    if not args.write or args.dry_run:
+        print(text, end="")
+    elif othertools.put(there, file, text):
+        print(file)
+        command = {"poetry": "poetry lock", "pip-tools": f"pip-compile {os.path.basename(file)}"}[tool]
+        console.notes(args, f"then `{command}`")
+    else:
+        console.notes(args, f"{file} is up to date")
+    console.notes(args, *own.notes)
+    return 0
 
 
 def _there(args: Arguments) -> rewrite.Text | None:

@@ -215,9 +215,9 @@ def _by_their_indexes(data: Mapping[str, Any], wanted: ProjectSettings) -> Proje
     def renamed(value: object) -> object:
         if isinstance(value, list):
             return list(map(renamed, value))
-        if isinstance(value, Mapping) and value.get("index") in names:
-            return {**value, "index": names[value["index"]]}
-        return value
+        if not isinstance(value, Mapping):
+            return value
+        return {key: names.get(name, name) if key in ("index", "source") else name for key, name in value.items()}
 
     settings = tuple(setting._replace(value=renamed(setting.value)) for setting in wanted.settings)
     entries = tuple(entry for entry in wanted.entries if entry.values["name"] not in names)

@@ -47,8 +47,8 @@ def merged(theirs: object, ours: object) -> object | None:
     added = [entry for entry in added if _audience(entry) not in audiences]
     if not added:
         return theirs
-    outside = _outside(str(entry.get("marker", "")) for entry in added)
-    left = [entry if _audience(entry) else _narrowed(entry, outside) for entry in entries]
+    beyond = outside(str(entry.get("marker", "")) for entry in added)
+    left = [entry if _audience(entry) else _narrowed(entry, beyond) for entry in entries]
     return [*filter(None, left), *added]
 
 
@@ -86,7 +86,7 @@ def _audience(entry: Entry) -> tuple[tuple[str, str], ...]:
     return tuple((key, str(entry[key])) for key in _AUDIENCE if key in entry)
 
 
-def _outside(markers: Iterable[str]) -> tuple[str, ...]:
+def outside(markers: Iterable[str]) -> tuple[str, ...]:
     """Where none of these markers of ours holds, as conditions that all hold; empty where that is nowhere."""
     parts = dict.fromkeys(part for marker in markers for part in marker.split(" or "))
     if "" in parts:
@@ -95,9 +95,9 @@ def _outside(markers: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"({part})" if " or " in part else part for part in negated)
 
 
-def _narrowed(entry: Entry, outside: tuple[str, ...]) -> Entry | None:
+def _narrowed(entry: Entry, beyond: tuple[str, ...]) -> Entry | None:
     """The author's entry on the systems that ours leave; None where there are none."""
-    if not outside:
+    if not beyond:
         return None
     marker = str(entry.get("marker", ""))
     plain = "(" not in marker and " and " not in marker
@@ -105,11 +105,11 @@ def _narrowed(entry: Entry, outside: tuple[str, ...]) -> Entry | None:
     systems = [match[1] if (match := _SYSTEM.fullmatch(part)) else None for part in parts]
     if None in systems or not marker:
         either = f"({marker})" if " or " in marker else marker
-        return {**entry, "marker": " and ".join(filter(None, (either, *outside)))}
-    away = [part for part in outside if not part.startswith("(")]
+        return {**entry, "marker": " and ".join(filter(None, (either, *beyond)))}
+    away = [part for part in beyond if not part.startswith("(")]
     left = []
     for part, system in zip(parts, systems, strict=True):
         if not any(f"'{system}'" in other for other in away):
-            more = [other for other in outside if other.startswith(f"(sys_platform != '{system}'")]
+            more = [other for other in beyond if other.startswith(f"(sys_platform != '{system}'")]
             left.append(" and ".join((part, *more)))
     return {**entry, "marker": " or ".join(left)} if left else None

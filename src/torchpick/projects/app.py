@@ -120,6 +120,11 @@ class App:
         names = [name for name in COMPANIONS if name in needs or (stack and stack.version(name))]
         return answer.pick.build, ["torch", *names]
 
+    def marker(self, build: Build) -> str:
+        """The systems for which this very build of torch is published."""
+        platforms = _versions(self.table, build, "torch").get(build.version, ())
+        return marker_of(platform for platform in platforms if platform != _MAC)
+
     def exact(self, backend: str) -> Extra:
         """Of a library: by the local version, so that it fails without that index."""
         build, names = self.build(backend)
