@@ -332,3 +332,16 @@ def test_what_was_understood_of_a_text_without_a_known_error_is_said(capsys: pyt
 
     assert "it names RTX 3090, driver 570.86, torch 2.6.0+cu126, Python 3.11" in err
     assert "with which line did the program end?" in err
+
+
+def test_of_a_large_log_a_line_says_how_much_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    watched = Terminal()
+    monkeypatch.setattr(sys, "stdin", Stdin(b"step 1 of 2, loss 0.1\n" * 400_000 + KERNELS.encode()))
+    monkeypatch.setattr(sys, "stderr", watched)
+
+    assert main(["explain", *OLD]) == 0
+    assert "reading the text: 0:0" in watched.getvalue()

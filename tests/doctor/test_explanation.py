@@ -674,7 +674,7 @@ def test_of_the_builds_that_a_torch_may_be_it_is_one_that_fails_so(home: Home) -
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("on my MacBook: pip install flash-attn\nOSError: CUDA_HOME environment variable is not set.", "NOT_FOR_MAC"),
+        ("on my mac book: pip install flash-attn\nOSError: CUDA_HOME environment variable is not set.", "NOT_FOR_MAC"),
         ("MacBook, torch==2.0.1, xformers==0.0.20\nModuleNotFoundError: No module named 'torch'", "NOT_FOR_MAC"),
         (
             "a slurm job: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.progress import Progress
 from torchpick.cli.text import block, note, wrap
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.environment.world import opened
@@ -25,7 +26,7 @@ def run(args: Arguments) -> int:
     if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
     run = console.start(args, arguments.machine_request(args))
-    found = explain(_chunks(args.words), run)
+    found = explain(_shown(_chunks(args.words), console.progress(args)), run)
     if not found.errors:
         raise _not_recognised(found)
     if args.json:
@@ -97,6 +98,14 @@ def _not_recognised(explanation: Explanation) -> TorchpickError:
     ask = "with which line did the program end? `torchpick explain` takes it, or all that was printed before it"
     hint = "; ".join([*sound, ask, "`torchpick doctor` examines the environment itself"])
     return TorchpickError(f"there is no known error in this text{facts}", hint=hint, code="NOT_RECOGNISED")
+
+
+def _shown(chunks: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
+    """The chunks, with a line that shows how much was read; a large log takes seconds."""
+    with progress.during("reading the text"):
+        for chunk in chunks:
+            yield chunk
+            progress(len(chunk))
 
 
 def _chunks(words: Sequence[str]) -> Iterator[bytes]:

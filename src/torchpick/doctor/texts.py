@@ -88,7 +88,7 @@ class Signature(NamedTuple):
         if "windows" in facts:
             cures = [cure.replace("`export ", "`set ") for cure in cures]
         meaning = self.meaning.replace("PACKAGE", named.get("PACKAGE") or "it")
-        return self._replace(cures=(*cures,) or self.cures, meaning=meaning[:1].upper() + meaning[1:])
+        return self._replace(cures=(*cures,) or self.cures, meaning=meaning)
 
 
 _LINUX_ALONE = re.compile(r"on linux\b|.*`(?:sudo )?apt|.*\bLD_(?:LIBRARY_PATH|PRELOAD)\b", re.IGNORECASE)
