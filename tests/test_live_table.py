@@ -11,7 +11,7 @@ LAWS = {
     "doctor/test_catalogue.py", "doctor/test_errors.py", "doctor/test_mentions.py", "doctor/test_one_cause.py",
     "doctor/test_signatures.py",
     "knowledge/test_gpunames.py", "knowledge/test_pciids.py", "knowledge/test_recorded_names.py",
-    "table/test_checking.py", "table/test_companions.py", "table/test_files.py", "table/test_importing_gpus.py",
+    "table/test_companions.py", "table/test_files.py", "table/test_importing_gpus.py",
     "table/test_package_facts.py", "table/test_packages.py", "table/test_table.py", "table/test_torch_requires.py",
     "tables.py", "test_docs.py", "test_language.py",
 }  # fmt: skip

@@ -35,6 +35,7 @@ MENU = {
     },
     "Programs": {
         "library": "The library", "library-authors": "Library authors", "tools": "Tool authors", "design": "Design",
+        "testing": "Tests",
     },
 }  # fmt: skip
 
