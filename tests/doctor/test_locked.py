@@ -333,8 +333,10 @@ def test_hostile_entries_are_judged_and_not_believed(app: Path, capsys: pytest.C
     )
     marker = f"python_version > '3' {'and python_version > 3 ' * 20_000}"
     odd = package("torch", "1\\u001b[31m.x+zz", "cu126").replace("registry", "git")
-    edges = f'{{ name = "a" }}, {{ name = "torch", marker = "{marker}" }}'
-    lock = project_lock({}, always=edges, more=circle + odd)
+    many = [f'{{ name = "torch", version = "{number}" }}' for number in range(10_000)]
+    edges = ", ".join(['{ name = "a" }', f'{{ name = "torch", marker = "{marker}" }}', *many])
+    more = "".join(package("torch", str(number)) for number in range(10_000))
+    lock = project_lock({}, always=edges, more=circle + odd + more)
     (app / "uv.lock").write_text(lock, "utf-8")
 
     started = time.monotonic()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torchpick.decide.demands import is_backend
@@ -83,11 +83,11 @@ class Choice(NamedTuple):
 
 
 class LockFile(NamedTuple):
-    """A file; its projects, and every package by its name. `loose` are what it names without a version."""
+    """A file; its projects, and every package as an `Edge` names it. `loose` are what it names without a version."""
 
     file: str
     projects: Mapping[str, Entry]
-    packages: Mapping[str, tuple[Entry, ...]]
+    packages: Mapping[tuple[str, str, str], Entry]
     requires_python: str = ""
     loose: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ class LockFile(NamedTuple):
         pending = [*self._own(choice)]
         while pending:
             edge = pending.pop()
-            entry = self._entry(edge) if holds(edge.marker) else None
+            entry = self.packages.get(edge[:3]) if holds(edge.marker) else None
             if entry is None:
                 continue
             for extra in ("", *edge.extras):
@@ -133,13 +133,6 @@ class LockFile(NamedTuple):
                     chosen.setdefault(edge.name, entry.package)
                     pending += entry.extras.get(extra, ()) if extra else entry.requires
         return chosen
-
-    def _entry(self, edge: Edge) -> Entry | None:
-        for entry in self.packages.get(edge.name, ()):
-            package = entry.package
-            if edge.version in ("", package.version) and edge.index in ("", package.index):
-                return entry
-        return None
 
 
 def _marker_test(choice: Choice, facts: Mapping[str, str]) -> Callable[[str], bool]:
@@ -197,17 +190,28 @@ def _read_toml(file: str) -> LockFile:
 
 
 def _of_uv(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> LockFile:
-    packages: dict[str, tuple[Entry, ...]] = {}
-    for row in rows:
-        entry = Entry(_package(row), _edges(row.get("dependencies")), *map(_lists, _optional(row)))
-        packages[entry.package.name] = (*packages.get(entry.package.name, ()), entry)
+    packages = _by_edge(
+        Entry(_package(row), _edges(row.get("dependencies")), *map(_lists, _optional(row))) for row in rows
+    )
     manifest = toml.table_at(data, "manifest")
     members = set(map(normal, toml.texts(manifest.get("members"))))
-    roots = {_text(row, "name") for row in rows if _is_root(row.get("source"))} & (members or {*packages})
-    projects = {name: packages[name][0] for name in packages if name in roots}
+    roots = {_text(row, "name") for row in rows if _is_root(row.get("source"))} & (
+        members or {name for name, _, _ in packages}
+    )
+    projects = {name: packages[name, "", ""] for name, version, _ in packages if name in roots and not version}
     if not projects:  # of a script (PEP 723)
         projects = {"": Entry(LockedPackage("", ""), _edges(manifest.get("requirements")))}
     return LockFile(file, projects, packages, _text(data, "requires-python"))
+
+
+def _by_edge(entries: Iterable[Entry]) -> dict[tuple[str, str, str], Entry]:
+    """Each entry under every way to name it; the first where a name alone is said."""
+    packages: dict[tuple[str, str, str], Entry] = {}
+    for entry in entries:
+        name, version, index, _ = entry.package
+        for key in ((name, version, index), (name, version, ""), (name, "", index), (name, "", "")):
+            packages.setdefault(key, entry)
+    return packages
 
 
 def _optional(row: Mapping[str, Any]) -> tuple[object, object]:
@@ -225,9 +229,7 @@ def _of_pylock(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]
     edges = tuple(
         Edge(*entry.package[:3], marker=_text(row, "marker")) for row, entry in zip(rows, entries, strict=True)
     )
-    packages: dict[str, tuple[Entry, ...]] = {}
-    for entry in entries:
-        packages[entry.package.name] = (*packages.get(entry.package.name, ()), entry)
+    packages = _by_edge(entries)
     extras, groups = (
         {normal(name): () for name in toml.texts(data.get(key))} for key in ("extras", "dependency-groups")
     )
@@ -247,10 +249,7 @@ def _of_requirements(file: str, environ: Mapping[str, str]) -> LockFile:
         Edge(requested.name, version, extras=requested.extras, marker=requested.marker)
         for requested, version in pinned.items()
     )
-    packages: dict[str, tuple[Entry, ...]] = {}
-    for requested, version in pinned.items():
-        entry = Entry(LockedPackage(requested.name, version, index))
-        packages[requested.name] = (*packages.get(requested.name, ()), entry)
+    packages = _by_edge(Entry(LockedPackage(requested.name, version, index)) for requested, version in pinned.items())
     loose = tuple(requested.name for requested in requirements.wanted if requested not in pinned)
     return LockFile(file, {"": Entry(LockedPackage("", ""), edges)}, packages, loose=loose)
 
