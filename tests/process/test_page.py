@@ -266,6 +266,36 @@ def contrast(chromium: browser.Browser, selector: str) -> float:
     )
 
 
+@pytest.mark.parametrize(
+    ("agent", "renderer", "shown"),
+    [
+        ("Windows NT 10.0; x64", "ANGLE (NVIDIA, NVIDIA GeForce GTX 1080 Ti (0x1B06) Direct3D11 vs_5_0 ps_5_0, D3D11)",
+         "GTX 1080 Ti on Windows, x86-64"),
+        ("Macintosh; Intel Mac OS X 10_15_7", "ANGLE (Apple, ANGLE Metal Renderer: Apple M3 Max, Unspecified Version)",
+         "Apple M3 Max on macOS, Apple silicon"),
+        ("X11; Linux x86_64", "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device), SwiftShader driver)", ""),
+    ],
+)  # fmt: skip
+def test_home_guesses_by_what_the_browser_says_and_says_so(
+    agent: str, renderer: str, shown: str, chromium: browser.Browser, site: Path
+) -> None:
+    told = f"getParameter: () => {renderer!r}, getExtension: () => ({{UNMASKED_RENDERER_WEBGL: 1}})"
+    source = (
+        f"HTMLCanvasElement.prototype.getContext = () => ({{{told}}});"
+        f"for (const [name, value] of [['userAgent', {agent!r}], ['platform', ''], ['userAgentData', undefined]])"
+        "  Object.defineProperty(navigator, name, {get: () => value});"
+    )
+    added = chromium.call("Page.addScriptToEvaluateOnNewDocument", source=source)
+    try:
+        chromium.open(f"{site.as_uri()}/index.html")
+    finally:
+        chromium.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+
+    assert chromium.js("document.getElementById('guess').hidden") is (not shown)
+    assert shown in chromium.js("document.getElementById('guess').innerText")
+    assert chromium.js("document.getElementById('answer').hidden") is (not shown)
+
+
 def test_everything_has_a_name_for_a_screen_reader(chromium: browser.Browser, page: str) -> None:
     chromium.open(page + "#q=gtx+1080&gpu=sm_61")
     chromium.call("Accessibility.enable")

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from scripts.shipping import data, pages
+from torchpick.cli import main
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.build import Build
 from torchpick.model.pick import Request
 from torchpick.model.pythons import python_name
+from torchpick.projects.extras import PLATFORMS
 from torchpick.run import start_run
 
 ROOT = Path(__file__).parents[2]
@@ -89,3 +91,38 @@ def test_what_pages_and_files_offer_is_what_the_command_takes() -> None:
 
     assert len(every) > 200
     assert [key for key, build in every.items() if not taken(build)] == []
+
+
+def test_what_extras_say_of_a_build_is_what_the_command_takes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (
+        main(
+            [
+                "extras",
+                "--for",
+                "app",
+                "--offline",
+                "torch>=2.5",
+                "--backend",
+                "cpu",
+                "--backend",
+                "cu126",
+                "--backend",
+                "cu132",
+            ]
+        )
+        == 0
+    )
+    parts = re.findall(
+        r"^# torchpick: torch (\S+?)(?::.*)?\n# torchpick: .* on (.+)\n([a-z0-9]+) = ",
+        capsys.readouterr().out,
+        re.MULTILINE,
+    )
+
+    assert len(parts) == 3
+    for torch, systems, backend in parts:
+        platforms = {platform for platform, label in PLATFORMS.items() if label in systems.split(", ")}
+        own = {build.platform for build in builds()[torch, backend] if taken(build)}
+        assert platforms <= own, (torch, backend, platforms - own)

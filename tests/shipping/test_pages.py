@@ -108,6 +108,9 @@ def test_a_gpus_page_says_what_the_command_says(made: dict[str, str], capsys: py
         page = html.unescape(made[f"gpu/{pages.slug(gpu)}/index.html"])
         (line,) = re.findall(r"^(?:or|run) +(pip install .+)$", said, re.MULTILINE)
         assert f'<pre><code class="language-sh">{line}' in page
+        assert all(
+            f"Why not newer?</b> {why}." in page for why in re.findall(r"^why not newer +(.+)$", said, re.MULTILINE)
+        )
         for span in re.findall(r"(\d+ to \d+: torch \S+)", said):
             assert f"<li>driver {span}</li>" in page
 

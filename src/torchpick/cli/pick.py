@@ -106,7 +106,7 @@ def _page(pick: Pick, commands: Sequence[str], beside: Sequence[tuple[str, str]]
         [("pick", line) for line in _pick(pick)],
         beside,
         [*zip(("run", "or"), commands, strict=False)],
-        [("why not newer", line) for line in _newer_lines(pick)],
+        [("why not newer", line) for line in newer_lines(pick)],
         [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
     ]
     return [part for part in parts if part]
@@ -147,7 +147,7 @@ def _pick(pick: Pick) -> list[str]:
 _BESIDE = "it is on AMD's index, and PyTorch's has a build that runs here"
 
 
-def _newer_lines(pick: Pick) -> list[str]:
+def newer_lines(pick: Pick) -> list[str]:
     """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
     chosen = release_key(pick.build.torch)
     newer = grouped(

@@ -27,13 +27,14 @@
       if (verdict === null) return;
       const [why, fit, how, notes] = data.verdicts[verdict];
       const [pythons, noWheel] = data.verdicts[wheels];
-      const against = [says.refuses[gpu], ...why, says.objects[cuda], pythons.includes(chosen.python) ? undefined : noWheel];
+      const hasWheel = pythons.includes(chosen.python);
+      const against = [says.refuses[gpu], ...why, says.objects[cuda], hasWheel ? undefined : noWheel];
       const text = (number) => filled(number, torch, backend);
       if (!releases.has(torch)) releases.set(torch, []);
       const texts = against.filter((each) => each !== undefined).map(text);
       const beside = python().companions[place] ?? platform().companions[place];
       releases.get(torch).push({
-        torch, backend, vendor, against: texts, fit, relies, runs: texts.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text),
+        torch, backend, vendor, against: texts, fit, relies, runs: texts.length === 0, lives: texts.length === Number(!hasWheel), jit: fit === 1, how: text(how), notes: notes.map(text),
         command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'),
         companions: text(beside), glibc: text(glibc), evidence: text(evidence),
       });
@@ -121,7 +122,8 @@
     const system = /win/i.test(agent) && !/darwin/i.test(agent) ? "windows-x86_64" : /mac/i.test(agent) ? (/apple|^$/i.test(card) ? "macos-arm64" : "macos-x86_64")
       : arm ? "linux-aarch64" : "linux-x86_64";
     move(Math.max(0, data.platforms.findIndex((each) => each.name === system)));
-    const gpu = card ? look(card) : null;
+    // Safari says no more than that it is Apple's.
+    const gpu = look(card === "Apple GPU" ? "apple silicon" : card);
     return { card: typeof gpu === "number" && platform().gpus[gpu] ? card : "", gpu };
   }
 
@@ -160,14 +162,16 @@
 
   const minorOf = (torch) => torch.split(".").slice(0, 2).join(".");
 
-  // By minor release, oldest first, the newest patch that runs.
+  // By minor release, oldest first, the newest patch that runs, whatever Python it is for.
+  const livingOf = (builds) => bestOf(builds) || (builds || []).find((build) => build.lives);
+
   function cellsOf(gpu, looked) {
     const newest = driver() && platform().gpus[gpu].driver ? releasesOf(gpu, platform().gpus[gpu].driver).releases : looked.releases;
     const minors = [...new Set(platform().releases.map(minorOf))].reverse();
     return minors.map((minor) => {
       const patches = platform().releases.filter((torch) => minorOf(torch) === minor && looked.releases.has(torch));
-      const best = patches.map((torch) => bestOf(looked.releases.get(torch))).find(Boolean);
-      const later = patches.some((torch) => bestOf(newest.get(torch)));
+      const best = patches.map((torch) => livingOf(looked.releases.get(torch))).find(Boolean);
+      const later = patches.some((torch) => livingOf(newest.get(torch)));
       return { minor, best, kind: best ? (best.jit ? "jit" : "runs") : later ? "newer" : patches.length ? "none" : "void" };
     });
   }
@@ -182,7 +186,7 @@
     line.setAttribute("aria-label", `Releases ${cells[0].minor} to ${cells.at(-1).minor}: ${ends}`);
     const words = { newer: "with a newer driver", none: "does not run", void: "no build is known" };
     for (const { minor, kind, best } of cells) {
-      line.append(make("span", { className: kind, title: best ? spoken(best) : `torch ${minor}: ${words[kind]}` }, labels ? make("i", { textContent: minor }) : ""));
+      line.append(make("span", { className: kind, title: best ? `${spoken(best)}${best.runs ? "" : ", for another Python"}` : `torch ${minor}: ${words[kind]}` }, labels ? make("i", { textContent: minor }) : ""));
     }
     return line;
   }
