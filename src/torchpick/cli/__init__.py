@@ -173,10 +173,10 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     from torchpick.knowledge.packages import KnownPackages
     from torchpick.model.versions import normal
 
-    known = KnownPackages(os.environ, "")
-    if normal(words[0]) in (*known, *refusal.OFTEN):
+    packages = KnownPackages(os.environ, "")
+    if normal(words[0]) in (*packages, *refusal.OFTEN):
         return
-    refusal.refuse(words[:1], "plan", known)
+    refusal.refuse(words[:1], "plan", packages)
     close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
     hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
     if close:

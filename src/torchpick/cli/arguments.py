@@ -152,21 +152,21 @@ class Parser:
 
     def split(self, words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """Our words, and those that are passed on: what follows `--`, or the command that is to be run."""
-        place = len(words)
+        end = len(words)
         if self.usage.endswith(" CMD …"):
-            place = self._leading(words)
+            end = self._leading(words)
         elif "[-- " in self.usage and "--" in words:
-            place = words.index("--")
-        behind = words[place:]
-        return words[:place], behind[1:] if behind[:1] == ["--"] else behind
+            end = words.index("--")
+        behind = words[end:]
+        return words[:end], behind[1:] if behind[:1] == ["--"] else behind
 
     def _leading(self, words: Sequence[str]) -> int:
         """How many of the words are flags, with their values, before the first that is neither."""
-        place = 0
-        while place < len(words) and words[place].startswith("-") and words[place] not in ("-", "--"):
-            flag = self._by_name.get(words[place])
-            place += 2 if flag is not None and flag.metavar else 1
-        return min(place, len(words))
+        count = 0
+        while count < len(words) and words[count].startswith("-") and words[count] not in ("-", "--"):
+            flag = self._by_name.get(words[count])
+            count += 2 if flag is not None and flag.metavar else 1
+        return min(count, len(words))
 
     def read(self, words: Sequence[str]) -> Arguments:
         """The words as values of the flags; UsageError for what the command does not take."""
@@ -223,11 +223,11 @@ class Parser:
         return UsageError(f"`{word}` is not an option of `{self.named}`", hint=hint)
 
 
-def close_to(word: str, known: Sequence[str], alike: float) -> list[str]:
+def close_to(word: str, words: Sequence[str], alike: float) -> list[str]:
     """The one known word that was probably meant."""
     from difflib import get_close_matches
 
-    return get_close_matches(word, known, n=1, cutoff=alike)
+    return get_close_matches(word, words, n=1, cutoff=alike)
 
 
 def _file(name: str) -> str:

@@ -63,14 +63,14 @@ def as_json(pick: Pick, command: str, **facts: object) -> str:
     return dated({**picks.as_json(pick, command), **facts}, pick.table_date)
 
 
-def dated(found: dict[str, object], known: str | None) -> str:
+def dated(facts: dict[str, object], day_of_table: str | None) -> str:
     """What was found as JSON, with the day of the table it rests on and how old that is, which is today's to say."""
     from datetime import date
 
     from torchpick.model.fields import dumps
 
-    age = None if known is None else max((date.fromisoformat(day()) - date.fromisoformat(known)).days, 0)
-    return dumps({**found, "table": {"date": known, "age_days": age}})
+    age = None if day_of_table is None else max((date.fromisoformat(day()) - date.fromisoformat(day_of_table)).days, 0)
+    return dumps({**facts, "table": {"date": day_of_table, "age_days": age}})
 
 
 def tell_age(pick: Pick) -> None:
@@ -114,18 +114,18 @@ def _say(line: str) -> None:
     message(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)))
 
 
-def notes(args: Arguments, *found: Note | str) -> None:
+def notes(args: Arguments, *news: Note | str) -> None:
     """On stderr what a person should know, a line each.
 
     A text may hold a secret; a pick's or a machine's notes do not, and to look for one costs a start some milliseconds.
     """
-    found = tuple(filter(None, found))
-    if args.quiet or not found:
+    news = tuple(filter(None, news))
+    if args.quiet or not news:
         return
     from torchpick.cli.text import note, plain, wrap
 
-    for each in found:
-        line = note(each) if isinstance(each, str) else f"note: {plain(each.text)}"
+    for remark in news:
+        line = note(remark) if isinstance(remark, str) else f"note: {plain(remark.text)}"
         message(*wrap(line, width(sys.stderr)))
 
 
@@ -228,9 +228,9 @@ def platform_named(name: str | None) -> str:
 
 def width(stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> int | None:
     """The terminal's width for stdout or this stream, None where the output goes elsewhere, as wide as it is."""
-    given = environ.get("COLUMNS", "")
-    if given.isascii() and given.isdigit() and len(given) < 6 and int(given) > 0:
-        return int(given)
+    columns = environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and len(columns) < 6 and int(columns) > 0:
+        return int(columns)
     try:
         return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
     except (OSError, ValueError):

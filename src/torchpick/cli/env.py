@@ -34,12 +34,14 @@ def guard(words: list[str], _status: int) -> str | None:
 
 def run(args: Arguments) -> int:
     named = args.shell or "sh"
-    pick, found, notes = variables_for(console.start(args), named)
-    if console.tell_as_json(pick, args, environ=found, notes=notes):
+    pick, variables, notes = variables_for(console.start(args), named)
+    if console.tell_as_json(pick, args, environ=variables, notes=notes):
         return 0
     if named != "dockerfile":
-        write_files(found.files)
-    lines = shell.variables(named, found.set, found.unset, {each.path: each.content for each in found.files})
+        write_files(variables.files)
+    lines = shell.variables(
+        named, variables.set, variables.unset, {file.path: file.content for file in variables.files}
+    )
     print(lines)
     password = console.of_password(lines, image=named == "dockerfile")
     console.notes(args, *pick.every_note, *(note.text for note in notes), password)

@@ -48,12 +48,12 @@ def run(args: Arguments) -> int:
     request = Request(tuple(bounds), machine=(), driver=args.driver, python=args.python, strict=args.strict)
     run = console.start(args, arguments.with_wish(request, args))
     wish = read_wish(run)
-    asked = _asked(args, places, run)
-    fleet = machinefiles.prepare(asked, run.knowledge.rules.drivers, wish, strict=args.strict)
+    detected = _asked(args, places, run)
+    fleet = machinefiles.prepare(detected, run.knowledge.rules.drivers, wish, strict=args.strict)
     table = run.read_table(fleet.machines)
-    found = several.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
-    refused = _refusal(found, run, most) if found.unserved else None
-    _say(args, found, wish, refused, table.date)
+    outlook = several.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
+    refused = _refusal(outlook, run, most) if outlook.unserved else None
+    _say(args, outlook, wish, refused, table.date)
     return 0 if refused is None else 3
 
 
@@ -78,20 +78,20 @@ def _asked(args: Arguments, places: list[str], run: Run) -> Fleet:
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error
 
 
-def _refusal(found: Outlook, run: Run, most: int | None) -> TorchpickError:
+def _refusal(outlook: Outlook, run: Run, most: int | None) -> TorchpickError:
     """Why machines are left without an environment. UsageError for a request that no machine can answer."""
-    left = machines_of(found.unserved)
+    left = machines_of(outlook.unserved)
     try:
-        pick = _weighed(left, found.fleet, run)
+        pick = _weighed(left, outlook.fleet, run)
         if most is not None and not pick.ok and pick.plan and pick.unserved:
             # Some have a build, and only no room: what is said is about the others.
-            pick = _weighed(sorted({left[place] for place, _ in pick.unserved}), found.fleet, run)
+            pick = _weighed(sorted({left[number] for number, _ in pick.unserved}), outlook.fleet, run)
     except UsageError as error:
-        if not found.groups:
+        if not outlook.groups:
             raise
         return error
     if pick.ok or not pick.unserved:
-        who = _counted("machine", found.fleet.hosts(left).count)
+        who = _counted("machine", outlook.fleet.hosts(left).count)
         message = f"`--max-environments {most}` leaves no environment for {who}"
         return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
     why, remedy = refusal.explain_no_build(pick, run.knowledge.rules)
@@ -100,34 +100,34 @@ def _refusal(found: Outlook, run: Run, most: int | None) -> TorchpickError:
 
 def _weighed(places: list[int], fleet: Fleet, run: Run) -> Pick:
     """The pick for these machines of the fleet alone."""
-    crowds = tuple(fleet.crowds[place] for place in places)
+    crowds = tuple(fleet.crowds[number] for number in places)
     pick = answer_request(run, machines=tuple(crowd.machine for crowd in crowds)).pick
     return pick._replace(fleet=Fleet(crowds))
 
 
-def _say(args: Arguments, found: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:
-    environments = tuple(_environment(group, found.fleet, wish) for group in found.groups)
-    written = _write(args, found, environments)
+def _say(args: Arguments, outlook: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:
+    environments = tuple(_environment(group, outlook.fleet, wish) for group in outlook.groups)
+    written = _write(args, outlook, environments)
     if args.json:
-        facts = _json(found, wish, environments)
+        facts = _json(outlook, wish, environments)
         if refused is not None:
             facts["error"] = refused
         print(console.dated(envelope("fleet", 0 if refused is None else 3, files=written, **facts), date))
         return
-    print("\n".join(written) if written else _page(found, environments, console.painter()))
-    own = found.fleet.notes if written else found.fleet.own_notes  # the text names who is left out
-    console.notes(args, *own, *found.notes, *_remarks(wish))
+    print("\n".join(written) if written else _page(outlook, environments, console.painter()))
+    own = outlook.fleet.notes if written else outlook.fleet.own_notes  # the text names who is left out
+    console.notes(args, *own, *outlook.notes, *_remarks(wish))
     if refused is not None:
         console.error(refused)
 
 
-def _write(args: Arguments, found: Outlook, environments: tuple[emit.SiteEnvironment, ...]) -> list[str]:
+def _write(args: Arguments, outlook: Outlook, environments: tuple[emit.SiteEnvironment, ...]) -> list[str]:
     """Write the page and the files of --emit; their names."""
-    unnamed = sum(each.hosts.unnamed for each in environments)
+    unnamed = sum(environment.hosts.unnamed for environment in environments)
     if args.emit and unnamed:
         hint = "write the host's name before its line, as `n1: {…}`, or name its file n1.json and pass the folder"
         raise UsageError(f"`--emit` writes hosts, and {_counted('machine', unnamed)} came without a name", hint=hint)
-    texts = {} if args.html is None else {args.html: _html(found, environments)}
+    texts = {} if args.html is None else {args.html: _html(outlook, environments)}
     for form in args.emit:
         texts |= {os.path.join(str(args.out), name): text for name, text in emit.FORMS[form](environments).items()}
     if args.out is not None:
@@ -178,29 +178,29 @@ def _remarks(wish: Wish) -> tuple[Note, ...]:
 def _kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
     """`400 × V100 (sm_70), driver 580.95.05`: GPUs, or machines without one."""
     counts: Counter[str] = Counter()
-    for place, index in members:
-        machine, hosts = fleet.crowds[place]
+    for of_machine, index in members:
+        machine, hosts = fleet.crowds[of_machine]
         driver = machine.driver if machine.counted else None
         assumed = " (assumed)" if driver and driver.source == "assumed" else ""
         counts[machine.label_of(index) + (f", driver {driver.label}{assumed}" if driver else "")] += hosts.count
     return tuple(f"{number} × {what}" for what, number in counts.most_common())
 
 
-def _page(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
+def _page(outlook: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
     """The groups, then what newer drivers would gain."""
-    fleet = found.fleet
-    lines = [bold(_title(found, groups)), ""]
-    for group, environment in zip(found.groups, groups, strict=True):
+    fleet = outlook.fleet
+    lines = [bold(_title(outlook, groups)), ""]
+    for group, environment in zip(outlook.groups, groups, strict=True):
         facts = _lines_below(environment.hosts, _kinds(group.members, fleet), environment.install)
         lines += [bold(f"torch {environment.version} for {_counted('machine', environment.hosts.count)}"), facts, ""]
-    if found.unserved:
-        hosts = fleet.hosts(machines_of(found.unserved))
-        facts = _lines_below(hosts, _kinds(found.unserved, fleet), "")
+    if outlook.unserved:
+        hosts = fleet.hosts(machines_of(outlook.unserved))
+        facts = _lines_below(hosts, _kinds(outlook.unserved, fleet), "")
         lines += [bold(f"no environment for {_counted('machine', hosts.count)}"), facts, ""]
-    lines += [] if found.exact else [NOT_EXACT, ""]
-    if found.upgrades is not None:
+    lines += [] if outlook.exact else [NOT_EXACT, ""]
+    if outlook.upgrades is not None:
         lines.append(bold(f"with {_counted('environment', len(groups))}, and a newer driver"))
-        lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades] or ["  no torch is newer"]
+        lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in outlook.upgrades] or ["  no torch is newer"]
         lines.append("")
     lines += [bold("left out"), _causes(fleet), ""] if fleet.left_out else []
     return "\n".join(lines[:-1])
@@ -214,8 +214,8 @@ def _causes(fleet: Fleet) -> str:
     return block([row for row in rows if row[1]], None, indent=9)
 
 
-def _title(found: Outlook, groups: Sequence[SiteEnvironment]) -> str:
-    return f"{_counted('machine', found.fleet.count)}, {_counted('environment', len(groups))}"
+def _title(outlook: Outlook, groups: Sequence[SiteEnvironment]) -> str:
+    return f"{_counted('machine', outlook.fleet.count)}, {_counted('environment', len(groups))}"
 
 
 def _lines_below(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
@@ -237,30 +237,30 @@ def _counted(what: str, count: int) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> dict[str, object]:
-    fleet = found.fleet
+def _json(outlook: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> dict[str, object]:
+    fleet = outlook.fleet
     plan = [
         {**group_json(group, wish, fleet), "gpu_names": _kinds(group.members, fleet), "install": environment.install}
-        for group, environment in zip(found.groups, groups, strict=True)
+        for group, environment in zip(outlook.groups, groups, strict=True)
     ]
-    one = len(plan) == 1 and not found.unserved
+    one = len(plan) == 1 and not outlook.unserved
     return {
         "machine": None,
         "machines": fleet.crowds,
         "left_out": fleet.left_out,
-        "notes": (*fleet.notes, *found.notes, *_remarks(wish)),
+        "notes": (*fleet.notes, *outlook.notes, *_remarks(wish)),
         "pick": plan[0]["pick"] if one else None,
         "plan": plan,
-        "unserved": [[*place] for place in found.unserved],
-        "exact": found.exact,
+        "unserved": [[*place] for place in outlook.unserved],
+        "exact": outlook.exact,
         "upgrades": [
             {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_dict(), "moves": upgrade.moves}
-            for upgrade in found.upgrades or ()
+            for upgrade in outlook.upgrades or ()
         ],
     }
 
 
-def _html(found: Outlook, environments: Sequence[SiteEnvironment]) -> str:
+def _html(outlook: Outlook, environments: Sequence[SiteEnvironment]) -> str:
     """The same text as one page."""
-    body = f"{_page(found, environments)}\n\ntorchpick {VERSION}"
-    return _HTML.format(title=_title(found, environments), body=escape(body))
+    body = f"{_page(outlook, environments)}\n\ntorchpick {VERSION}"
+    return _HTML.format(title=_title(outlook, environments), body=escape(body))

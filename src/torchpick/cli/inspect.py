@@ -161,28 +161,28 @@ def page(
     reading: Reading, verdicts: Sequence[ReadingVerdict], width: int | None, bold: Callable[[str], str] = str
 ) -> str:
     """The lines of text."""
-    said = [bold(_headline(reading))]
+    shown = [bold(_headline(reading))]
     if reading.sass or reading.ptx:
-        said.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
-        said.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
+        shown.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
+        shown.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
     elif not reading.holds_code:
         word = without_code(reading)
-        said.append(f"  {_NOTHING_SEEN if word == UNKNOWN else word}")
+        shown.append(f"  {_NOTHING_SEEN if word == UNKNOWN else word}")
     if reading.torch and reading.torch.cuda:
-        said.append(f"  CUDA      {reading.torch.cuda}")
+        shown.append(f"  CUDA      {reading.torch.cuda}")
     if reading.compilers:
-        said.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
+        shown.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
     if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
-        said.append(f"  read      {_DEPTHS[reading.depth]}")
-    said += [f"  note      {plain(note)}" for note in reading.notes]
-    said += lines(_rows(reading), width)
+        shown.append(f"  read      {_DEPTHS[reading.depth]}")
+    shown += [f"  note      {plain(note)}" for note in reading.notes]
+    shown += lines(_rows(reading), width)
     for verdict in verdicts:
         by = f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
-        said.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{by}")
-        said += [f"            {plain(each.path)}: {each.text}" for each in verdict.failing]
+        shown.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{by}")
+        shown += [f"            {plain(library.path)}: {library.text}" for library in verdict.failing]
     for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes):
-        said.append(f"            {plain(note)}")
-    return paragraphs("\n".join(said), width)
+        shown.append(f"            {plain(note)}")
+    return paragraphs("\n".join(shown), width)
 
 
 def _headline(reading: Reading) -> str:

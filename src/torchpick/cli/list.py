@@ -130,7 +130,7 @@ def _builds(alike: Sequence[Sequence[Verdict]]) -> list[tuple[str, ...]]:
 
 def _verdict(verdict: Verdict) -> tuple[str, str]:
     if verdict.ok:
-        worst = min(verdict.fits, key=lambda each: each.fit, default=None)
+        worst = min(verdict.fits, key=lambda fit: fit.fit, default=None)
         where = f" on {verdict.build.vendor.vendor}'s own index" if verdict.build.vendor else ""
         return "runs", "" if worst is None else f"{worst.fit.word} by {worst.via}{where}"
     first, *more = verdict.objections
@@ -154,22 +154,22 @@ def _companions(args: Arguments) -> int:
 
 def _in_words(row: BuildCompanions) -> str:
     return ", ".join(
-        f"{name} {known.version.partition('+')[0]}{_INFERRED if known.basis == 'inferred' else ''}"
-        for name, known in row.companions.items()
+        f"{name} {companion.version.partition('+')[0]}{_INFERRED if companion.basis == 'inferred' else ''}"
+        for name, companion in row.companions.items()
     )
 
 
 def _pairs(args: Arguments, run: Run) -> list[BuildCompanions]:
     platform = console.platform_named(args.platform)
     admitted = admits(read_wish(run).torch)
-    known = run.knowledge.file("companions.json", other_companions)
+    others = run.knowledge.file("companions.json", other_companions)
     builds = run.knowledge.table((platform,), default_index=DEFAULT_INDEX in args.backend).of(platform)
     chosen = [
         build for build in builds if admitted(build.torch) and (not args.backend or build.backend in args.backend)
     ]
     chosen.sort(key=lambda build: backend_order(build.backend))
     chosen.sort(key=lambda build: release_key(build.torch), reverse=True)
-    return [with_companions(build, known) for build in chosen]
+    return [with_companions(build, others) for build in chosen]
 
 
 def _versions(name: str, args: Arguments) -> int:
@@ -179,8 +179,8 @@ def _versions(name: str, args: Arguments) -> int:
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
         best = next((stack for _, stack in rows if stack.ok), rows[0][1])
-        found = {**best.to_dict("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
-        print(console.dated(found, run.knowledge.rules.date))
+        answer = {**best.to_dict("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
+        print(console.dated(answer, run.knowledge.rules.date))
         return status
     console.print_table(_versions_table(rows))
     console.notes(args, *rows[0][1].machine.notes, *_torch_doubts(rows))
@@ -188,8 +188,8 @@ def _versions(name: str, args: Arguments) -> int:
 
 
 def _version(version: str, stack: Stack) -> dict[str, object]:
-    found = stack.to_dict("list")
-    return {"version": version, "ok": stack.ok, "stack": found["stack"], "objections": found["objections"]}
+    answer = stack.to_dict("list")
+    return {"version": version, "ok": stack.ok, "stack": answer["stack"], "objections": answer["objections"]}
 
 
 def _each(run: Run, name: str) -> Iterator[tuple[Package, Stack]]:
@@ -238,29 +238,29 @@ def _versions_table(rows: Iterable[tuple[Package, Stack]]) -> list[tuple[str, ..
     A reason that many in a row share is said once.
     """
     cells: list[tuple[str, ...]] = [("version", "torch", "CUDA", "verdict", "why")]
-    said = ""
+    before = ""
     for package, stack in rows:
         torch, cuda, code, why = "-", package.cuda, "-", ""
-        pin = next((each for each in stack.packages if each.name == package.name), None)
+        pin = next((pinned for pinned in stack.packages if pinned.name == package.name), None)
         if pin is not None:
             why = "; ".join(note.text.removeprefix(f"{package.who}: ") for note in _doubts(stack))
             torch, cuda, code = stack.version("torch") or "-", pin.cuda, pin.verdict
-        elif objections := sorted(stack.objections, key=lambda each: each.name != package.name):
+        elif objections := sorted(stack.objections, key=lambda objection: objection.name != package.name):
             code, why = objections[0].objection.code, objections[0].objection.text
-        cells.append((package.version, torch, cuda or "-", code, "as above" if why and why == said else why))
-        said = why
+        cells.append((package.version, torch, cuda or "-", code, "as above" if why and why == before else why))
+        before = why
     return cells
 
 
 def _torch_doubts(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
     """What the torch builds beside the versions lack, a line each: many versions are beside the same."""
-    found = (
-        each.text for _, stack in rows for each in stack.notes if each.code in _DOUBTS and each not in _doubts(stack)
+    texts = (
+        note.text for _, stack in rows for note in stack.notes if note.code in _DOUBTS and note not in _doubts(stack)
     )
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(texts)]
 
 
 def _doubts(stack: Stack) -> list[Note]:
     """The notes on whether a package of it runs, torch's own aside."""
-    pinned = [f"{each.name} {each.version}" for each in stack.packages]
-    return [each for each in stack.notes if each.code in _DOUBTS and any(who in each.text for who in pinned)]
+    pinned = [f"{package.name} {package.version}" for package in stack.packages]
+    return [note for note in stack.notes if note.code in _DOUBTS and any(who in note.text for who in pinned)]

@@ -27,10 +27,10 @@ def run(args: Arguments) -> int:
 
         return webpage.run(args, args.html, run)
     machine = _machine(run)
-    known = run.read_table((machine,))
-    rows = matrix.rows(machine, known, read_wish(run))
+    table = run.read_table((machine,))
+    rows = matrix.rows(machine, table, read_wish(run))
     if args.json:
-        print(console.dated(envelope("matrix", rows=[_json(machine, row, known) for row in rows]), known.date))
+        print(console.dated(envelope("matrix", rows=[_json(machine, row, table) for row in rows]), table.date))
         return 0
     platform = machine.platform
     if not rows:
@@ -43,7 +43,7 @@ def run(args: Arguments) -> int:
     bold = console.painter()
     glibc = f", glibc {platform.glibc}" if platform.glibc else ""
     print(bold(f"{platform.name}, {python_name(machine.python.tag)}{glibc}\n"))
-    print(text.headed(releases, None, bold), "", *text.lines(_legend(rows, known), console.width()), sep="\n")
+    print(text.headed(releases, None, bold), "", *text.lines(_legend(rows, table), console.width()), sep="\n")
     console.notes(args, *(note for note in machine.notes if note.code.endswith("LEFT_OUT")))
     return 0
 
@@ -51,20 +51,20 @@ def run(args: Arguments) -> int:
 def _machine(run: Run) -> Machine:
     """The machine whose GPUs are asked about, or one with every kind of GPU."""
     if run.request.machine is None:
-        asked = run if run.has_given_gpus else run.with_request(run.request._replace(gpus=("none",)))
-        if asked.find_machine().platform.os == "macos":  # whose GPU is its own
+        described = run if run.has_given_gpus else run.with_request(run.request._replace(gpus=("none",)))
+        if described.find_machine().platform.os == "macos":  # whose GPU is its own
             return run.find_machine()
-        return _open(asked.find_machine(), run.knowledge.rules)
+        return _open(described.find_machine(), run.knowledge.rules)
     machine, *others = run.find_machines()
     if others:
         raise UsageError("`matrix` is about one machine", hint="`torchpick fleet FILE` answers for many")
     return machine
 
 
-def _open(machine: Machine, known: Table) -> Machine:
+def _open(machine: Machine, table: Table) -> Machine:
     """Without a driver that was only assumed for all the GPUs together, and with every kind of GPU where none is."""
     driver = None if machine.driver is None or machine.driver.source == "assumed" else machine.driver
-    gpus = machine.gpus or matrix.gpus_of(kind for kind in known.nvidia if kind.found_on(machine.platform.name))
+    gpus = machine.gpus or matrix.gpus_of(kind for kind in table.nvidia if kind.found_on(machine.platform.name))
     return machine._replace(driver=driver, gpus=gpus)
 
 
@@ -80,7 +80,7 @@ def _matrix(rows: Sequence[Row]) -> list[tuple[str, ...]]:
         else:
             columns.append(([_name(row)], words))
     heads = (", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}" for names, _ in columns)
-    lines = [(torch, *(words[place] for _, words in columns)) for place, torch in enumerate(releases)]
+    lines = [(torch, *(words[number] for _, words in columns)) for number, torch in enumerate(releases)]
     while lines and set(lines[-1][1:]) == {"-"}:
         lines.pop()
     return [("torch", *heads), *lines]
@@ -89,26 +89,26 @@ def _matrix(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 def _word(best: Verdict | None) -> str:
     if best is None:
         return "-"
-    return best.build.backend + ("*" if any(each.fit is Fit.JIT for each in best.fits) else "")
+    return best.build.backend + ("*" if any(fit.fit is Fit.JIT for fit in best.fits) else "")
 
 
 def _name(row: Row) -> str:
     return row.gpu.name or row.gpu.label
 
 
-def _legend(rows: Sequence[Row], known: Table) -> list[tuple[str, str, str, str]]:
+def _legend(rows: Sequence[Row], table: Table) -> list[tuple[str, str, str, str]]:
     """A line for each GPU: what it is, and the driver it was judged with."""
     lines = []
     for row in rows:
-        kind, driver = known.kind_of(row.gpu.arch), row.driver
+        kind, driver = table.kind_of(row.gpu.arch), row.driver
         used = "" if driver is None else f"{'newest ' if driver.source == 'assumed' else ''}driver {driver.label}"
         generation, examples = ("", "") if kind is None else (kind.generation, ", ".join(kind.examples))
         lines.append((_name(row), generation, used, str(row.gpu.arch or "") if row.gpu.name else examples))
     return lines
 
 
-def _json(machine: Machine, row: Row, known: Table) -> dict[str, object]:
-    kind = known.kind_of(row.gpu.arch)
+def _json(machine: Machine, row: Row, table: Table) -> dict[str, object]:
+    kind = table.kind_of(row.gpu.arch)
     return {
         **written(machine, "platform", "python"),
         **written(row, "driver", "gpu"),

@@ -36,15 +36,15 @@ def run(args: Arguments) -> int:
     _refuse_commands(args.words)
     run = console.start(args)
     question = collect_question(run)
-    given = decided(answer_request(run, question), run.knowledge.rules)
-    pick, stack = given.pick, given.stack
+    answer = decided(answer_request(run, question), run.knowledge.rules)
+    pick, stack = answer.pick, answer.stack
     facts = {} if stack is None else {"stack": stack.to_dict()["stack"]}
     if console.tell_as_json(pick, args, **facts):
         return 0
     commands = _install_lines(args, pick.machine, run.shell)
     if not unknown_packages(run, question):
         commands.append(_pip_command(pick, run.shell))
-    beside = _package_lines(given.environment)
+    beside = _package_lines(answer.environment)
     if len(pick.machines) == 1:
         drivers = run.knowledge.rules.drivers
         beside += older_drivers(
@@ -62,10 +62,10 @@ def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine],
     spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
     for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
         older = resolve.with_driver(machine, str(number), table)
-        given = ask(older)
-        if not given.ok:
+        answer = ask(older)
+        if not answer.ok:
             break
-        what = ", ".join(f"{name} {version}" for name, version in given.taken.items())
+        what = ", ".join(f"{name} {version}" for name, version in answer.taken.items())
         if spans and what == spans[-1][0]:
             spans.pop()
         spans.append((what, number))
@@ -118,15 +118,17 @@ def _pip_command(pick: Pick, quoting: str) -> str:
 
 
 def _package_lines(stack: Stack) -> list[tuple[str, str]]:
-    others = (each for each in stack.packages if each.name != "torch")
-    return [("with", f"{each.requirement}: {each.verdict}; {each.why}") for each in others]
+    others = (package for package in stack.packages if package.name != "torch")
+    return [("with", f"{package.requirement}: {package.verdict}; {package.why}") for package in others]
 
 
 def _machine_lines(pick: Pick) -> list[str]:
     """Each machine's lines; those that are alike but for their name are listed once, with their number and hosts."""
     if pick.fleet is None or pick.fleet.count == 1:
         return [line for machine in pick.machines for line in summarize(machine)]
-    alike = grouped((tuple(summarize(each._replace(name=None))), place) for place, each in enumerate(pick.machines))
+    alike = grouped(
+        (tuple(summarize(machine._replace(name=None))), number) for number, machine in enumerate(pick.machines)
+    )
     return [line for lines, places in alike.items() for line in (str(pick.fleet.hosts(places)), *lines)]
 
 
@@ -134,7 +136,7 @@ def _pick(pick: Pick) -> list[str]:
     lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts:
         for fit in verdict.fits:
-            label = next(each.label for each in pick.machines[fit.machine or 0].gpus if each.index == fit.gpu)
+            label = next(gpu.label for gpu in pick.machines[fit.machine or 0].gpus if gpu.index == fit.gpu)
             lines.append(f"{label}: {supported(fit.fit, fit.via)}")
     lines = [*dict.fromkeys(lines)]  # machines that are alike say the same
     lines += [note.text for note in pick.notes if note.code == _UNDER_THE_PICK]
@@ -151,15 +153,16 @@ def newer_lines(pick: Pick) -> list[str]:
     """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
     chosen = release_key(pick.build.torch)
     newer = grouped(
-        (each.build.torch, each)
-        for each in pick.considered
-        if release_key(each.build.torch) > chosen and each.rank.preference >= 2
+        (verdict.build.torch, verdict)
+        for verdict in pick.considered
+        if release_key(verdict.build.torch) > chosen and verdict.rank.preference >= 2
     )
     lines = []
     for torch, verdicts in list(newer.items())[:3]:
-        candidates = [each for each in verdicts if Reason.BACKEND_NOT_ALLOWED not in each.reasons] or verdicts
+        candidates = [verdict for verdict in verdicts if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons] or verdicts
         by_text = grouped(
-            (each.objections[0].text if each.objections else _BESIDE, each.build.backend) for each in candidates
+            (verdict.objections[0].text if verdict.objections else _BESIDE, verdict.build.backend)
+            for verdict in candidates
         )
         lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
     if len(newer) > 3:

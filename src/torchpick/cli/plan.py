@@ -33,28 +33,28 @@ def run(args: Arguments) -> int:
     run = console.start(args, report=progress)
     with progress.during("index"):
         planned = plan_environment(run, _order(args))
-    found = planned.stack
+    stack = planned.stack
     if args.json:
-        print(console.dated(found.to_dict(args.command), run.read_table().date))
-        return 0 if found.ok else 3
-    if found.ok and args.dockerfile:
-        lines = dockerfile(run, found)
+        print(console.dated(stack.to_dict(args.command), run.read_table().date))
+        return 0 if stack.ok else 3
+    if stack.ok and args.dockerfile:
+        lines = dockerfile(run, stack)
         print(lines)
         console.notes(args, console.of_password(lines, image=True))
-    elif found.ok:
-        console.print_table(_pins(found))
-        beside = _download(found)
+    elif stack.ok:
+        console.print_table(_pins(stack))
+        beside = _download(stack)
         if planned.again is not None:
-            beside += older_drivers(found.machine, run.knowledge.rules.drivers, planned.again)
+            beside += older_drivers(stack.machine, run.knowledge.rules.drivers, planned.again)
         if beside:
             print()
             console.print_blocks([beside], 15)
     else:
-        why, remedy = refusal.explain_no_environment(found)
+        why, remedy = refusal.explain_no_environment(stack)
         console.error(TorchpickError(why, hint=remedy))
     # Why a package is not newer stands in the table.
-    console.notes(args, *found.machine.notes, *(note for note in found.notes if note.code != "PACKAGE_MOVED"))
-    return 0 if found.ok else 3
+    console.notes(args, *stack.machine.notes, *(note for note in stack.notes if note.code != "PACKAGE_MOVED"))
+    return 0 if stack.ok else 3
 
 
 def _order(args: Arguments) -> Order:
@@ -64,9 +64,9 @@ def _order(args: Arguments) -> Order:
 def _pins(stack: Stack) -> list[tuple[str, ...]]:
     """Every pin, what it is for, whether it runs, and why it was chosen."""
     rows: list[tuple[str, ...]] = [("package", "version", "CUDA", "verdict", "from", "why")]
-    for each in stack.packages:
-        page = each.index.partition("/download/")[0]
-        rows.append((each.name, each.version, each.cuda or "-", each.verdict, page, each.why))
+    for package in stack.packages:
+        page = package.index.partition("/download/")[0]
+        rows.append((package.name, package.version, package.cuda or "-", package.verdict, page, package.why))
     return rows
 
 
@@ -85,8 +85,8 @@ def run_lock(args: Arguments) -> int:
     from torchpick.install.lock import make_lock  # with libraries that no plan needs
 
     _check_output(args)
-    given = RequirementArgs(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
-    order = Order(given, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
+    required = RequirementArgs(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
+    order = Order(required, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
     progress = console.progress(args)
     with progress.during("lock"):
         made = make_lock(console.start(args, installer=args.installer, report=progress), order)

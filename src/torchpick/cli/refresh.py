@@ -80,10 +80,10 @@ def _plans(args: Arguments) -> list[IndexToRead]:
     admitted = admits(wish.torch, prereleases=args.channel != "stable")
     platforms = _platforms(args.platforms)
 
-    def reads(found: Build) -> bool:
-        if found.platform not in platforms or (wish.backends and found.backend not in wish.backends):
+    def reads(build: Build) -> bool:
+        if build.platform not in platforms or (wish.backends and build.backend not in wish.backends):
             return False
-        return not wish.torch or admitted(found.torch)
+        return not wish.torch or admitted(build.torch)
 
     def plan(what: str, base: str, channel: str, places: tuple[index_places.IndexPlaces, ...]) -> IndexToRead:
         store = CacheStore(Path(cache_dir(os.environ)), base, channel, console.day())
@@ -129,7 +129,7 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
         read=[_row(build) for build in report.read],
         gone=[written(build, *BUILD_NAMES) for build in report.gone],
         contradictions=list(report.contradictions),
-        unread=[{**written(each.build, "version", "platform"), "file": each.sample.file} for each in report.unread],
+        unread=[{**written(entry.build, "version", "platform"), "file": entry.sample.file} for entry in report.unread],
         notes=[{"code": "INDEX_NOT_READ", "text": text} for text in notes],
         failures=[{"file": found.sample.file, "text": str(error)} for found, error in report.failures],
         bytes_read=report.bytes_read,

@@ -38,14 +38,14 @@ def note(sentence: str, mark: str = "note") -> str:
 
 def paragraphs(text: str, width: int | None) -> str:
     """Text that is laid out already, its lines that are longer than this wrapped with the indent they have."""
-    found = []
+    shown = []
     for line in text.split("\n"):
         words = line.lstrip(" ")
         indent = " " * (len(line) - len(words))
         fits = width is None or len(line) <= width
         parts = [words] if fits else wrap(words, max((width or 0) - len(indent) - 2, 20))
-        found += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
-    return "\n".join(found)
+        shown += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
+    return "\n".join(shown)
 
 
 def wrap(text: str, width: int | None) -> list[str]:
@@ -57,8 +57,10 @@ def wrap(text: str, width: int | None) -> list[str]:
         return [text]
     lines, line = [], ""
     parts = enumerate(text.split("`"))
-    kept = "`".join(part.replace(" ", "\0") if place % 2 and len(part) <= width - 4 else part for place, part in parts)
-    for word in (word.replace("\0", " ") for word in kept.split(" ")):
+    joined = "`".join(
+        part.replace(" ", "\0") if number % 2 and len(part) <= width - 4 else part for number, part in parts
+    )
+    for word in (word.replace("\0", " ") for word in joined.split(" ")):
         if line.strip() and len(line) + 1 + len(word) > width:
             lines.append(line)
             line = "  " + word
@@ -103,20 +105,20 @@ def lines(rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
     cells = [[plain(cell) for cell in row] for row in rows]
     if not cells:
         return []
-    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]) - 1)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]) - 1)]
     left = sum(widths) + 2 * len(widths)
-    found = []
+    shown = []
     for row in cells:
         start = "".join(f"{cell.ljust(wide)}  " for cell, wide in zip(row, widths, strict=False))
         if width is None or len(start) + len(row[-1]) <= width:
-            found.append((start + row[-1]).rstrip())
+            shown.append((start + row[-1]).rstrip())
         elif width - left < _LEAST:
             below = [f"  {part}" for part in wrap(row[-1], max(width - 4, 1)) if part]
-            found.append("\n".join([*wrap(start.rstrip(), width), *below]))
+            shown.append("\n".join([*wrap(start.rstrip(), width), *below]))
         else:
             first, *more = wrap(row[-1], width - left)
-            found.append("\n".join([start + first, *(" " * left + part for part in more)]))
-    return found
+            shown.append("\n".join([start + first, *(" " * left + part for part in more)]))
+    return shown
 
 
 def help_page(page: Iterable[str], width: int) -> str:
@@ -155,16 +157,16 @@ def block(
     labelled: Iterable[tuple[str, str]], width: int | None, bold: Callable[[str], str] = str, indent: int = 11
 ) -> str:
     """Texts beside their labels, each label once; prose is wrapped to what is left of the width."""
-    found = []
+    shown_lines = []
     before = ""
     for label, text in ((label, redacted(text)) for label, text in labelled):
         parts = wrap(text, None if width is None or label in _WHOLE else max(width - indent, 30))
-        for place, part in enumerate(map(plain, parts)):
-            first = place == 0 and label != before
+        for number, part in enumerate(map(plain, parts)):
+            first = number == 0 and label != before
             shown = ansi(part, _COLOURS[label]) if first and bold is not str and label in _COLOURS else part
-            found.append(f"{bold(label.ljust(indent)) if first and label else ' ' * indent}{shown}".rstrip())
+            shown_lines.append(f"{bold(label.ljust(indent)) if first and label else ' ' * indent}{shown}".rstrip())
         before = label
-    return "\n".join(found)
+    return "\n".join(shown_lines)
 
 
 def fact_table(machine: Machine, width: int | None = None) -> list[str]:
@@ -183,8 +185,8 @@ def fact_rows(machine: Machine) -> list[tuple[str, str, str]]:
     ]
     if not machine.gpus:
         # Where something did not answer, nothing is known of a GPU; the error says what it was.
-        found = "no GPU was found" if machine.trouble is None else "it is not known whether there is one"
-        rows.append(("gpu", f'{found}; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', ""))
+        text = "no GPU was found" if machine.trouble is None else "it is not known whether there is one"
+        rows.append(("gpu", f'{text}; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', ""))
     return rows
 
 
