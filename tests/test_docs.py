@@ -36,7 +36,7 @@ def blocks(page: Path) -> list[documents.Block]:
 
 # What is run where the page is (`console`, `notebook`) or read as a command line here (`powershell`, `bat`).
 RUN = ("console", "notebook", "powershell", "bat")
-KINDS = (*RUN, "python", "toml", "json", "dockerfile", "yaml", "html", "text")
+KINDS = (*RUN, "python", "javascript", "toml", "json", "dockerfile", "yaml", "html", "text")
 
 # --- commands -------------------------------------------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import runpy
 import shutil
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from scripts.shipping import data, selector
-from tests import tables
+from tests import documents, tables
 from tests.envelope import faults
 from torchpick.knowledge import locations
 
@@ -53,6 +55,47 @@ def test_the_selector_answers_every_question(files: dict[str, str], tmp_path: Pa
     answered = sum(each["answer"] is not None for each in vectors)
     assert answered > 150
     assert len(vectors) - answered > 50
+
+
+def installers(folder: Path) -> Path:
+    """A folder with the installers of docs/tools.md, and a stand-in for nvidia-smi."""
+    for block in documents.blocks((DOCS / "tools.md").read_text("utf-8")):
+        if block.options.get("file", "").startswith("install"):
+            (folder / block.options["file"]).write_text(block.text, "utf-8")
+    shutil.copy(DOCS / "read-table.js", folder)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "nvidia-smi").write_text("#!/bin/sh\necho '6.1, 580.95.05'\necho '8.6, 580.95.05'\n", "utf-8")
+    (folder / "bin" / "nvidia-smi").chmod(0o755)
+    return folder
+
+
+def test_the_installer_of_the_page_answers_every_question(files: dict[str, str], table: Row, tmp_path: Path) -> None:
+    answer = runpy.run_path(str(installers(tmp_path) / "install_torch.py"))["answer"]
+    vectors = [json.loads(text) for text in files["vectors.jsonl"].splitlines()]
+
+    assert [row for row in vectors if " ".join(answer(table, **row["question"]) or []) != (row["answer"] or "")] == []
+    assert len((tmp_path / "install_torch.py").read_text("utf-8").splitlines()) <= 75
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.name == "nt", reason="a shell's script is no program there")
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+def test_both_installers_take_the_same_for_the_gpus_of_nvidia_smi(files: dict[str, str], tmp_path: Path) -> None:
+    installers(tmp_path)
+    (tmp_path / "table.json").write_text(files["table.json"], "utf-8")
+    environ = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+
+    def install(*words: str) -> str:
+        done = subprocess.run(
+            [*words, "table.json", "torchvision", "--dry-run"],
+            cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+        return done.stdout
+
+    in_python = install(sys.executable, "install_torch.py")
+
+    assert in_python.startswith("pip install --index-url https://download.pytorch.org/whl/cu126 torch==")
+    assert install("node", "install-torch.js", sys.executable) == in_python
 
 
 @pytest.mark.process
