@@ -10,11 +10,16 @@ from torchpick.cli import arguments
 from torchpick.decide import remarks
 from torchpick.environment import interpreter
 from torchpick.errors import DetectionError, NoBuildError, ResolverError
+from torchpick.machine import given
+from torchpick.model import pick as picks
+from torchpick.model.address import holds_secret
+from torchpick.model.fields import dumps, envelope
 from torchpick.run import start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import ModuleType
     from typing import TextIO
 
     from torchpick.cli.arguments import Arguments
@@ -24,6 +29,13 @@ if TYPE_CHECKING:
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick, Request
     from torchpick.run import Run
+
+
+def _text() -> ModuleType:
+    """What lays out for a person, loaded where one reads."""
+    from torchpick.cli import text
+
+    return text
 
 
 def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -58,16 +70,12 @@ def tell_as_json(pick: Pick, args: Arguments, **facts: object) -> bool:
 
 def as_json(pick: Pick, command: str, **facts: object) -> str:
     """The answer, and a command's own facts beside it or in place of its own."""
-    from torchpick.model import pick as picks
-
     return dated({**picks.as_json(pick, command), **facts}, pick.table_date)
 
 
 def dated(facts: dict[str, object], day_of_table: str | None) -> str:
     """What was found as JSON, with the day of the table it rests on and how old that is, which is today's to say."""
     from datetime import date
-
-    from torchpick.model.fields import dumps
 
     age = None if day_of_table is None else max((date.fromisoformat(day()) - date.fromisoformat(day_of_table)).days, 0)
     return dumps({**facts, "table": {"date": day_of_table, "age_days": age}})
@@ -87,10 +95,8 @@ def day(environ: Mapping[str, str] = os.environ, *, ago: int = 0) -> str:
 
 
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
-    from torchpick.cli.text import fact_rows
-
     for machine in machines:
-        for what, fact, source in fact_rows(machine):
+        for what, fact, source in _text().fact_rows(machine):
             _say(f"{what}: {fact}{f' [{source}]' if source else ''}")
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
@@ -109,8 +115,7 @@ def message(*lines: str) -> None:
 
 
 def _say(line: str) -> None:
-    from torchpick.cli import text
-
+    text = _text()
     message(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)))
 
 
@@ -122,17 +127,15 @@ def notes(args: Arguments, *news: Note | str) -> None:
     news = tuple(filter(None, news))
     if args.quiet or not news:
         return
-    from torchpick.cli.text import note, plain, wrap
+    text = _text()
 
     for remark in news:
-        line = note(remark) if isinstance(remark, str) else f"note: {plain(remark.text)}"
-        message(*wrap(line, width(sys.stderr)))
+        line = text.note(remark) if isinstance(remark, str) else f"note: {text.plain(remark.text)}"
+        message(*text.wrap(line, width(sys.stderr)))
 
 
 def of_password(lines: str, *, image: bool = False) -> str:
     """What to do about a password in these lines, which pip and uv need as it is; empty where there is none."""
-    from torchpick.model.address import holds_secret
-
     if not holds_secret(lines):
         return ""
     if image:
@@ -142,9 +145,7 @@ def of_password(lines: str, *, image: bool = False) -> str:
 
 def error(failure: TorchpickError) -> None:
     """On stderr: the message, a blank line, the hint."""
-    from torchpick.cli import text
-
-    message(text.error(failure, width(sys.stderr), colour=coloured(sys.stderr)))
+    message(_text().error(failure, width(sys.stderr), colour=coloured(sys.stderr)))
 
 
 def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: str | None) -> int:
@@ -171,8 +172,6 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
 
 def error_json(failure: TorchpickError, command: str) -> str:
     """An error as one JSON object; `no_answer` for exit 4, and the whole answer where no build runs."""
-    from torchpick.model.fields import dumps, envelope
-
     if isinstance(failure, NoBuildError):
         return as_json(failure.pick, command, error=failure)
     facts: dict[str, object] = {"error": failure}
@@ -198,29 +197,21 @@ def progress(args: Arguments) -> Progress:
 
 def print_table(rows: Iterable[Sequence[str]]) -> None:
     """On stdout, as wide as the terminal and no wider, the first row in bold."""
-    from torchpick.cli.text import headed
-
-    print(headed(rows, width(), painter()))
+    print(_text().headed(rows, width(), painter()))
 
 
 def print_blocks(parts: Iterable[Iterable[tuple[str, str]]], indent: int = 11) -> None:
     """On stdout, labelled lines with a blank line between the blocks."""
-    from torchpick.cli.text import block
-
-    print("\n\n".join(block(part, width(), painter(), indent) for part in parts))
+    print("\n\n".join(_text().block(part, width(), painter(), indent) for part in parts))
 
 
 def painter() -> Callable[[str], str]:
     """What makes a line of stdout bold; where no colour is wanted it leaves the line alone."""
-    from torchpick.cli.text import ansi
-
-    return ansi if coloured(sys.stdout) else str
+    return _text().ansi if coloured(sys.stdout) else str
 
 
 def platform_named(name: str | None) -> str:
     """The platform of this name, else the variable's, else this computer's; one that PyTorch has builds for."""
-    from torchpick.machine import given
-
     return given.parse_platform(
         name or os.environ.get("TORCHPICK_PLATFORM") or interpreter.running().platform.name
     ).name
