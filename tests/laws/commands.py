@@ -222,7 +222,7 @@ def of_plan(status: int, answer: dict[str, Any], err: str) -> Said:
 
 def of_install(status: int, answer: dict[str, Any], err: str) -> Said:
     if status:
-        return Said(status, words=err + _error(answer))
+        return Said(status, words=err + _error(answer), judged=not _must_be_built(answer))
     install = answer["install"]
     text = "\n".join([*install["argv"], *install["files"].values()]).replace("%2B", "+")
     pins = dict(re.findall(r"(?m)^([\w.-]+)==([^\s;*]+)$", text))
@@ -232,13 +232,18 @@ def of_install(status: int, answer: dict[str, Any], err: str) -> Said:
 
 def of_lock(status: int, answer: dict[str, Any], err: str) -> Said:
     if status:
-        return Said(status, words=err + _error(answer))
+        return Said(status, words=err + _error(answer), judged=not _must_be_built(answer))
     pins = {each["name"]: each["version"] for each in answer["lock"]["packages"]}
     return Said(0, pins.get("torch"), pins, _bound(answer["pick"]["notes"] + answer["lock"]["notes"]), err)
 
 
 def _error(answer: dict[str, Any]) -> str:
     return str((answer.get("error") or {}).get("text", ""))
+
+
+def _must_be_built(answer: dict[str, Any]) -> bool:
+    """Whether the answer stands, and a file of it lies on no index: a plan says so in a note."""
+    return (answer.get("error") or {}).get("code") == "BUILT_FROM_SOURCE"
 
 
 def _bound(notes: Any) -> tuple[str, ...]:
@@ -290,12 +295,13 @@ def index(folder: str, place: Path) -> str:
 
 @cache
 def _projects(folder: str) -> dict[str, dict[str, Sequence[str] | Release]]:
-    known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, "linux-x86_64")
-    projects: dict[str, dict[str, Sequence[str] | Release]] = {
-        name: {row.version: _release(row) for row in known[name].versions if not row.place}
-        for name in known
-        if name not in TRIO
-    }
+    projects: dict[str, dict[str, Sequence[str] | Release]] = {}
+    for platform in ("windows-x86_64", "linux-aarch64", "linux-x86_64"):  # some wheels are known of one alone
+        known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, platform)
+        for name in known:
+            if name not in TRIO:
+                rows = {row.version: _release(row) for row in known[name].versions if not row.place}
+                projects.setdefault(name, {}).update(rows)
     projects |= {name: dict(versions) for name, versions in LATER.items()}
     # What a package asks for is there, in a version that it names or a new one.
     every = [release for versions in projects.values() for release in versions.values()]

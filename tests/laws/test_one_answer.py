@@ -2,7 +2,8 @@
 
 They differ only as they were meant to: `plan`, `install`, `lock` and `plan()` alone learn what the table lacks, and the
 others say that they did not judge it; `url` has no place for what does not lie on torch's index, nor a fleet for
-packages; and only `install` and `lock` take `-c`.
+packages; only `install` and `lock` take `-c`; and both refuse what has to be built or lies on no index, where a plan
+has a note.
 """
 
 from __future__ import annotations
