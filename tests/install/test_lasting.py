@@ -70,12 +70,14 @@ def test_another_torch_of_the_lock_comes_back_and_pin_keeps_this_one(app: Path) 
     assert undone(app, "2.15.0+cu130") is None
 
 
-def test_where_the_author_names_another_index_what_lasts_is_to_change_that(app: Path) -> None:
+def test_a_source_of_the_author_makes_way_for_a_pin_or_a_person_has_to_change_it(app: Path) -> None:
+    what = "$APP/uv.lock has torch 2.15.0+cu130, which the next `uv sync` or `uv run` brings back: "
     (app / "pyproject.toml").write_text(DOCUMENTED, "utf-8")
+    assert undone(app) == f"{what}`torchpick pin` and then `uv sync` keep 2.14.1+cu126"
 
+    (app / "pyproject.toml").write_text(f'{PROJECT}\n[tool.uv.sources]\ntorch = {{ path = "torch.whl" }}\n', "utf-8")
     assert undone(app) == (
-        "$APP/uv.lock has torch 2.15.0+cu130, which the next `uv sync` or `uv run` brings back: "
-        "$APP/pyproject.toml says otherwise, and `torchpick pin` says what to change there; "
+        f"{what}$APP/pyproject.toml says otherwise, and `torchpick pin` says what to change there; "
         "until then `uv run --no-sync` leaves 2.14.1+cu126 as it is"
     )
 
