@@ -132,7 +132,7 @@ def pictures(text: str) -> list[str]:
 
 
 def cells(block: Block) -> list[Command]:
-    """A notebook's cells as commands: `!command` and `%pip …`, all of which must succeed, whatever they print.
+    """A notebook's cells as commands: `!command`, `%pip …`, `%run -m …`; all must succeed, whatever they print.
 
     torchpick itself is there already where a page is run; its installation from a checkout is another test's.
     """
@@ -141,7 +141,7 @@ def cells(block: Block) -> list[Command]:
         text = line[1:] if line[:1] in "!%" else ""
         assert text or not line.strip() or line.startswith(("#", "import ", "torchpick.")), f"line {number}: {line}"
         if text and not text.endswith(" ./torchpick"):
-            found.append(Command(number, text, [ELLIPSIS]))
+            found.append(Command(number, text.removeprefix("run -m "), [ELLIPSIS]))
     return found
 
 

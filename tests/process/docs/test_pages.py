@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -133,3 +134,23 @@ def test_what_differs_is_named_with_its_line(tmp_path: Path) -> None:
         "docs/made-up.md:9: $ false\nexits 1, not 0:\n",
         "docs/made-up.md:10: $ exit 5\nexits None, not 0:\n",
     ]
+
+
+def test_what_a_notebook_runs_is_about_the_kernels_own_python(tmp_path: Path) -> None:
+    """As `%run -m` does it: by runpy in the kernel, whose Python is on no PATH and in no active environment."""
+    line = "import runpy, sys; sys.argv[1:] = {}; runpy.run_module('torchpick', run_name='__main__', alter_sys=True)"
+    words = ["detect", "--json"]
+    environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", line.format(words)],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    page = (ROOT / "docs" / "notebooks.md").read_text("utf-8")
+    assert "%run -m torchpick install" in page
+    assert "!torchpick install" not in page
+    assert json.loads(done.stdout)["machine"]["python"]["executable"] == sys.executable
