@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import tracemalloc
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torchpick.decide import resolve
 from torchpick.errors import WheelLayoutError
 from torchpick.index import pages
 from torchpick.model.machine import Machine
+from torchpick.model.metadata import MetadataSource, parse_metadata
 
 DEEP = "(" * 3000
 GPU = ("--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12")
@@ -147,3 +149,64 @@ def test_machines_that_differ_in_a_name_alone_are_not_judged_each(
         counts.append(len(judged))
 
     assert counts == [16] * 4
+
+
+def _machines(count: int, note: str) -> str:
+    machine = {
+        "platform": {"os": "linux", "cpu": "x86_64"}, "python": {"version": "3.12"}, "driver": {"version": "580.95.05"},
+        "gpus": [{"name": "RTX 3090", "arch": "sm_86"}], "notes": [{"code": "X", "text": note}],
+    }  # fmt: skip
+    return "\n".join(json.dumps({"name": f"n{number}", **machine}) for number in range(count))
+
+
+# What each command reads, made of so many pieces.
+READ: dict[str, tuple[tuple[str, ...], Callable[[int], str]]] = {
+    "requirements": (("plan", "-r", "FILE", "--offline", *GPU), lambda n: "".join(f"a{i}>=1\n" for i in range(n))),
+    "a long requirement": (("plan", "-r", "FILE", "--offline", *GPU), lambda n: f"torch{','.join(['!=1.0'] * n)}\n"),
+    "machines": (("fleet", "FILE"), lambda n: _machines(n // 4, "")),
+    "notes of a node": (("fleet", "FILE"), lambda n: _machines(1, "a:,@ " * n)),
+    "a log": (("explain", "FILE"), lambda n: "torch 2.9.1 on sm_86: no kernel image is available\n" * n),
+    "a log of one line": (("explain", "FILE"), lambda n: "CUDA error: https://a:b c@d " * n),
+}
+
+
+@pytest.mark.usefixtures("on_linux")
+@pytest.mark.parametrize("kind", READ)
+def test_what_is_read_costs_time_in_line_with_its_size(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, text = READ[kind]
+    file, times = tmp_path / "read.txt", []
+    for size in (500, 1000, 2000, 4000):
+        file.write_text(text(size), "utf-8")
+        began = time.thread_time()
+        status = main([str(file) if word == "FILE" else word for word in words])
+        times.append(time.thread_time() - began)
+        assert status in range(5)
+        assert "Traceback" not in capsys.readouterr().err
+    assert all(after < 4 * max(before, 0.1) for before, after in pairwise(times)), times
+
+
+def test_metadata_costs_time_in_line_with_its_size() -> None:
+    times = []
+    for size in (600, 1200, 2400, 4800):
+        lines = "".join(f'Requires-Dist: a{number}>=1; extra == "x{number}"\n' for number in range(size))
+        began = time.thread_time()
+        parse_metadata(f"Metadata-Version: 2.1\nName: a\nVersion: 1\n{lines}", MetadataSource.WHEEL)
+        times.append(time.thread_time() - began)
+    assert all(after < 4 * max(before, 0.1) for before, after in pairwise(times)), times
+
+
+def test_a_library_with_a_terabyte_of_holes_costs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    library = next((folder / "venv").glob("lib/*/site-packages")) / "torch" / "lib" / "libtorch_cuda.so"
+    library.parent.mkdir(exist_ok=True)
+    with library.open("wb") as stream:
+        stream.write(b"\x7fELF\x02\x01\x01")
+        stream.truncate(1 << 40)
+    began = time.thread_time()
+
+    for words in (("doctor", "--python", "venv", *GPU[:4]), ("inspect", str(library))):
+        assert main([*words]) in range(5)
+        assert "Traceback" not in capsys.readouterr().err
+
+    assert time.thread_time() - began < 20

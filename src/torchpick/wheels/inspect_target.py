@@ -150,8 +150,13 @@ def look_into(path: str, look: Callable[[mmap], T]) -> T | None:
     """What a look at the file finds; None if it is gone, empty or not a regular file."""
     try:
         with world.opened(path) as file:
-            if not os.fstat(file.fileno()).st_size:
+            size = os.fstat(file.fileno()).st_size
+            if not size:
                 return None
+            if size > _MOST_LIBRARY:  # a hole of a terabyte is read for hours
+                raise WheelError(
+                    f"{path} is larger than {_MOST_LIBRARY >> 30} GiB", hint="no library is: check the file"
+                )
             with mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
                 return look(buffer)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -163,6 +168,8 @@ def look_into(path: str, look: Callable[[mmap], T]) -> T | None:
 # All wheels of an index come from one host: so many readers at most ask it at the same time.
 MOST_JOBS = 16
 _MOST_FILE = 16 << 20
+# Far above what a wheel holds, whose archive mostly ends at 4 GiB.
+_MOST_LIBRARY = 16 << 30
 # Each target with its reading, or why there is none.
 Answers = Generator[tuple[str, "Reading | TorchpickError"], None, None]
 
