@@ -633,8 +633,8 @@ def test_the_package_of_the_failing_line_is_named(home: Home) -> None:
             "installs them together",
         ),
         (
-            "Cannot install torch==2.2.2, torchvision==0.16.2 and torchvision==0.16.1 because these package versions have "
-            "conflicting dependencies.",
+            "Cannot install torch==2.2.2, torchvision==0.16.2 and torchvision==0.16.1 because these package versions "
+            "have conflicting dependencies.",
             "RESOLVE_CONFLICT",
             "torch 2.2.2 goes with torchvision 0.17.2, not 0.16.2: `torchpick install torch==2.2.2 torchvision` "
             "installs them together",
