@@ -52,6 +52,8 @@ def server(authority: Authority) -> Iterator[Loopback]:
             host.add(backend, TinyWheel("torchvision", f"{vision}+{backend}", TAG, (f"torch=={torch}",)))
     for backend in ("cpu", "cu126"):
         host.add(backend, TinyWheel("filelock", "3.20.0"))  # it also holds what torch needs
+    for name, version in (("torch", "2.10.0"), ("torchvision", "0.25.0"), ("torchaudio", "2.10.0")):  # an image's
+        host.add("cu128", TinyWheel(name, f"{version}+cu128", "cp312-cp312-manylinux_2_28_x86_64"))
     index = SimpleIndex(
         TinyWheel("filelock", "3.20.0"),
         TinyWheel("numpy", "2.4.0"),
