@@ -131,8 +131,12 @@ def test_the_commands_in_another_folder_leave_the_checkout_as_it_is(
     monkeypatch.setenv("VIRTUAL_ENV", str(own))
     before = sorted(checkout.rglob("*"))
 
-    for words in ("pin", "install torch --dry-run", "doctor"):
-        assert main([*words.split(), "--gpu", "none"]) == 2
+    for words, status in (
+        ("pin", 2),
+        ("install torch --dry-run", 2),
+        ("doctor", 1),
+    ):  # which reads the lock, an empty one
+        assert main([*words.split(), "--gpu", "none"]) == status
     assert capsys.readouterr().err.count("error: ") == 3
 
     monkeypatch.chdir(checkout)
