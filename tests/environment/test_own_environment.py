@@ -135,7 +135,7 @@ def test_the_commands_in_another_folder_leave_the_checkout_as_it_is(
         ("pin", 2),
         ("install torch --dry-run", 2),
         ("doctor", 1),
-    ):  # which reads the lock, an empty one
+    ):
         assert main([*words.split(), "--gpu", "none"]) == status
     assert capsys.readouterr().err.count("error: ") == 3
 
