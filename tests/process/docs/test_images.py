@@ -7,8 +7,10 @@ import re
 import shlex
 from typing import NamedTuple
 
+import pytest
+
 from tests import documents
-from tests.process.docs.conftest import ROOT, Opened
+from tests.process.docs.conftest import ROOT, UV, Opened
 from tests.process.docs.terminal import Terminal
 from torchpick.model import INSTALL_LINE
 
@@ -48,9 +50,9 @@ def test_the_action_runs_what_it_is_told_and_nothing_that_it_is_given() -> None:
     inputs = section(ACTION, "inputs", "  ")
 
     assert [step.name for step in steps()] == [
-        "Install torchpick", "Pick", "Keep every later installation to it", "Install", "Check",
+        "Install torchpick", "Pick", "Sync", "Keep every later installation to it", "Install", "Check",
     ]  # fmt: skip
-    assert steps()[0].script.strip() == INSTALL_LINE
+    assert INSTALL_LINE.removeprefix("python") in steps()[0].script
     assert not [step.name for step in steps() if "${{" in step.script]
     assert set(re.findall(r"inputs\.([\w-]+)", ACTION)) == inputs
 
@@ -103,7 +105,7 @@ PREPARED = "python3 -m venv .venv && . .venv/bin/activate && touch env output"
 def test_the_action_keeps_a_job_to_the_pick(opened: Opened) -> None:
     terminal = on_a_runner(opened)
     inputs = {**GPU, "REQUIREMENTS": "torch torchvision", "CHECK": "true"}
-    lines = [line for step in steps()[1:] for line in lines_of(terminal, step, inputs)]
+    lines = [line for step in steps()[1:] if step.name != "Sync" for line in lines_of(terminal, step, inputs)]
 
     _, pick, _, keep, _, install, _, check, _, later, listed = terminal.run(
         [PREPARED, *lines, "pip install accelerate", "pip list --format freeze"]
@@ -111,10 +113,11 @@ def test_the_action_keeps_a_job_to_the_pick(opened: Opened) -> None:
 
     assert [each.status for each in (pick, keep, install, later)] == [0, 0, 0, 0], install.printed
     assert (terminal.work / "output").read_text("utf-8").splitlines() == [
-        "version=2.14.1+cu126",
+        "torch=2.14.1+cu126",
         "backend=cu126",
         "index-url=https://download.pytorch.org/whl/cu126",
         "requirements=torch==2.14.1+cu126",
+        "label=",
     ]
     assert {"torch==2.14.1+cu126", "torchvision==0.29.1+cu126", "accelerate==1.12.0"} <= set(listed.printed.split())
     # The stand-in for torch has no library in it, and the check says so.
@@ -122,10 +125,49 @@ def test_the_action_keeps_a_job_to_the_pick(opened: Opened) -> None:
     assert "TORCH_BROKEN" in check.printed
 
 
+PROJECT = """\
+[project]
+name = "app"
+version = "0"
+requires-python = ">=3.10"
+[project.optional-dependencies]
+cpu = ["torch"]
+cu126 = ["torch"]
+[tool.uv]
+conflicts = [[{ extra = "cpu" }, { extra = "cu126" }]]
+environments = ["sys_platform == 'linux'"]
+[tool.uv.sources]
+torch = [{ index = "cpu", extra = "cpu" }, { index = "cu126", extra = "cu126" }]
+[[tool.uv.index]]
+name = "cpu"
+url = "https://download.pytorch.org/whl/cpu"
+explicit = true
+[[tool.uv.index]]
+name = "cu126"
+url = "https://download.pytorch.org/whl/cu126"
+explicit = true
+"""
+
+
+@pytest.mark.skipif(UV is None, reason="no uv")
+def test_the_action_syncs_a_project_with_the_extra_for_the_gpu(opened: Opened) -> None:
+    terminal = on_a_runner(opened)
+    terminal.environ["UV_DEFAULT_INDEX"] = terminal.environ["PIP_INDEX_URL"]
+    (terminal.work / "pyproject.toml").write_text(PROJECT, "utf-8")
+    _, pick, sync, *_ = steps()
+    lines = [line for step in (pick, sync) for line in lines_of(terminal, step, GPU)]
+
+    shown = terminal.run(["touch env output && uv lock", *lines, "uv pip list --format freeze"])
+
+    assert [each.status for each in shown] == [0] * len(shown), "".join(each.printed for each in shown)
+    assert "label=cu126" in (terminal.work / "output").read_text("utf-8")
+    assert "torch==2.14.1+cu126" in shown[-1].printed
+
+
 def test_the_action_stops_where_nothing_runs(opened: Opened) -> None:
     terminal = on_a_runner(opened)
     inputs = {"TORCHPICK_GPU": "sm_120", "TORCHPICK_DRIVER": "560.28.03", "CHECK": "yes"}
-    _, pick, keep, _, check = steps()
+    _, pick, _, keep, _, check = steps()
     lines = [line for step in (pick, keep, check) for line in lines_of(terminal, step, inputs)]
 
     shown = terminal.run(["touch env output", *lines])
