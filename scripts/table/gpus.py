@@ -20,7 +20,8 @@ SOURCES = {
     "each device id; the board of each vGPU profile",
     "mig": "NVIDIA MIG User Guide, supported MIG profiles",
     "sold": "written by hand: which of the GPUs of that name was sold most",
-    "clouds": "the instance type pages of AWS EC2, Google Compute Engine and Azure Virtual Machines",
+    "clouds": "written by hand; the pages of AWS EC2 (g5), Google Compute Engine (a3-ultragpu, a4) and Azure (NDv2, "
+    "ND A100 v4, NC A100 v4, ND H100 v5) were read on 2026-11-28, the other families were not",
     "ptxas": "ptxas --help of the toolkits 11.8 to 13.5, see drivers.json toolkit_arches",
 }
 # The ranges of PCI device ids that hold one capability each, Kepler and newer. Older chips are listed one by one: their
@@ -133,7 +134,7 @@ _CLOUDS = {
     "g5": "A10G", "g6": "L4", "gr6": "L4", "g6e": "L40S",
     "a2highgpu": "A100 40GB", "a2megagpu": "A100 40GB", "a2ultragpu": "A100 80GB", "a3highgpu": "H100",
     "a3megagpu": "H100", "a3ultragpu": "H200", "a4highgpu": "B200", "g2standard": "L4",
-    "ncsv2": "Tesla P100", "ncsv3": "Tesla V100", "ndsv2": "Tesla V100", "ncast4v3": "Tesla T4",
+    "ncsv2": "Tesla P100", "ncsv3": "Tesla V100", "ndrsv2": "Tesla V100", "ncast4v3": "Tesla T4",
     "ncadsa100v4": "A100 80GB", "ndasrv4": "A100 40GB", "ndamsra100v4": "A100 80GB", "ncadsh100v5": "H100 NVL",
     "ndisrh100v5": "H100", "ndisrh200v5": "H200", "nvsv3": "Tesla M60", "nvadsa10v5": "A10",
 }  # fmt: skip

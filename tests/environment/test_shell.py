@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, example, given
@@ -44,7 +45,7 @@ def test_a_posix_shell_reads_back_every_value(value: str) -> None:
 
 @pytest.mark.parametrize("name", ["sh", "bash", "zsh", "fish"])
 @pytest.mark.process
-def test_a_real_shell_reads_hostile_values_and_words_back(name: str) -> None:
+def test_a_real_shell_reads_hostile_values_and_words_back(name: str, tmp_path: Path) -> None:
     if (program := shutil.which(name)) is None:
         pytest.skip(f"no {name}")
     values = {f"X{number}": value for number, value in enumerate(HOSTILE)}
@@ -56,7 +57,7 @@ def test_a_real_shell_reads_hostile_values_and_words_back(name: str) -> None:
 
     ran = subprocess.run(
         [program, "-c", "\n".join(lines)], capture_output=True, text=True, check=True,
-        env={"GONE": "1", "PATH": os.environ["PATH"], "HOME": "/nowhere"},
+        env={"GONE": "1", "PATH": os.environ["PATH"], "HOME": str(tmp_path)},
     )  # fmt: skip
 
     printed = "".join(f"{word}\n" for word in HOSTILE)
