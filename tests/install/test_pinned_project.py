@@ -104,8 +104,11 @@ def test_env_in_a_pinned_environment_is_of_one_mind(app: Path, capsys: pytest.Ca
 
     assert main(["env", "--json", "--offline", *NEW]) == 0
 
-    variables = json.loads(capsys.readouterr().out)["environ"]["set"]
+    answer = json.loads(capsys.readouterr().out)
+    variables = answer["environ"]["set"]
     assert len(variables["PIP_CONSTRAINT"].split()) == 1
+    assert "cu126" not in variables.get("PIP_FIND_LINKS", "")  # the pages of the pin
+    assert "WHEEL_INDEX" not in {note["code"] for note in answer["notes"]}
     assert os.environ["VIRTUAL_ENV"] not in json.dumps(variables)
 
 

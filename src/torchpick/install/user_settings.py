@@ -78,11 +78,22 @@ def read_user_settings(
     if prefix is None:
         return UserSettings(environ, variables, fetch=fetch, base=base)
     home = os.path.expanduser("~")
-    files = toolsettings.read_pip_settings(environ, prefix, home)
+    files = _without_pin(toolsettings.read_pip_settings(environ, prefix, home), prefix, base)
     uv_files = tuple(toolsettings.read_uv_files(environ, home, os.getcwd()))
     elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
     of_folder = tuple(file.path for file in uv_files if file.path not in elsewhere)
     return UserSettings(environ, {**files, **variables}, uv_files, of_folder, fetch, base)
+
+
+def _without_pin(files: dict[str, Setting], prefix: str, base: str) -> dict[str, Setting]:
+    """Pip's files without the wheel host's pages that `torchpick pin` wrote: they are nobody's will."""
+    constraint, links = files.get("constraint"), files.get("find-links")
+    if constraint is None or links is None or links.source != toolsettings.own_pip_file(prefix):
+        return files
+    if constraint.words == not_below(constraint.words, toolsettings.store_of(prefix)):
+        return files
+    users = tuple(word for word in links.words if not is_wheel_host(word, base))
+    return {**files, "find-links": links._replace(words=users)}
 
 
 def unasked_constraints(
