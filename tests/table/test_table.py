@@ -222,7 +222,7 @@ SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir() if path.is_f
 # A script of these three lines is a module of scripts/: one of them is started, of the others the module is asked.
 STUB = re.compile(
     r"#!/usr/bin/env bash\n(?:#.*\n)+(?:\. \"\$\(dirname \"\$\{BASH_SOURCE\[0\]\}\"\)/environment\"\n"
-    r"|cd \"\$\(dirname \"\$0\"\)/\.\.\"\n\. scripts/environment\n)tool (scripts\.[\w.]+) \"\$@\"\n"
+    r"|cd \"\$\(dirname \"\$0\"\)/\.\.\"\n\. scripts/environment\n)(?:tool|reader) (scripts\.[\w.]+) \"\$@\"\n"
 )
 STUBS = {name: found[1] for name in SCRIPTS if (found := STUB.fullmatch((ROOT / "scripts" / name).read_text("utf-8")))}
 
