@@ -136,9 +136,9 @@ class ReadableTable:
     def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]:  # noqa: ARG002 # git is the lock
         return nullcontext()
 
-    def write(self, platforms: Iterable[str], builds: Mapping[BuildKey, Build], listed: Iterable[BuildKey]) -> None:  # noqa: ARG002
+    def write(self, platforms: Iterable[str], rows: Mapping[BuildKey, Build], listed: Iterable[BuildKey]) -> None:  # noqa: ARG002
         """Carry into the files what differs from what was written before."""
-        new = {key: build for key, build in builds.items() if self.changed.get(key) != build}
+        new = {key: build for key, build in rows.items() if self.changed.get(key) != build}
         self.changed |= new
         for release in sorted({build.torch for build in new.values() if build.vendor is None}):
             self._carry(release, [build for build in new.values() if build.torch == release and build.vendor is None])

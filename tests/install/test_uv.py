@@ -10,7 +10,7 @@ from torchpick.model.build import VendorIndex
 from torchpick.model.machine import Machine, Platform, Python
 
 NAMES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
-ELSEWHERE = dict.fromkeys((*NAMES, "UV_DEFAULT_INDEX", "UV_INDEX_URL"), "https://evil.example/simple")
+ELSEWHERE: dict[str, str] = dict.fromkeys((*NAMES, "UV_DEFAULT_INDEX", "UV_INDEX_URL"), "https://evil.example/simple")
 
 
 @pytest.mark.parametrize(
