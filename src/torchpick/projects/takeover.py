@@ -59,25 +59,45 @@ def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
     before = {file: _content(file) for file in map(os.path.abspath, (there.file, os.path.join(folder, "uv.lock")))}
     with _watched(before) as watcher:
         rewrite.write_file(there, text)
-        process = subprocess.Popen(
-            [uv, "lock"],
-            cwd=folder,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
-            start_new_session=True,
-        )
+        process: subprocess.Popen[bytes] | None = None
         try:
-            _send(watcher, process.pid)
+            with _uninterrupted():
+                process = subprocess.Popen(
+                    [uv, "lock"],
+                    cwd=folder,
+                    env=dict(environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=sys.stderr,
+                    start_new_session=True,
+                )
+                _send(watcher, process.pid)
             status = process.wait()
         except BaseException:
-            _kill(process.pid)
-            process.wait()
+            if process is not None:
+                _kill(process.pid)
+                process.wait()
             raise
         if status:
             hint = f"nothing was changed; what uv says above is about what {there.file} requires"
             raise InstallerError("`uv lock` finds no lock with these backends", hint=hint, code="LOCK")
     return True
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C comes at the end of this: one in the midst of starting a process would leave it running."""
+    came: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if before in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for number in came[:1]:
+            signal.raise_signal(number)
 
 
 @contextmanager
