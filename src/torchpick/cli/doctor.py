@@ -37,8 +37,8 @@ def run(args: Arguments) -> int:
     run = console.start(args, request)
     names_none = args.python is None or version_of(args.python) is not None
     if not args.words and names_none and (project := unmade_project(run.environ, os.getcwd())) is not None:
-        args.words = _locks_of(project)
-        console.notes(args, f"{project}/.venv is not there yet, so {' and '.join(args.words)} is what is looked at")
+        args.words = [_lock_of(project)]
+        console.notes(args, f"{project}/.venv is not there yet, so {args.words[0]} is what is looked at")
     if args.words:
         return _judge_locks(args, run)
     exam = examine(run)
@@ -170,14 +170,14 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
     return 0 if again.ok else 3
 
 
-def _locks_of(project: str) -> list[str]:
+def _lock_of(project: str) -> str:
     """The lock of a project without an environment; UsageError where there is nothing to examine."""
     files = (f"{project}/{name}" for name in ("uv.lock", "pylock.toml", "requirements.txt"))
-    locks = [file for file in files if os.path.isfile(file)][:1]
-    if not locks:
+    lock = next(filter(os.path.isfile, files), None)
+    if lock is None:
         hint = "make one: `uv sync` or `python3 -m venv .venv` there; `--python PATH` names another"
         raise UsageError(f"no environment to examine: {project}/.venv is not there yet", hint=hint, code="NO_TARGET")
-    return locks
+    return lock
 
 
 # Of each lock, what every machine makes of it.

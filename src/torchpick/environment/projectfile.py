@@ -83,7 +83,7 @@ def read_project(text: str, what: str = "it") -> Project:
         requires_python=str(about.get("requires-python") or ""),
         packaged="build-system" in data and uv.get("package") is not False,
         dependencies=tuple(toml.texts(about.get("dependencies"))),
-        requirements=read_requirements(text, what),
+        requirements=_requirements(data),
         chooses=uvsources.chooses(_value(toml.read(text, what), (*SOURCES, "torch"))),
     )
 
@@ -94,7 +94,10 @@ def read_requirements(text: str, what: str = "it") -> tuple[str, ...]:
     With them is what uv's constraints allow of torch. Left out are those that conflict, which no lock installs
     together, and what has a place of its own (a member of the workspace, a path, a repository).
     """
-    data = toml.read(remove_settings(remove_settings(text, PIN), MARK), what)
+    return _requirements(toml.read(remove_settings(remove_settings(text, PIN), MARK), what))
+
+
+def _requirements(data: Mapping[str, Any]) -> tuple[str, ...]:
     about, uv = toml.table_at(data, "project"), toml.table_at(data, "tool", "uv")
     conflicts = uv.get("conflicts")
     apart = {

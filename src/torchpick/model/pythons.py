@@ -62,8 +62,8 @@ _SYSTEMS = {
     "windows": ("win32", "Windows", "nt"),
     "macos": ("darwin", "Darwin", "posix"),
 }
-# Holds nowhere: an override with it keeps uv from installing a package at all.
-NEVER = "python_version < '0'"
+# What holds nowhere (an override with it keeps uv from installing a package at all), and what holds everywhere.
+NEVER, ALWAYS = "python_version < '0'", "python_version >= '0'"
 _IMPLEMENTATIONS = {"cp": ("cpython", "CPython"), "pp": ("pypy", "PyPy")}
 # What platform.machine() says on Windows.
 _WINDOWS_CPUS = {"x86_64": "AMD64", "arm64": "ARM64"}

@@ -16,12 +16,11 @@ from torchpick.environment.requirements import Requested, RequirementArgs, read_
 from torchpick.environment.world import content
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.machine import Machine
-from torchpick.model.pythons import NEVER, marker_applies, marker_facts
+from torchpick.model.pythons import ALWAYS, NEVER, marker_applies, marker_facts
 from torchpick.model.versions import admits, normal
 
 # Far above what was met: 9 MB, 1,100 packages.
 _MOST_BYTES, _MOST_PACKAGES = 32 << 20, 20_000
-_ALWAYS = "python_version >= '0'"
 # How uv's markers name an extra or a group of a conflict, and PEP 751's any.
 _CONFLICT = re.compile(r"""extra (==|!=) ['"]((?:extra|group)-[^'"]*)['"]""")
 _SELECTED = re.compile(r"""['"]([^'"]+)['"] (not )?in (extras|dependency_groups)""")
@@ -141,12 +140,12 @@ def _marker_test(choice: Choice, facts: Mapping[str, str]) -> Callable[[str], bo
     holding: dict[str, bool] = {}
 
     def of_conflict(match: re.Match[str]) -> str:
-        return _ALWAYS if (match[2] == in_conflicts) == (match[1] == "==") else NEVER
+        return ALWAYS if (match[2] == in_conflicts) == (match[1] == "==") else NEVER
 
     def of_selection(match: re.Match[str]) -> str:
         kind = "extra" if match[3] == "extras" else "group"
         is_selected = (kind, normal(match[1])) == (choice.kind, choice.name)
-        return _ALWAYS if is_selected != bool(match[2]) else NEVER
+        return ALWAYS if is_selected != bool(match[2]) else NEVER
 
     def holds(marker: str) -> bool:
         if marker not in holding:
