@@ -6,12 +6,12 @@ import json
 import time
 import tracemalloc
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.growth import in_line
 from torchpick.cli import main
 from torchpick.decide import resolve
 from torchpick.errors import WheelLayoutError
@@ -79,14 +79,8 @@ def test_a_page_costs_time_and_memory_in_line_with_its_size(shape: str) -> None:
             return True
         return False
 
-    times, refused = [], False
-    for size in SIZES:
-        began = time.thread_time()
-        refused = parse(size)
-        times.append(time.thread_time() - began)
-    # As much again for a doubled page, twice over for a clock that is shared.
-    assert all(after < 4 * max(before, 0.05) for before, after in pairwise(times)), times
-    if refused:  # what is parsed to its end is kept in small parts, and is slow to trace
+    in_line(parse, SIZES, floor=0.05)
+    if parse(SIZES[-1]):  # what is parsed to its end is kept in small parts, and is slow to trace
         tracemalloc.start()
         parse(SIZES[-1])
         peak = tracemalloc.get_traced_memory()[1]
@@ -176,25 +170,22 @@ def test_what_is_read_costs_time_in_line_with_its_size(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words, text = READ[kind]
-    file, times = tmp_path / "read.txt", []
-    for size in (500, 1000, 2000, 4000):
+    file = tmp_path / "read.txt"
+
+    def read(size: int) -> None:
         file.write_text(text(size), "utf-8")
-        began = time.thread_time()
-        status = main([str(file) if word == "FILE" else word for word in words])
-        times.append(time.thread_time() - began)
-        assert status in range(5)
+        assert main([str(file) if word == "FILE" else word for word in words]) in range(5)
         assert "Traceback" not in capsys.readouterr().err
-    assert all(after < 4 * max(before, 0.1) for before, after in pairwise(times)), times
+
+    in_line(read, (500, 1000, 2000, 4000), floor=0.1)
 
 
 def test_metadata_costs_time_in_line_with_its_size() -> None:
-    times = []
-    for size in (600, 1200, 2400, 4800):
+    def parse(size: int) -> None:
         lines = "".join(f'Requires-Dist: a{number}>=1; extra == "x{number}"\n' for number in range(size))
-        began = time.thread_time()
         parse_metadata(f"Metadata-Version: 2.1\nName: a\nVersion: 1\n{lines}", MetadataSource.WHEEL)
-        times.append(time.thread_time() - began)
-    assert all(after < 4 * max(before, 0.1) for before, after in pairwise(times)), times
+
+    in_line(parse, (600, 1200, 2400, 4800), floor=0.1)
 
 
 def test_a_library_with_a_terabyte_of_holes_costs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

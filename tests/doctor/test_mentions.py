@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.growth import in_line
 from torchpick.doctor import texts
 from torchpick.doctor.texts import Mentions
 from torchpick.model.fields import Fields
@@ -199,13 +199,7 @@ def test_what_is_said_of_the_surroundings(text: str, platform: str | None, fact:
     "text", ["GPU 0: ", "compute capability ", "Found GPU0 ", "NVIDIA ", "[2026-11-22 03:12:11] ", " ", "torch=="]
 )
 def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
-    def seconds(count: int) -> float:
-        begin = time.process_time()
-        of_text(text.encode() * count)
-        return time.process_time() - begin
-
-    short = max(min(seconds(500) for _ in range(3)), 0.0005)
-    assert min(seconds(4000) for _ in range(3)) < short * 40
+    in_line(lambda count: of_text(text.encode() * count), (500, 4000), floor=0.001)
 
 
 def test_each_cause_that_is_known_by_words_has_texts_here() -> None:

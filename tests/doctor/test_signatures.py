@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import checking
+from tests.growth import in_line
 from torchpick.doctor import post, texts
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
@@ -158,17 +158,8 @@ def test_a_large_log_streams_by(size: int) -> None:
 
 @pytest.mark.parametrize("text", [b"undefined symbol: _ZN", b"could not run 'torchvision::", b"libcudart.so."])
 def test_text_made_to_be_slow_takes_no_longer_per_byte(text: bytes) -> None:
-    """Half of a pattern, over and over: four times as much takes about four times as long."""
-
-    def took(size: int) -> float:
-        began = time.process_time()
-        search(text * (size // len(text)))
-        return time.process_time() - began
-
-    took(100_000)
-    small = min(took(300_000) for _ in range(3))
-
-    assert took(1_200_000) < small * 4 * 4
+    """Half of a pattern, over and over."""
+    in_line(lambda size: search(text * (size // len(text))), (300_000, 1_200_000), floor=0.005)
 
 
 def test_utf_16_is_understood_as_windows_shells_write_it() -> None:

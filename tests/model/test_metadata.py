@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
 import pytest
 
+from tests.growth import in_line
 from torchpick.model import metadata
 from torchpick.model.metadata import Metadata, MetadataSource, parse_metadata
 
@@ -84,18 +84,8 @@ def test_a_requirement_under_a_marker_and_of_an_extra(line: str, marker: str, ex
     "piece", ["Requires-Dist: a\n", " \n", "\n x", "Name: x\n", ":", "\r", "\t", "Requires-Dist: a\n b\n"]
 )
 def test_twice_the_text_takes_twice_the_time(piece: str) -> None:
-    """Sixteen times the text: a square would take 256 times as long."""
+    def parse(size: int) -> None:
+        with suppress(ValueError):
+            parse_metadata(HEAD + piece * (size // len(piece)))
 
-    def seconds(size: int) -> float:
-        text = HEAD + piece * (size // len(piece))
-        best = float("inf")
-        for _ in range(3):
-            began = time.process_time()
-            with suppress(ValueError):
-                parse_metadata(text)
-            best = min(best, time.process_time() - began)
-        return best
-
-    small = seconds(1 << 16)
-
-    assert seconds(1 << 20) < 80 * max(small, 0.002)
+    in_line(parse, (1 << 16, 1 << 20), floor=0.005)

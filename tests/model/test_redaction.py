@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from itertools import product
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.growth import in_line
 from torchpick.model.address import public, redacted
 
 # What a password may hold within a URL: everything but white space and quotes, which end a URL in a text.
@@ -142,15 +142,7 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_text_costs_in_proportion_to_its_length(piece: str) -> None:
-    def seconds(length: int) -> float:
-        text = piece * (length // len(piece))
-        began = time.process_time()
-        redacted(text)
-        return time.process_time() - began
-
-    small, *larger = (min(seconds(length) for _ in range(2)) for length in (25_000, 200_000))
-
-    assert larger[-1] < 30 * small + 0.2, (small, larger)  # eight times the text; its square would be 64 times
+    in_line(lambda length: redacted(piece * (length // len(piece))), (25_000, 200_000), floor=0.02)
 
 
 @pytest.mark.parametrize(
