@@ -97,11 +97,15 @@ def is_withdrawn(package: Package, demands: Iterable[PackageDemand]) -> bool:
 
 
 def are_compatible(demands: Iterable[PackageDemand]) -> bool:
-    """Whether some version could meet them all: one at, or right above, a version that they name, or below them all."""
+    """Whether some version could meet them all: one at, or right above, what they name, or below them all."""
     specifier = joined(demands)
-    bounds = {part.strip().lstrip("<>=!~").strip().removesuffix(".*") for part in specifier.split(",")}
-    admitted = admits(specifier, prereleases=True)
-    return any(admitted(text) for version in sorted(bounds) for text in (version, f"{version}.0.0.1", "0"))
+    bounds = {"0"}
+    for part in specifier.split(","):
+        version = part.strip().lstrip("<>=!~").strip()
+        series = version.removesuffix(".*")
+        following = pattern(r"\d+$").sub(lambda last: str(int(last[0]) + 1), series)
+        bounds |= {series, f"{version}.0.0.1" if series == version else following}
+    return any(map(admits(specifier, prereleases=True), sorted(bounds)))
 
 
 def no_known_version_meets(versions: Iterable[str], demands: Sequence[PackageDemand]) -> bool:
