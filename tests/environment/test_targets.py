@@ -8,7 +8,7 @@ import pytest
 from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.install.installers import find_pip, uv_takes
+from torchpick.install.installers import find_pip
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -105,22 +105,6 @@ def test_a_python_that_gives_no_answer_is_said(tmp_path: Path, script: str) -> N
     with pytest.raises(TorchpickError) as caught:
         read(tmp_path)
     assert caught.value.code == "BROKEN_PYTHON"
-
-
-def test_what_a_uv_knows_is_read_in_its_file(tmp_path: Path) -> None:
-    program = tmp_path / "uv"
-    program.write_bytes(b"\0https://other torch-backend --no-sources")
-
-    assert uv_takes(str(program), "torch-backend")
-    assert not uv_takes(str(program), "no-sources-package")
-
-
-def test_an_empty_uv_knows_nothing(tmp_path: Path) -> None:
-    program = tmp_path / "uv"
-    program.touch()
-
-    assert not uv_takes(str(program), "torch-backend")
-    assert not uv_takes(str(tmp_path / "none"), "torch-backend")
 
 
 def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

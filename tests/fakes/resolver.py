@@ -1,7 +1,7 @@
 """Stands in for the resolvers of pip and uv: it weighs a handful of packages, in this process, in no time.
 
-It takes the commands that torchpick gives to either, and answers in their words: uv's list of pins with who brings
-each, a pylock.toml, pip's report. It obeys requirements, constraints (those of the variable too), links,
+It takes the commands that torchpick gives to either, and answers in their words: a pylock.toml, pip's
+report. It obeys requirements, constraints (those of the variable too), links,
 `--torch-backend` and `--no-deps`.
 """
 
@@ -79,7 +79,7 @@ class Resolver:
         if report is not None:
             Path(report).write_text(json.dumps({"install": [self._item(each) for each in found]}), "utf-8")
             return CompletedProcess((), 0, "", "")
-        return CompletedProcess((), 0, _lock(found) if words.options.get("--format") else self._pins(found), "")
+        return CompletedProcess((), 0, _lock(found), "")
 
     def _resolved(self, words: _Words) -> list[Candidate] | None:
         """The newest of everything that suits; None where nothing does."""
@@ -150,15 +150,6 @@ class Resolver:
                 who = f"Because {candidate.name}{extras}=={candidate.version} depends on"
                 lines += [f"{who} {need.name}{need.specifier} and" for need in self._needs(candidate, wanted.extras)]
         return "\n".join([*lines, "your requirements are unsatisfiable."])
-
-    def _pins(self, found: list[Candidate]) -> str:
-        """Each with who brings it."""
-        needs = {other.name: {_name(need) for need in self._needs(other, set())} for other in found}
-        lines = []
-        for each in found:
-            lines.append(f"{each.name} @ {each.url}" if each.direct else f"{each.name}=={each.version}")
-            lines += [f"    # via {other}" for other, theirs in needs.items() if each.name in theirs]
-        return "\n".join(lines) + "\n"
 
 
 def _words(command: Command) -> _Words:

@@ -24,7 +24,7 @@ from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import filemetadata, pages, wheelnames
 from torchpick.index.ranges import Archive
-from torchpick.install.reporting import read_pins, read_pip_report, read_uv_lock
+from torchpick.install.reporting import read_pip_report, read_uv_lock
 from torchpick.install.user_settings import UserSettings, note_indexes
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles, probe
@@ -208,7 +208,6 @@ def gpu(data: bytes) -> None:
 
 def resolved(data: bytes) -> None:
     there = text(data)
-    read_pins(there)
     for read in (read_pip_report, read_uv_lock):
         try:
             read(there)

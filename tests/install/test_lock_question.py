@@ -34,7 +34,7 @@ def look(request: Request, environ: dict[str, str], installer: str = "auto", *wo
 def test_only_this_computer_is_resolved_for_with_its_own_interpreter(uv: dict[str, str]) -> None:
     def target(request: Request, environ: dict[str, str] = uv) -> str:
         made = look(request, environ, "uv")
-        return made.installer.resolver(job(pick=PICK, elsewhere=made.elsewhere)).argv[5]
+        return made.installer.reporter(job(pick=PICK, elsewhere=made.elsewhere)).argv[5]
 
     assert target(HERE) == "--python"
     assert target(HERE._replace(glibc="2.28")) == "--python-version"

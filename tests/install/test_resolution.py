@@ -6,7 +6,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from torchpick.install.reporting import read_pins, resolver_error
+from torchpick.install.reporting import resolver_error
 
 CHATTER = (
     "Looking in indexes: https://me:secret@h.example/simple", "Collecting a", "  Downloading a-1.whl (5 kB)",
@@ -22,13 +22,3 @@ def test_a_refusal_is_the_installers_own_words_and_status(installer: str, status
     assert error.message.splitlines()[0] == f"{installer} could not resolve the requirements:"
     assert error.message.splitlines()[1:] == [word.replace("me:secret", "me:****") for word in words[2:]]
     assert (error.installer, error.exit_status, error.code) == (installer, status, "RESOLVER")
-
-
-def test_uvs_pins_are_read_with_those_of_an_address() -> None:
-    text = """a==1.0
-    # via -r needs.txt
-b @ https://files.example/b-2.0-py3-none-any.whl
-A_c[extra]==3.0 ; python_version > '3'
-"""
-
-    assert read_pins(text) == {"a": "1.0", "b": "2.0", "a-c": "3.0"}

@@ -9,7 +9,7 @@ import pytest
 
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError
-from torchpick.install.installers import PipInstaller, find_pip, find_uv, pip_beside, uv_takes
+from torchpick.install.installers import PipInstaller, find_pip, find_uv, pip_beside
 
 TARGET = Environment("/env/bin/python", "/env", "3.12")
 
@@ -51,13 +51,6 @@ def test_the_uv_beside_torchpick_comes_first_then_the_named_one_then_path(
     assert find_uv(environ) == str(on_path)
     on_path.unlink()
     assert find_uv(environ) is None
-
-
-def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
-    (tmp_path / "uv").write_text("--torch-backend <TORCH_BACKEND>", "utf-8")
-
-    assert uv_takes(str(tmp_path / "uv"), "torch-backend")
-    assert not uv_takes(str(tmp_path / "uv"), "no-sources-package")
 
 
 def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
 from torchpick.install.lasting import check_pin
-from torchpick.install.reporting import read_report
+from torchpick.install.reporting import read_report, stand_ins
 from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address, is_on_host_of, redacted
@@ -90,21 +90,20 @@ def find_answer(question: TargetQuestion) -> Learnt:
 
 def ask_installer(question: TargetQuestion, answer: Answer, catalog: Catalog) -> tuple[PackageDemand, ...]:
     """What the installer's resolver takes of the projects on torch, where METADATA of one cannot be had."""
-    from torchpick.install.reporting import resolve_freely  # few projects hide what they require
-
-    job = job_of(question, Learnt(answer, catalog))._replace(pins={}, files={}, added=())
     best: dict[str, Build] = {}
     for verdict in answer.pick.considered:
         if verdict.reasons <= {Reason.OTHER_TORCH}:
             best.setdefault(verdict.build.torch, verdict.build)
-    installer, environ = question.installer, question.run.environ
-    versions = resolve_freely(installer.resolver(job), job, [*best.values()], catalog.torch_requirements, environ)
+    job = job_of(question, Learnt(answer, catalog))._replace(pins={}, files={}, added=(), for_lock=True)
+    with stand_ins([*best.values()], catalog.torch_requirements) as (folder, releases):
+        command = question.installer.reporter(job._replace(pages=(folder,), releases=releases))
+        packages = read_report(command, question.run.environ)
     names = {"torch", *answer.judged, *(demand.name for demand in answer.question.wanted)} - {*COMPANIONS}
-    by = f"{installer.name}'s resolution"
+    by = f"{question.installer.name}'s resolution"
     return tuple(
-        PackageDemand(name, f"=={version.partition('+')[0]}", by=by)
-        for name, version in versions.items()
-        if name in names
+        PackageDemand(package.name, f"=={package.version.partition('+')[0]}", by=by)
+        for package in packages
+        if package.name in names and package.version
     )
 
 

@@ -5,12 +5,10 @@ Torch's family goes by its very files, all else as the user's settings have it.
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from importlib.util import find_spec
 from itertools import islice
 from typing import NamedTuple
@@ -19,7 +17,7 @@ from torchpick.decide.remarks import installs_from
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirementfiles import file_of, located, not_below, requirement
 from torchpick.environment.toolsettings import Setting
-from torchpick.environment.world import opened, which
+from torchpick.environment.world import which
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.command import Command, StoredFile, stored_file
 from torchpick.install.job import (
@@ -37,19 +35,6 @@ from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pythons import NEVER
 from torchpick.model.versions import numbers
-
-
-@lru_cache(maxsize=64)
-def uv_takes(uv: str, flag: str) -> bool:
-    """Whether the uv at this path has the flag (its long name, without the dashes), by its own file.
-
-    So a dry run need not start it.
-    """
-    try:
-        with opened(uv) as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
-            return image.find(flag.encode()) >= 0
-    except (OSError, ValueError):  # an empty file cannot be mapped
-        return False
 
 
 class PipInstaller(NamedTuple):
@@ -73,7 +58,9 @@ class PipInstaller(NamedTuple):
         argv += repeat_option("--find-links", job.pages)
         argv += [*job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
-        command = Command("pip", tuple(argv), variables, files=(limits,), notes=notes)
+        # Stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
+        unset = ("PIP_UPLOADED_PRIOR_TO",) if job.releases else ()
+        command = Command("pip", tuple(argv), variables, unset, (limits,), notes)
         return after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
@@ -81,18 +68,6 @@ class PipInstaller(NamedTuple):
         argv = (*self.argv, "install", "--index-url", job.pick.index_url, *job.passed_on, *family)
         hidden = {"PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " "}
         return Command("pip", argv, hidden | _import_paths(job.settings.environ))
-
-    def resolver(self, job: Job) -> Command:
-        """A dry run over the user's own words: it weighs, and installs nothing."""
-        variables = self._variables(job)
-        argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
-        argv += ["--no-deps"] if job.no_deps else []
-        argv += job.passed_on
-        for requested in job.requirements.wanted:
-            if not requested.where:
-                argv += ["-e", requested.text] if requested.editable else [requested.text]
-        # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
-        return Command("pip", (*argv, *job.added), variables, ("PIP_UPLOADED_PRIOR_TO",))
 
     def reporter(self, job: Job) -> Command:
         """The installation's own command as a dry run."""
@@ -181,7 +156,7 @@ class UvInstaller(NamedTuple):
         argv += ["--upgrade"] if job.upgrade else []
         argv += repeat_option("--reinstall-package", job.family_to_reinstall)
         argv += repeat_option("-r", job.requirements.given.files)
-        argv += self._links(job, job.pages) if job.pages else []
+        argv += self._links(job) if job.pages else []
         argv += [*repeat_option("--group", job.requirements.given.groups), *job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
         command = Command("uv", tuple(argv), files=(limits, *overrides), notes=notes)
@@ -193,37 +168,27 @@ class UvInstaller(NamedTuple):
         argv = (self.path, "pip", "install", *where, *job.passed_on, *family)
         return Command("uv", argv, unset=("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"))
 
-    def resolver(self, job: Job) -> Command:
-        """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
-        return self._compile(job)
-
     def reporter(self, job: Job) -> Command:
         """What the installation would choose, as a lock that names every file."""
         limits = constraints_file(job)
-        # A lock names every file; the oldest uvs that know a backend cannot write one.
-        command = self._compile(job, "--format", "pylock.toml", "-c", limits.path)
-        return command._replace(files=(*command.files, limits))
-
-    def _compile(self, job: Job, *options: str) -> Command:
         users, overrides = self._users(job)
         environment = ["--python", job.target.program]
         if job.elsewhere is not None:
             version, platform = job.elsewhere.python.version, uv_platform(job.elsewhere)
             environment = ["--python-version", version, "--python-platform", platform]
-        argv = [self.path, "pip", "compile", "--quiet", "--no-header", *environment, *options]
-        argv += [*users, *resolution_options(job.passed_on)]
-        argv += self._links(job)  # links of ours are given beside the user's
+        argv = [self.path, "pip", "compile", "--quiet", "--no-header", *environment, "--format", "pylock.toml"]
+        argv += ["-c", limits.path, *users, *resolution_options(job.passed_on), *self._links(job)]
         needs = stored_file(job.store, "needs", ".txt", requirement_lines(job), private=True)
         argv += [*repeat_option("--group", job.requirements.given.groups), *job.requirements.given.files, needs.path]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
         macos = None if job.elsewhere is None else installs_from(job.pick.build)
         variables = {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
-        return Command("uv", tuple(argv), variables, files=(*overrides, needs))
+        return Command("uv", tuple(argv), variables, files=(*overrides, needs, limits))
 
-    def _links(self, job: Job, pages: Sequence[str] = ()) -> list[str]:
-        """These pages beside the user's own, whose variable an option hides."""
+    def _links(self, job: Job) -> list[str]:
+        """The job's pages beside the user's own, whose variable an option hides."""
         users = filter(str.strip, job.settings.environ.get("UV_FIND_LINKS", "").split(","))
-        return repeat_option("--find-links", (*pages, *users))
+        return repeat_option("--find-links", (*job.pages, *users))
 
     def _users(self, job: Job) -> tuple[list[str], tuple[StoredFile, ...]]:
         """The user's own constraints, and a file of overrides: an option hides its variable, so that is said again."""
@@ -236,9 +201,7 @@ class UvInstaller(NamedTuple):
             argv += repeat_option("--overrides", (overrides[0].path, *job.settings.uv_words("UV_OVERRIDE")))
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--offline"] if job.offline else []
-        if job.may_have_sources and not uv_takes(self.path, "no-sources-package"):
-            argv += ["--no-sources"]
-        elif job.may_have_sources:
+        if job.may_have_sources:
             names = [*job.family, *(name for name in TRITONS if name not in job.named)]
             argv += repeat_option("--no-sources-package", names)
         return argv, overrides

@@ -28,7 +28,8 @@ class Job(NamedTuple):
 
     `pins` are the packages that stand on torch, each by version. `needs` is what of torch's family the run brings,
     `files` the addresses of the family's very files, `pages` those of its other files, that are not read yet, `added`
-    what is installed besides, `left_out` what must not be installed whoever needs it.
+    what is installed besides, `left_out` what must not be installed whoever needs it. `releases` are those of torch
+    that an installer's own resolver may take, where it is asked and nothing else is bound.
     """
 
     requirements: Requirements
@@ -42,6 +43,7 @@ class Job(NamedTuple):
     pages: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    releases: str = ""
     upgrade: bool = False
     no_deps: bool = False
     offline: bool = False
@@ -79,7 +81,7 @@ class Job(NamedTuple):
     @property
     def companions_to_move(self) -> list[str]:
         """Installed companions of another build, which torch's change would break."""
-        if not self.moves_torch or self.requirements.hashed:
+        if not self.moves_torch or self.requirements.hashed or self.releases:
             return []
         installed, family = self.target.installed, self.family
         others = (name for name in COMPANIONS if name in installed and name in family and name not in self.named)
@@ -113,7 +115,7 @@ class Job(NamedTuple):
     def from_vendor(self) -> list[str]:
         """Torch's family where a vendor's own index supplies it with all that it requires, which no other index has."""
         build = self.pick.build
-        if build.vendor is None or not build.vendor.alone:
+        if build.vendor is None or not build.vendor.alone or self.releases:
             return []
         names = self.family_to_install
         return [requirement(name, f"=={self.family[name]}", extras=build.extras_of(name)) for name in names]
@@ -135,6 +137,8 @@ def exact_specifier(version: str) -> str:
 
 def constraints_file(job: Job) -> StoredFile:
     """Torch's family by its very files, so that no index is asked for it; what was judged by its version."""
+    if job.releases:
+        return stored_file(job.store, "limits", ".txt", file_of([requirement("torch", job.releases)]))
     lines = {name: requirement(name, f"=={version}") for name, version in job.pins.items()}
     lines |= {name: requirement(name, exact_specifier(version)) for name, version in job.family.items()}
     lines |= {name: requirement(name, address=url) for name, url in sorted(job.files.items())}
@@ -151,7 +155,7 @@ def requirement_words(job: Job) -> list[str]:
             continue  # a line of a file, which is passed as it is
         if requested.editable:
             words += ["-e", argument(requested.text)]
-        elif name in job.family and not requested.place:
+        elif name in job.family and not (requested.place or job.releases):
             extras = (*requested.extras, *job.pick.build.extras_of(name))
             words.append(requirement(name, f"=={job.family[name]}", extras=extras, marker=requested.marker))
         else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +16,10 @@ from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from torchpick.environment import toml
-from torchpick.environment.requirementfiles import file_of, is_version, is_word, requirement
-from torchpick.environment.requirements import wheel_of
+from torchpick.environment.requirementfiles import is_version, is_word
 from torchpick.environment.world import text_of
 from torchpick.errors import InstallerError, ResolverError
-from torchpick.install.command import MOST_BYTES, Command, capture_command, stored_file
-from torchpick.install.job import Job
+from torchpick.install.command import MOST_BYTES, Command, capture_command
 from torchpick.model.address import Address, is_sha256, redacted
 from torchpick.model.build import Build
 from torchpick.model.versions import grouped, normal, release_key
@@ -65,20 +62,17 @@ class ReportedPackage(NamedTuple):
 
 
 def read_report(command: Command, environ: Mapping[str, str]) -> tuple[ReportedPackage, ...]:
-    """Run a command that reports; its own message becomes the error if it fails."""
-    report = run_and_read_report(command, environ)
-    return read_uv_lock(report) if command.installer == "uv" else read_pip_report(report)
+    """Run a command that reports: on stdout, or pip, which has other words there too, to a file.
 
-
-def run_and_read_report(command: Command, environ: Mapping[str, str]) -> str:
-    """The report of a command: uv's stdout, or what pip, whose stdout has other words too, writes to a file."""
+    Its own message becomes the error if it fails.
+    """
     with TemporaryDirectory(prefix="torchpick-") as folder:
         report = os.path.join(folder, "report.json")
         options = () if command.installer == "uv" else ("--report", report)
         completed = capture_command(command._replace(argv=(*command.argv, *options)), environ)
         if completed.returncode:
             raise resolver_error(command.installer, completed)
-        return text_of(report, MOST_BYTES) if options else completed.stdout
+        return read_pip_report(text_of(report, MOST_BYTES)) if options else read_uv_lock(completed.stdout)
 
 
 def resolver_error(installer: str, completed: CompletedProcess[str]) -> ResolverError:
@@ -165,47 +159,14 @@ def _sha256(table: Mapping[str, Any]) -> str | None:
 
 # The resolver's own choice.
 
-# `name @ URL` and `name==version`, as uv writes its pins.
-_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?: @ (\S+)|==([^\s;\\]+))")
-
-
-def resolve_freely(
-    resolver: Command,
-    job: Job,
-    builds: Sequence[Build],
-    torch_requirements: Callable[[str], Sequence[str]],
-    environ: Mapping[str, str],
-) -> Mapping[str, str]:
-    """The version of each package; ResolverError, in the resolver's own words, where it refuses."""
-    releases = _release_range(builds) if builds else "==0+nothing.runs.here"
-    # The user's index may hold other releases.
-    limits = stored_file(job.store, "limits", ".txt", file_of([requirement("torch", releases)]))
-    with _stand_ins(builds, torch_requirements) as folder:
-        argv = (*resolver.argv, "--find-links", folder, "-c", limits.path)
-        report = run_and_read_report(resolver._replace(argv=argv, files=(*resolver.files, limits)), environ)
-    if resolver.installer == "uv":
-        return read_pins(report)
-    return {package.name: package.version for package in read_pip_report(report)}
-
-
-def _release_range(builds: Iterable[Build]) -> str:
-    releases = sorted({build.torch for build in builds}, key=release_key)
-    return f">={releases[0]},<={releases[-1]}"
-
-
-def read_pins(text: str) -> Mapping[str, str]:
-    """The versions of uv's `name==version` and `name @ URL` lines."""
-    pins = (match for line in text.splitlines() if (match := _PIN.match(line.strip())))
-    versions = {normal(pin[1]): pin[3] or wheel_of(pin[2])[1] for pin in pins}
-    return {name: version for name, version in versions.items() if version}
-
 
 @contextmanager
-def _stand_ins(builds: Sequence[Build], torch_requirements: Callable[[str], Sequence[str]]) -> Iterator[str]:
+def stand_ins(builds: Sequence[Build], torch_requirements: Callable[[str], Sequence[str]]) -> Iterator[tuple[str, str]]:
     """A folder for `--find-links` with a wheel of each build and companion that holds nothing but METADATA.
 
-    Torch requires what its release requires, a companion its very torch; one that belongs to several torches needs one
-    of their releases: which of them it is, the pick decides.
+    With it the releases that they are of: the user's index may hold others. Torch requires what its release requires, a
+    companion its very torch; one that belongs to several torches needs one of their releases: which of them it is, the
+    pick decides.
     """
     companions = grouped((pin, build) for build in builds for pin in build.companion_pins.items())
     with TemporaryDirectory(prefix="torchpick-stubs-") as folder:
@@ -214,7 +175,12 @@ def _stand_ins(builds: Sequence[Build], torch_requirements: Callable[[str], Sequ
         for (name, version), torches in companions.items():
             needs = f"=={torches[0].version}" if len(torches) == 1 else _release_range(torches)
             _write_wheel(folder, name, version, [f"torch{needs}"])
-        yield folder
+        yield folder, _release_range(builds) if builds else "==0+nothing.runs.here"
+
+
+def _release_range(builds: Iterable[Build]) -> str:
+    releases = sorted({build.torch for build in builds}, key=release_key)
+    return f">={releases[0]},<={releases[-1]}"
 
 
 def _write_wheel(folder: str, name: str, version: str, requires: Iterable[str]) -> None:
