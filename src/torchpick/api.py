@@ -205,7 +205,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
         _list("groups", groups, "dev"),
     )
     rules = file_rules(_list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn"), pre=pre)
-    return plan_environment(run, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)).stack
+    return plan_environment(run, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules))[0]
 
 
 @_public

@@ -13,15 +13,6 @@ from torchpick.install.lasting import find_undone
 
 PROJECT = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.9"]\n'
 # As uv's documentation has it.
-DOCUMENTED = f"""{PROJECT}
-[tool.uv.sources]
-torch = [{{ index = "pytorch-cu130", marker = "sys_platform == 'linux' or sys_platform == 'win32'" }}]
-
-[[tool.uv.index]]
-name = "pytorch-cu130"
-url = "https://download.pytorch.org/whl/cu130"
-explicit = true
-"""
 HEAD = 'version = 1\nrevision = 3\nrequires-python = ">=3.10"\n'
 CONFLICTS = 'conflicts = [[\n    { package = "app", extra = "cpu" },\n    { package = "app", extra = "cu126" },\n]]\n'
 CARD = ["--gpu", "sm_61", "--driver", "580.95.05"]
@@ -68,18 +59,6 @@ def test_another_torch_of_the_lock_comes_back_and_pin_keeps_this_one(app: Path) 
         "`torchpick pin` and then `uv sync` keep 2.14.1+cu126"
     )
     assert undone(app, "2.15.0+cu130") is None
-
-
-def test_a_source_of_the_author_makes_way_for_a_pin_or_a_person_has_to_change_it(app: Path) -> None:
-    what = "$APP/uv.lock has torch 2.15.0+cu130, which the next `uv sync` or `uv run` brings back: "
-    (app / "pyproject.toml").write_text(DOCUMENTED, "utf-8")
-    assert undone(app) == f"{what}`torchpick pin` and then `uv sync` keep 2.14.1+cu126"
-
-    (app / "pyproject.toml").write_text(f'{PROJECT}\n[tool.uv.sources]\ntorch = {{ path = "torch.whl" }}\n', "utf-8")
-    assert undone(app) == (
-        f"{what}$APP/pyproject.toml says otherwise, and `torchpick pin` says what to change there; "
-        "until then `uv run --no-sync` leaves 2.14.1+cu126 as it is"
-    )
 
 
 def test_a_lock_without_torch_takes_it_out(app: Path) -> None:

@@ -95,17 +95,10 @@ def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(t
         locked(ReportedPackage("b", "1", bare.url, "sdist", (bare,)))
 
 
-def test_a_folder_and_a_repository_are_told_apart() -> None:
-    place = {"type": "git", "commit-id": "c" * 40}
-    made = locked(ReportedPackage("d", "", "https://h.example/d", "vcs", (), place))
-
-    url = "https://h.example/d"
-    assert made == ReportedPackage("d", "", url, "vcs", (), {**place, "url": url})
-    # uv's lock names its address as that of a file, too.
-    file = ReportedFile(Address("https://h.example/d"))
-    assert locked(ReportedPackage("d", "", "https://h.example/d", "vcs", (file,), place)) == made
-    with pytest.raises(UsageError, match="mine is a folder, which has no hash"):
-        locked(ReportedPackage("mine", "", "file:///srv/mine", "directory"))
+def test_a_folder_and_a_repository_have_no_hash() -> None:
+    for source in ("directory", "vcs"):
+        with pytest.raises(UsageError, match="mine is a folder or a repository, which has no hash"):
+            locked(ReportedPackage("mine", "", "https://h.example/mine", source))
 
 
 def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +134,7 @@ def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
         "".join(f'{{{here}, {driver}, "gpus": [{{"arch": "{arch}"}}]}}\n' for arch in ("sm_86", "sm_90")), "utf-8"
     )
 
-    with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
+    with pytest.raises(UsageError, match="packages are for one machine, and 2 were given"):
         make_lock(start_run(Request(machine=(str(fleet),)), {}), Order(RequirementArgs(("torch",))))
 
 
@@ -150,15 +143,13 @@ def test_no_place_in_a_lock_holds_a_password() -> None:
     hidden, plain = "https://me:secret@h.example", "https://h.example"
     package = ReportedPackage(
         "a", "1", "", "wheels", (ReportedFile(Address(f"{hidden}/a.whl")),),
-        {"type": "git", "url": f"{hidden}/a.git", "commit-id": "5"}, f"{hidden}/simple",
+        f"{hidden}/simple",
     )  # fmt: skip
 
     made = without_credentials(package, notes)
 
     assert [file.url for file in made.files] == [f"{plain}/a.whl"]
-    assert (made.vcs, made.index_url) == (
-        {"type": "git", "url": f"{plain}/a.git", "commit-id": "5"}, f"{plain}/simple",
-    )  # fmt: skip
+    assert made.index_url == f"{plain}/simple"
     assert [note.code for note in notes] == ["CREDENTIALS_LEFT_OUT"]
     assert without_credentials(ReportedPackage("a", "1"), notes) == ReportedPackage("a", "1")
     assert len(notes) == 1

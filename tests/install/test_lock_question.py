@@ -10,7 +10,7 @@ import pytest
 from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install.asking import LockQuestion, Order, read_lock_question
+from torchpick.install.asking import Order, TargetQuestion, read_lock_question
 from torchpick.model.pick import Request
 from torchpick.run import start_run
 
@@ -27,7 +27,7 @@ def uv(tmp_path: Path) -> dict[str, str]:
     return {"UV": str(program), "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
 
 
-def look(request: Request, environ: dict[str, str], installer: str = "auto", *words: str) -> LockQuestion:
+def look(request: Request, environ: dict[str, str], installer: str = "auto", *words: str) -> TargetQuestion:
     return read_lock_question(start_run(request, environ), Order(RequirementArgs(words or ("torch",)), installer))
 
 
@@ -61,5 +61,5 @@ def test_a_free_threaded_python_elsewhere_is_refused() -> None:
 
 def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     for given in (RequirementArgs(words=(str(tmp_path),)), RequirementArgs(editables=(str(tmp_path),))):
-        with pytest.raises(UsageError, match="is a folder, which has no hash"):
+        with pytest.raises(UsageError, match="is a folder or a repository, which has no hash"):
             read_lock_question(start_run(HERE, {}), Order(given))

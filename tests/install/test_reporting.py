@@ -63,10 +63,7 @@ def of_pip(info: dict[str, Any], **more: Any) -> ReportedPackage:
         (
             {"url": "https://h.example/lib", "vcs_info": {"vcs": "git", "commit_id": COMMIT}, "subdirectory": "py"},
             {"is_direct": True},
-            ReportedPackage(
-                "my-lib", "1.0", "https://h.example/lib", "vcs", (),
-                {"type": "git", "commit-id": COMMIT, "subdirectory": "py"},
-            ),
+            ReportedPackage("my-lib", "1.0", "https://h.example/lib", "vcs"),
         ),
     ],
 )  # fmt: skip
@@ -116,7 +113,6 @@ def test_a_place_of_this_computer_and_a_repository_in_uvs_lock(tmp_path: Path, m
 
     assert folder == ReportedPackage("lib", "", here, source="directory", files=(ReportedFile(Address(here)),))
     assert (repository.source, repository.version, repository.url) == ("vcs", "", "https://h.example/lib")
-    assert repository.vcs == {"type": "git", "commit-id": COMMIT, "requested-revision": "v1"}
     assert read_uv_lock("") == ()
 
 

@@ -32,8 +32,7 @@ def run(args: Arguments) -> int:
     progress = console.progress(args)
     run = console.start(args, report=progress)
     with progress.during("index"):
-        planned = plan_environment(run, _order(args))
-    stack = planned.stack
+        stack, again = plan_environment(run, _order(args))
     if args.json:
         print(console.dated(stack.to_dict(args.command), run.read_table().date))
         return 0 if stack.ok else 3
@@ -44,8 +43,8 @@ def run(args: Arguments) -> int:
     elif stack.ok:
         console.print_table(_pins(stack))
         beside = _download(stack)
-        if planned.again is not None:
-            beside += older_drivers(stack.machine, run.knowledge.rules.drivers, planned.again)
+        if again is not None:
+            beside += older_drivers(stack.machine, run.knowledge.rules.drivers, again)
         if beside:
             print()
             console.print_blocks([beside], 15)

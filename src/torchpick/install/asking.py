@@ -15,8 +15,8 @@ from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements, read_requirements
 from torchpick.environment.world import World
-from torchpick.errors import InstallerError, RequirementError, TorchpickError, UsageError
-from torchpick.install.installers import Installer, UvInstaller, choose_installer, find_uv, leading_numbers
+from torchpick.errors import RequirementError, TorchpickError, UsageError
+from torchpick.install.installers import Installer, choose_installer, find_uv
 from torchpick.install.question import find_prefix, find_target, read_limits, read_settings, read_wish
 from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on
 from torchpick.model.build import DEFAULT_INDEX, TRIO
@@ -66,10 +66,8 @@ class TargetQuestion:
 
     @cached_property
     def installer(self) -> Installer:
-        """Which installer does the work."""
-        return self.choose(self.order.installer)
-
-    def choose(self, installer: str) -> Installer:
+        """Which installer does the work: elsewhere only uv, as pip judges markers by its own Python."""
+        installer = "uv" if self.elsewhere is not None and self.order.installer == "auto" else self.order.installer
         return choose_installer(installer, self.target, find_uv(self.run.environ), self.settings)
 
     @cached_property
@@ -192,10 +190,14 @@ def read_question(run: Run, order: Order) -> TargetQuestion:
 
 
 def read_plan_question(run: Run, order: Order) -> TargetQuestion:
-    """Read what there is to plan, in an environment of the machine that the request describes."""
+    """Read what there is to plan, torch where nothing is, in an environment of the machine that is described."""
     requirements = _read_requirements(run, order)
-    machine = run.find_machines()[0]
-    program = None if find_prefix(run) is None else machine.python.executable
+    if not (requirements.wanted or requirements.opaque or order.args.groups):
+        order = order._replace(args=order.args._replace(words=("torch",)))
+        requirements = _read_requirements(run, order)
+    machine = one_of(run.find_machines())
+    is_here = find_prefix(run) is not None and not (run.request.glibc or run.request.macos)
+    program = machine.python.executable if is_here else None
     elsewhere = machine if program is None else None
     return TargetQuestion(run, order, requirements, _empty_target(run, machine, program), elsewhere)
 
@@ -234,70 +236,22 @@ def _check_machine(run: Run) -> None:
             raise UsageError(f"`{name}` is another machine, and packages are installed on this one", hint=hint)
 
 
-# The first pip whose dry run takes the metadata alone (`prepare_linked_requirements_more` stands behind
-# the dry run's end since 25.3; read in 22.2 to 26.3).
-OLDEST_PIP_FOR_LOCKS = (25, 3)
-
-
-class LockQuestion(TargetQuestion):
-    """The question of an environment in which nothing is installed."""
-
-    @cached_property
-    def installer(self) -> Installer:
-        """Who resolves: elsewhere only uv, as pip judges markers by its own Python; of pips only a new one."""
-        if self.elsewhere is not None and self.order.installer != "pip":
-            return self.choose("uv")
-        installer = self.choose(self.order.installer)
-        if isinstance(installer, UvInstaller):
-            return installer
-        is_old = leading_numbers(installer.version) < OLDEST_PIP_FOR_LOCKS
-        may_choose = self.order.installer == "auto" and find_uv(self.run.environ) is not None
-        if may_choose and (is_old or self.requirements.opaque):
-            return self.choose("uv")
-        if is_old:
-            oldest = ".".join(map(str, OLDEST_PIP_FOR_LOCKS))
-            raise InstallerError(
-                f"pip {installer.version} downloads every wheel to name it; {oldest} and newer do not",
-                hint=f"`{self.target.program} -m pip install -U pip`, or `--installer uv`",
-                code="OLD_INSTALLER",
-            )
-        return installer
-
-
-def read_lock_question(run: Run, order: Order) -> LockQuestion:
-    """Read what there is; raises where a lock could only fail."""
+def read_lock_question(run: Run, order: Order) -> TargetQuestion:
+    """Read what there is, in an empty environment; raises where a lock could only fail."""
     # What is asked for stands in the order: a run's requirements are of torch's family alone.
-    run = run.without_requirements()
-    requirements = _read_requirements(run, order)
-    if not requirements.wanted and not requirements.opaque:
-        order = order._replace(args=order.args._replace(words=("torch",)))
-        requirements = read_requirements(order.args, run.environ, run.fetch)
-    for requested in requirements.wanted:
+    question = read_plan_question(run.without_requirements(), order._replace(upgrade=True))
+    for requested in question.requirements.wanted:
         if requested.editable or os.path.isdir(requested.place):
             raise folder_refused(f"`{requested.text}`")
-    machine, *others = run.find_machines()
-    python, active = machine.python, interpreter.find_environment(World.here())
+    python, active = question.machine.python, interpreter.find_environment(World.here())
     if active is not None and active.is_others and active.source == python.source:
         interpreter.installable(python, run.request.python)
-    if others:
-        hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
-        raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)
-    program = _program_here(run, machine)
-    if program is None and python.free_threaded:
-        text = f"{name_environment(machine)}: packages for a free-threaded Python are only found with one at hand"
+    if question.elsewhere is not None and python.free_threaded:
+        text = (
+            f"{name_environment(question.machine)}: packages for a free-threaded Python are only found with one at hand"
+        )
         raise UsageError(text, hint="name one with `--python PATH`, on a machine of that platform")
-    # What is installed binds no lock.
-    target, elsewhere = _empty_target(run, machine, program), machine if program is None else None
-    return LockQuestion(run, order._replace(upgrade=True), requirements, target, elsewhere)
-
-
-def _program_here(run: Run, machine: Machine) -> str | None:
-    """The interpreter to resolve with, where the machine is this computer."""
-    request = run.request
-    elsewhere = request.machine or request.platform or request.glibc or request.macos
-    elsewhere = elsewhere or run.environ.get("TORCHPICK_PLATFORM")
-    program = machine.python.executable
-    return program if not elsewhere and program is not None and os.path.isfile(program) else None
+    return question
 
 
 def name_environment(machine: Machine) -> str:
@@ -308,4 +262,4 @@ def name_environment(machine: Machine) -> str:
 
 def folder_refused(name: str) -> UsageError:
     hint = "build a wheel of it and name that, or lock what it needs: `-r pyproject.toml`"
-    return UsageError(f"{name} is a folder, which has no hash that a lock could hold", hint=hint)
+    return UsageError(f"{name} is a folder or a repository, which has no hash that a lock could hold", hint=hint)

@@ -71,6 +71,8 @@ class PipInstaller(NamedTuple):
 
     def reporter(self, job: Job) -> Command:
         """The installation's own command as a dry run."""
+        if job.for_lock and not job.releases:
+            _check_version(self.version, OLDEST_PIP_FOR_LOCKS, "the pip to lock with", job.target.program)
         command = self.command(job)
         start = command.argv.index("install") + 1
         # Where an index has no metadata file beside a wheel, pip would fetch the whole wheel to learn its needs.
@@ -233,6 +235,8 @@ def resolution_options(passed_on: tuple[str, ...]) -> list[str]:
 # pip's `--report` is as old as 22.2, and with it the resolver this relies on; `--python` came with 22.3.
 OLDEST_PIP = (22, 2)
 OLDEST_PIP_FOR_OTHERS = (22, 3)
+# An older one downloads every wheel in a dry run (`prepare_linked_requirements_more`; read in 22.2 to 26.3).
+OLDEST_PIP_FOR_LOCKS = (25, 3)
 
 Installer = PipInstaller | UvInstaller
 

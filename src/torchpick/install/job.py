@@ -196,19 +196,7 @@ def after_vendor(job: Job, command: Command, install: Callable[[Job, list[str]],
 
 def job_notes(job: Job) -> list[Note]:
     """What the state of the environment means for this run, in words."""
-    notes = [*job.notes]
-    installed, again = job.target.installed, job.family_to_reinstall
-    for name, version in job.family.items():
-        if name not in installed or not (name in job.named or (name == "torch" and job.moves_torch)):
-            continue
-        if installed[name] == version and name not in again:
-            notes.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
-        else:
-            notes.append(Note("REPLACED", f"{name} {installed[name]} is installed, {version} takes its place"))
-    notes += [
-        Note("BROUGHT_ALONG", f"{name} {installed[name]} is of another build, {job.family[name]} takes its place")
-        for name in job.companions_to_move
-    ]
+    notes, installed = [*job.notes], job.target.installed
     lost = [name for name in COMPANIONS if name in installed and name not in job.family]
     if lost and job.moves_torch and installed.get("torch") != job.pick.version:
         stays = f"{lost[0]} {installed[lost[0]]} stays and may fail"

@@ -7,10 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchpick.environment import projectfile, rewrite, toolsettings
+from torchpick.environment import projectfile, toolsettings
 from torchpick.environment.world import is_same, nearest_with, text_of, uv_project
 from torchpick.errors import InstallerError, TorchpickError
-from torchpick.model.address import WHEEL_HOST
 from torchpick.model.versions import some_of
 
 _MOST_LOCK = 64 << 20
@@ -58,21 +57,7 @@ def find_undone(prefix: str, version: str, environ: Mapping[str, str]) -> Undone
         what = f"{where} has no torch, and the next `uv sync` takes {version} out"
         return Undone(what, f"`torchpick pin` and then `uv add torch` keep {version}", locked)
     what = f"{where} has torch {some_of(locked)}, which the next `uv sync` or `uv run` brings back"
-    return Undone(what, _keeps(os.path.join(folder, "pyproject.toml"), version), locked)
-
-
-def _keeps(file: str, version: str) -> str:
-    """The commands after which uv itself has this version."""
-    backend = version.partition("+")[2]
-    index = {"name": f"pytorch-{backend}", "url": f"{WHEEL_HOST}/{backend}", "explicit": True} if backend else None
-    try:
-        projectfile.add_settings(
-            rewrite.read_file(file).text, projectfile.settings_of_pins({"torch": version}, index, None), file
-        )
-    except TorchpickError:
-        change = f"{file} says otherwise, and `torchpick pin` says what to change there"
-        return f"{change}; until then `uv run --no-sync` leaves {version} as it is"
-    return f"`torchpick pin` and then `uv sync` keep {version}"
+    return Undone(what, f"`torchpick pin` and then `uv sync` keep {version}", locked)
 
 
 # Torch among the constraints that `torchpick pin` wrote.

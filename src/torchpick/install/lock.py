@@ -13,7 +13,7 @@ from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.pages import file_of
 from torchpick.index.user_index import Host, sha256_of, shown
-from torchpick.install.asking import LockQuestion, Order, folder_refused, name_environment, read_lock_question
+from torchpick.install.asking import Order, TargetQuestion, folder_refused, name_environment, read_lock_question
 from torchpick.install.env import check_vendor_alone
 from torchpick.install.files import Hashes, Wheel
 from torchpick.install.handover import find_answer, hand_over, prove
@@ -58,7 +58,7 @@ def make_lock(run: Run, order: Order) -> Lock:
     return Lock(pick, lock_marker(pick.machine), tuple(packages), text, tuple(dict.fromkeys(notes)))
 
 
-def _job_for_lock(question: LockQuestion) -> Job:
+def _job_for_lock(question: TargetQuestion) -> Job:
     """The answer as a job for a resolution in an empty environment, each file of torch's family with its hash."""
     job, _ = hand_over(question, find_answer(question), pages=True)
     check_vendor_alone(job.pick)
@@ -73,7 +73,7 @@ def hashed(address: Address) -> Address:
 
 def with_hashes(package: ReportedPackage, job: Job, host: Host, hashes: Hashes) -> ReportedPackage:
     """The package, each file with its hash: of the table, else of the page that lists it; never a download's."""
-    if package.source == "directory":
+    if package.source in ("directory", "vcs"):
         raise folder_refused(package.name)
     index = job.pick.index_url
     if package.name in job.files:  # its place is torchpick's choice, and not what the user asked for
@@ -82,8 +82,6 @@ def with_hashes(package: ReportedPackage, job: Job, host: Host, hashes: Hashes) 
         version = package.version if wheel is None else wheel.version
         index_url = index if is_on_host_of(url, index) else ""
         return package._replace(version=version, source="wheels", files=(file,), index_url=index_url)
-    if package.source == "vcs":
-        return package._replace(files=(), vcs={**package.vcs, "url": package.url})
     return package._replace(
         files=tuple(_with_hash(package.name, file, job.pick, host, hashes) for file in package.files)
     )
@@ -109,24 +107,15 @@ def _hash_of_bytes(url: str) -> str:
 
 def without_credentials(package: ReportedPackage, notes: list[Note]) -> ReportedPackage:
     """The package as a file that is passed around may hold it."""
-    hidden = []
-
-    def clean(url: str) -> str:
-        public = shown(url)
-        if public.had_credentials:
-            hidden.append(public.url)
-        return public.url
-
-    cleaned = package._replace(
-        files=tuple(file._replace(url=Address(clean(file.url))) for file in package.files),
-        index_url=clean(package.index_url),
-        vcs={key: clean(value) if key == "url" else value for key, value in package.vcs.items()},
-    )
+    files, index = [shown(file.url) for file in package.files], shown(package.index_url)
+    hidden = [address.url for address in (*files, index) if address.had_credentials]
     if hidden:
         host = hidden[0].split("/")[2]
         text = f"the credentials for {host} are not in the lock: who installs it needs them in netrc or a keyring"
         notes.append(Note("CREDENTIALS_LEFT_OUT", text))
-    return cleaned
+    pairs = zip(package.files, files, strict=True)
+    public = tuple(file._replace(url=Address(address.url)) for file, address in pairs)
+    return package._replace(files=public, index_url=index.url)
 
 
 # The file.
@@ -178,8 +167,6 @@ def _package_table(package: ReportedPackage) -> dict[str, object]:
         table["version"] = package.version
     if package.index_url:
         table["index"] = package.index_url
-    if package.source == "vcs":
-        return {**table, "vcs": dict(package.vcs)}
     files = [_file_table(file, named=package.source != "archive") for file in package.files]
     return {**table, package.source: files if package.source == "wheels" else files[0]}
 

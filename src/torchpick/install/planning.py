@@ -6,13 +6,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Container
 from contextlib import suppress
 from shlex import quote
-from typing import NamedTuple
 
 from torchpick.decide import resolve
 from torchpick.decide.answer import Answer
 from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment import shell
-from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import NetworkError, NoBuildError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.env import variables_for
@@ -29,20 +27,13 @@ _OFFLINE = "without `--offline` their wheels are read from your index"
 _NOT_READ = "check the names, the versions and the connection to your index"
 
 
-class Planned(NamedTuple):
-    """The environment, and the answer to the same question for another machine by what was learnt."""
+def plan_environment(run: Run, order: Order) -> tuple[Stack, Callable[[Machine], Answer] | None]:
+    """The environment for what is ordered, and the answer for another machine by what was learnt.
 
-    stack: Stack
-    again: Callable[[Machine], Answer] | None = None
-
-
-def plan_environment(run: Run, order: Order) -> Planned:
-    """The environment for what is ordered, torch where nothing is; where none fits its `ok` is false.
+    Where none fits its `ok` is false.
 
     What the table lacks is learnt from the user's own index; InstallerError where that has nothing of what is named.
     """
-    if not any(order.args):
-        order = order._replace(args=RequirementArgs(("torch",)))
     question = read_plan_question(
         run.without_requirements(), order._replace(installer=run.installer, only_planned=True)
     )
@@ -51,11 +42,11 @@ def plan_environment(run: Run, order: Order) -> Planned:
     except NoBuildError as error:
         if error.stack is None:
             raise
-        return Planned(error.stack)
+        return error.stack, None
     stack = learnt.answer.environment
     stack = stack._replace(notes=tuple(dict.fromkeys((*stack.notes, *learnt.notes))))
     if not stack.packages:
-        return Planned(stack._replace(hints=(*stack.hints, _OFFLINE if run.offline else _NOT_READ)))
+        return stack._replace(hints=(*stack.hints, _OFFLINE if run.offline else _NOT_READ)), None
 
     def again(machine: Machine) -> Answer:
         return answer_request(
@@ -65,7 +56,7 @@ def plan_environment(run: Run, order: Order) -> Planned:
     stack = _with_vendors_files(run, stack, learnt.answer.pick)
     notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
     folders = {project.name for project in question.placed if project.file is None}
-    return Planned(stack._replace(notes=notes, download=_download(learnt, stack, folders)), again)
+    return stack._replace(notes=notes, download=_download(learnt, stack, folders)), again
 
 
 def _with_vendors_files(run: Run, stack: Stack, pick: Pick) -> Stack:

@@ -28,9 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
-# Where PEP 751 lets a package come from, and what it has of a version control system beside the URL.
+# Where PEP 751 lets a package come from.
 _SOURCES = ("wheels", "archive", "sdist", "vcs", "directory")
-_VCS = ("type", "requested-revision", "commit-id", "subdirectory")
 # What pip says before it says what is wrong.
 _CHATTER = ("Collecting", "Looking in", "Downloading", "Using cached", "Obtaining", "WARNING", "Processing")
 
@@ -54,7 +53,6 @@ class ReportedPackage(NamedTuple):
     url: str = ""
     source: str = "wheels"
     files: tuple[ReportedFile, ...] = ()
-    vcs: Mapping[str, str] = {}
     index_url: str = ""
 
     def to_dict(self) -> dict[str, object]:
@@ -98,8 +96,7 @@ def _package_of_pip(entry: Mapping[str, Mapping[str, Any]]) -> ReportedPackage:
     url, archive = Address(str(info["url"])), info.get("archive_info") or {}
     package = ReportedPackage(_name(metadata["name"]), _version(metadata["version"]), url)
     if "vcs_info" in info:
-        vcs = {"type": info["vcs_info"]["vcs"], **info["vcs_info"], "subdirectory": info.get("subdirectory")}
-        return package._replace(source="vcs", vcs=_vcs(vcs))
+        return package._replace(source="vcs")
     source = "wheels" if url.partition("#")[0].endswith(".whl") else "sdist"
     if entry.get("is_direct"):
         source = "directory" if "dir_info" in info else "archive"
@@ -127,9 +124,8 @@ def _package_of_lock(table: Mapping[str, Any]) -> ReportedPackage:
         )
         for entry in entries
     )
-    vcs = _vcs(table[source]) if source == "vcs" else {}
     url = files[0].url if files else ""
-    return ReportedPackage(_name(table["name"]), _version(table.get("version", "")), url, source, files, vcs)
+    return ReportedPackage(_name(table["name"]), _version(table.get("version", "")), url, source, files)
 
 
 def _name(text: str) -> str:
@@ -142,12 +138,6 @@ def _version(text: object) -> str:
     if text != "" and not is_version(str(text)):
         raise ValueError("it has a version that is not one")
     return str(text)
-
-
-def _vcs(table: Mapping[str, object]) -> dict[str, str]:
-    """What PEP 751 has of a version control system; pip's report writes the same names with underscores."""
-    values = {name.replace("_", "-"): value for name, value in table.items()}
-    return {name: str(values[name]) for name in _VCS if values.get(name) is not None}
 
 
 def _sha256(table: Mapping[str, Any]) -> str | None:

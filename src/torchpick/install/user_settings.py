@@ -166,43 +166,27 @@ def check_passed_on(words: Sequence[str]) -> None:
     behind_option = False
     for word in words:
         option, _, value = word.partition("=")
-        refusal = _refusal(option, word)
-        if refusal or not (word.startswith("-") or behind_option):
-            hint = refusal or "name it before `--`, where torchpick judges it"
+        if _is_refused(option, word) or not (word.startswith("-") or behind_option):
+            hint = "name it before `--`, where torchpick judges it, or leave it out"
             raise UsageError(f"`{redacted(word)}` after `--` leads around the answer", hint=hint)
         behind_option = word.startswith("-") and not value
 
 
-# Settings that torchpick would not have read, each with the way that it does; pip takes any beginning of a long name.
-_REFUSED = {
-    "--requirement": "name the file before `--`: `-r FILE`",
-    "--constraint": "name the file before `--`: `-c FILE`",
-    "--editable": "name it before `--`: `-e PATH`",
-    "--overrides": "an override of torch would hold against the answer: leave it out",
-    "--excludes": "leave it out",
-    "--build-constraints": "leave it out",
-    "--config-file": "name it in UV_CONFIG_FILE, which torchpick reads too",
-    "--project": "run torchpick in that folder",
-    "--directory": "run torchpick in that folder",
-    "--python": "`--python PATH` before `--` names the environment",
-    "--torch-backend": "`--backend NAME` before `--` limits the choice",
-}
-_SHORT = {"r": "--requirement", "c": "--constraint", "e": "--editable", "p": "--python", "b": "--build-constraints"}
+# Settings that torchpick would not have read; pip takes any beginning of a long name.
+_REFUSED = (
+    "--requirement", "--constraint", "--editable", "--overrides", "--excludes", "--build-constraints", "--config-file",
+    "--project", "--directory", "--python", "--torch-backend",
+)  # fmt: skip
+_REFUSED_LETTERS = ("r", "c", "e", "p", "b")
 _ALIKE = frozenset({"--python-version", "--python-platform", "--pre", "--prefer-binary", "--prefix", "--no-config"})
 
 
-def _refusal(option: str, word: str) -> str:
-    """What to do instead of this option; empty where it may stand."""
+def _is_refused(option: str, word: str) -> bool:
     if option.startswith("--"):
-        if option in _ALIKE or len(option) < len("--xx"):
-            return ""
-        return next((hint for name, hint in _REFUSED.items() if name.startswith(option)), "")
-    for letter in word[1:] if option.startswith("-") else "":
-        if letter in _SHORT:
-            return _REFUSED[_SHORT[letter]]
-        if letter not in "UqvIn":  # a letter that may take the rest for its value
-            return ""
-    return ""
+        is_long = len(option) >= len("--xx") and option not in _ALIKE
+        return is_long and any(name.startswith(option) for name in _REFUSED)
+    # Switches may stand before a letter that takes the rest for its value.
+    return word.startswith("-") and word[1:].lstrip("UqvIn").startswith(_REFUSED_LETTERS)
 
 
 # The indexes that are named.

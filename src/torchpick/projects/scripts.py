@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpick.environment import projectfile, rewrite, toml
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.env import check_vendor_alone, uv_index
 from torchpick.install.files import project_page
+from torchpick.install.pin import Pinned
 from torchpick.install.question import pick_build, read_wish
 from torchpick.model.build import TRIO
-from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.versions import named
 from torchpick.run import Run
@@ -21,15 +20,7 @@ from torchpick.run import Run
 _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
 
-class PinnedScript(NamedTuple):
-    """The pick that a script holds now, and what a person should know."""
-
-    pick: Pick
-    touched: tuple[str, ...]
-    notes: tuple[Note, ...] = ()
-
-
-def pin(run: Run, file: str) -> PinnedScript:
+def pin(run: Run, file: str) -> Pinned:
     """Write the pick into the script; what it says of torch itself narrows the pick."""
     script = _read(file)
     before = _unpinned(script.text, file)
@@ -42,7 +33,7 @@ def pin(run: Run, file: str) -> PinnedScript:
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
     if after != script.text:
         rewrite.write_file(script, after)
-    return PinnedScript(pick, (file,), rewrite.FileChange(file, before, after).notes)
+    return Pinned(pick, (file,), rewrite.FileChange(file, before, after).notes)
 
 
 def unpin(file: str) -> bool:
