@@ -25,10 +25,9 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model import VERSION
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.arch import ARM_ONLY, GENERIC, TEGRA, Arch, crosses
-from torchpick.model.build import Build, GpuFit, Reason, toolkit_order
+from torchpick.model.build import Build, GpuFit, Reason, python_name, toolkit_order
 from torchpick.model.machine import PLATFORMS, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Request, Wish, pip_line
-from torchpick.model.pythons import python_name
 from torchpick.model.table import DriverTable, Table
 from torchpick.model.versions import numbers, release_key
 from torchpick.run import start_run

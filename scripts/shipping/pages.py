@@ -21,10 +21,9 @@ from torchpick.decide.matrix import Row
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
 from torchpick.model.arch import Fit
-from torchpick.model.build import Build, Reason
+from torchpick.model.build import Build, Reason, python_span
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, Request, Wish, pip_line
-from torchpick.model.pythons import python_span
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import major_minor, release_key
 from torchpick.run import Run, start_run

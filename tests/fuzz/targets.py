@@ -34,8 +34,7 @@ from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Platform
 from torchpick.model.metadata import parse_metadata
 from torchpick.model.pick import Request
-from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.versions import admits, major_minor, release_key
+from torchpick.model.versions import admits, major_minor, marker_applies, marker_facts, release_key
 from torchpick.wheels import librarycode, readings, wheel
 
 # What unpacks within one input; a bomb is refused before this is reached.

@@ -12,7 +12,7 @@ from typing import Any
 from tests import recorded
 from tests.model.altered import altered
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model import arch, build, fields, fleet, pythons, versions
+from torchpick.model import arch, build, fields, fleet, machine, versions
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, VendorIndex
 from torchpick.model.fields import Fields, ShapeError, plain
@@ -42,11 +42,11 @@ WORDS: dict[Callable[[Any], object], list[object]] = {
     versions.some_of: [[], ["a"], ["a", "b", "c"], ["a", "b", "c", "d", "e"]],
     lambda text: str(versions.parsed(str(text))): ["torch>=2", "(" * 101,
         "torch==" + "9" * 1001, "torch==" + "9" * 1000],
-    pythons.version_of: [None, "3.12", " 3.12 ", "3.12.4", "3.14t", "3.14.1t", "3.012", "0.1", "3", "3.123",
+    machine.version_of: [None, "3.12", " 3.12 ", "3.12.4", "3.14t", "3.14.1t", "3.012", "0.1", "3", "3.123",
      "python3", "3.12.1234"],
-    pythons.python_name: ["cp312", "cp314t", "pp310", "xx39", "cp", "py3"],
-    pythons.python_order: ["cp312", "cp314t", "cp39", "cpx", "cp1234567890123"],
-    pythons.python_span: [(), ("cp312",), ("cp38", "cp39", "cp310", "cp311"), ("cp36", "cp37", "cp38", "cp314"),
+    build.python_name: ["cp312", "cp314t", "pp310", "xx39", "cp", "py3"],
+    build.python_order: ["cp312", "cp314t", "cp39", "cpx", "cp1234567890123"],
+    build.python_span: [(), ("cp312",), ("cp38", "cp39", "cp310", "cp311"), ("cp36", "cp37", "cp38", "cp314"),
      ("cp313", "cp313t", "cp314t"),
                    ("cp310", "cp39"), ("cp39", "cp311"), ("cp313t",)],
     arch.Arch.parse: ["sm_61", "sm_120", "sm_90a", "sm_120f", "compute_90", "compute_120f", "gfx90a", "gfx1100",

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.model.machine import Platform
-from torchpick.model.pythons import marker_applies, marker_facts
-
-WINDOWS = Platform("windows", "x86_64")
+from torchpick.model.versions import marker_applies, marker_facts
 
 
 @pytest.mark.parametrize(
@@ -25,4 +22,4 @@ WINDOWS = Platform("windows", "x86_64")
     ],
 )
 def test_a_marker_is_judged_for_another_machine(marker: str, *, holds: bool) -> None:
-    assert marker_applies(marker, marker_facts("3.12", "3.12.4", WINDOWS)) is holds
+    assert marker_applies(marker, marker_facts("3.12", "3.12.4", "windows-x86_64")) is holds

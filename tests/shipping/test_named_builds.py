@@ -16,9 +16,8 @@ from torchpick.cli import main
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.build import Build
+from torchpick.model.build import Build, python_name
 from torchpick.model.pick import Request
-from torchpick.model.pythons import python_name
 from torchpick.projects.extras import PLATFORMS
 from torchpick.run import start_run
 

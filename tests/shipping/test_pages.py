@@ -16,7 +16,7 @@ from scripts.shipping import pages, site
 from tests import printed
 from torchpick.cli import main
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.pythons import python_name
+from torchpick.model.build import python_name
 
 NAMES = [gpu for names in pages.GPUS.values() for gpu in names]
 # Most pages are of the same shape: `--long` makes all of them.

@@ -9,9 +9,8 @@ from packaging.requirements import Requirement
 
 from tests.stories.asking import catalog, plan
 from torchpick.model.arch import Arch, Fit, best
-from torchpick.model.machine import Platform
 from torchpick.model.package import Package, Stack
-from torchpick.model.pythons import marker_facts
+from torchpick.model.versions import marker_facts
 
 REQUESTS = (
     ("vllm",), ("vllm<0.15", "torchaudio"), ("sglang",), ("xformers", "torchvision"), ("unsloth",), ("lmdeploy",),
@@ -25,7 +24,7 @@ MACHINES = (
     ("sm_120", "580.95.05"),
 )  # fmt: skip
 
-ENVIRONMENT = marker_facts("3.12", platform=Platform("linux", "x86_64"))
+ENVIRONMENT = marker_facts("3.12", platform="linux-x86_64")
 
 
 def chosen(stack: Stack) -> dict[str, Package]:

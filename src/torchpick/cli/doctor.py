@@ -21,9 +21,8 @@ from torchpick.model.address import redacted
 from torchpick.model.fields import envelope, written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding, worst_first
 from torchpick.model.fleet import Crowd, Hosts
-from torchpick.model.machine import Machine
+from torchpick.model.machine import Machine, version_of
 from torchpick.model.pick import Request
-from torchpick.model.pythons import version_of
 from torchpick.projects.lockfiles import Choice, LockFile, read_lock
 from torchpick.run import Run
 

@@ -12,10 +12,9 @@ from torchpick.decide.matrix import Row
 from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.model.arch import Fit
-from torchpick.model.build import Verdict
+from torchpick.model.build import Verdict, python_name
 from torchpick.model.fields import envelope, written
 from torchpick.model.machine import Machine, labels
-from torchpick.model.pythons import python_name
 from torchpick.model.table import Table
 from torchpick.run import Run
 

@@ -22,10 +22,9 @@ from torchpick.knowledge.gpuindex import BRANDS, letters
 from torchpick.knowledge.gpuspelling import PATTERNS
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
-from torchpick.model.build import Build, Objection, Reason, Verdict
+from torchpick.model.build import Build, Objection, Reason, Verdict, python_name, python_order, python_span
 from torchpick.model.machine import Driver, Gpu, GpuProduct, Machine, Platform, Python
 from torchpick.model.pick import Wish, pip_line
-from torchpick.model.pythons import python_name, python_order, python_span
 from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.versions import grouped, release_key
 from torchpick.run import Run

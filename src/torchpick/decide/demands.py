@@ -7,12 +7,13 @@ from torchpick.model import NamedTuple
 from torchpick.model.address import WHEEL_HOST, Address, redacted
 from torchpick.model.build import FAMILIES, TRIO, TRITONS, Build
 from torchpick.model.pick import Request, Wish
-from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.versions import (
     admits,
     everyday,
     grouped,
     leading,
+    marker_applies,
+    marker_facts,
     named,
     normal,
     parsed,
@@ -162,7 +163,7 @@ def _required(of: tuple[tuple[str, ...], Python, Platform, tuple[str, ...], str]
 
 
 def _facts(python: Python, platform: Platform) -> Mapping[str, str]:
-    return marker_facts(python.version, platform=platform, implementation=python.implementation)
+    return marker_facts(python.version, platform=platform.name, implementation=python.implementation)
 
 
 def overridden(demands: Iterable[PackageDemand], overrides: Mapping[str, tuple[str, ...]]) -> tuple[PackageDemand, ...]:

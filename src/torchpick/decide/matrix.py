@@ -18,13 +18,11 @@ from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Objection, Ran
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.pick import GpuPlace, Wish
 from torchpick.model.table import Kind, Table
-from torchpick.model.versions import grouped, numbers, release_key
+from torchpick.model.versions import grouped, release_key
 
 K = TypeVar("K")
 # So many different sentences of one reason are kept for a build that several machines object to.
 _MOST_TEXTS = 3
-# A name decides nothing and is in objections alone: machines that are alike are judged with so many different names.
-_MOST_NAMES = 16
 
 Pin = tuple[str, str]  # version and backend: what one environment has
 ByPin = Mapping[Pin, Verdict]
@@ -70,7 +68,13 @@ def rows(machine: Machine, table: Table, wish: Wish) -> tuple[Row, ...]:
     for (_, driver), gpus in groups.items():
         judged = verdicts(machine._replace(driver=driver, gpus=tuple(gpus)), table, wish)
         for gpu in gpus:
-            by_gpu[gpu.index] = Row(gpu, driver, _cells(judged[gpu.index]))
+            cells = grouped(
+                (verdict.build.torch, verdict)
+                for verdict in judged[gpu.index]
+                if Reason.NOT_REQUESTED not in verdict.reasons
+            )
+            newest_first = sorted(cells, key=release_key, reverse=True)
+            by_gpu[gpu.index] = Row(gpu, driver, tuple(Cell(torch, tuple(cells[torch])) for torch in newest_first))
     return tuple(by_gpu[gpu.index] for gpu in machine.used)
 
 
@@ -84,15 +88,6 @@ def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verd
         )
         for gpu in machine.used
     }
-
-
-def _cells(ordered: Sequence[Verdict]) -> tuple[Cell, ...]:
-    """The verdicts by release, newest first; releases that were not asked for are left out."""
-    by_release = grouped(
-        (verdict.build.torch, verdict) for verdict in ordered if Reason.NOT_REQUESTED not in verdict.reasons
-    )
-    newest_first = sorted(by_release, key=release_key, reverse=True)
-    return tuple(Cell(torch, tuple(by_release[torch])) for torch in newest_first)
 
 
 def releases_of(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -145,9 +140,6 @@ class FleetFit:
         # A build of a platform as it is where it is worst, with everybody's objections.
         self._considered: dict[BuildKey, tuple[Verdict, dict[Reason, dict[str, Objection]]]] = {}
         self._judged: dict[object, _Judged] = {}
-        self._names: dict[object, set[tuple[str | None, ...]]] = {}
-        self._hardware: dict[object, dict[BuildKey, resolve.Hardware]] = {}
-        self._glibcs: dict[str, tuple[int, ...]] = {}
 
     def running(self, machines: Iterable[Machine]) -> list[ByPin]:
         """Each machine's own builds, best first; equal machines share them."""
@@ -173,14 +165,11 @@ class FleetFit:
         return tuple(sorted(listed, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
 
     def _judge(self, index: int, machine: Machine) -> _Judged:
-        facts = self._facts(machine)
+        driver = machine.driver and (machine.driver.version, machine.driver.cuda, machine.driver.os)
+        facts = machine.platform, machine.python.tag, driver
         key = facts, tuple((gpu.index, gpu.vendor, gpu.arch) for gpu in machine.counted)
-        names, met = tuple(gpu.name for gpu in machine.counted), self._names.setdefault(key, set())
-        if names not in met and len(met) < _MOST_NAMES:
-            met.add(names)
-            gpus = tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
-            hardware = self._hardware.setdefault((machine.platform.name, machine.driver, gpus), {})
-            fresh = tuple(resolve.judge(machine, self.table, self.wish, hardware))
+        if key not in self._judged:  # a name decides nothing, so the first machine's stands for those alike
+            fresh = tuple(resolve.judge(machine, self.table, self.wish))
             for verdict in fresh:
                 self._consider(index, verdict)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
@@ -197,16 +186,6 @@ class FleetFit:
             texts = by_reason.setdefault(objection.reason, {})
             if len(texts) < _MOST_TEXTS:
                 texts.setdefault(objection.text, objection._replace(machine=index))
-
-    def _facts(self, machine: Machine) -> object:
-        """What a build depends on in a machine, apart from its GPUs; any glibc that is new enough for all is one."""
-        platform, driver = machine.platform, machine.driver
-        name = platform.name
-        if name not in self._glibcs:
-            self._glibcs[name] = max((numbers(build.glibc) for build in self.table.of(name) if build.glibc), default=())
-        if platform.glibc and numbers(platform.glibc) >= self._glibcs[name]:
-            platform = platform._replace(glibc=None)
-        return platform, machine.python.tag, driver and (driver.version, driver.cuda, driver.os)
 
 
 def pin_of(verdict: Verdict) -> Pin:

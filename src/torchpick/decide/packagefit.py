@@ -10,10 +10,22 @@ from typing import NamedTuple
 
 from torchpick.decide.demands import PackageDemand, brings_cuda
 from torchpick.model.arch import Arch, Fit, best, listed
-from torchpick.model.build import COMPILES, FAMILIES, JIT, NO_CODE, PARTLY, RUNS, UNJUDGED, Build, Objection, Reason
+from torchpick.model.build import (
+    COMPILES,
+    FAMILIES,
+    JIT,
+    NO_CODE,
+    PARTLY,
+    RUNS,
+    UNJUDGED,
+    Build,
+    Objection,
+    Reason,
+    python_name,
+    python_span,
+)
 from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.package import NOT_READ, LibraryCode, Package
-from torchpick.model.pythons import python_name, python_span
 from torchpick.model.table import Table
 from torchpick.model.versions import major_minor, numbers, pattern, release_key
 

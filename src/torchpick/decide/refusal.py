@@ -12,11 +12,10 @@ from torchpick.decide.remarks import LAST_FOR_INTEL, missing_release
 from torchpick.decide.solving import Solution, StackSearch
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
-from torchpick.model.build import Reason, Verdict, toolkit_order
+from torchpick.model.build import Reason, Verdict, python_name, toolkit_order
 from torchpick.model.machine import labels
 from torchpick.model.package import OtherIndex, Package, PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
-from torchpick.model.pythons import python_name
 from torchpick.model.table import Table
 from torchpick.model.versions import grouped, is_dotted, leading, normal, parsed, release_key, some_of, span
 

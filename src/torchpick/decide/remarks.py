@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Fit, best
-from torchpick.model.build import MAKERS, Build, Objection, Reason, VendorIndex, Verdict, family_of
+from torchpick.model.build import (
+    MAKERS,
+    Build,
+    Objection,
+    Reason,
+    VendorIndex,
+    Verdict,
+    family_of,
+    python_name,
+    python_order,
+)
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Limit, Pick, Wish
-from torchpick.model.pythons import python_name, python_order
 from torchpick.model.table import Table, below, floor_of
 from torchpick.model.versions import admits, is_dotted, numbers, release_key
 

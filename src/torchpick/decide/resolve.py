@@ -12,28 +12,27 @@ from torchpick.model.build import (
     DEFAULT_INDEX,
     MAKERS,
     Build,
-    BuildKey,
     GpuFit,
     Objection,
     Rank,
     Reason,
     Verdict,
     family_of,
+    python_name,
+    python_order,
+    python_span,
     toolkit_order,
 )
-from torchpick.model.machine import Driver, Gpu, Machine, Note
+from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Pick, Wish
-from torchpick.model.pythons import python_name, python_order, python_span
 from torchpick.model.table import Branch, DriverTable, Table, below, floor_of
-from torchpick.model.versions import admits, numbers, release_key, remembered
+from torchpick.model.versions import admits, numbers, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Fits = tuple[CodeFit, ...]
-# What the GPUs and the driver make of a build, and what they object to.
-Hardware = tuple[tuple[GpuFit, ...], Rank, tuple[Objection, ...]]
 
 
 def pick(machine: Machine, table: Table, wish: Wish, *, everything: bool = True) -> Pick:
@@ -53,14 +52,9 @@ def pick(machine: Machine, table: Table, wish: Wish, *, everything: bool = True)
     return made(machine, table, wish, chosen, tuple(considered))
 
 
-def judge(
-    machine: Machine, table: Table, wish: Wish, hardware: dict[BuildKey, Hardware] | None = None
-) -> Iterator[Verdict]:
-    """Every build of the machine's platform with its verdict, in the order of preference, judged as it is asked for.
-
-    `hardware` is kept for other machines with these GPUs, this driver and this platform.
-    """
-    fit = BuildFit(machine, table, wish, {} if hardware is None else hardware)
+def judge(machine: Machine, table: Table, wish: Wish) -> Iterator[Verdict]:
+    """Every build of the machine's platform with its verdict, in the order of preference, judged as it is asked for."""
+    fit = BuildFit(machine, table, wish)
     # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
     shelf = table.of(machine.platform.name)
     releases = sorted(shelf.releases(), key=release_key, reverse=True)
@@ -77,8 +71,8 @@ _OF_WSL = "PyTorch's ROCm libraries abort under WSL2"
 class BuildFit:
     """One machine and one wish, prepared once; `verdict` is then asked a build at a time."""
 
-    def __init__(self, machine: Machine, table: Table, wish: Wish, hardware: dict[BuildKey, Hardware]) -> None:
-        self.machine, self.table, self.wish, self._hardware = machine, table, wish, hardware
+    def __init__(self, machine: Machine, table: Table, wish: Wish) -> None:
+        self.machine, self.table, self.wish = machine, table, wish
         self.gpus, self.os = machine.counted, machine.driver_os
         self.default_family = _default_family(machine, wish)
         prereleases = wish.channel != "stable"
@@ -95,7 +89,6 @@ class BuildFit:
         ]
         self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
         self._fits: dict[tuple[int, bool], Fits] = {}
-        self._lacked = remembered(self._lacked_by_driver)  # of few CUDAs, for many builds
         self._refused = self._refusals()
         self._excluded = table.excluded.get(machine.python.exact or "", ())
 
@@ -105,15 +98,6 @@ class BuildFit:
         return int(build.family != "cpu")
 
     def verdict(self, build: Build) -> Verdict:
-        if build.key not in self._hardware:
-            self._hardware[build.key] = self._of_hardware(build)
-        fits, rank, why = self._hardware[build.key]
-        # The most important first: what was asked for, then the hardware, then the software, then what we do not know.
-        objections = (*self._unasked(build), *why, *self._software(build), *self._doubts(build))
-        build = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus), self._excluded)
-        return Verdict(build, objections, fits, rank)
-
-    def _of_hardware(self, build: Build) -> Hardware:
         fits = self._fit(build)
         rank = Rank(  # by place, as this is done for each build
             self.preference(build),
@@ -124,8 +108,16 @@ class BuildFit:
             build.backend,
         )
         gpu_fits = tuple(GpuFit(gpu.index, fit, via) for gpu, (fit, via) in zip(self.gpus, fits, strict=True))
-        why = (*self._gpu_objections(build, fits), *self._driver(build))
-        return gpu_fits if build.family in ("cuda", "rocm") else (), rank, why
+        # The most important first: what was asked for, then the hardware, then the software, then what we do not know.
+        objections = (
+            *self._unasked(build),
+            *self._gpu_objections(build, fits),
+            *self._driver(build),
+            *self._software(build),
+            *self._doubts(build),
+        )
+        own = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus), self._excluded)
+        return Verdict(own, objections, gpu_fits if build.family in ("cuda", "rocm") else (), rank)
 
     def _unasked(self, build: Build) -> Iterator[Objection]:
         if not self.admits(build.version):
@@ -194,12 +186,11 @@ class BuildFit:
 
     def _driver(self, build: Build) -> Iterator[Objection]:
         """Whether the driver carries the build's CUDA."""
-        if build.cuda is not None and build.family == "cuda" and (lacked := self._lacked(build.cuda)):
-            yield Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, **lacked})
-
-    def _lacked_by_driver(self, cuda: str) -> dict[str, str]:
         driver = self.machine.driver
-        return {} if driver is None else self.table.drivers.too_old(driver, cuda, self.os)
+        if driver is None or build.cuda is None or build.family != "cuda":
+            return
+        if lacked := self.table.drivers.too_old(driver, build.cuda, self.os):
+            yield Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, **lacked})
 
     def _gpu_objections(self, build: Build, fits: Fits) -> Iterator[Objection]:
         if build.family == "rocm" and build.vendor is None and self.os != self.machine.platform.os:
@@ -255,7 +246,7 @@ class BuildFit:
         """
         driver, refused = self.machine.driver, dict[int, Objection]()
         for gpu in self.machine.nvidia:
-            if driver is None or gpu.arch is None or driver_reports_gpu(driver, gpu):
+            if driver is None or gpu.arch is None or (gpu.source in _LISTED_BY and driver.source not in _UNSEEN):
                 continue
             unsupported = self.table.drivers.unsupported(driver, gpu.arch, self.os)
             if unsupported is not None:
@@ -300,11 +291,6 @@ def _default_family(machine: Machine, wish: Wish) -> str:
 _UNSEEN = frozenset({"given", "assumed"})
 # The sources that ask the driver itself for its GPUs.
 _LISTED_BY = frozenset({"nvml", "cuda"})
-
-
-def driver_reports_gpu(driver: Driver, gpu: Gpu) -> bool:
-    """Whether the driver itself listed this GPU, so that it supports it whatever a table says."""
-    return gpu.source in _LISTED_BY and driver.source not in _UNSEEN
 
 
 def complete_driver(machine: Machine, table: DriverTable) -> Machine:

@@ -13,8 +13,7 @@ from torchpick.errors import MissingPackageError
 from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Machine
-from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.versions import admits, is_dotted, normal, numbers, parsed
+from torchpick.model.versions import admits, is_dotted, marker_applies, marker_facts, normal, numbers, parsed
 
 # A name at the start of a requirement.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -54,7 +53,7 @@ def _applying(
     """What installed packages require of the wanted projects; a line that is not valid is nobody's demand."""
     if _lacks_packaging() is not None:
         return
-    platform = None if machine is None else machine.platform
+    platform = "" if machine is None else machine.platform.name
     facts = marker_facts(here.version, here.full_version, platform, here.implementation)
     for package in here.named(""):
         for line in package.requires:

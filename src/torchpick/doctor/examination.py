@@ -17,8 +17,7 @@ from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.environment.world import World, is_same, nearest_with
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
-from torchpick.model.machine import Machine, Python
-from torchpick.model.pythons import version_of
+from torchpick.model.machine import Machine, Python, version_of
 from torchpick.run import Run
 
 Check = Callable[[EnvironmentUnderTest], Iterator[Finding]]

@@ -15,9 +15,8 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.gpuindex import letters
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
-from torchpick.model.machine import GpuProduct, Machine, Note
+from torchpick.model.machine import GpuProduct, Machine, Note, version_of
 from torchpick.model.pick import Request
-from torchpick.model.pythons import version_of
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")

@@ -19,8 +19,8 @@ from torchpick.environment.distributions import Distribution, Environment
 from torchpick.install.question import read_wish
 from torchpick.model.build import COMPANIONS, TRIO, Reason, Verdict
 from torchpick.model.finding import Ailment, Finding
+from torchpick.model.machine import version_of
 from torchpick.model.pick import Pick, Request
-from torchpick.model.pythons import version_of
 from torchpick.model.versions import release_key
 
 # What is wrong with the build itself on these GPUs, so that only another build helps.

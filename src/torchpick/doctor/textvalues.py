@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from torchpick.doctor.texts import Mentions
 from torchpick.environment import interpreter, shell
 from torchpick.model.address import WHEEL_HOST
-from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.build import COMPANIONS, Build, python_span
 from torchpick.model.pick import Request
-from torchpick.model.pythons import python_span
 from torchpick.model.versions import admits
 from torchpick.run import Run
 

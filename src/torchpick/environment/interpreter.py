@@ -23,8 +23,7 @@ from torchpick.environment.world import (
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.machine import Platform, Python
-from torchpick.model.pythons import IMPLEMENTATIONS, version_of
+from torchpick.model.machine import IMPLEMENTATIONS, Platform, Python, version_of
 from torchpick.model.versions import is_dotted, major_minor
 
 TYPE_CHECKING = False

@@ -71,7 +71,7 @@ def chooses(sources: object) -> bool:
 
 def applies(theirs: object, environment: Mapping[str, str]) -> bool:
     """Whether the author names an index for everybody on this system."""
-    from torchpick.model.pythons import marker_applies
+    from torchpick.model.versions import marker_applies
 
     entries = (entry for entry in _entries(theirs) if not _audience(entry))
     return any(marker_applies(str(entry.get("marker", "")), environment) for entry in entries)

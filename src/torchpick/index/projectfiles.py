@@ -19,8 +19,8 @@ from torchpick.index import pages, wheelnames
 from torchpick.index.pages import PageEntry
 from torchpick.index.wheelnames import WheelName, parsed_version
 from torchpick.model.address import Address, holds_secret, redacted
+from torchpick.model.build import python_name
 from torchpick.model.machine import Platform
-from torchpick.model.pythons import python_name
 from torchpick.model.versions import check_bounds, grouped, normal
 
 _SDIST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.!+-]{0,240}\.(?:tar\.gz|zip)")

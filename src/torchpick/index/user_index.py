@@ -22,8 +22,8 @@ from torchpick.index.pages import Link
 from torchpick.index.projectfiles import IndexTarget, suits_python
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.address import redacted
+from torchpick.model.build import python_name
 from torchpick.model.machine import TIMEOUT_S, Note, Platform
-from torchpick.model.pythons import python_name
 from torchpick.model.versions import normal, parsed, some_of
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from torchpick.model import pythons
+from torchpick.model import machine
 from torchpick.model.machine import Platform
 from torchpick.model.versions import check_bounds, normal
 
@@ -30,7 +30,7 @@ class WheelTarget(NamedTuple):
     @property
     def program(self) -> str | None:
         """The interpreter; None where only a version is given."""
-        return None if pythons.version_of(self.python) is not None else self.python
+        return None if machine.version_of(self.python) is not None else self.python
 
 
 # No longer than the names that file systems have, and no path.

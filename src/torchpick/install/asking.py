@@ -23,7 +23,7 @@ from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog
 from torchpick.model.pick import Wish
-from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.versions import marker_applies, marker_facts
 from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False
@@ -114,7 +114,7 @@ class TargetQuestion:
     @cached_property
     def _facts(self) -> Mapping[str, str]:
         python = self.machine.python
-        return marker_facts(python.version, self.target.full_version, self.machine.platform, python.implementation)
+        return marker_facts(python.version, self.target.full_version, self.machine.platform.name, python.implementation)
 
     @property
     def is_of_family(self) -> bool:

@@ -20,10 +20,9 @@ from torchpick.install.job import Job
 from torchpick.install.user_settings import UserSettings, options_of
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address, is_wheel_host, redacted
-from torchpick.model.build import Build
+from torchpick.model.build import Build, python_order
 from torchpick.model.machine import Note, Platform
 from torchpick.model.pick import Pick
-from torchpick.model.pythons import python_order
 from torchpick.model.versions import release_key
 
 TYPE_CHECKING = False

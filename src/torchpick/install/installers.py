@@ -33,8 +33,7 @@ from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import redacted
 from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
-from torchpick.model.pythons import NEVER
-from torchpick.model.versions import numbers
+from torchpick.model.versions import NEVER, numbers
 
 
 class PipInstaller(NamedTuple):

@@ -30,11 +30,10 @@ from torchpick.index.wheelnames import parsed_version
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.places import check_fit, facts_of, index_order_notes, with_more_indexes
 from torchpick.model.address import is_wheel_host
-from torchpick.model.build import TRIO
+from torchpick.model.build import TRIO, python_name
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata, MetadataSource
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
-from torchpick.model.pythons import python_name
 
 T = TypeVar("T")
 

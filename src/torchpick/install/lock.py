@@ -22,8 +22,7 @@ from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.model.address import Address, is_on_host_of, is_wheel_host, redacted
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick
-from torchpick.model.pythons import marker_facts
-from torchpick.model.versions import numbers
+from torchpick.model.versions import marker_facts, numbers
 from torchpick.run import Run
 
 
@@ -123,7 +122,7 @@ def without_credentials(package: ReportedPackage, notes: list[Note]) -> Reported
 
 def lock_marker(machine: Machine) -> str:
     """What PEP 508 can say of the environment that a lock is for."""
-    facts = marker_facts(machine.python.version, platform=machine.platform)
+    facts = marker_facts(machine.python.version, platform=machine.platform.name)
     names = ("sys_platform", "platform_machine", "python_version")
     return " and ".join(f"{name} == '{facts[name]}'" for name in names)
 

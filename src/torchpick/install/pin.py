@@ -26,9 +26,8 @@ from torchpick.install.question import answer_request, collect_question, read_wi
 from torchpick.install.user_settings import note_indexes, read_user_settings
 from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.machine import Note
+from torchpick.model.machine import Note, version_of
 from torchpick.model.pick import Pick
-from torchpick.model.pythons import version_of
 from torchpick.model.versions import named
 from torchpick.run import Run
 

@@ -21,11 +21,10 @@ from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import IndexTarget, ProjectFile, file_at
 from torchpick.install.user_settings import options_of
 from torchpick.model.address import is_wheel_host, redacted
-from torchpick.model.build import TRIO
+from torchpick.model.build import TRIO, python_name
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata, of_pyproject
 from torchpick.model.package import Package, PackageFacts, Stage
-from torchpick.model.pythons import python_name
 from torchpick.model.versions import normal
 
 _REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+", re.IGNORECASE)

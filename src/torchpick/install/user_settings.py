@@ -18,7 +18,7 @@ from torchpick.model.address import WHEEL_HOST, is_on_host_of, is_wheel_host, re
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.pick import Limit
-from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.versions import marker_applies, marker_facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,9 +20,8 @@ from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine import given, machine_lines
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut, is_name
-from torchpick.model.machine import GpuProduct, Machine, Note, Platform, Python
+from torchpick.model.machine import GpuProduct, Machine, Note, Platform, Python, version_of
 from torchpick.model.pick import MACHINE_FIELDS, Request, Wish, flag_of
-from torchpick.model.pythons import version_of
 from torchpick.model.table import DriverTable
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"

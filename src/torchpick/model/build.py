@@ -198,6 +198,38 @@ def toolkit_order(backend: str) -> tuple[int, ...]:
     return numbers(backend[4:]) if family == "rocm" else ()
 
 
+def python_name(tag: str) -> str:
+    """`cp314t` → `Python 3.14t`."""
+    names = {"cp": "Python", "pp": "PyPy"}
+    digits = tag[2:].rstrip("t")
+    free = "t" if tag.endswith("t") else ""
+    return f"{names.get(tag[:2], tag[:2])} {digits[:1]}.{digits[1:]}{free}" if digits else tag
+
+
+def python_order(tag: str) -> tuple[bool, int]:
+    """The newest ordinary interpreter, not a free-threaded one."""
+    digits = tag[2:].rstrip("t")
+    return (not tag.endswith("t"), int(digits[:9]) if digits.isdecimal() else 0)
+
+
+@remembered  # few sets of tags, many builds
+def python_span(tags: tuple[str, ...]) -> str:
+    """`3.9 to 3.13, 3.13t`; a gap stays a gap: `3.6 to 3.8, 3.14`."""
+    runs: list[list[str]] = []
+    for tag in sorted((tag for tag in tags if not tag.endswith("t")), key=python_order):
+        step = 310 - 39 if tag == "cp310" else 1  # from cp39 the digits jump
+        if runs and python_order(tag)[1] == python_order(runs[-1][-1])[1] + step:
+            runs[-1].append(tag)
+        else:
+            runs.append([tag])
+    words = [_plain(run[0]) if len(run) == 1 else f"{_plain(run[0])} to {_plain(run[-1])}" for run in runs]
+    return ", ".join([*words, *(_plain(tag) for tag in tags if tag.endswith("t"))]) or "none"
+
+
+def _plain(tag: str) -> str:
+    return python_name(tag).removeprefix("Python ")
+
+
 RUNS = "runs"
 JIT = "runs by JIT"
 PARTLY = "partly"

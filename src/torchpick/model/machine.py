@@ -6,7 +6,7 @@ from torchpick.errors import DetectionError
 from torchpick.model import NamedTuple
 from torchpick.model.arch import ARM_ONLY, TEGRA, Arch, parsed
 from torchpick.model.fields import MOST_LINE, Fields, dumps, html, written
-from torchpick.model.versions import is_dotted
+from torchpick.model.versions import is_dotted, pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -251,6 +251,20 @@ class Python(NamedTuple):
             source=fields.text_or("source", "given"),
             exact=fields.maybe_text("exact", MOST_LINE),
         )
+
+
+# The first part of a wheel's Python tag, by the interpreter's own name.
+IMPLEMENTATIONS = {"cpython": "cp", "pypy": "pp", "graalpy": "graalpy"}
+_VERSION = r"(?a)([1-9])\.(\d{1,2})(\.\d{1,3})?(t?)"
+
+
+def version_of(text: str | None) -> Python | None:
+    """`3.12`, `3.12.4`, `3.14t`; None for what is a path or a command."""
+    match = pattern(_VERSION).fullmatch((text or "").strip())
+    if match is None:
+        return None
+    version = f"{match[1]}.{int(match[2])}"
+    return Python(version, free_threaded=bool(match[4]), exact=match[3] and version + match[3])
 
 
 class Machine(NamedTuple):

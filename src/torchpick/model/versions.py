@@ -1,4 +1,4 @@
-"""Versions, specifiers, and the names of projects, as far as drivers, CUDA and PyTorch releases use them.
+"""Versions, specifiers, markers and names of projects, as far as drivers, CUDA and PyTorch releases use them.
 
 Everyday specifiers (`<2.12`, `~=2.7.0`, `==2.6.*`) are read here, every other by packaging, whose specifiers take as
 long to import as two and a half bare interpreters. Everyday versions are plain releases with or without a local label.
@@ -10,7 +10,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
 
     from packaging.requirements import Requirement
@@ -241,3 +241,51 @@ def parsed(text: str) -> Requirement:
         return Requirement(text)
     except InvalidRequirement as error:
         raise ValueError(str(error).splitlines()[0]) from error
+
+
+_SYSTEMS = {
+    "linux": ("linux", "Linux", "posix"),
+    "windows": ("win32", "Windows", "nt"),
+    "macos": ("darwin", "Darwin", "posix"),
+}
+# What holds nowhere (an override with it keeps uv from installing a package at all), and what holds everywhere.
+NEVER, ALWAYS = "python_version < '0'", "python_version >= '0'"
+_IMPLEMENTATIONS = {"cp": ("cpython", "CPython"), "pp": ("pypy", "PyPy")}
+# What platform.machine() says on Windows.
+_WINDOWS_CPUS = {"x86_64": "AMD64", "arm64": "ARM64"}
+
+
+def marker_facts(
+    version: str, full_version: str | None = None, platform: str = "", implementation: str = "cp"
+) -> Mapping[str, str]:
+    """The variables that markers ask for; without the name of a platform, that of this computer holds."""
+    full = full_version if full_version is not None and full_version.startswith(f"{version}.") else f"{version}.0"
+    name, called = _IMPLEMENTATIONS.get(implementation, (implementation, implementation))
+    variables = {
+        "python_version": version,
+        "python_full_version": full,
+        "implementation_name": name,
+        "platform_python_implementation": called,
+        "extra": "",
+    }
+    if implementation == "cp":
+        variables["implementation_version"] = full
+    if platform:
+        os, _, cpu = platform.partition("-")
+        system = _SYSTEMS.get(os, (os, os, "posix"))
+        variables["sys_platform"], variables["platform_system"], variables["os_name"] = system
+        variables["platform_machine"] = _WINDOWS_CPUS.get(cpu, cpu) if os == "windows" else cpu
+    return variables
+
+
+def marker_applies(marker: str, environment: Mapping[str, str]) -> bool:
+    """Whether the marker holds; one that is not valid counts as holding, as the installer reports it."""
+    if not marker:
+        return True
+    from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
+
+    try:
+        check_bounds(marker)
+        return Marker(marker).evaluate(dict(environment))
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, KeyError, ValueError):
+        return True

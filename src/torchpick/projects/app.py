@@ -16,13 +16,12 @@ from torchpick.environment.uvsources import MARKED_PLATFORMS, applies, marker_of
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.learner import Learner
-from torchpick.model.build import COMPANIONS, TRIO, Build, toolkit_order
-from torchpick.model.machine import Driver, Machine, Note, Platform, Python
+from torchpick.model.build import COMPANIONS, TRIO, Build, python_order, toolkit_order
+from torchpick.model.machine import Driver, Machine, Note, Python
 from torchpick.model.package import Catalog
 from torchpick.model.pick import Request, Wish
-from torchpick.model.pythons import marker_facts, python_order
 from torchpick.model.table import BuildsByRelease, Table
-from torchpick.model.versions import admits, named, numbers, release_key
+from torchpick.model.versions import admits, marker_facts, named, numbers, release_key
 from torchpick.projects.extras import PLATFORMS, Extra, Index, Plan, generations, python_of, pythons, served
 from torchpick.projects.published import HOME, python_test
 from torchpick.run import Run
@@ -46,7 +45,7 @@ class Theirs(NamedTuple):
         """Whether uv takes the package from an index of the author's on a platform that is left to them."""
         if package not in self.sources or platform.startswith("linux"):
             return False
-        return applies(self.sources[package], marker_facts(python.version, platform=Platform.parse(platform)))
+        return applies(self.sources[package], marker_facts(python.version, platform=platform))
 
 
 class App:

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from torchpick.decide import matrix
 from torchpick.environment.projectfile import ArrayEntry, ProjectSetting, ProjectSettings
 from torchpick.model.arch import Fit
-from torchpick.model.build import Build
+from torchpick.model.build import Build, python_name, python_span
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.pick import Wish
-from torchpick.model.pythons import python_name, python_span
 from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.versions import grouped
 

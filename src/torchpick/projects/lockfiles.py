@@ -16,8 +16,7 @@ from torchpick.environment.requirements import Requested, RequirementArgs, read_
 from torchpick.environment.world import content
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.machine import Machine
-from torchpick.model.pythons import ALWAYS, NEVER, marker_applies, marker_facts
-from torchpick.model.versions import admits, normal
+from torchpick.model.versions import ALWAYS, NEVER, admits, marker_applies, marker_facts, normal
 
 # Far above what was met: 9 MB, 1,100 packages.
 _MOST_BYTES, _MOST_PACKAGES = 32 << 20, 20_000
@@ -116,7 +115,7 @@ class LockFile(NamedTuple):
         python = machine.python
         version = self.python_for(python.version)
         exact = python.exact if version == python.version else None
-        holds = _marker_test(choice, marker_facts(version, exact, machine.platform, python.implementation))
+        holds = _marker_test(choice, marker_facts(version, exact, machine.platform.name, python.implementation))
         chosen: dict[str, LockedPackage] = {}
         seen: set[tuple[str, str, str, str]] = set()
         pending = [*self._own(choice)]

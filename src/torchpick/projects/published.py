@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
-from torchpick.model.build import Build
-from torchpick.model.pythons import python_order
+from torchpick.model.build import Build, python_order
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, major_minor, numbers, release_key
 from torchpick.projects.extras import PLATFORMS, BuildAudience, Extra, default_table, generations, pythons, served
