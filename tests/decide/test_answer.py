@@ -84,7 +84,6 @@ def test_what_limits_changed_is_said_with_their_places(
     said = [note.text for note in found.pick.notes if note.code == "CONSTRAINED"]
     assert said == ([] if bound is None else [f"bound by {bound}; without that it would be {without}"])
     assert said == [note.text for note in found.environment.notes if note.code == "CONSTRAINED"] or not beyond
-    assert " and ".join(limit.text for limit in found.bound_by[:3]) == (bound or "")
 
 
 def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:

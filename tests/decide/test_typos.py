@@ -47,19 +47,6 @@ def test_a_file_is_named_as_one(file: str, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    ("command", "reader"), [("install", "install"), ("lock", "lock"), ("plan", "install --dry-run")]
-)
-def test_a_program_is_installed_from_its_own_folder(
-    command: str, reader: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "ComfyUI", *GPU]) == 2
-
-    said = capsys.readouterr().err
-    assert "`ComfyUI` is a program, not a package" in said
-    assert f"`torchpick {reader} -r requirements.txt`" in said
-
-
-@pytest.mark.parametrize(
     "name", ["pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch", "PyTorch_GPU"]
 )
 def test_torch_is_meant_by_every_name_that_it_is_often_given(name: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,7 +122,7 @@ def drivers() -> dict[str, object]:
         for os in ("linux", "windows"):
             carried = {cuda: table.too_old(driver, cuda, os).get("needs", "runs") for cuda in CUDAS}
             supported = {str(chip): table.unsupported(driver, chip, os) for chip in CHIPS}
-            refused = {chip: [each.why, each.remedy] for chip, each in supported.items() if each is not None}
+            refused = {chip: [each["why"], each["mends"]] for chip, each in supported.items() if each}
             now[f"{driver.version}, CUDA {driver.cuda}, {os}"] = {
                 "label": driver.label, "speaks": table.speaks(driver), "branch": table.branch_number(driver),
                 "needs": carried, "refuses": refused,

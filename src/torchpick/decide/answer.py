@@ -13,7 +13,7 @@ from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
 from torchpick.model.build import COMPANIONS, TRIO, Objection, Reason
 from torchpick.model.machine import Machine, Note
-from torchpick.model.pick import Limit, Pick, Wish
+from torchpick.model.pick import Pick, Wish
 from torchpick.model.table import Table
 
 TYPE_CHECKING = False
@@ -58,12 +58,11 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The torch build, the environment around it where packages were asked for, and the limits that changed either."""
+    """The torch build, and the environment around it where packages were asked for."""
 
     question: Question
     pick: Pick
     stack: Stack | None = None
-    bound_by: tuple[Limit, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -207,27 +206,22 @@ def _searched(question: Question, machine: Machine, table: Table, catalog: Catal
 
 def _naming_limits(bound: Answer, freed: Answer) -> Answer:
     """The answer with the limits that changed it, each with its place; `freed` is that without any."""
-    versions = _versions(freed)
+    versions, taken = _versions(freed), _versions(bound)
     limits = excluding(bound.question.wish.limits, versions) if freed.ok else ()
     if not limits:
         return bound
-    others = _other(versions, _versions(bound))
-    note = limits_note(limits, [f"{name} {version}" for name, version in others.items()])
+    others = [f"{name} {version}" for name, version in versions.items() if taken.get(name) != version]
+    is_other_torch = taken.get("torch") != versions.get("torch")
+    note = limits_note(limits, [f"torch {versions['torch']}"] if is_other_torch else others)
     pick = bound.pick._replace(notes=(*bound.pick.notes, note))
     stack = bound.stack and bound.stack._replace(notes=(*bound.stack.notes, note))
-    return bound._replace(pick=pick, stack=stack, bound_by=limits)
+    return bound._replace(pick=pick, stack=stack)
 
 
 def _versions(answer: Answer) -> dict[str, str]:
     """The versions of torch, of the companions that are asked for, and of every package of the environment."""
     family = family_pins(answer.pick.build, answer.question.wish) if answer.pick.ok else {}
     return {**family, **{package.name: package.version for package in answer.environment.packages}}
-
-
-def _other(free: Mapping[str, str], bound: Mapping[str, str]) -> dict[str, str]:
-    """Torch where it is another, and else what is."""
-    changed = {name: version for name, version in free.items() if bound.get(name) != version}
-    return {"torch": changed["torch"]} if "torch" in changed else changed
 
 
 def cuda_extras(answer: Answer, packages: Mapping[str, PackageFacts]) -> dict[str, str]:

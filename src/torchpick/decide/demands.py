@@ -290,7 +290,7 @@ def _base(url: str) -> str:
     except ValueError as error:
         raise _refused(url, "is not a valid mirror URL", hint) from error
     scheme, mark, rest = url.removeprefix("flat+").partition("://")
-    if not mark or not rest or scheme not in ("https", "http", "file") or not _has_host(rest):
+    if not mark or not rest or scheme not in ("https", "http", "file") or not _is_of_server(rest):
         raise _refused(url, "is not a valid mirror URL", hint)
     if url.startswith("flat+"):
         return url  # one page, whose links are relative to it as it is spelled
@@ -305,23 +305,18 @@ def _refused(url: str, why: str, hint: str) -> UsageError:
     return UsageError(f"`{redacted(' '.join(url.split()))}` {why}", hint=hint)
 
 
-def _has_host(rest: str) -> bool:
-    """Whether a URL with this behind its scheme can be read: brackets hold an IPv6 address, a port is a number."""
-    host = rest.partition("/")[0].rpartition("@")[2]
-    if "[" not in host and "]" not in host:
-        return _is_port("".join(host.partition(":")[1:]))
+# What stands behind a scheme: perhaps a login, a host that may be an IPv6 address, perhaps a port.
+_SERVER = r"(?:[^/]*@)?(?:\[(.+)\]|[^/:\[\]]*)(?::([0-9]{1,5}))?(?:/|$)"
+
+
+def _is_of_server(rest: str) -> bool:
+    """Whether a URL with this behind its scheme can be read."""
+    match = pattern(_SERVER).match(rest)
+    if match is None or match[1] is None:
+        return match is not None and int(match[2] or 0) < 1 << 16
     from ipaddress import IPv6Address
 
-    inside, closed, port = host.removeprefix("[").partition("]")
     try:
-        IPv6Address(inside)
+        return IPv6Address(match[1]).version == 6 and int(match[2] or 0) < 1 << 16
     except ValueError:
         return False
-    return host.startswith("[") and bool(closed) and _is_port(port)
-
-
-def _is_port(text: str) -> bool:
-    """Whether it is `:` with a number, or nothing."""
-    digits = text.removeprefix(":")
-    is_number = digits.isascii() and digits.isdigit() and len(digits) <= len("65535") and int(digits) < 1 << 16
-    return not text or (text != digits and is_number)

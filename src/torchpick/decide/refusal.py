@@ -14,7 +14,7 @@ from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
 from torchpick.model.build import Reason, Verdict, python_name, toolkit_order
 from torchpick.model.machine import labels
-from torchpick.model.package import OtherIndex, Package, PackageObjection, Stack
+from torchpick.model.package import PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
 from torchpick.model.table import Table
 from torchpick.model.versions import grouped, is_dotted, leading, normal, parsed, release_key, some_of, span
@@ -306,29 +306,19 @@ def _elsewhere(
             and {"any", search.machine.platform.name} & {*package.platforms}
             and not search.fit.coverage(package, None).failing
         ]
+        driver, drivers = search.machine.driver, search.table.drivers
         for index in facts.elsewhere:
-            package = next((package for package in refused if has(index, package)), None)
+            bounds = ((">=", index.since), ("<=", index.until))
+            known = PackageDemand(against.name, ",".join(operator + bound for operator, bound in bounds if bound))
+            package = next((package for package in refused if known.admits(package.version)), None)
             # The wheels that are known are judged as versions.
-            if not index.wheels and package is not None and _is_carried(search, index.cuda):
+            if index.wheels or package is None:
+                continue
+            carried = (drivers.supports_cuda(driver, f"{major}.0", search.fit.os) for major in index.cuda if driver)
+            if driver is None or not index.cuda or any(carried):
                 yield filled(f"another index has {against.name} {index.text}: {index.url}", package, None, "")
 
 
-def has(index: OtherIndex, package: Package) -> bool:
-    """Whether this version is within what is known of the index."""
-    bounds = ",".join(f"{operator}{bound}" for operator, bound in ((">=", index.since), ("<=", index.until)) if bound)
-    return PackageDemand(package.name, bounds).admits(package.version)
-
-
-def _is_carried(search: StackSearch, majors: tuple[int, ...]) -> bool:
-    """Whether the driver carries any of these CUDA majors."""
-    driver = search.machine.driver
-    if driver is None or not majors:
-        return True
-    return any(search.table.drivers.supports_cuda(driver, f"{major}.0", search.fit.os) for major in majors)
-
-
-# Programs that are run from their own folder and have no package on the index.
-_APPS = ("comfyui", "fooocus", "stable-diffusion-webui")
 _TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
 # Beside the packages of the table, whose short names are too near to other people's.
 OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers", "triton", "accelerate")
@@ -350,9 +340,6 @@ def refuse(words: Iterable[str], command: str, packages: Iterable[str]) -> None:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
         reader = command if command in ("install", "lock") else "install --dry-run"
-        if name in _APPS:
-            hint = f"in its folder: `torchpick {reader} -r requirements.txt`"
-            raise UsageError(f"`{word}` is a program, not a package", hint=hint)
         if re.fullmatch(r"[\w./\\-]+\.(?:txt|toml|lock|ya?ml)", word):
             hint = f"`torchpick {reader} -r {word}`" if word.endswith(".txt") else "requirements files go after `-r`"
             raise UsageError(f"`{word}` is a file, not a package", hint=hint)

@@ -248,12 +248,11 @@ class BuildFit:
         for gpu in self.machine.nvidia:
             if driver is None or gpu.arch is None or (gpu.source in _LISTED_BY and driver.source not in _UNSEEN):
                 continue
-            unsupported = self.table.drivers.unsupported(driver, gpu.arch, self.os)
-            if unsupported is not None:
-                facts = {"has": driver.label, "gpu": gpu.label, "why": unsupported.why, "needs": unsupported.first}
+            if facts := self.table.drivers.unsupported(driver, gpu.arch, self.os):
                 # The one that is assumed is the newest for the oldest GPU: no other supports them all.
-                facts["mends"] = "" if driver.source == "assumed" else unsupported.remedy
-                refused[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, facts, gpu.index)
+                assumed = {"mends": ""} if driver.source == "assumed" else {}
+                why = {**facts, **assumed, "gpu": gpu.label}
+                refused[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, why, gpu.index)
         return refused
 
     def _fit(self, build: Build) -> Fits:

@@ -262,7 +262,7 @@ def _upgrades(
 def _supports(machine: Machine, branch: int, drivers: DriverTable) -> bool:
     """Whether a driver of that branch supports every GPU of the machine."""
     arches = [gpu.arch for gpu in machine.nvidia if gpu.arch]
-    return all(drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) is None for arch in arches)
+    return not any(drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) for arch in arches)
 
 
 class HostGroup(NamedTuple):

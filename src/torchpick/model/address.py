@@ -61,10 +61,7 @@ def _authority(rest: str) -> tuple[str, str]:
     """Two slashes with the user and the host behind them, and what follows."""
     if not rest.startswith("//"):
         return "", rest
-    end = rest.find("/", 2)
-    end = len(rest) if end < 0 else end
-    query = rest.find("?", 2, end)
-    end = end if query < 0 else query
+    end = min((place for place in (rest.find("/", 2), rest.find("?", 2)) if place >= 0), default=len(rest))
     return rest[:end], rest[end:]
 
 
@@ -159,24 +156,17 @@ def _plain(host: str) -> str:
     """A host with the case, the width and the escapes of its letters taken away."""
     host = _unquoted(host)
     if not host.isascii():
-        import unicodedata
-
         host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "")
     return host.lower()
 
 
 def _unquoted(text: str) -> str:
-    """Without its percent escapes; urllib.parse costs `url` some milliseconds and is nothing for the core."""
-    first, *others = text.split("%")
-    if not others:
+    """Without its percent escapes."""
+    if "%" not in text:
         return text
-    plain = first.encode("utf-8", "surrogateescape")
-    for part in others:
-        try:
-            plain += bytes.fromhex(part[:2]) + part[2:].encode("utf-8", "surrogateescape")
-        except ValueError:
-            plain += b"%" + part.encode("utf-8", "surrogateescape")
-    return plain.decode("utf-8", "replace")
+    from urllib.parse import unquote  # it costs a start some milliseconds
+
+    return unquote(text)
 
 
 HIDDEN = "****"

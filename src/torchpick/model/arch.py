@@ -136,9 +136,6 @@ class CodeFit(NamedTuple):
     code: Arch | None = None
 
 
-_NOTHING = CodeFit()
-
-
 def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> CodeFit:
     """The best fit among the codes, and the code that gives it: the newest of the equally good."""
     found, by = Fit.NONE, None
@@ -146,7 +143,7 @@ def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> CodeFi
         here = fit(code, gpu, unified=unified)
         if here and here >= found:
             found, by = here, code
-    return CodeFit(found, by) if found else _NOTHING
+    return CodeFit(found, by)
 
 
 def listed(arches: Iterable[Arch]) -> str:

@@ -189,14 +189,6 @@ class PackageFacts(NamedTuple):
         return self.source_only if self.rule.links_torch else None
 
 
-def _nothing(_release: str) -> tuple[str, ...]:
-    return ()
-
-
-def _none(_one: str, _other: str) -> int:
-    return 0
-
-
 class Catalog(NamedTuple):
     """All that a search knows of packages; `roots` are projects that older versions require.
 
@@ -208,8 +200,8 @@ class Catalog(NamedTuple):
     """
 
     packages: Mapping[str, PackageFacts]
-    torch_requirements: Callable[[str], tuple[str, ...]] = _nothing
-    shared_files: Callable[[str, str], int] = _none
+    torch_requirements: Callable[[str], tuple[str, ...]] = lambda _release: ()
+    shared_files: Callable[[str, str], int] = lambda _one, _other: 0
     may_learn: bool = False
     roots: tuple[tuple[str, str], ...] = ()
     pre: bool = False

@@ -35,14 +35,6 @@ class Branch(NamedTuple):
         return self.windows_last if os == "windows" else self.number
 
 
-class Unsupported(NamedTuple):
-    """Why a driver does not support a GPU at all, and which driver would; `first` is set where it is too old."""
-
-    why: str
-    remedy: str
-    first: str = ""
-
-
 class DriverTable(NamedTuple):
     """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `branches`: oldest first.
 
@@ -122,15 +114,17 @@ class DriverTable(NamedTuple):
         last = self.last_branch.get(gpu.capability)
         return last if last is not None and self.branch_number(driver) > last else None
 
-    def unsupported(self, driver: Driver, gpu: Arch, os: str) -> Unsupported | None:
-        """Why this driver does not support that GPU at all and which would; None where it does."""
+    def unsupported(self, driver: Driver, gpu: Arch, os: str) -> dict[str, str]:
+        """Why this driver does not support that GPU at all, and which would (`needs` if a newer); empty if it does."""
         last = self.dropped_by(driver, gpu)
         first = self.first_driver.get(gpu.capability, {}).get(os)
         if last is not None:
-            return Unsupported(f"driver branch {last} is the last that supports it", f"a driver of branch {last}")
-        if first is not None and self._older(driver, first, os):
-            return Unsupported(f"driver {first} is the first that supports it", f"driver {first} or newer", first)
-        return None
+            why, mends, first = f"driver branch {last} is the last that supports it", f"a driver of branch {last}", ""
+        elif first is not None and self._older(driver, first, os):
+            why, mends = f"driver {first} is the first that supports it", f"driver {first} or newer"
+        else:
+            return {}
+        return {"has": driver.label, "why": why, "needs": first, "mends": mends}
 
     def knows(self, cuda: str, gpu: Arch) -> bool:
         """Whether the libraries of this CUDA can hold code for the GPU's generation at all (cuBLAS, cuDNN: no PTX)."""

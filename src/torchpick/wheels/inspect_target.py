@@ -130,8 +130,8 @@ def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: Dri
     """Why this driver runs none of it, if that is known."""
     if gpu.kind == "gfx":
         return None
-    if (no := drivers.unsupported(driver, gpu, os_)) is not None:
-        return f"driver {driver.label} does not support {gpu}: {no.why}; it needs {no.remedy}"
+    if no := drivers.unsupported(driver, gpu, os_):
+        return f"driver {driver.label} does not support {gpu}: {no['why']}; it needs {no['mends']}"
     cuda = reading.torch.cuda if reading.torch is not None else None
     if cuda is None or drivers.supports_cuda(driver, cuda, os_):
         return None
