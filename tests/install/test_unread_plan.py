@@ -294,8 +294,15 @@ def test_no_more_than_eight_wheels_are_read(own: OwnIndex, capsys: pytest.Captur
     assert main(["plan", *(each.name for each in wheels), *A100, "580.95.05", *LINUX]) == 0
 
     err = capsys.readouterr().err
-    assert err.count("was read: no more than 8 wheels are read at once") == 2
+    assert err.count("was read: no more than 8 wheels are read for one question") == 2
     assert err.count("swift-7 1.0 were built for") == 1
+    assert len({each for each in own.asked(".whl") if not each.endswith(".metadata")}) == 8
+
+
+def test_nor_are_more_read_of_one_project_after_another(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(*(wheel("swift-ops", 12, "sm_90", version=f"{number}.0") for number in range(1, 13)))
+
+    assert "swift-ops 1.0 to 4.0: has not been read" in refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
     assert len({each for each in own.asked(".whl") if not each.endswith(".metadata")}) == 8
 
 

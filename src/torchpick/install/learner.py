@@ -61,6 +61,7 @@ class Learner:
         self._files: dict[tuple[str, str], ProjectFile] = {}
         self._misses: dict[str, int] = {}
         self._code_lacking: dict[str, str] = {}
+        self._wheels_read = 0
         self._as_of: float | None = None  # when the oldest page that could not be asked for again was read
         self.catalog = table._replace(
             packages=ChainMap(self._learnt, cast("MutableMapping[str, PackageFacts]", self._table)),
@@ -203,7 +204,8 @@ class Learner:
 
         run, packages = self._run, self.catalog.packages
         files = [self._files[pair] for pair in needs]
-        read = read_wheels(files, packages, self.target.platform.name, run.environ, run.report)
+        read = read_wheels(files, packages, self.target.platform.name, run.environ, run.report, self._wheels_read)
+        self._wheels_read += len(files)
         for (name, version), row in zip(needs, read, strict=True):
             before = next(row for row in packages[name].versions if row.version == version)
             if isinstance(row, str):

@@ -27,25 +27,29 @@ if TYPE_CHECKING:
     from torchpick.errors import Report
 
 
-# Of all wheels of one question together; where one has more, its smaller libraries tell what it links, and the
-# beginning of its main ones most of what they were built for.
+# Of the wheels that are read at once, and fewer with each that was read before for the same question; where one has
+# more, its smaller libraries tell what it links, and the beginning of its main ones most of what they were built for.
 MOST_BYTES = 60_000_000
-MOST_WHEELS = 8
+MOST_WHEELS = 8  # for one question
 MOST_SECONDS = 120.0
 _AT_ONCE = 4
 
 
-def read_wheels(
+def read_wheels(  # noqa: PLR0913 # what is read, for what, and how much was read before
     files: Sequence[ProjectFile],
     packages: Mapping[str, PackageFacts],
     platform: str,
     environ: Mapping[str, str],
     report: Report,
+    before: int = 0,
 ) -> list[Package | str]:
-    """Each wheel as a version of the table; where it cannot be read, the reason."""
+    """Each wheel as a version of the table; where it cannot be read, the reason. `before` it so many were read."""
     torch = packages.get("torch")
     own_cuda = {} if torch is None else {row.version: row.cuda for row in torch.versions}
-    todo = files[:MOST_WHEELS]
+    todo = files[: max(0, MOST_WHEELS - before)]
+    lacking = [f"no more than {MOST_WHEELS} wheels are read for one question"] * (len(files) - len(todo))
+    if not todo:
+        return [*lacking]
     names = ", ".join(f"{file.project} {file.version}" for file in todo)
     report(f"reading which GPUs and which CUDA {names} {'were' if len(todo) > 1 else 'was'} built for")
     over, deadline = threading.Event(), time.monotonic() + MOST_SECONDS
@@ -56,17 +60,16 @@ def read_wheels(
         report(news)
 
     options = ReadOptions(report=report_in_time, readings=Readings(cache_dir(environ)))
+    shares = before + len(todo)
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         rows = [
-            *pool.map(
-                lambda file: _read_wheel(file, packages[file.project], options, own_cuda, platform, len(todo)), todo
-            )
+            *pool.map(lambda file: _read_wheel(file, packages[file.project], options, own_cuda, platform, shares), todo)
         ]
     finally:
         over.set()
         pool.shutdown(cancel_futures=True)
-    return [*rows, *(f"no more than {MOST_WHEELS} wheels are read at once" for _ in files[MOST_WHEELS:])]
+    return [*rows, *lacking]
 
 
 def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
