@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchpick.cli import arguments, console, text
 from torchpick.cli.arguments import Arguments
@@ -12,9 +12,9 @@ from torchpick.decide.matrix import never_picked
 from torchpick.decide.remarks import MISCOMPILED
 from torchpick.errors import DetectionError, UsageError
 from torchpick.install.question import answer_request, collect_question, read_wish
-from torchpick.knowledge.packages import BuildCompanions, other_companions, with_companions
-from torchpick.model.build import DEFAULT_INDEX, TRIO, Reason, Verdict, backend_order
-from torchpick.model.fields import envelope
+from torchpick.knowledge.packages import companions_of, other_companions
+from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, TRIO, Build, Reason, Verdict, backend_order
+from torchpick.model.fields import envelope, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package, Stack
 from torchpick.model.pick import Pick, Wish
@@ -140,36 +140,36 @@ def _verdict(verdict: Verdict) -> tuple[str, str]:
 def _companions(args: Arguments) -> int:
     """Which torchvision, torchaudio … belong to which torch, on which backend; no machine is looked at."""
     run = console.start(args)
-    rows = _pairs(args, run)
+    others = run.knowledge.file("companions.json", other_companions)
+    pairs = [(build, companions_of(build, others)) for build in _builds_of_companions(args, run)]
     if args.json:
+        rows = [{**written(build, *BUILD_NAMES), "companions": companions} for build, companions in pairs]
         print(console.dated(envelope("list", companions=rows), run.knowledge.rules.date))
         return 0
     # One line for all backends of a release with the same companions; the labels are those of the backends.
-    backends = grouped(((row.build.torch, _in_words(row)), row.build.backend) for row in rows)
+    backends = grouped(((build.torch, _in_words(companions)), build.backend) for build, companions in pairs)
     cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
     console.print_table([("torch", "backend", "companions"), *cells])
     console.notes(args, f"{_INFERRED} inferred: its metadata does not pin that torch")
     return 0
 
 
-def _in_words(row: BuildCompanions) -> str:
+def _in_words(companions: Mapping[str, Mapping[str, str]]) -> str:
     return ", ".join(
-        f"{name} {companion.version.partition('+')[0]}{_INFERRED if companion.basis == 'inferred' else ''}"
-        for name, companion in row.companions.items()
+        f"{name} {companion['version'].partition('+')[0]}{_INFERRED if companion['basis'] == 'inferred' else ''}"
+        for name, companion in companions.items()
     )
 
 
-def _pairs(args: Arguments, run: Run) -> list[BuildCompanions]:
+def _builds_of_companions(args: Arguments, run: Run) -> list[Build]:
     platform = console.platform_named(args.platform)
     admitted = admits(read_wish(run).torch)
-    others = run.knowledge.file("companions.json", other_companions)
     builds = run.knowledge.table((platform,), default_index=DEFAULT_INDEX in args.backend).of(platform)
     chosen = [
         build for build in builds if admitted(build.torch) and (not args.backend or build.backend in args.backend)
     ]
     chosen.sort(key=lambda build: backend_order(build.backend))
-    chosen.sort(key=lambda build: release_key(build.torch), reverse=True)
-    return [with_companions(build, others) for build in chosen]
+    return sorted(chosen, key=lambda build: release_key(build.torch), reverse=True)
 
 
 def _versions(name: str, args: Arguments) -> int:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from torchpick.knowledge.compat import Knowledge, checked, content
 from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.address import check_characters
-from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build, Evidence
-from torchpick.model.fields import Fields, written
+from torchpick.model.build import COMPANIONS, Build, Evidence
+from torchpick.model.fields import Fields
 from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import admits, release_key, remembered
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.model.versions import Admits
 
 N = TypeVar("N", bound=tuple[Any, ...])
 # The wheels whose code was read; on another platform the code of the same version is another.
@@ -147,57 +143,20 @@ def _noun(noun: type[N], row: Mapping[str, Any], **others: object) -> N:
     return noun(**{**values, **others})
 
 
-class KnownCompanion(NamedTuple):
-    """A companion's version, and how it is known to belong to this torch."""
-
-    version: str
-    basis: str
+def other_companions(fields: Fields) -> list[Fields]:
+    """The `others` of companions.json, which are not pinned with torch, the newest of each first."""
+    return sorted(fields.objects("others"), key=lambda row: release_key(row.text("version")), reverse=True)
 
 
-class OtherCompanion(NamedTuple):
-    """One release of a companion that is not pinned with torch: which torch, and which CUDA major if it links one."""
-
-    name: str
-    version: str
-    torch: Admits
-    cuda_major: int | None
-    basis: str
-
-    @classmethod
-    def from_json(cls, row: Fields) -> OtherCompanion:
-        name, version, torch = row.text("name"), row.text("version"), admits(row.text("torch"))
-        return cls(name, version, torch, row.maybe_number("cuda_major"), row.text("basis"))
-
-    def fits(self, build: Build) -> bool:
-        """Whether it belongs to this build; what links one CUDA does not work with another."""
-        return self.torch(build.torch) and self.cuda_major in (None, build.cuda_major)
-
-
-class BuildCompanions(NamedTuple):
-    """A build and what goes with it by name."""
-
-    build: Build
-    companions: Mapping[str, KnownCompanion]
-
-    def to_dict(self) -> dict[str, object]:
-        return {**written(self.build, *BUILD_NAMES), **written(self, "companions")}
-
-
-def other_companions(fields: Fields) -> tuple[OtherCompanion, ...]:
-    """The `others` of companions.json, the newest of each first."""
-    releases = map(OtherCompanion.from_json, fields.objects("others"))
-    return tuple(sorted(releases, key=lambda companion: release_key(companion.version), reverse=True))
-
-
-def with_companions(build: Build, others: Iterable[OtherCompanion]) -> BuildCompanions:
-    """What goes with a build: the pinned ones with their labels, the others by their newest fitting release."""
-    companions = {
-        name: KnownCompanion(version, build.companion_basis.get(name, "inferred"))
-        for name in COMPANIONS
-        if (version := build.companions.get(name)) is not None
-    }
+def companions_of(build: Build, others: Iterable[Fields]) -> dict[str, dict[str, str]]:
+    """What goes with a build and how that is known: the pinned ones, the others by their newest fitting release."""
+    pinned = {name: version for name in COMPANIONS if (version := build.companions.get(name)) is not None}
+    bases = {name: build.companion_basis.get(name, "inferred") for name in pinned}
+    companions = {name: {"version": version, "basis": bases[name]} for name, version in pinned.items()}
     if build.family in ("cuda", "cpu"):  # what is known of the others was read of these wheels alone
-        for companion in others:
-            if companion.name not in companions and companion.fits(build):
-                companions[companion.name] = KnownCompanion(companion.version, companion.basis)
-    return BuildCompanions(build, companions)
+        for row in others:
+            # What links one CUDA does not work with another.
+            fits = admits(row.text("torch"))(build.torch) and row.maybe_number("cuda_major") in (None, build.cuda_major)
+            if fits and row.text("name") not in companions:
+                companions[row.text("name")] = {name: row.text(name) for name in ("version", "basis")}
+    return companions
