@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.knowledge.gpuindex import PciIds
+from torchpick.knowledge.gpuindex import pci_arches
 from torchpick.model.fields import Fields, loads
 
 COMPAT = Path(__file__).parents[2] / "compat"
-IDS = PciIds.from_json(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
+IDS = pci_arches(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ IDS = PciIds.from_json(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes(
     ],
 )
 def test_a_device_id_finds_its_chip(device: int, arch: str | None) -> None:
-    found = IDS.arch(device)
+    found = IDS(device)
 
     assert (None if found is None else str(found)) == arch
 
@@ -43,5 +43,5 @@ def test_every_listed_device_agrees_with_the_readable_file() -> None:
     devices = json.loads((COMPAT / "gpus.json").read_text("utf-8"))["pci"]["devices"]
 
     for device in devices:
-        found = IDS.arch(int(device["id"], 16))
+        found = IDS(int(device["id"], 16))
         assert (None if found is None else f"{found.major}.{found.minor}") == device["capability"], device

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.knowledge.compat import Knowledge
-from torchpick.knowledge.gpuindex import Names, PciIds
+from torchpick.knowledge.gpuindex import Names, pci_arches
 from torchpick.knowledge.gpunames import Candidates, belongs, look_up, look_up_other
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
@@ -16,7 +16,7 @@ from torchpick.model.machine import GpuProduct
 
 ROOT = Path(__file__).parents[2]
 INDEX = Fields(loads((ROOT / "compat" / "index" / "gpus.json").read_bytes()))
-NAMES, PCI = Names.from_json(INDEX), PciIds.from_json(INDEX)
+NAMES, PCI = Names.from_json(INDEX), pci_arches(INDEX)
 KNOWLEDGE = Knowledge({})
 OTHERS = KNOWLEDGE.other_names
 EVIDENCE = ROOT / "evidence" / "gpus"
@@ -33,7 +33,7 @@ def test_the_drivers_own_names_are_those_of_their_pci_ids() -> None:
         if isinstance(found, Candidates):
             unplaced.append(name)
         elif name not in MISNAMED:
-            assert found.arch in {PCI.arch(int(each, 16)) for each in ids}, name
+            assert found.arch in {PCI(int(each, 16)) for each in ids}, name
             assert not found.others, name
 
     assert unplaced == ["NVIDIA DRIVE P2021"]

@@ -13,7 +13,7 @@ import pytest
 from torchpick.errors import CompatError, TorchpickError
 from torchpick.knowledge import compat, indexes, locations, packages
 from torchpick.knowledge.compat import Knowledge
-from torchpick.knowledge.gpuindex import Names, PciIds
+from torchpick.knowledge.gpuindex import Names, pci_arches
 from torchpick.knowledge.locations import base_key, cache_dir, compat_dir, table_file
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.arch import Arch
@@ -119,7 +119,7 @@ def test_a_name_belongs_to_products_of_its_line_alone() -> None:
 
 
 def test_a_device_id_that_is_listed_answers_before_the_range_that_it_is_in() -> None:
-    ids = PciIds.from_json(
+    ids = pci_arches(
         Fields(
             {
                 "pci_ranges": [[0x1000, 0x10FF, "6.1"], [0x1100, 0x11FF, "7.5"]],
@@ -127,7 +127,7 @@ def test_a_device_id_that_is_listed_answers_before_the_range_that_it_is_in() -> 
             }
         )
     )
-    found = {device: ids.arch(device) for device in (0x1000, 0x10FF, 0x1100, 0x1001, 0x1002, 0x2000, 0x2001, 0xFFF)}
+    found = {device: ids(device) for device in (0x1000, 0x10FF, 0x1100, 0x1001, 0x1002, 0x2000, 0x2001, 0xFFF)}
 
     assert [None if arch is None else str(arch) for arch in found.values()] == [
         "sm_61", "sm_61", "sm_75", "sm_52", None, "sm_80", None, None,

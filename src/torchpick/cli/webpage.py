@@ -19,7 +19,7 @@ from torchpick.install.question import read_wish
 from torchpick.knowledge import locations
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import BRANDS, letters
-from torchpick.knowledge.gpuspelling import PATTERNS
+from torchpick.knowledge.gpunames import PATTERNS
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
 from torchpick.model.build import Build, Objection, Reason, Verdict, python_name, python_order, python_span

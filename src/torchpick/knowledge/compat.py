@@ -173,9 +173,9 @@ class Knowledge:
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""
-        from torchpick.knowledge.gpuindex import PciIds
+        from torchpick.knowledge.gpuindex import pci_arches
 
-        return self.file("index/gpus.json", PciIds.from_json).arch(device)
+        return self.file("index/gpus.json", pci_arches)(device)
 
     def supports_amd(self, arch: Arch) -> bool:
         """Whether any build was made for this AMD target; of AMD's own index what AMD lists counts."""

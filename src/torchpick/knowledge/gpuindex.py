@@ -13,7 +13,7 @@ from torchpick.model.versions import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 # Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
@@ -46,28 +46,20 @@ class Names(NamedTuple):
     `clouds`: the family of a cloud's instance type → its GPU.
     """
 
-    capabilities: tuple[str, ...]
+    capabilities: Sequence[str]
     full: Mapping[str, str]
     core: Mapping[str, str]
     products: tuple[tuple[str, str], ...]
-    sold_most: Mapping[str, str] = {}
-    mig: Mapping[str, Sequence[str]] = {}
-    arm_only: tuple[str, ...] = ()
-    clouds: Mapping[str, str] = {}
+    sold_most: Mapping[str, str]
+    mig: Mapping[str, Sequence[str]]
+    arm_only: Sequence[str]
+    clouds: Mapping[str, str]
 
     @classmethod
     def from_json(cls, fields: Fields) -> Names:
-        products = zip(fields.texts("products"), fields.texts("product_capabilities"), strict=True)
-        return cls(
-            capabilities=fields.texts("capabilities"),
-            full=fields.mapping("full"),
-            core=fields.mapping("core"),
-            products=tuple(products),
-            sold_most=fields.mapping("sold_most"),
-            mig=fields.mapping("mig"),
-            arm_only=fields.texts("arm_only"),
-            clouds=fields.mapping("clouds"),
-        )
+        values: dict[str, Any] = {name: fields.raw(name) for name in cls._fields}
+        products = zip(values["products"], fields.texts("product_capabilities"), strict=True)
+        return cls(**{**values, "products": tuple(products)})
 
     def written(self, text: str) -> GpuProduct | None:
         """The GPU of this name, letter for letter; None for what stands for several, or may be another maker's."""
@@ -111,23 +103,17 @@ def arch_of(capability: str) -> Arch:
     return Arch.of_capability(major, minor)
 
 
-class PciIds(NamedTuple):
-    """`devices` holds the ids for which a range, or having none, would answer otherwise; None is not known."""
+def pci_arches(fields: Fields) -> Callable[[int], Arch | None]:
+    """What tells the architecture of a device id (vendor 10de), or None: then only the driver knows.
 
-    ranges: tuple[tuple[int, int, Arch], ...]
-    devices: Mapping[int, Arch | None]
+    `pci_devices` holds the ids for which a range, or having none, would answer otherwise.
+    """
+    ranges: list[Any] = fields.items("pci_ranges")
+    devices = {int(name, 16): capability for name, capability in fields.mapping("pci_devices").items()}
 
-    def arch(self, device: int) -> Arch | None:
-        """The architecture of this device id (vendor 10de), or None: then only the driver knows."""
-        if device in self.devices:
-            return self.devices[device]
-        return next((arch for first, last, arch in self.ranges if first <= device <= last), None)
+    def arch(device: int) -> Arch | None:
+        within = next((capability for first, last, capability in ranges if first <= device <= last), None)
+        capability = devices.get(device, within)
+        return None if capability is None else arch_of(capability)
 
-    @classmethod
-    def from_json(cls, fields: Fields) -> PciIds:
-        ranges: list[Any] = fields.items("pci_ranges")
-        listed = fields.mapping("pci_devices").items()
-        return cls(
-            tuple((first, last, arch_of(capability)) for first, last, capability in ranges),
-            {int(name, 16): None if capability is None else arch_of(capability) for name, capability in listed},
-        )
+    return arch

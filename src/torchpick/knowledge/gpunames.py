@@ -2,32 +2,73 @@
 
 A name is never guessed: where products that could be meant differ in capability and none of them was sold most, or
 none is known, the answer is the close ones. Case, blanks and hyphens never matter, so a name is compared by its letters
-and digits alone; the keys of the index are made by the same functions (scripts/table/names.py).
+and digits alone; the keys of the index are made by the same functions (scripts/table/names.py). The page of
+`matrix --html` has the same patterns, so they are of the kind that JavaScript reads too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from torchpick.errors import UsageError
 from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
-from torchpick.knowledge.gpuspelling import AROUND, CLOUD, INTEL_OLD, as_written, forms
 from torchpick.model.arch import GENERIC, Arch, spoken_capability
 from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct, Named
 
 MOST_CLOSE = 8
 LONGEST = 200
+# What drivers, shops and clusters add to a name without changing the chip (`NVIDIA H100 80GB HBM3`, `Orin (nvgpu)`).
+DECORATION = (
+    r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me(?:all)?|gfx)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|"
+    r"founders|fe$|lhr$|server|workstation|"
+    r"edition|nvgpu|active|developerkit|engineering(?:sample|reference)|embedded|vws$|nvl(?:(?:8|16|72|144)(?![0-9g]))?|pcie|"
+    r"sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|3e$|shared|gpu"
+)
+# `RTX 4060 Ti 16G`: memory without its B.
+SHORT_MEMORY = r"(?:4|6|8|1[0-2]|16|20|24|32|40|48|80|94|96|141)g$"
+MEMORY = r"(?=([1-9][0-9]{0,2})gb)"
+# `g5.xlarge`, `ml.p4d.24xlarge`; `a2-highgpu-1g`, `g2-standard-4`; `Standard_NC4as_T4_v3`, whose number says how many.
+CLOUD = (
+    r"^(?:ml\.)?([a-z]{1,2}[0-9][a-z0-9-]*)\.[0-9a-z]+$|^([a-z][0-9]-[a-z]+)-[0-9]+g?$"
+    r"|^(?:standard_)?(n[cdv])[0-9]+([a-z]*(?:_[a-z0-9]+)?_v[0-9])$"
+)
+# What is pasted has the name in it: lines of nvidia-smi -L, of a card or an instance; of lspci, after the chip's.
+PASTED = (
+    r"^gpu [0-9]+: (.+?)(?: \(uuid: [^\n]*)?(?:\n\s+mig [^\n]*)*$",
+    r"^mig (\S+)\s+device\s+[0-9]+:",
+    r"\b[a-z]{2,3}[0-9]{2,3}[a-z]* \[([^\]]+)\]",
+)
+# A Kubernetes label's key; `8x H100`, `RTX 4090 x2` and `T4:4` say how many, `(R)` and `(TM)` nothing.
+COUNTED = r"^nvidia\.com/[a-z.]+=|^[0-9]{1,2} ?x ?(?=[a-z])|(?<=[0-9i]) x[0-9]{1,2}$|:[0-9]{1,2}$|\(r\)|\(tm\)"
+BOARD = r"(?:-[0-9]{1,2})?-[0-9]{1,3}(?:[abcq](?:me|gfx|nome)?[0-9]?)?$"
+# Intel's that no build supports.
+INTEL_OLD = r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$"
+# What the vendors' tools and shops put around a name.
+AROUND = (
+    r"[ _](?:mcm|oam|hf|vf)(?:[ _].*)?$|\(r\)|\(tm\)|advanced micro devices,? ?(?:inc\.?)?|\[amd/ati\]"
+    r"|\bgraphics\b|\bseries\b|\bgpu\b"
+)
+PATTERNS = {
+    "pasted": PASTED,
+    "counted": COUNTED,
+    "board": BOARD,
+    "around": AROUND,
+    "decoration": DECORATION,
+    "short": SHORT_MEMORY,
+    "memory": MEMORY,
+    "cloud": CLOUD,
+    "old": INTEL_OLD,
+}
 
 
 class Candidates(NamedTuple):
     """Why a name was not understood (`AMBIGUOUS`, `UNKNOWN_NAME`, `NO_SUCH_CAPABILITY`) and what is close to it."""
 
     reason: str
-    text: str
     close: Callable[[], tuple[Named, ...]] = tuple  # looked for only where nobody knows the name
 
 
@@ -36,7 +77,7 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
     spoken = text.strip().lower()
     if (capability := spoken_capability(spoken)) is not None:
         if capability not in names.capabilities:
-            return _no_such(text, capability, names)
+            return Candidates("NO_SUCH_CAPABILITY", lambda: _near_capabilities(capability, names))
         return GpuProduct.nvidia(None, arch_of(capability))
     if cloud := re.match(CLOUD, spoken[:LONGEST]):
         spoken = names.clouds.get(letters("".join(filter(None, cloud.groups()))), spoken)
@@ -44,12 +85,39 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
     for name in as_written(spoken[: 2 * LONGEST]):
         plain = letters(name)
         if not plain or len(plain) > LONGEST:
-            return Candidates("UNKNOWN_NAME", text[:LONGEST])
+            return Candidates("UNKNOWN_NAME")
         plain = plain.removeprefix("nvidia") or plain
         gpu = _of_name(text.partition("\n")[0], plain, names)
         if gpu is not None:
             return gpu
-    return _of_parts(text, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], lambda: _similar(plain, names))
+    return _of_parts(text, names) or Candidates("UNKNOWN_NAME", lambda: _similar(plain, names))
+
+
+def as_written(spoken: str) -> Iterator[str]:
+    """The name out of a pasted line, then the board of a vGPU type: `GRID T4-8Q`, `A100D-1-10C`, `RTX A5000-12`."""
+    for pattern in PASTED:
+        if line := re.search(pattern, spoken):
+            spoken = line[1]
+    spoken = re.sub(COUNTED, "", spoken)
+    yield spoken
+    board = re.sub(BOARD, "", spoken)
+    if board != spoken:
+        yield board.removesuffix(" dc")  # `RTX Pro 6000 Blackwell DC-96Q`
+
+
+def forms(plain: str) -> Iterator[str]:
+    """The name as it stands, then with what changes no chip taken away."""
+    yield plain
+    bare = re.sub(DECORATION, "", plain)
+    if bare and bare != plain:
+        yield bare
+    if (shorter := re.sub(SHORT_MEMORY, "", bare)) and shorter != bare:
+        yield shorter
+    if (longer := re.sub(r"(?<=[0-9i])s$", "super", bare)) != bare:  # `4070 TiS`, `1660S`
+        yield longer
+    for match in re.finditer(MEMORY, bare):
+        if shorter := bare[: match.start()] + bare[match.end(1) + 2 :]:
+            yield shorter
 
 
 def _of_parts(text: str, names: Names) -> GpuProduct | None:
@@ -62,13 +130,12 @@ def _of_parts(text: str, names: Names) -> GpuProduct | None:
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
-def _no_such(text: str, capability: str, names: Names) -> Candidates:
-    """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
+def _near_capabilities(capability: str, names: Names) -> tuple[Named, ...]:
+    """`12` may be meant as 12.0, `750` as a product: both kinds."""
     digits = capability.replace(".", "")
     near = [other for other in names.capabilities if digits in (other.split(".")[0], other.replace(".", ""))]
     close = [Named(other, arch_of(other)) for other in near]
-    close += _holding(digits, names) if len(digits) > 2 else []
-    return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], lambda: tuple(close[:MOST_CLOSE]))
+    return tuple([*close, *(_holding(digits, names) if len(digits) > 2 else ())][:MOST_CLOSE])
 
 
 def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | None:
@@ -89,7 +156,7 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
     meant = _meant(form, names)
     usual = names.sold_most.get(brand(form)[1], "")
     if usual not in capabilities:
-        return Candidates("AMBIGUOUS", text, lambda: meant)
+        return Candidates("AMBIGUOUS", lambda: meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
     others = (Named(form, _maybe_arch(other)) for other in sorted(capabilities - {usual, "?"}))
     return GpuProduct.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
@@ -107,7 +174,7 @@ def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidat
     if len({capability for capability, _, _ in gpus}) == 1:
         return GpuProduct.nvidia(text, arch_of(gpus[0][0]))
     close = tuple(Named(name, arch_of(capability)) for capability, _, name in gpus)
-    return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", text[:LONGEST], lambda: close)
+    return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", lambda: close)
 
 
 def _meant(plain: str, names: Names) -> tuple[Named, ...]:
@@ -121,17 +188,11 @@ def _meant(plain: str, names: Names) -> tuple[Named, ...]:
 
 def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
     """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
-    products = []
-    for name, capabilities in sorted(names.products, key=lambda product: (len(product[0]), product[0])):
-        if re.search(rf"(?<!\d){part}", letters(name)) and (not whole or _as_words(part, name)):
-            products += [Named(name, _maybe_arch(capability)) for capability in capabilities.split()]
-    return products
-
-
-def _as_words(part: str, name: str) -> bool:
-    words = re.findall("[a-z0-9]+", name.lower())
-    runs = ("".join(words[first : last + 1]) for last in range(len(words)) for first in range(last + 1))
-    return part in runs
+    within = r"[^a-z0-9]*".join(part)
+    pattern = rf"(?<![a-z0-9]){within}(?![a-z0-9])" if whole else rf"(?<![0-9]){part}"
+    products = sorted(names.products, key=lambda product: (len(product[0]), product[0]))
+    holding = (row for row in products if re.search(pattern, row[0].lower() if whole else letters(row[0])))
+    return [Named(name, _maybe_arch(capability)) for name, listed in holding for capability in listed.split()]
 
 
 def _similar(plain: str, names: Names) -> tuple[Named, ...]:
@@ -140,16 +201,13 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
         return tuple(holding[:MOST_CLOSE])
     products = {letters(name): (name, capabilities) for name, capabilities in names.products}
     cores = {brand(key)[1]: product for key, product in products.items()}
-    keys = sorted((core for core in cores if _differ(core, rest) == 1), reverse=True)
+    # In one letter another.
+    alike = (core for core in cores if len(core) == len(rest) and sum(map(str.__ne__, core, rest)) == 1)
+    keys = sorted(alike, reverse=True)
     keys = keys or get_close_matches(rest, cores, n=4) + get_close_matches(plain, products, n=4)
     chosen = dict.fromkeys(products.get(key) or cores[key] for key in keys)
     close = [Named(name, _maybe_arch(capability)) for name, words in chosen for capability in words.split()]
     return tuple(close[:MOST_CLOSE])
-
-
-def _differ(one: str, other: str) -> int:
-    """In how many letters two names of one length differ."""
-    return sum(map(str.__ne__, one, other)) if len(one) == len(other) else -1
 
 
 def _maybe_arch(capability: str) -> Arch | None:
@@ -186,28 +244,18 @@ class OtherNames(NamedTuple):
     """The index. An AMD name has its targets in one text, the most sold first; an Intel name has its generation."""
 
     amd_names: Mapping[str, str]
-    amd_products: tuple[str, ...]
-    amd_integrated: tuple[str, ...]
+    amd_products: Sequence[str]
+    amd_integrated: Sequence[str]
     amd_pci: Mapping[str, tuple[str, str]]
     intel_names: Mapping[str, int]
-    intel_products: tuple[str, ...]
-    intel_generations: tuple[Any, ...]
+    intel_products: Sequence[str]
+    intel_generations: Sequence[Any]
     intel_pci: Mapping[str, tuple[int, str]]
-    apple_chips: tuple[str, ...]
+    apple_chips: Sequence[str]
 
     @classmethod
     def from_json(cls, fields: Fields) -> OtherNames:
-        return cls(
-            amd_names=fields.mapping("amd_names"),
-            amd_products=fields.texts("amd_products"),
-            amd_integrated=fields.texts("amd_integrated"),
-            amd_pci=fields.mapping("amd_pci"),
-            intel_names=fields.mapping("intel_names"),
-            intel_products=fields.texts("intel_products"),
-            intel_generations=tuple(fields.items("intel_generations")),
-            intel_pci=fields.mapping("intel_pci"),
-            apple_chips=fields.texts("apple_chips"),
-        )
+        return cls(*(fields.raw(name) for name in cls._fields))  # type: ignore[arg-type]  # it is trusted
 
     @property
     def amd_named(self) -> tuple[tuple[str, str], ...]:
@@ -252,7 +300,8 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         if close:
             close = f"{'specify which' if gpu.reason == 'AMBIGUOUS' else 'similar names'}: {close}"
             hint = f"{close}; {hint}" if vendor else close
-        raise UsageError(_MESSAGES[gpu.reason].format(text=gpu.text), hint=hint, code=gpu.reason)
+        shown = text.partition("\n")[0][:LONGEST]
+        raise UsageError(_MESSAGES[gpu.reason].format(text=shown), hint=hint, code=gpu.reason)
     if vendor == "apple" and isinstance(tesla := look_up(text, names), GpuProduct):
         # `M4` is also a Tesla's name; Apple sold more of theirs.
         return gpu._replace(others=(Named(f"Tesla {text.upper()}", tesla.arch),))
@@ -313,7 +362,7 @@ def look_up_other(text: str, names: OtherNames) -> GpuProduct | Candidates:
     if vendor == "intel" and re.search(INTEL_OLD, plain):
         return GpuProduct("intel", shown, None, integrated=True, supported=False)
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
-    return Candidates("UNKNOWN_NAME", shown, lambda: _close(plain, products, names))
+    return Candidates("UNKNOWN_NAME", lambda: _close(plain, products, names))
 
 
 def target_of(text: str) -> Arch:
@@ -328,7 +377,7 @@ def _apple(shown: str, plain: str, names: OtherNames) -> GpuProduct | Candidates
         return GpuProduct("apple", f"Apple {chips[chip]}", integrated=True, platform=MAC)
     if chip in ("silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
         return GpuProduct("apple", shown, integrated=True, platform=MAC)
-    return Candidates("UNKNOWN_NAME", shown)
+    return Candidates("UNKNOWN_NAME")
 
 
 def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
