@@ -19,7 +19,7 @@ from scripts.table import index
 from tests import hostile, skips, tables, usersettings
 from tests.fakes import pythons
 from tests.fakes.projectreader import MadeUpReader
-from torchpick.environment import interpreter, settingsfiles
+from torchpick.environment import interpreter, toolsettings
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projects import ProjectReader
 from torchpick.install import learner
@@ -85,7 +85,7 @@ def _clear(patch: pytest.MonkeyPatch, nothing: dict[str, str]) -> None:
     # Neither the user's settings nor the computer's: pip and uv look for them in these folders, and leave locks in one.
     for name, value in nothing.items():
         patch.setenv(name, value)
-    patch.setattr(settingsfiles, "ETC", nothing["XDG_CONFIG_DIRS"])
+    patch.setattr(toolsettings, "ETC", nothing["XDG_CONFIG_DIRS"])
 
 
 @pytest.fixture

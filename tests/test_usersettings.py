@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import hostile, usersettings
-from torchpick.environment import settingsfiles, toolsettings
+from torchpick.environment import toolsettings
 
 
 def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monk
         "UV_INDEX": "https://c.example",
         "https_proxy": "http://proxy.example",
     }
-    monkeypatch.setattr(settingsfiles, "ETC", str(tmp_path / "etc"))
+    monkeypatch.setattr(toolsettings, "ETC", str(tmp_path / "etc"))
 
     assert usersettings.index_settings(original, str(tmp_path)) == {
         "PIP_INDEX_URL": "https://mirror.example/simple",

@@ -125,8 +125,8 @@ def test_a_dependency_group_has_those_it_includes(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize(
     ("word", "words"),
     [
-        ("gone", "no dependency group `gone`"), ("none", "no dependency group `none`"),
-        ("circle", "`circle` includes itself"), ("odd", "`odd` holds 3"), ("nowhere:lint", "cannot be read"),
+        ("gone", "'gone' not found"), ("none", "'none' is not a sequence"), ("circle", "circle includes itself"),
+        ("odd", "Invalid dependency group item: 3"), ("nowhere:lint", "cannot be read"),
     ],
 )  # fmt: skip
 def test_a_group_that_is_none_is_refused(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import settingsfiles, toolsettings
+from torchpick.environment import toolsettings
 from torchpick.errors import TorchpickError
 
 # Settings of the computer would be read with a bare environment.
@@ -14,14 +14,14 @@ NOBODY = {"XDG_CONFIG_DIRS": "/nobody"}
 
 @pytest.fixture
 def _etc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settingsfiles, "ETC", "/etc")
+    monkeypatch.setattr(toolsettings, "ETC", "/etc")
 
 
 @pytest.mark.usefixtures("_etc")
 def test_pips_files_on_three_systems() -> None:
-    linux = settingsfiles.pip_files({"XDG_CONFIG_DIRS": "/a:/b"}, "/env", "/home/me", "linux")
-    mac = settingsfiles.pip_files({}, "/env", "/Users/me", "darwin")
-    windows = settingsfiles.pip_files({"APPDATA": "C:\\A", "PROGRAMDATA": "C:\\P"}, "C:\\env", "C:\\me", "win32")
+    linux = toolsettings.pip_files({"XDG_CONFIG_DIRS": "/a:/b"}, "/env", "/home/me", "linux")
+    mac = toolsettings.pip_files({}, "/env", "/Users/me", "darwin")
+    windows = toolsettings.pip_files({"APPDATA": "C:\\A", "PROGRAMDATA": "C:\\P"}, "C:\\env", "C:\\me", "win32")
 
     assert linux == [
         "/a/pip/pip.conf",

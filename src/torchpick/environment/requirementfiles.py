@@ -9,7 +9,7 @@ from torchpick.environment.world import content
 from torchpick.errors import InstallerError, RequirementError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.address import redacted
-from torchpick.model.versions import normal, pattern
+from torchpick.model.versions import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,9 +201,6 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
     return options
 
 
-_MOST_DEEP = 50
-
-
 def read_dependencies(path: str, by: str) -> list[str]:
     """The dependencies of a project as its pyproject.toml has them; none where a build decides."""
     project = _table(path, by, "project")
@@ -228,27 +225,18 @@ def read_group(word: str) -> list[tuple[str, str]]:
     path, mark, name = word.rpartition(":")
     path = path if mark else "pyproject.toml"
     path = os.path.join(path, "pyproject.toml") if os.path.isdir(path) else path
-    groups = _table(path, f"--group {word}", "dependency-groups")
-    table = {normal(key): value for key, value in groups.items()}
+    groups = dict(_table(path, f"--group {word}", "dependency-groups"))
+    from packaging.dependency_groups import resolve_dependency_groups
+    from packaging.errors import ExceptionGroup
+
+    try:
+        texts = resolve_dependency_groups(groups, name)  # type: ignore[arg-type]  # it looks itself
+    except (ExceptionGroup, LookupError, TypeError, ValueError, RecursionError) as error:
+        why = "; ".join(str(cause) for cause in getattr(error, "exceptions", (error,)))
+        hint = f"it has {', '.join(groups) or 'none'}; see PEP 735"
+        raise UsageError(f"{path}: `--group {name}`: {why}", hint=hint) from error
     shown = min(os.path.relpath(path), path, key=len)
-    return [(text, f"{shown} group {name}") for text in _texts(table, name, path, ())]
-
-
-def _texts(table: Mapping[str, object], name: str, path: str, within: tuple[str, ...]) -> Iterator[str]:
-    """Those of a group, and of the groups that it includes."""
-    key = normal(name)
-    entries = table.get(key)
-    if not isinstance(entries, list):
-        raise UsageError(f"{path} has no dependency group `{name}`", hint=f"it has {', '.join(table) or 'none'}")
-    if key in within or len(within) >= _MOST_DEEP:
-        raise UsageError(f"{path}: the dependency group `{name}` includes itself", hint="take that line out")
-    for entry in entries:
-        if isinstance(entry, str):
-            yield entry
-        elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
-            yield from _texts(table, entry["include-group"], path, (*within, key))
-        else:
-            raise UsageError(f"{path}: the dependency group `{name}` holds {entry!r}", hint="see PEP 735")
+    return [(text, f"{shown} group {name}") for text in texts]
 
 
 # What is written may stand in a file, where a line end, a backslash before it, a `#` behind a blank, a dash in front

@@ -43,13 +43,12 @@ def unknown_packages(run: Run, question: Question) -> list[str]:
 
 def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
     """The constraints that bind unasked: of variables, and of the settings of the environment where it is here."""
-    from torchpick.environment import settingsfiles
+    from torchpick.environment import toolsettings
 
     here = find_prefix(run)
-    prefix = here if here and settingsfiles.files_bind(run.environ, here) else None
-    if prefix is None and not settingsfiles.variables_bind(run.environ):
+    prefix = here if here and toolsettings.files_bind(run.environ, here) else None
+    if prefix is None and not toolsettings.variables_bind(run.environ):
         return ()
-    from torchpick.environment import toolsettings
     from torchpick.install.user_settings import as_limits, unasked_constraints
     from torchpick.knowledge.locations import cache_dir
 

@@ -9,7 +9,7 @@ import os
 import sys
 from itertools import zip_longest
 
-from torchpick.environment import requirements, settingsfiles, toolsettings
+from torchpick.environment import requirements, toolsettings
 from torchpick.environment.requirementfiles import not_below
 from torchpick.environment.requirements import Requested
 from torchpick.errors import RequirementError, TorchpickError, UsageError
@@ -80,7 +80,7 @@ def read_user_settings(
     home = os.path.expanduser("~")
     files = _without_pin(toolsettings.read_pip_settings(environ, prefix, home), prefix, base)
     uv_files = tuple(toolsettings.read_uv_files(environ, home, os.getcwd()))
-    elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
+    elsewhere = {*toolsettings.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
     of_folder = tuple(file.path for file in uv_files if file.path not in elsewhere)
     return UserSettings(environ, {**files, **variables}, uv_files, of_folder, fetch, base)
 
@@ -227,5 +227,5 @@ def note_indexes(
 
 def _line(path: str, word: str) -> str:
     """`:12`, the line of a file that names this; empty for a variable, and where it is written otherwise there."""
-    before, found, _ = (settingsfiles.text_of_settings(path) or "").partition(word)
+    before, found, _ = (toolsettings.text_of_settings(path) or "").partition(word)
     return f":{before.count(chr(10)) + 1}" if found else ""

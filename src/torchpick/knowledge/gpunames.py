@@ -203,8 +203,7 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
     cores = {brand(key)[1]: product for key, product in products.items()}
     # In one letter another.
     alike = (core for core in cores if len(core) == len(rest) and sum(map(str.__ne__, core, rest)) == 1)
-    keys = sorted(alike, reverse=True)
-    keys = keys or get_close_matches(rest, cores, n=4) + get_close_matches(plain, products, n=4)
+    keys = sorted(alike, reverse=True) or get_close_matches(rest, cores, n=4) + get_close_matches(plain, products, n=4)
     chosen = dict.fromkeys(products.get(key) or cores[key] for key in keys)
     close = [Named(name, _maybe_arch(capability)) for name, words in chosen for capability in words.split()]
     return tuple(close[:MOST_CLOSE])
@@ -373,10 +372,9 @@ def target_of(text: str) -> Arch:
 def _apple(shown: str, plain: str, names: OtherNames) -> GpuProduct | Candidates:
     chip = plain.removeprefix("apple")
     chips = {letters(name): name for name in names.apple_chips}
-    if chip in chips:
-        return GpuProduct("apple", f"Apple {chips[chip]}", integrated=True, platform=MAC)
-    if chip in ("silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
-        return GpuProduct("apple", shown, integrated=True, platform=MAC)
+    if chip in (*chips, "silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
+        name = f"Apple {chips[chip]}" if chip in chips else shown
+        return GpuProduct("apple", name, integrated=True, platform=MAC)
     return Candidates("UNKNOWN_NAME")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import settingsfiles
-from torchpick.environment.settingsfiles import files_bind, pip_files, uv_files
+from torchpick.environment import toolsettings
+from torchpick.environment.toolsettings import files_bind, pip_files, uv_files
 from torchpick.errors import TorchpickError
 
 NOBODY = {"XDG_CONFIG_DIRS": "/nobody", "XDG_CONFIG_HOME": "/nobody"}
@@ -52,15 +52,15 @@ def test_a_variable_that_moves_uvs_files_may_bind(name: str, tmp_path: Path, mon
 
 def test_settings_that_cannot_be_read_are_none_and_what_no_settings_can_be_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "pip.conf"
-    assert settingsfiles.text_of_settings(str(file)) is None
-    assert settingsfiles.text_of_settings(str(tmp_path)) is None
+    assert toolsettings.text_of_settings(str(file)) is None
+    assert toolsettings.text_of_settings(str(tmp_path)) is None
 
     file.write_bytes(b"\xef\xbb\xbf[global]\nname = \xff\n")
-    assert settingsfiles.text_of_settings(str(file)) == "[global]\nname = \ufffd\n"
+    assert toolsettings.text_of_settings(str(file)) == "[global]\nname = \ufffd\n"
 
-    file.write_bytes(b"#" * settingsfiles.MOST_BYTES)
-    assert len(settingsfiles.text_of_settings(str(file)) or "") == settingsfiles.MOST_BYTES
-    file.write_bytes(b"#" * (settingsfiles.MOST_BYTES + 1))
+    file.write_bytes(b"#" * toolsettings.MOST_BYTES)
+    assert len(toolsettings.text_of_settings(str(file)) or "") == toolsettings.MOST_BYTES
+    file.write_bytes(b"#" * (toolsettings.MOST_BYTES + 1))
     with pytest.raises(TorchpickError, match="larger than 1 MiB") as caught:
-        settingsfiles.text_of_settings(str(file))
+        toolsettings.text_of_settings(str(file))
     assert caught.value.code == "CONFIGURATION"
