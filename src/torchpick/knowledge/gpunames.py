@@ -391,7 +391,7 @@ def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
     return None
 
 
-def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Named, ...]:
+def _close(plain: str, products: Sequence[str], names: OtherNames) -> tuple[Named, ...]:
     names_by_letters = {letters(name): name for name in products}
     close = []
     for key in get_close_matches(plain, names_by_letters, n=_MOST_CLOSE, cutoff=0.7):
