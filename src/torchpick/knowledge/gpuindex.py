@@ -104,7 +104,7 @@ def arch_of(capability: str) -> Arch:
 
 
 def pci_arches(fields: Fields) -> Callable[[int], Arch | None]:
-    """What tells the architecture of a device id (vendor 10de), or None: then only the driver knows.
+    """What gives the architecture of a device id (vendor 10de), or None: then only the driver knows.
 
     `pci_devices` holds the ids for which a range, or having none, would answer otherwise.
     """
