@@ -66,13 +66,6 @@ def versions(answer: dict[str, object]) -> list[tuple[str, str]]:
     return [(group["pick"]["version"], group["hosts"]) for group in plan]
 
 
-def test_one_environment_for_all_and_what_it_costs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    answer = asked(capsys, write(tmp_path, five()), "--upgrades")
-
-    assert versions(answer) == [("2.10.0+cu128", "a[1-300],b[1-40],h[1-200],l[1-60],v[1-400]")]
-    assert answer["upgrades"] == []
-
-
 def test_variables_bind_a_fleet_and_the_settings_of_this_computer_do_not(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,14 +342,6 @@ def test_what_is_no_name_of_a_host_is_written_nowhere(
     assert all(name in texts for name in good)
 
 
-def test_more_hosts_than_ssh_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    hosts = tmp_path / "hosts"
-    hosts.write_text("n[1-999999999]\n", "utf-8")
-
-    assert main(["fleet", f"ssh:{hosts}"]) == 2
-    assert "more than 100000 hosts" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_a_mirrors_login_is_in_no_file_and_its_address_works(
     form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -403,18 +388,6 @@ def test_an_empty_name_is_refused_with_its_flag(
 def test_what_cannot_be_meant(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", *words]) == 2
     assert "hint: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("engine", ["slurm", "kubernetes", "ssh:hosts"])
-def test_an_engine_that_is_not_there(
-    engine: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "hosts").write_text("n1\n", "utf-8")
-
-    assert main(["fleet", engine]) == 1
-    assert "is not on PATH" in capsys.readouterr().err
 
 
 def test_a_cluster_that_does_not_answer_is_said_once(

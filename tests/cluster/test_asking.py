@@ -171,25 +171,13 @@ JobId=4 Partitions=
 """
 
 
-@pytest.mark.parametrize(
-    ("partition", "nodes"),
-    [
-        ("", [
-            Node("n1", "all", "IDLE", "gpu:v100:2", "x86_64"),
-            Node("n2", "fast", "MIXED+CLOUD", "(null)", "aarch64"),
-            Node("n3", "all", "IDLE", "", "x86_64"),
-        ]),
-        ("fast", [
-            Node("n1", "fast", "IDLE", "gpu:v100:2", "x86_64"),
-            Node("n2", "fast", "MIXED+CLOUD", "(null)", "aarch64"),
-        ]),
-    ],
-)  # fmt: skip
-def test_the_controllers_lines_are_nodes_of_a_partition(partition: str, nodes: list[Node]) -> None:
-    stand = StandIn(lambda _: ended(SHOWN.encode()))
+def test_a_node_of_several_partitions_is_asked_in_the_one_that_is_meant() -> None:
+    nodes = slurm.list_nodes("fast", StandIn(lambda _: ended(SHOWN.encode())).engine)
 
-    assert slurm.list_nodes(partition, stand.engine) == nodes
-    assert stand.asked == [("scontrol show node --oneliner", None)]
+    assert [(node.name, node.partition, node.cpu) for node in nodes] == [
+        ("n1", "fast", "x86_64"),
+        ("n2", "fast", "aarch64"),
+    ]
 
 
 def test_within_an_allocation_its_own_nodes_are_listed() -> None:
@@ -228,27 +216,6 @@ def test_a_nodes_state_says_whether_it_is_asked(state: str, alone: str, within: 
     ):
         able = ["n1"] if slurm.is_able(Node("n1", "all", state, "", "x86_64"), stand.engine) else []
         assert {**dict.fromkeys(able, "asked"), **stand.found} == {"n1": result}
-
-
-@pytest.mark.parametrize(
-    ("gres", "driver", "found"),
-    [
-        ("gpu:v100:2(S:0-1)", "580.95.05", "sm_70 sm_70"),
-        ("ib:1,gpu:a100:4", "580.95.05", "sm_80 sm_80 sm_80 sm_80"),
-        ("gpu:v100:2", None, "BUSY: held"),
-        ("gpu:unheard-of:2", "580.95.05", "BUSY: held"),
-        ("gpu:2", "580.95.05", "BUSY: held"),
-        ("(null)", "580.95.05", "BUSY: held"),
-    ],
-)
-def test_a_busy_node_is_what_the_controller_says_where_that_is_enough(
-    gres: str, driver: str | None, found: str
-) -> None:
-    stand = StandIn(lambda _: ended(), driver=driver)
-    slurm.record_busy(Node("n1", "all", "ALLOCATED", gres, "aarch64"), "held", stand.engine)
-
-    assert stand.found == {"n1": found}
-    assert {machine.platform.name for machine in stand.reader.fleet().machines} <= {"linux-aarch64"}
 
 
 def srun(names: str, count: int, *options: str, place: str = "--partition=all") -> str:
@@ -327,6 +294,9 @@ def test_a_refused_crowd_is_asked_again_one_by_one() -> None:
         ("gpu:v100:1", (), None, ended(talk=b"srun: error: nodes are busy", status=1),
          "BUSY: srun: error: nodes are busy"),
         ("gpu:v100:1", (), "580.95.05", ended(talk=b"srun: error: nodes are busy", status=1), "sm_70"),
+        ("ib:1,gpu:a100:2(S:0-1)", (), "580.95.05", ended(talk=b"nodes are busy", status=1), "sm_80 sm_80"),
+        ("gpu:unheard-of:2", (), "580.95.05", ended(talk=b"nodes are busy", status=1), "BUSY: nodes are busy"),
+        ("gpu:2", (), "580.95.05", ended(talk=b"nodes are busy", status=1), "BUSY: nodes are busy"),
         # Its own last line counts, and not srun's.
         ("(null)", (), None, ended(talk=b"0: first\n0: last\nsrun: talk", status=1), "NO_ANSWER: last"),
         ("(null)", (), None, ended(talk=b"0: bash: line 1: /opt/tp: No such file or directory", status=127),

@@ -13,7 +13,7 @@ import pytest
 
 from torchpick.cluster import ray
 from torchpick.cluster.engine import ClusterError
-from torchpick.errors import NetworkError, UsageError, WheelLayoutError
+from torchpick.errors import NetworkError, UsageError
 from torchpick.knowledge.locations import PACKAGE
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.readings import Reading
@@ -136,27 +136,6 @@ def test_each_node_runs_the_command_and_says_what_it_printed_and_who_is_dead(
     ]
 
 
-def test_a_command_that_hangs_on_a_node_is_stopped_before_the_whole_is(
-    install: Callable[..., FakeRay], capfd: pytest.CaptureFixture[str]
-) -> None:
-    install(node("n1"), id_n1=None)
-    ray.answer("x", ["sleep", "60"], 2.05)
-
-    [[name, answer, talk]] = rows(capfd)
-    assert (name, answer) == ("n1", "")
-    assert talk.startswith("Command '['sleep', '60']' timed out after 0.0")
-
-
-def test_where_every_node_is_dead_nothing_is_waited_for(
-    install: Callable[..., FakeRay], capfd: pytest.CaptureFixture[str]
-) -> None:
-    fake = install(node("n1", alive=False, DeathReasonMessage="gone"))
-    ray.answer("x", SAYS, 12.0)
-
-    assert rows(capfd) == [["n1", None, "Ray reports it as dead: gone"]]
-    assert [what for what, _ in fake.told] == ["init", "remote"]
-
-
 @pytest.mark.parametrize(
     ("said", "line"),
     [("a\nb\n", "b"), (RuntimeError("x\ny"), "y"), ("", "it did not answer"), (" \n", "it did not answer")],
@@ -226,9 +205,3 @@ def test_a_cluster_that_cannot_be_reached_reads_no_wheel(install: Callable[..., 
     with pytest.raises(ClusterError) as caught, ray.reader("nowhere"):
         pass
     assert (caught.value.message, caught.value.hint) == ("ray: no cluster there", STATUS)
-
-
-def test_a_task_returns_what_went_wrong() -> None:
-    found = ray.read_on_node("https://a.example/torch-1.0.tar.gz", None)
-
-    assert isinstance(found, WheelLayoutError)

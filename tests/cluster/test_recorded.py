@@ -13,8 +13,8 @@ from torchpick.cli import main
 pytestmark = pytest.mark.process
 RECORDED = Path(__file__).parent / "recorded"
 SAID = json.loads((RECORDED / "slurm.json").read_text("utf-8"))
-ASKED = '#!/bin/sh\necho "${{0##*/}} $*" >> {folder}/asked\n'
 SRUN = """\
+#!/bin/sh
 case "$*" in
   *--gres=*) said=gres ;;
   *--partition=apart*) said=apart ;;
@@ -27,7 +27,7 @@ exit $(cat {folder}/$said.status)
 """
 
 
-# A status of null is one that had to be stopped.
+# A status of null is one that had to be stopped; no real ssh said `endless`, which is stopped for all that it prints.
 SSH = """\
 #!/bin/sh
 while [ "$1" != -- ]; do shift; done
@@ -35,6 +35,7 @@ cat "{folder}/$2.stderr" >&2
 cat "{folder}/$2.stdout"
 status=$(cat "{folder}/$2.status")
 [ "$status" != None ] || exec sleep 600
+[ "$status" != endless ] || exec yes
 exit "$status"
 """
 # As much of ray as a program of ours asks for.
@@ -71,8 +72,8 @@ def programs(folder: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]
 
 @pytest.fixture
 def _slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scontrol = ASKED + "cat {folder}/scontrol.stdout\n"
-    programs(tmp_path, monkeypatch, SAID, scontrol=scontrol, srun=ASKED + SRUN, scancel=ASKED)
+    scontrol = "#!/bin/sh\ncat {folder}/scontrol.stdout\n"
+    programs(tmp_path, monkeypatch, SAID, scontrol=scontrol, srun=SRUN, scancel="#!/bin/sh\n")
 
 
 def ask(capsys: pytest.CaptureFixture[str], *words: str, source: str = "slurm") -> tuple[int, dict[str, Any]]:
@@ -100,30 +101,6 @@ def test_every_state_of_a_node_has_its_own_cause(capsys: pytest.CaptureFixture[s
     }
 
 
-@pytest.mark.parametrize("within", [False, True])
-@pytest.mark.usefixtures("_slurm")
-def test_slurm_is_asked_in_these_words(
-    within: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A task for each node among those that are alike, under one name, by which all of them end."""
-    if within:
-        monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-13]")
-    ask(capsys, "--timeout", "100", "--", "--account=physics")
-    first, *tasks, last = (tmp_path / "asked").read_text("utf-8").splitlines()
-    job = last.removeprefix("scancel --name=")
-
-    assert first == "scontrol show node --oneliner" + (" n[1-13]" if within else "")
-    assert len(job) > len("torchpick-")
-    ten = ",".join(f"n{number}" for number in range(1, 11))
-    crowds = [(ten, 10, "all"), *([("n12", 1, "all")] if within else []), ("n13", 1, "apart")]
-    assert sorted(tasks) == [
-        f"srun --label --job-name={job} --distribution=arbitrary --nodelist={names} --nodes={count} --ntasks={count}"
-        f" --kill-on-bad-exit=0 --time=2 --immediate=10 {'--overlap' if within else f'--partition={partition}'}"
-        " --account=physics /opt/site/torchpick-here detect --json --compact"
-        for names, count, partition in crowds
-    ]
-
-
 @pytest.mark.usefixtures("_slurm")
 def test_a_node_that_others_hold_in_part_is_busy_by_sruns_own_word(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -148,34 +125,11 @@ def test_a_job_that_no_node_can_have_is_refused_by_sruns_own_word(capsys: pytest
     assert "Requested node configuration is not available" in answer["error"]["text"]
 
 
-def test_a_program_of_the_cluster_that_does_not_start_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    programs(tmp_path, monkeypatch, {}, scontrol="#!/no/such/interpreter\n")
-
-    status, answer = ask(capsys)
-
-    assert status == 1
-    assert answer["error"]["text"] == "cannot start scontrol: No such file or directory"
-
-
-def test_a_node_that_says_much_is_cut_short(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    scontrol = "#!/bin/sh\ncat {folder}/scontrol.stdout\n"
-    srun = "#!/bin/sh\nprintf '0: %05000d\\n' 0 >&2\nexit 1\n"
-    said = {"scontrol": {"stdout": SAID["scontrol"]["stdout"].splitlines()[1]}}
-    programs(tmp_path, monkeypatch, said, scontrol=scontrol, srun=srun, scancel="#!/bin/sh\n")
-
-    _, answer = ask(capsys)
-
-    assert answer["error"]["text"] == "n2: " + "0" * 300
-
-
 def test_each_host_has_the_cause_that_ssh_gives(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     said = json.loads((RECORDED / "ssh.json").read_text("utf-8"))
+    said["endless"] = {"stdout": "", "stderr": "", "status": "endless"}
     programs(tmp_path, monkeypatch, said, ssh=SSH)
     (tmp_path / "hosts").write_text("\n".join(said), "utf-8")
 
@@ -187,8 +141,9 @@ def test_each_host_has_the_cause_that_ssh_gives(
     assert left_out(answer) == {
         "bare": "NO_TORCHPICK",
         "hangs": "LOGIN_HANGS",
-        **dict.fromkeys(("stuck", "nowhere", "denied", "unknown", "newkey"), "NO_ANSWER"),
+        **dict.fromkeys(("stuck", "endless", "nowhere", "denied", "unknown", "newkey"), "NO_ANSWER"),
     }
+    assert texts["endless"] == "it prints more than 65536 bytes"
     assert texts["denied"].endswith("Permission denied (publickey,password,keyboard-interactive).")
     assert texts["newkey"] == "Host key verification failed."
     assert texts["unknown"].endswith("Name or service not known")
