@@ -121,8 +121,8 @@ def test_a_source_that_cannot_be_meant(
 @on_posix
 def test_the_program_is_words_a_call_has_its_own_limit_and_a_long_last_line_is_cut() -> None:
     made = engine(program="env '/opt/a b/tp'")
-    waiting: deque[Call] = deque([(["a"], ["sleep", "60"]), (["b"], ["sh", "-c", "printf %0400d 0 >&2; exit 1"])])
+    waiting: deque[Call] = deque([(["a"], ["sleep", "5"]), (["b"], ["sh", "-c", "printf %0400d 0 >&2; exit 1"])])
 
     assert made.command[:2] == ("env", "/opt/a b/tp")
-    ends = {hosts[0]: engines.failure_words(result) for hosts, result in made.calls(waiting, 2)}
+    ends = {hosts[0]: engines.failure_words(result) for hosts, result in made.calls(waiting, 1)}
     assert ends == {"a": "it did not answer in time", "b": "0" * 300}
