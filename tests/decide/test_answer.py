@@ -55,37 +55,6 @@ def limits(*texts: str) -> tuple[Limit, ...]:
     return tuple(Limit(name, specifier, f"limits.txt line {line}") for line, (name, specifier) in rows)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "texts", "bound", "without"),
-    [
-        ((), ("torch <2.9", "numpy <2", "torch <3"), "torch<2.9 in limits.txt line 1", "torch 2.15.0+cu132"),
-        (("torchvision",), ("torchvision <0.24",), "torchvision<0.24 in limits.txt line 1", "torch 2.15.0+cu132"),
-        (("vllm",), ("vllm <0.12",), "vllm<0.12 in limits.txt line 1", "torch 2.14.0+cu130"),
-        (("ctranslate2",), ("ctranslate2 <4.6",), "ctranslate2<4.6 in limits.txt line 1", "ctranslate2 4.8.5"),
-        (
-            ("vllm", "torchvision"),
-            ("torch <2.9", "vllm <0.12", "torchvision <0.24", "torchaudio <2.8"),
-            "torch<2.9 in limits.txt line 1 and vllm<0.12 in limits.txt line 2 and "
-            "torchvision<0.24 in limits.txt line 3",
-            "torch 2.14.0+cu130",
-        ),
-        ((), ("torch <3", "numpy <2"), None, None),
-    ],
-)  # fmt: skip
-def test_what_limits_changed_is_said_with_their_places(
-    wanted: tuple[str, ...], texts: tuple[str, ...], bound: str | None, without: str | None
-) -> None:
-    demands = tuple(map(PackageDemand, wanted))
-    companions = dict.fromkeys((name for name in wanted if name == "torchvision"), "")
-    beyond = demands if {*wanted} - {"torchvision"} else ()
-
-    found = answered(Question(Wish(companions=companions, limits=limits(*texts)), beyond))
-
-    said = [note.text for note in found.pick.notes if note.code == "CONSTRAINED"]
-    assert said == ([] if bound is None else [f"bound by {bound}; without that it would be {without}"])
-    assert said == [note.text for note in found.environment.notes if note.code == "CONSTRAINED"] or not beyond
-
-
 def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:
     given = answered(Question(Wish(), (PackageDemand("vllm"), PackageDemand("nobodys"))))
 

@@ -6,7 +6,6 @@ import pytest
 
 from tests.decide.test_stack import PLATFORM, code, machine, package, table
 from torchpick.decide import packagefit
-from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Python
@@ -192,52 +191,3 @@ def test_a_library_that_was_not_read_whole_speaks_against_no_gpu(table: Table) -
     assert here.is_unread(part)
     assert not here.is_unread(package("ext", "1"))
     assert not PackageFit(machine()._replace(gpus=()), table).is_unread(part)
-
-
-# The libraries in NVIDIA's wheels for each CUDA, and the wheels whose names are not theirs.
-HOLD = {
-    11: "cudart.11.0 cublas.11 cublasLt.11 cufft.10 curand.10 cusolver.11 cusparse.11 nvrtc.11.2 nccl.2 cupti.11.8",
-    12: "cudart.12 cublas.12 cublasLt.12 cufft.11 curand.10 cusolver.11 cusparse.12 nvrtc.12 nccl.2 cupti.12 "
-    "nvJitLink.12",
-    13: "cudart.13 cublas.13 cublasLt.13 cufft.12 curand.10 cusolver.12 cusparse.12 nvrtc.13 nccl.2 cupti.13 "
-    "nvJitLink.13",
-}
-WHEEL = {
-    "cudart": "cuda-runtime",
-    "cublasLt": "cublas",
-    "nvrtc": "cuda-nvrtc",
-    "nvJitLink": "nvjitlink",
-    "cupti": "cuda-cupti",
-}
-
-
-@pytest.mark.parametrize("major", HOLD)
-def test_torch_provides_the_libraries_of_its_cuda_and_a_wheel_of_nvidia_its_own(major: int, table: Table) -> None:
-    names = {
-        f"lib{stem}.so.{number}": WHEEL.get(stem, stem)
-        for stem, number in (word.split(".", 1) for word in HOLD[major].split())
-    }
-    torch = build(table, "2.10.0+cu128")._replace(
-        backend=f"cu{major}0", cuda=f"{major}.0", libraries={"cudnn": "9.1.0"}
-    )
-
-    assert packagefit.by_torch(torch) == {*names, "libcudnn.so.9"}
-    assert packagefit.by_torch(torch._replace(libraries={})) == {*names}
-    assert packagefit.by_requirements((PackageDemand("cuda-toolkit"),), major) == {*names}
-    for library, wheel in {**names, "libcudnn.so.9": "cudnn"}.items():
-        suffix = f"-cu{major}" if major < 13 or wheel in ("nccl", "cudnn") else ""
-        brings = f"nvidia-{wheel}{suffix}"
-        assert packagefit.wheel_for(library, major) == brings
-        assert library in packagefit.by_requirements((PackageDemand(brings), PackageDemand("numpy")), None)
-
-
-def test_what_is_no_library_of_cuda_has_no_wheel(table: Table) -> None:
-    assert packagefit.wheel_for("libfoo.so.12", 12) is None
-    assert packagefit.by_torch(build(table, "2.10.0+cpu")) == frozenset()
-    assert packagefit.by_requirements((PackageDemand("cuda-toolkit"),), None) == frozenset()
-    assert packagefit.by_requirements((PackageDemand("cuda-toolkit"),), 10) == frozenset()  # nobody knows its names
-    assert packagefit.by_requirements((PackageDemand("nvidia-cublas-cu10"),), None) == frozenset()
-    assert packagefit.by_requirements((PackageDemand("nvidia-cublas-cu12"),), 12) == {
-        "libcublas.so.12",
-        "libcublasLt.so.12",
-    }

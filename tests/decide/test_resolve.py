@@ -10,7 +10,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.pick import Limit, Pick, Wish
+from torchpick.model.pick import Pick, Wish
 
 
 def build(
@@ -221,79 +221,6 @@ def test_a_gpu_below_the_floor_of_nccl_is_named_with_it() -> None:
     assert [note.text for note in pick.notes if note.code == "PARTIAL_LIBRARY"] == [
         "NCCL 2.28.9 in it supports sm_60 and newer: sm_50 cannot be used together with other GPUs"
     ]
-
-
-OLD = build(arches="sm_50 sm_80", nccl="2.29.3")
-LEAN = OLD._replace(lacks={"libspare.so": (Arch.parse("sm_50"),)})
-
-
-@pytest.mark.parametrize(
-    ("where", "one", "wish", "texts"),
-    [
-        (machine("sm_75"), build(), Wish(), ["holds no code for sm_75: it was built for sm_80 sm_90"]),
-        (
-            machine("sm_120", driver="570.26"), build(backend="cu130", arches="compute_90"), Wish(),
-            ["has only PTX for sm_120, which needs a driver for CUDA 13.0; this one is for CUDA 12.8",
-             "CUDA 13.0 needs driver 580 or newer; this one is 570.26"],
-        ),
-        (machine("sm_61"), build(arches="sm_60", cudnn="9.11.0"), Wish(),
-         ["cuDNN 9.11.0 in it supports sm_75 and newer, not sm_61"]),
-        (machine("sm_61", driver="595.58.03"), build(arches="sm_60"), Wish(),
-         ["driver 595.58.03 does not support sm_61: driver branch 580 is the last that supports it"]),
-        (machine("sm_80", python="3.11"), build(), Wish(), ["there is no wheel for Python 3.11: it has 3.10, 3.12"]),
-        (machine("sm_80", glibc="2.27"), build(), Wish(), ["needs glibc 2.28, this platform has 2.27"]),
-        (machine("sm_80"), build(published=None), Wish(), ["it is not confirmed on the index"]),
-        (machine("sm_80"), build(published=None), Wish(allow_unconfirmed=True), []),
-        (machine("sm_80"), build(yanked=True), Wish(), ["it was withdrawn"]),
-        (machine("sm_80"), build(arches=None), Wish(), ["which GPUs it was built for is not known"]),
-        (machine(), build(arches=None), Wish(backends=("cu128",)), []),
-        (machine("sm_80"), build(backend="cpu", arches=None), Wish(backends=("cpu",)), []),
-        (machine("sm_80"), build(backend="cpu", arches=""), Wish(),
-         ["it would not use the GPU; `--cpu` or `--allow-cpu` allows it"]),
-        (machine("sm_80"), build(backend="cpu", arches=""), Wish(allow_cpu=True), []),
-        (machine("sm_80"), build(backend="cpu", arches=""), Wish(backends=("cu126", "xpu")),
-         ["`cu126, xpu` was asked for"]),
-        (machine("sm_80"), build(backend="cpu", arches=""), Wish(backends=("cu126",), allow_cpu=True), []),
-        (machine("sm_80"), build(backend="xpu", arches=None), Wish(),
-         ["it was built for Intel GPUs"]),
-        (machine("sm_80"), build(backend="xpu", arches=None), Wish(backends=("xpu",)), []),
-        (machine("sm_80"), build(), Wish(backends=("cuda",)), []),
-        (machine("sm_80"), build(backend="rocm6.4", arches="gfx1100"), Wish(),
-         ["holds no code for sm_80: it was built for gfx1100", "it was built for AMD GPUs"]),
-        (machine("gfx1100", driver=None), build(), Wish(),
-         ["holds no code for gfx1100: it was built for sm_80 sm_90",
-          "it was built for NVIDIA GPUs"]),
-        (machine(driver=None), build(), Wish(), ["it was built for NVIDIA GPUs"]),
-        (machine("sm_87"), build("2.14.0", "cu132", "sm_80"), Wish(),
-         ["CUDA 13.2 code of discrete GPUs on sm_87 needs driver 595 or newer; this one is 580.95.05"]),
-        (machine("sm_80"), build(), Wish(torch="<2.10"), ["`torch<2.10` was asked for"]),
-        (machine("sm_80"), build("2.11.0rc1"), Wish(), ["`torch (a final release)` was asked for"]),
-        (machine("sm_80"), build("2.11.0rc1"), Wish(channel="test"), []),
-        (machine("sm_80"), build(), Wish(limits=(Limit("torch", "<2.10", "limits.txt line 1"),)),
-         ["`torch<2.10` in limits.txt line 1 excludes it"]),
-        (machine("sm_80"), build(companions={"torchvision": "0.25.0"}),
-         Wish(limits=(Limit("torchvision", "<0.25", "limits.txt line 1"),)), []),
-        (machine("sm_80"), build(companions={"torchvision": "0.25.0"}),
-         Wish(companions={"torchvision": ""}, limits=(Limit("torchvision", "<0.25", "limits.txt line 1"),)),
-         ["`torchvision<0.25` in limits.txt line 1 excludes it"]),
-        (machine("sm_80"), build(companions={"torchvision": None}), Wish(companions={"torchvision": ""}),
-         ["lacks a companion: no torchvision is known for torch 2.10.0+cu128"]),
-        (machine("sm_80"), build(companions={"torchvision": "0.25.0"}), Wish(companions={"torchvision": "<0.25"}),
-         ["lacks a companion: its torchvision is 0.25.0, and `torchvision<0.25` was asked for"]),
-        (machine("sm_80"), build(companions={"torchvision": "0.25.0a0"}), Wish(companions={"torchvision": ""}), []),
-        (machine("sm_50"), OLD, Wish(whole=True), []),
-        (machine("sm_50", "sm_80"), OLD, Wish(), []),
-        (machine("sm_50", "sm_80"), OLD, Wish(whole=True),
-         ["NCCL 2.29.3 in it supports sm_60 and newer, not sm_50"]),
-        (machine("sm_50"), LEAN, Wish(), []),
-        (machine("sm_50"), LEAN, Wish(whole=True),
-         ["libspare.so in it supports other GPUs, not sm_50"]),
-    ],
-)  # fmt: skip
-def test_each_objection_says_what_was_asked_and_what_is_there(
-    where: Machine, one: Build, wish: Wish, texts: list[str]
-) -> None:
-    assert sorted(each.text for each in objections(where, one, wish).values()) == sorted(texts)
 
 
 @pytest.mark.parametrize(("arch", "all_judged"), [("sm_75", True), ("sm_86", False), ("sm_61", False)])

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.decide import demands, environments, refusal, solving
+from torchpick.decide import demands, environments, solving
 from torchpick.decide.search import Needs
-from torchpick.errors import RequirementError
 from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
@@ -122,17 +121,6 @@ def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) ->
 
 
 @pytest.mark.parametrize(
-    ("arch", "number", "cudnn"), [("sm_70", "9", "9.10.*"), ("sm_75", "9", "9.*"), ("sm_70", "8", "8.*")]
-)
-def test_a_cudnn_that_is_added_still_supports_the_gpu(table: Table, arch: str, number: str, cudnn: str) -> None:
-    lean = package("lean", "1", cuda="12", needs=(f"libcudnn.so.{number}",), code=(code("sm_70"),))
-
-    assert plan(table, known(lean), "lean", where=machine(arch)).requirements == (
-        "lean==1", f"nvidia-cudnn-cu12=={cudnn}",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
     ("libraries", "verdict"),
     [
         ((code("sm_80"),), "runs"),
@@ -228,15 +216,6 @@ def test_a_version_without_an_extra_that_others_have_is_passed_over(table: Table
     ]
 
 
-def test_a_version_of_several_wheels_is_listed_once(table: Table) -> None:
-    wheels = [package("lib", version, pythons=(tag,)) for version in ("2.0", "1.0") for tag in ("cp311", "cp312")]
-    facts = known(*wheels)
-
-    listed = [*environments.versions(machine(), table, Wish(), "lib", Catalog(facts))]
-
-    assert [(each.version, stack.version("lib")) for each, stack in listed] == [("2.0", "2.0"), ("1.0", "1.0")]
-
-
 def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve packages of twelve versions, and a last one that none of them lets in."""
     monkeypatch.setattr(solving, "MOST_STEPS", 300)
@@ -247,14 +226,6 @@ def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch)
 
     assert not stack.ok
     assert "the search was stopped" in stack.objections[0].objection.text
-
-
-@pytest.mark.parametrize("text", ["no no", "torch @ https://example.com/torch.whl", "==1"])
-def test_what_is_no_requirement_is_refused_with_a_hint(text: str) -> None:
-    with pytest.raises(RequirementError) as caught:
-        demands.parse_demands([text])
-
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -381,23 +352,3 @@ def test_what_is_known_against_a_package_is_said_beside_its_page(table: Table) -
         .notes[0]
         .text.endswith(", at https://own.example: attn-2.8.3-linux.whl; attn was renamed")
     )
-
-
-def test_the_version_that_was_asked_for_and_not_read_is_named(table: Table) -> None:
-    bad = [package("dep", version, code=(code("sm_90"),)) for version in ("3.0", "2.0")]
-    for asked, version in (("==2.5", "2.5"), (">2,==2.5", "2.5"), ("===2.5", "2.5"), (">3.5", ">3.5")):
-        stack = plan(table, known(package("lib", "1.0", f"dep{asked}"), *bad), "lib")
-
-        (dep,) = (each for each in stack.objections if each.name == "dep")
-        assert (dep.versions, dep.objection.text.partition(";")[0]) == ((version,), "has not been read")
-
-
-def test_six_reasons_are_said_and_the_others_counted(table: Table) -> None:
-    facts = known(package("ext", "1", links_torch=True, cuda="12"), package("new", "1", links_torch=True, cuda="13"))
-    stack = plan(table, facts, "ext", "new")
-    one = stack.objections[:1]
-
-    said = [refusal.explain_no_environment(stack._replace(objections=one * count))[0].splitlines() for count in (6, 7)]
-
-    assert [len(lines) for lines in said] == [7, 8]
-    assert said[1] == [*said[0], "and 1 more; `--json` has all"]

@@ -151,16 +151,6 @@ def test_the_cuda_of_a_package_is_that_of_its_libraries(needed: tuple[str, ...],
 
 
 @pytest.mark.parametrize(
-    ("names", "cuda"),
-    [(("_C_cuda130.so",), ["13"]), (("_C_cuda130.so", "_D_cuda126.so"), []), (("_C_cuda130.so", "_D.so"), ["13"])],
-)
-def test_of_several_libraries_one_per_cuda_none_is_asked(names: tuple[str, ...], cuda: list[str], home: Home) -> None:
-    home.torch().add("kern", "1.0", {f"kern/{name}": linking(["libcudart.so.13"]) for name in names})
-
-    assert [each.seen["cuda"] for each in examine(home, "sm_86", driver="570.124.06").findings] == cuda
-
-
-@pytest.mark.parametrize(
     ("name", "cuda"),
     [("lib-cuda13x", "13"), ("lib-cuda13-plugin", "13"), ("lib-cu13", "13"), ("lib-cu12", None), ("lib-cu130", None),
      ("libcu13", None), ("nvidia-x-cu13", None), ("cuda-x-cu13", None), ("triton-cu13", None),
@@ -201,23 +191,6 @@ def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installe
 
     assert troubles("580.95.05") == []
     assert troubles("570.124.06") == ["PACKAGE_DRIVER_TOO_OLD"]
-
-
-@pytest.mark.parametrize(
-    ("torch", "numpy", "too_new"),
-    [
-        ("2.2.2+cu121", "2.0.0", True), ("2.2.2+cu121", "2.4.1", True), ("2.2.2+cu121", "1.26.4", False),
-        ("1.13.1+cu117", "2.0.0", True), ("2.3.0+cu121", "2.0.0", False), ("2.9.1+cu128", "2.0.0", False),
-        ("2.2.2+cu121", "20.0", False), ("2.0.0a0+git1", "2.0.0", False),
-    ],
-)  # fmt: skip
-def test_numpy_2_goes_with_torch_from_2_3_on(torch: str, numpy: str, too_new: bool, home: Home) -> None:
-    home.torch(torch, "12.1").add("numpy", numpy)
-
-    found = [each for each in examine(home, "sm_86").findings if each.code == "NUMPY_TOO_NEW"]
-
-    assert [each.seen for each in found] == ([{"numpy": numpy, "torch": torch}] if too_new else [])
-    assert [(each.by_torch, each.needs) for each in found] == ([(True, "numpy<2")] if too_new else [])
 
 
 def test_a_vendor_s_build_may_need_numpy_1_where_the_wheel_host_s_does_not(home: Home) -> None:

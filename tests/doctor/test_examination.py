@@ -65,7 +65,7 @@ def test_where_the_driver_is_silent_code_for_the_gpu_is_nobodys_business(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.torch(more={"torch/lib/libc10.so": linking([])}).companion("torchvision", "0.24.1+cu128", codes="sm_90")
-    machine = MACHINE._replace(gpus=(GPU,), trouble=SILENT)
+    machine = MACHINE._replace(gpus=(GPU._replace(arch=Arch.parse("sm_61")),), trouble=SILENT)
 
     found = examined(home, monkeypatch, machine)
 
@@ -109,17 +109,6 @@ def test_an_empty_environment_is_given_the_best_for_its_machine(home: Home, monk
     assert str(advice).startswith("neither the backend it had nor a GPU is known")
 
 
-def test_the_nearest_release_is_said_and_what_it_cannot_keep(home: Home) -> None:
-    home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80").add("needy", "1.0", requires=["torch>=2.15"])
-
-    finding = examine(home, "sm_61", driver="580.95.05").findings[0]
-
-    assert finding.brings == (
-        "that is 2.14.1+cu126: torch 2.14.1 is the nearest release that runs; it cannot keep needy 1.0 (it requires "
-        "torch>=2.15)"
-    )
-
-
 def test_no_wheel_for_a_platform_is_said(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     musl = MACHINE._replace(platform=Platform("linux", "x86_64", None, "musl"))
 
@@ -130,17 +119,6 @@ def test_no_wheel_for_a_platform_is_said(home: Home, monkeypatch: pytest.MonkeyP
     assert f"no PyTorch build runs with Python {VERSION}, linux-x86_64" in str(advice)
     assert "musl" in str(advice)
     assert found.remedy is None
-
-
-def test_gpus_that_no_build_supports_are_named_once(home: Home) -> None:
-    home.torch()
-
-    found = examine(home, "sm_30", "sm_30", driver="470.1")
-
-    assert found.refused is not None
-    assert "is known to run on sm_30: an older" in found.refused
-    assert "--allow-cpu" not in found.refused
-    assert found.findings[0].advice == found.refused
 
 
 @pytest.mark.parametrize("mark", ["uv-receipt.toml", "pipx_metadata.json"])

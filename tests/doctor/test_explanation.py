@@ -6,14 +6,12 @@ import os
 
 import pytest
 
-from tests.doctor.homes import CU126, Home
+from tests.doctor.homes import Home
 from torchpick.doctor import explanation, texts
 from torchpick.doctor.explanation import Explanation
-from torchpick.doctor.texts import Signature
-from torchpick.errors import UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
 from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 
@@ -22,7 +20,6 @@ pytestmark = pytest.mark.process
 KERNELS = "CUDA error: no kernel image is available for execution on the device"
 DRIVER = "The NVIDIA driver on your system is too old (found version 12020)"
 SMI = "| NVIDIA-SMI 535.183.01   Driver Version: 535.183.01   CUDA Version: 12.2 |\nGPU 0: Tesla T4 (UUID: GPU-1)"
-VISION = "operator torchvision::nms does not exist"
 
 
 def explained(home: Home, *lines: str, request: Request | None = None, **environ: str) -> Explanation:
@@ -43,28 +40,6 @@ def here(found: Explanation) -> list[tuple[str, list[str]]]:
         (error.match.signature.id, [finding.code for finding in error.findings if isinstance(finding.ailment, Ailment)])
         for error in found.errors
     ]
-
-
-MEANT = "so that machine is meant; `--gpu` and other flags name another"
-
-
-def test_the_gpu_and_the_driver_of_the_text_are_taken(home: Home) -> None:
-    home.torch("2.9.1+cu130", "13.0", CU126)
-    found = explained(home, SMI, KERNELS)
-
-    assert notes(found) == [("MACHINE_OF_THE_TEXT", f"the text names Tesla T4, driver 535.183.01, {MEANT}")]
-    assert found.machine is not None
-    assert found.machine.driver is not None
-    assert (found.machine.driver.version, [str(gpu.arch) for gpu in found.machine.gpus]) == ("535.183.01", ["sm_75"])
-
-
-def test_the_cuda_of_the_text_is_taken_where_it_names_no_driver(home: Home) -> None:
-    home.torch("2.9.1+cu130", "13.0", CU126)
-
-    found = explained(home, DRIVER, "with compute capability 7.5")
-
-    assert notes(found) == [("MACHINE_OF_THE_TEXT", f"the text names 7.5, driver for CUDA 12.2, {MEANT}")]
-    assert here(found) == [("DRIVER_TOO_OLD", ["DRIVER_TOO_OLD"])]
 
 
 # What torch itself prints of every GPU that it has no code for.
@@ -109,27 +84,6 @@ def test_a_gpu_of_the_text_that_is_here_keeps_the_driver_that_is_here(
 
 
 @pytest.mark.parametrize(
-    ("request_", "environ", "codes"),
-    [
-        (Request(gpus=("sm_90",)), {}, ["MACHINE_OF_THE_TEXT"]),
-        (Request(gpus=("sm_90",), driver="580.1"), {}, []),
-        (Request(gpus=("sm_90",), cuda_driver="13.0"), {}, []),
-        (Request(), {"TORCHPICK_GPU": "sm_90"}, []),
-        (Request(gpus=("sm_90",)), {"TORCHPICK_DRIVER": "580.1"}, []),
-    ],
-)
-def test_what_is_given_counts_and_not_the_text(
-    request_: Request, environ: dict[str, str], codes: list[str], home: Home
-) -> None:
-    home.torch()
-    found = explained(home, SMI, KERNELS, request=request_, **environ)
-
-    assert [code for code, _ in notes(found)] == codes
-    assert found.machine is not None
-    assert [str(gpu.arch) for gpu in found.machine.gpus] == ["sm_90"]
-
-
-@pytest.mark.parametrize(
     ("text", "gpu", "codes"),
     [
         ("Windows 11", "sm_90", ["MACHINE_OF_THE_TEXT"]),
@@ -150,80 +104,6 @@ def test_a_name_that_is_no_gpu_is_not_taken(home: Home) -> None:
     found = explained(home, "GPU 0: Whatever 9000 (UUID: GPU-1)", KERNELS, request=Request(gpus=("none",)))
 
     assert notes(found) == []
-
-
-def test_a_text_about_a_gpu_is_not_answered_for_a_machine_without_one(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Run, "find_machine", lambda _: Machine(Platform("linux", "x86_64", "2.35"), Python("3.12")))
-    home.torch()
-
-    found = explained(home, KERNELS)
-
-    assert [code for code, _ in notes(found)] == ["NO_GPU_KNOWN"]
-    assert here(found) == [("NO_KERNEL_IMAGE", [])]
-    assert found.machine is not None
-    # A machine that was given without a GPU is meant.
-    assert notes(explained(home, KERNELS, request=Request(gpus=("none",)))) == []
-
-
-def test_a_driver_that_does_not_answer_does_not_stop_it(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    silent = Machine(
-        Platform("linux", "x86_64", "2.35"),
-        Python("3.12"),
-        trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"),
-    )
-    monkeypatch.setattr(Run, "find_machine", lambda _: silent)
-
-    assert [error.match.signature.id for error in explained(home, KERNELS).errors] == ["NO_KERNEL_IMAGE"]
-
-
-def test_an_environment_that_is_not_there_is_a_note_unless_it_was_named(home: Home) -> None:
-    found = explained(home, KERNELS, VIRTUAL_ENV=str(home.root / "gone"))
-
-    (note,) = found.notes
-    assert note.code == "NOT_EXAMINED"
-    assert note.text.startswith("this environment was not looked at: ")
-    assert here(found) == [("NO_KERNEL_IMAGE", [])]
-    with pytest.raises(UsageError):
-        explained(home, KERNELS, TORCHPICK_GPU="GTX 9999")
-
-
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        (KERNELS, [("NO_KERNEL_IMAGE", ["NO_KERNELS"])]),
-        ("CUDA out of memory", [("OUT_OF_MEMORY", [])]),
-    ],
-)
-def test_only_the_findings_that_a_text_points_at_are_shown(
-    text: str, ids: list[tuple[str, list[str]]], home: Home
-) -> None:
-    home.torch().companion("torchvision", "0.22.1+cu130")
-
-    assert here(explained(home, text, request=Request(gpus=("sm_61",), driver="580.1"))) == ids
-
-
-def test_without_a_torch_the_command_that_installs_one_is_shown(home: Home) -> None:
-    old = Request(gpus=("sm_61",), driver="580.1")
-
-    (error,) = explained(home, KERNELS, request=old).errors
-
-    assert [finding.code for finding in error.findings] == ["NO_KERNELS"]
-    assert error.command == "torchpick install torch --gpu sm_61 --driver 580.1"
-    home.add("torch", "2.9.1+cu126")
-    (error,) = explained(home, KERNELS, request=old).errors
-    assert (error.command or "").startswith("torchpick install torch==2.9.1")
-    assert here(explained(home, "CUDA out of memory", request=old)) == [("OUT_OF_MEMORY", [])]
-
-
-def test_where_no_build_runs_that_is_said_and_nothing_is_installed(home: Home) -> None:
-    kepler = Request(gpus=("sm_30",), driver="470.1")
-
-    (error,) = explained(home, KERNELS, request=kepler).errors
-
-    assert [(finding.code, finding.cure) for finding in error.findings] == [("NO_KERNELS", None)]
-    assert "no published build from torch 1.7.0 on is known to run on sm_30" in (error.findings[0].advice or "")
 
 
 def test_a_refusal_for_the_driver_stands_under_the_error_of_the_text_and_beside_nothing_that_denies_it(
@@ -260,27 +140,6 @@ def test_a_package_s_error_is_not_answered_by_installing_the_newest_torch(
     assert any("`torchpick plan" in cure or "torch's own" in cure for cure in error.cause.cures)
 
 
-@pytest.mark.parametrize(
-    ("version", "is_other"), [("2.15.0", True), ("2.9.1", False), ("2.9.1+cu128", False), ("2.9.1+cu126", True)]
-)
-def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *, is_other: bool, home: Home) -> None:
-    home.torch()
-    found = explained(home, f"torch=={version}", KERNELS, request=Request(gpus=("sm_61",), driver="580.1"))
-
-    of_it = "so that one is judged"
-    text = f"the text names torch {version}, {of_it}"
-    assert notes(found) == ([("TORCH_OF_THE_TEXT", text)] if is_other and version != "2.9.1+cu126" else [])
-    assert found.errors[0].is_here == (version != "2.9.1+cu126")
-
-
-def test_the_installed_torch_is_looked_at_where_a_text_names_its_release_and_cuda(home: Home) -> None:
-    home.torch()
-    found = explained(home, "torch 2.9.1, cuda 12.8", KERNELS, request=Request(gpus=("sm_61",), driver="580.1"))
-
-    assert notes(found) == []
-    assert found.errors[0].is_here
-
-
 def test_what_is_to_be_typed_on_the_machine_itself_names_no_platform(home: Home) -> None:
     given = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", glibc="2.35", python="3.12")
     found = explained(home, "torch==2.9.1+cu130", KERNELS, request=given)
@@ -290,24 +149,6 @@ def test_what_is_to_be_typed_on_the_machine_itself_names_no_platform(home: Home)
     assert command.startswith("torchpick install torch==")
     assert command.endswith("--gpu sm_61 --driver 580.95.05")
     assert "--platform" not in command
-
-
-@pytest.mark.parametrize(("gpu", "cause"), [("sm_120", "CUDA_NOT_AVAILABLE"), ("sm_86", "GPU_NOT_PASSED_IN")])
-def test_a_container_is_not_to_blame_where_the_torch_in_it_cannot_run(gpu: str, cause: str, home: Home) -> None:
-    home.torch("2.9.1+cu126", "12.6", CU126)
-    given = Request(gpus=(gpu,), driver="580.95.05")
-    found = explained(home, "docker run --rm app", "torch.cuda.is_available() False", request=given)
-
-    assert [each.cause.id for each in found.errors] == [cause]
-
-
-def test_the_package_and_the_machine_of_a_text_stand_in_what_is_to_be_done() -> None:
-    cures = ("`torchpick plan torch==X.Y.Z PACKAGE --gpu NAME --driver VERSION`",)
-    row = Signature("ONE", "T", (), "M", (), cures, (), (), (), install=False, follows=())
-
-    named = {"PACKAGE": "vllm", "torch==X.Y.Z": "torch==2.9.1", "--gpu NAME --driver VERSION": "--gpu sm_61"}
-    assert row.about(named, ()).cures == ("`torchpick plan torch==2.9.1 vllm --gpu sm_61`",)
-    assert row.about(dict.fromkeys(named), ()).cures == row.cures
 
 
 def test_the_start_and_the_end_of_a_long_log_are_read_for_what_it_is_about(home: Home) -> None:
@@ -325,18 +166,6 @@ def test_the_start_and_the_end_of_a_long_log_are_read_for_what_it_is_about(home:
     ]
 
 
-def test_what_is_known_of_the_text_is_said_though_no_gpu_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
-    monkeypatch.setattr(Run, "find_machine", lambda _: machine)
-    home.torch()
-
-    found = explained(home, "torch==2.0.1", KERNELS)
-
-    assert [code for code, _ in notes(found)] == ["TORCH_OF_THE_TEXT", "NO_GPU_KNOWN"]
-    assert found.machine is not None
-    assert found.machine.platform == machine.platform
-
-
 def test_what_was_seen_of_the_machine_is_said(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = Gpu(0, "nvidia", "Tesla T4", Arch.parse("sm_75"))
     seen = Note("SEEN", "seen here")
@@ -344,25 +173,6 @@ def test_what_was_seen_of_the_machine_is_said(home: Home, monkeypatch: pytest.Mo
     monkeypatch.setattr(Run, "find_machine", lambda _: found)
 
     assert explained(home.torch(), "torch==2.0.1", KERNELS).notes[1:] == (seen,)
-
-
-@pytest.mark.parametrize(
-    ("code", "shown"),
-    [
-        ("NO_KERNELS", True), ("PTX_ONLY_DRIVER_TOO_OLD", True), ("DRIVER_TOO_OLD", True), ("CPU_ONLY_BUILD", True),
-        ("OTHER_VENDOR_BUILD", True), ("LIBRARY_DROPPED_GPU", True), ("COMPANION_OTHER_CUDA", False),
-        ("PACKAGE_NO_KERNELS", False), ("GPUS_HIDDEN", False), ("LIBRARY_PATH", False),
-    ],
-)  # fmt: skip
-def test_an_error_that_another_build_would_fix_has_the_command(
-    code: str, *, shown: bool, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row = Signature("ONE", "T", (KERNELS,), "M", (), (), (), (code,), (), install=True, follows=())
-    run = start_run(Request(gpus=("sm_61",), driver="580.1"), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
-    monkeypatch.setattr(texts, "read_signatures", lambda _: {"ONE": row})
-
-    (error,) = explanation.explain([KERNELS.encode()], run).errors
-    assert (error.command is not None) == shown
 
 
 LISTING = "Package Version\ntorch 2.8.0\ntorchvision 0.23.0"
@@ -389,25 +199,6 @@ def test_a_torch_that_cannot_run_is_said_beside_an_error_that_says_nothing_of_it
     assert here(explained(home, *lines)) == [("CUBLAS_NOT_INITIALIZED", []), ("NO_KERNEL_IMAGE", ["NO_KERNELS"])]
 
 
-@pytest.mark.parametrize(
-    ("text", "sound"),
-    [
-        (
-            "it is slow on my RTX 3090, torch 2.9.1+cu128, driver 580.95.05",
-            " and is for a CUDA that driver 580.95.05 supports",
-        ),
-        ("it is slow on my RTX 3090, torch 2.9.1+cu128", ""),
-        ("it is slow on my RTX 5090, torch 2.5.1+cu124", None),
-        ("it is slow on my RTX 3090", None),
-    ],
-)
-def test_a_torch_of_the_text_that_runs_is_said_to_run(text: str, sound: str | None, home: Home) -> None:
-    said = [note.text for note in explained(home, text).notes if note.code == "TORCH_RUNS"]
-
-    whole = f"torch 2.9.1+cu128, as the text names it, has code for RTX 3090 (sm_86){sound}"
-    assert said == ([] if sound is None else [f"{whole}: so far the build is not at fault"])
-
-
 def test_no_torch_is_advised_for_another_program(home: Home) -> None:
     (error,) = explained(home, "cupy: CUDA driver version is insufficient for CUDA runtime version", "RTX 3090").errors
 
@@ -426,60 +217,6 @@ def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: st
     (error,) = explained(home, text).errors
 
     assert f"`torchpick plan torch {package}` names versions" in error.cause.cures[0]
-
-
-@pytest.mark.parametrize(
-    ("platform", "cause"),
-    [
-        ("linux-x86_64", "PIP_NO_VERSION"),
-        ("macos-arm64", "MAC_NO_WHEEL"),
-        ("macos-x86_64", "INTEL_MAC"),
-    ],
-)
-def test_the_platform_that_is_given_counts_and_not_that_of_the_text(platform: str, cause: str, home: Home) -> None:
-    text = "on my intel mac: ERROR: Could not find a version that satisfies the requirement torch"
-
-    assert [error.cause.id for error in explained(home, text, request=Request(platform=platform)).errors] == [cause]
-
-
-@pytest.mark.parametrize(
-    ("version", "cuda", "causes"),
-    [
-        ("2.9.1+cpu", None, ["CPU_BUILD", "CPU_BUILD", "CPU_BUILD"]),
-        ("2.9.1+cu126", "12.6", ["NOT_COMPILED_WITH_CUDA", "NO_DEVICE", "CUDA_NOT_AVAILABLE"]),
-    ],
-)
-def test_a_cpu_build_is_the_cause_where_it_is_the_one_that_is_installed(
-    version: str, cuda: str | None, causes: list[str], home: Home
-) -> None:
-    home.torch(version, cuda, *([CU126] if cuda else []))
-    texts = (
-        "AssertionError: Torch not compiled with CUDA enabled",
-        "RuntimeError: No CUDA GPUs are available",
-        "torch.cuda.is_available() returns False",
-    )
-    given = Request(gpus=("T4",), driver="580.95.05")
-
-    assert [explained(home, text, request=given).errors[0].cause.id for text in texts] == causes
-
-
-def test_a_driver_that_is_too_old_for_the_torch_of_the_text_is_said_without_a_gpu(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Run, "find_machine", without_gpus)
-    (error,) = explained(home, "torch 2.9.1+cu130 does nothing", "Driver Version: 550.54.14").errors
-
-    assert error.findings[0].code == "DRIVER_TOO_OLD"
-    assert "580" in error.findings[0].text
-    assert error.command == "torchpick install torch==2.9.1 --driver 550.54.14"
-    assert (error.findings[0].brings or "").startswith("that is 2.9.1+cu129")
-
-
-def without_gpus(run: Run) -> Machine:
-    """A computer without a GPU, with the driver and the Python of the request."""
-    driver = run.request.driver
-    known = None if driver is None else Driver(driver)
-    return Machine(Platform("linux", "x86_64", "2.35"), Python(run.request.python or "3.12"), known)
 
 
 @pytest.mark.parametrize(

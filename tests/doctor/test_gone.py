@@ -86,9 +86,3 @@ def test_a_folder_that_may_not_be_read_is_not_gone(home: Home, monkeypatch: pyte
 def test_at_most_fifty_are_named(home: Home) -> None:
     files = [f"needy/{number:03}.py" for number in range(51)]
     assert gone(home, *files, there=("needy/x.py",)) == tuple(files[:50])
-
-
-def test_at_most_fifty_are_told_apart(home: Home) -> None:
-    names = [f"needy/{number}.py" for number in range(10, 61)]
-
-    assert gone(home, *names, there=("needy/x.py",)) == tuple(names[:50])

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from shutil import rmtree
 
 import pytest
 
 from tests.doctor.homes import VERSION, Home, codes, linking
-from tests.doctor.test_loading import libraries, subject
-from tests.wheels import making
 from torchpick.doctor import examination, installedtorch, loading
 from torchpick.doctor.examination import Examination
-from torchpick.doctor.shellvariables import Shell
 from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -74,19 +69,6 @@ def test_a_cuda_that_is_found_elsewhere_makes_its_wheels_spare(
     assert [(finding.code, finding.severity) for finding in lacking.findings] == [("REQUIREMENT_MISSING", alone)]
 
 
-def test_the_loaders_cache_counts_by_whole_names(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    home.torch(more={"torch/lib/libtorch_cuda.so": linking([NOWHERE])})
-    monkeypatch.setattr(loading, "CACHE", str(tmp_path / "cache"))
-
-    for text, expected in (
-        (b"\0x" + NOWHERE.encode() + b"\0", ["MISSING_LIBRARY"]),
-        (b"\0" + NOWHERE.encode() + b".1\0", ["MISSING_LIBRARY"]),
-        (b"x\0" + NOWHERE.encode() + b"\0y", []),
-    ):
-        (tmp_path / "cache").write_bytes(text)
-        assert codes(examined(home, monkeypatch)) == expected
-
-
 def test_a_library_that_is_opened_by_name_is_missed_where_there_is_a_gpu(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,62 +85,7 @@ def test_a_library_that_is_opened_by_name_is_missed_where_there_is_a_gpu(
     assert codes(examined(home, monkeypatch)) == []
 
 
-@pytest.mark.parametrize("word", ["$ORIGIN", "${ORIGIN}"])
-def test_a_library_beside_the_one_that_asks_is_found_by_its_rpath(word: str, home: Home) -> None:
-    home.torch(more={"torch/lib/libtorch_cuda.so": linking([NOWHERE], rpath=f"{word}/../more:/nowhere")})
-
-    assert [one.library for one in loading.absent_libraries(subject(home))] == [NOWHERE]
-    home.write(f"torch/more/{NOWHERE}", b"x")
-    assert loading.absent_libraries(subject(home)) == ()
-
-
-def overridden(home: Home, folder: Path) -> list[tuple[str, str]]:
-    names = tuple(sorted(os.listdir(folder)))
-    there = subject(home, shell=Shell(folders=(("/nowhere", ("libx.so",)), (str(folder), names))))
-    return [(library, str(each.seen["folder"])) for each in loading.library_path(there) for library in libraries(each)]
-
-
 CUDNN, CUBLAS = "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cublas/lib/libcublas.so.12"
-
-
-@pytest.mark.parametrize(
-    ("torch", "library", "replaced"),
-    [
-        ({"rpath": "$ORIGIN"}, "libcublas.so.12", False),  # the rpath comes first
-        ({"runpath": "$ORIGIN"}, "libcublas.so.12", True),
-        (
-            {"rpath": "$ORIGIN", "runpath": "$ORIGIN"},
-            "libcublas.so.12",
-            True,
-        ),  # and counts for nothing beside a runpath
-        ({}, "libcublas.so.12", True),
-        ({"rpath": "$ORIGIN"}, "libcudnn_ops.so.9", True),  # cuDNN opens its parts by name
-        ({"runpath": "$ORIGIN"}, "libcusparse.so.12", False),  # nobody asks for it
-    ],
-)
-def test_what_library_path_replaces(
-    torch: dict[str, str], library: str, *, replaced: bool, home: Home, tmp_path: Path
-) -> None:
-    asked = [] if library == "libcusparse.so.12" else ["libcublas.so.12"]
-    home.torch(more={"torch/lib/libtorch_cuda.so": linking(asked, **torch), "torch/bin/other.so": linking([library])})
-    home.add(
-        "nvidia-all-cu12",
-        "12",
-        {f"nvidia/lib/{name}": b"x" for name in ("libcublas.so.12", "libcudnn_ops.so.9", "libcusparse.so.12")},
-    )
-    home.add("other", "1", {"other/_C.so": linking([library])})
-    beside = tmp_path / "beside"
-    beside.mkdir()
-    (beside / library).write_bytes(b"another")
-
-    assert overridden(home, beside) == ([(library, str(beside))] if replaced else [])
-    (beside / library).unlink()
-    (beside / library).symlink_to(home.site / "nvidia" / "lib" / library)
-    assert overridden(home, beside) == []
-    rmtree(home.site / "torch")
-    (beside / library).unlink()
-    (beside / library).write_bytes(b"another")
-    assert overridden(home, beside) == []
 
 
 def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: Path) -> None:
@@ -195,17 +122,3 @@ def test_a_torch_that_is_only_named_has_the_cuda_of_its_label(version: str, said
     found = installedtorch.named(version, said, nowhere, run.find_machine(), run.read_table())
 
     assert (found.version.partition("+")[0], found.cuda) == ("2.9.1", cuda)
-
-
-def test_torch_is_judged_by_all_its_libraries_and_the_largest_counts_first(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without its list of GPUs, PTX counts as the machine code does."""
-    main = making.library(making.module("sm_70", "compute_75"))
-    home.torch(flags=None, more={"torch/lib/libtorch_cuda.so": main, "torch/lib/libtorch_a.so": making.library()})
-
-    torch = examined(home, monkeypatch).subject.torch
-
-    assert torch is not None
-    assert [str(arch) for arch in torch.arches or ()] == ["sm_70", "compute_75"]
-    assert torch.measured

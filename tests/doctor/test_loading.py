@@ -42,23 +42,6 @@ def wanting(*names: str, **where: str) -> dict[str, bytes | str]:
     return {"torch/lib/libtorch_cuda.so": linking(names, **where)}
 
 
-def test_another_library_at_the_same_place_is_read_anew(tmp_path: Path) -> None:
-    """As in a notebook, where one process examines an environment before and after an installation."""
-    path = tmp_path / "lib.so"
-    path.write_bytes(linking([NOWHERE]))
-    before = binaries.needs(str(path))
-    path.write_bytes(linking([NOWHERE, "libm.so.6"]))
-
-    assert before.needed == (NOWHERE,)
-    assert binaries.needs(str(path)).needed == (NOWHERE, "libm.so.6")
-
-
-def test_a_library_that_is_nowhere_is_missed(tmp_path: Path) -> None:
-    home = Home(tmp_path / "env").torch(more=wanting(NOWHERE, "libcuda.so.1", "libm.so.6"))
-
-    assert absent(home) == [(NOWHERE, "torch 2.9.1")]
-
-
 def test_a_sister_package_torch_s_own_folder_and_a_runpath_have_it(tmp_path: Path) -> None:
     held = {"nvidia/cuda_runtime/lib/libcudart.so.99": b"x"}
     one = Home(tmp_path / "one").torch(more=wanting(NOWHERE))
@@ -78,28 +61,6 @@ def test_another_project_of_the_family_has_it(tmp_path: Path) -> None:
     home.add("torchcodec", "0.9", {"torchcodec/libtorchcodec_core.so": b"x"})
     home.add("other", "1.0", {"other/libtorch_own.so": b"x"})
     assert absent(home, "kern") == [("libtorch_own.so", "kern 1.0")]
-
-
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib",
-        "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-    ],
-)  # fmt: skip
-def test_the_folders_of_the_system_are_the_loader_s(folder: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = loading.LoaderFolders(distributions.read_environment(home.python, {}), Shell())
-    monkeypatch.setattr("os.path.exists", lambda path: path == f"{folder}/{NOWHERE}")
-
-    assert folders.has(NOWHERE)
-    assert not folders.has("libcudart.so.98")
-
-
-def test_library_path_has_it_too(tmp_path: Path) -> None:
-    home = Home(tmp_path / "env").torch(more=wanting(NOWHERE))
-    (tmp_path / NOWHERE).write_text("", "utf-8")
-
-    assert absent(home, shell=Shell({"LD_LIBRARY_PATH": f"/nowhere:{tmp_path}"})) == []
 
 
 def test_a_recorded_library_that_is_gone_does_not_count(tmp_path: Path) -> None:
@@ -161,19 +122,6 @@ def test_a_library_is_looked_for_where_the_one_that_asks_says(where: str, kind: 
 
     home.write(f"torch/lib/beside/{NOWHERE}", b"x")
     assert absent(home) == []
-
-
-def test_one_library_for_one_cuda_is_asked(home: Home) -> None:
-    home.torch().add("bnb", "1.0", {"bnb/libx_cuda118.so": linking([NOWHERE]), "bnb/other.so": linking([NOWHERE])})
-    assert absent(home, "bnb") == [(NOWHERE, "bnb 1.0")]
-
-    home.add("two", "1.0", {"two/libx_cuda118.so": linking([NOWHERE]), "two/libx_cuda126.so": linking([NOWHERE])})
-    home.add("three", "1.0", {
-        "three/libx_cuda118.so": linking(["libcudart.so.98"]), "three/libx_cuda126.so": b"",
-        "three/a.so": linking([NOWHERE]),
-    })  # fmt: skip
-    assert absent(home, "two") == []
-    assert absent(home, "three") == [(NOWHERE, "three 1.0")]
 
 
 @pytest.mark.parametrize(

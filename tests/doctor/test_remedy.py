@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.homes import CU126, VERSION, Home, codes, examine
+from tests.doctor.homes import CU126, Home, codes, examine
 from torchpick.decide import resolve
 from torchpick.doctor import examination, remedy
 from torchpick.doctor.depends import Demand
@@ -14,9 +14,8 @@ from torchpick.doctor.remedy import Remedy
 from torchpick.environment.distributions import Distribution
 from torchpick.model.build import Verdict
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.pick import Request, Wish
-from torchpick.run import Run, start_run
+from torchpick.run import start_run
 
 
 def verdicts(*gpus: str, driver: str, python: str = "3.12") -> tuple[Verdict, ...]:
@@ -72,20 +71,6 @@ def test_companions_decide_between_releases_that_are_as_near() -> None:
     assert mended("2.15.1", "torchaudio", among=new).version == "2.14.1+cu130"
     assert mended("2.15.0", "torchaudio", among=new).lost == ("torchaudio (none is known for torch 2.15.0)",)
     assert mended("2.14.1", "torchaudio").lost == ()
-
-
-def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be() -> None:
-    found = mended("2.15.0", asks=(ask("<2.13"),))
-
-    assert found.version == "2.12.1+cu126"
-    assert found.lost == ()
-
-
-def test_what_cannot_be_kept_is_named() -> None:
-    found = mended("2.15.0", asks=(ask(">=2.15"),))
-
-    assert found.version == "2.14.1+cu126"
-    assert found.lost == ("needy 1.0 (it requires torch>=2.15)",)
 
 
 def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone() -> None:
@@ -154,19 +139,6 @@ def test_a_driver_that_is_too_old_for_everything_is_told_what_would_have_to_chan
     assert finding.code == "DRIVER_TOO_OLD"
     assert finding.cure is None
     assert finding.advice == "install driver 525.60.13 or newer and keep this torch"
-
-
-@pytest.mark.process
-def test_the_newest_build_that_this_driver_runs_is_the_remedy(home: Home) -> None:
-    home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
-
-    (finding,) = examine(home, "a100", driver="535.183.01").findings
-
-    assert finding.code == "DRIVER_TOO_OLD"
-    assert "580" in finding.text
-    assert finding.remark is not None
-    assert "2.14.1+cu126" in finding.remark
-    assert "driver 580" in finding.remark
 
 
 @pytest.mark.process
@@ -252,45 +224,6 @@ def test_a_torch_that_is_gone_and_says_nothing_is_not_replaced_by_a_guess(home: 
 
     assert found.remedy is None
     assert "--gpu" in str(found.findings[0].advice)
-
-
-SILENT = Machine(
-    Platform("linux", "x86_64", "2.35"),
-    Python(VERSION, "cp", False, None, "test"),
-    None,
-    (Gpu(0, "nvidia", None, None, source="pci"),),
-    trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"),
-)
-
-
-@pytest.mark.process
-def test_where_the_driver_gives_no_answer_what_belongs_together_is_known_all_the_same(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_wrong_vision(home)
-    monkeypatch.setattr(Run, "find_machine", lambda _: SILENT)
-    request = Request(python=home.python)
-    variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
-
-    found = examination.examine(start_run(request, variables))
-
-    assert codes(found) == ["DRIVER_NO_ANSWER", "COMPANION_MISMATCH"]
-    assert found.remedy is not None
-    assert " ".join(found.remedy.command).endswith("--gpu none --backend cu126")
-
-
-@pytest.mark.process
-def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home.torch("2.9.1+cpu", None, None)
-    monkeypatch.setattr(Run, "find_machine", lambda _: SILENT)
-
-    found = examination.examine(
-        start_run(Request(python=home.python), {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)})
-    )
-
-    assert found.remedy is None
 
 
 @pytest.mark.parametrize(

@@ -22,20 +22,6 @@ def test_the_cuda_files_of_library_path_are_listed_and_nothing_else(tmp_path: Pa
     assert found.driver_library is None
 
 
-def test_behind_the_driver_s_own_libcuda_no_other_is_loaded(tmp_path: Path) -> None:
-    driver, stubs = tmp_path / "driver", tmp_path / "stubs"
-    for folder in (driver, stubs):
-        folder.mkdir()
-        (folder / "libcuda.so.1").write_text("", "utf-8")
-
-    own_first = shellvariables.read_shell({"LD_LIBRARY_PATH": f"{driver}:{stubs}"})
-    stub_first = shellvariables.read_shell({"LD_LIBRARY_PATH": f"{stubs}:{driver}"})
-
-    assert own_first.driver_library is None
-    assert stub_first.driver_library is not None
-    assert stub_first.driver_library.kind == "stub"
-
-
 @pytest.mark.parametrize(
     ("folder", "file", "found"),
     [

@@ -15,7 +15,7 @@ from tests.growth import in_line
 from torchpick.doctor import post, texts
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.finding import Ailment, Finding
+from torchpick.model.finding import Ailment
 
 FILE = Path(__file__).parents[2] / "compat" / "errors.json"
 KNOWN = texts.read_signatures(Fields(json.loads(FILE.read_text("utf-8"))))
@@ -58,18 +58,6 @@ def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
             assert sentence, signature.id
 
 
-def test_a_known_error_is_shown_as_a_finding_is() -> None:
-    stranger = next(one for one in KNOWN.values() if not one.install)
-    for one, name, severity in (
-        (KNOWN["NO_KERNEL_IMAGE"], "NO_KERNELS", "error"),
-        (stranger, stranger.id, "note"),
-    ):
-        assert Finding(one, one.title).to_dict() | {"text": ""} == {
-            "code": name, "severity": severity, "text": "", "why": one.meaning, "seen": {}, "cure": None,
-            "advice": None,
-        }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("facts", "cures"),
     [
@@ -101,14 +89,6 @@ def test_the_line_is_that_of_the_error_which_ended_it(text: str, line: int) -> N
     (match,) = search(text.format(error=LINES["NO_KERNEL_IMAGE"]))
 
     assert match.line == line
-
-
-def test_folklore_about_the_famous_one_is_named() -> None:
-    famous = KNOWN["NO_KERNEL_IMAGE"]
-    folklore = " ".join(what for what, _ in famous.no_use)
-
-    for word in ("TORCH_CUDA_ARCH_LIST", "downgrading", "nightly"):
-        assert word in folklore
 
 
 @given(order=st.permutations(sorted(LINES)[:12]), size=st.integers(1, 200), noise=st.text(max_size=60))
@@ -200,19 +180,6 @@ def place(text: str | bytes, *patterns: str, size: int = 1 << 20) -> int | None:
 
 
 @pytest.mark.parametrize(
-    ("text", "parts", "is_there"),
-    [
-        (b"abc v def", (b"abc", b"def"), True),
-        (b"def abc", (b"abc", b"def"), False),
-        (b"abc", (b"abc", b"abc"), False),
-        (b"abcabc", (b"abc", b"abc"), True),
-    ],
-)
-def test_the_texts_of_a_pattern_stand_in_their_order(text: bytes, parts: tuple[bytes, ...], is_there: bool) -> None:
-    assert texts.found_in(text, parts) is is_there
-
-
-@pytest.mark.parametrize(
     ("text", "pattern", "line"),
     [
         # Two lines on, and not three: from the longest of the texts, to either side.
@@ -245,14 +212,6 @@ def test_a_line_that_comes_in_pieces_is_looked_at_once() -> None:
         found.feed(chunk)
 
     assert found.matches() == ()
-
-
-def test_a_line_without_an_end_does_not_pile_up() -> None:
-    found = Search(KNOWN)
-    for _ in range(20):
-        found.feed(b"z" * 10_000)
-
-    assert len(found.rest) < 1 << 17
 
 
 def test_a_pattern_needs_a_text_of_six_letters() -> None:

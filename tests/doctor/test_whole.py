@@ -8,15 +8,9 @@ from shutil import rmtree
 import pytest
 
 from tests.doctor.homes import Home, codes, examine, linking
-from tests.doctor.test_findings import jax, two_onnxruntimes
-from torchpick.doctor import loading, presence
-from torchpick.doctor.loading import LoaderFolders
-from torchpick.doctor.subject import EnvironmentUnderTest
+from tests.doctor.test_findings import jax
+from torchpick.doctor import presence
 from torchpick.environment import distributions
-from torchpick.model.arch import Arch
-from torchpick.model.machine import Gpu, Machine, Platform, Python
-from torchpick.model.pick import Request
-from torchpick.run import start_run
 
 pytestmark = pytest.mark.process
 
@@ -32,13 +26,6 @@ def test_a_folder_that_is_gone_is_named_once(home: Home) -> None:
     assert found.findings[0].seen["missing"] == ["torch/nn/"]
     assert found.remedy is not None
     assert found.remedy.command[-2:] == ("--", "--force-reinstall")
-
-
-def test_what_was_compiled_and_left_without_its_source_is_not_gone(home: Home) -> None:
-    home.torch(more={"torch/nn/__init__.py": ""})
-    (home.site / "torch" / "nn" / "__init__.py").rename(home.site / "torch" / "nn" / "__init__.pyc")
-
-    assert codes(examine(home, "sm_86")) == []
 
 
 def test_a_large_environment_is_looked_at_by_folders(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,42 +67,3 @@ def test_an_environment_of_jax_alone_hears_no_word_of_torch(home: Home) -> None:
     (finding,) = examine(home, "sm_86", driver="570.124.06").findings
     assert "torch" not in finding.text + str(finding.advice)
     assert "580" in finding.text
-
-
-def test_of_two_onnxruntimes_the_one_for_gpus_is_kept(home: Home) -> None:
-    two_onnxruntimes(home)
-
-    (finding,) = examine(home, "sm_86").findings
-
-    assert finding.cure is not None
-    assert finding.cure.startswith("uv pip uninstall --python")
-    assert finding.cure.endswith(f"install --python {home.python} onnxruntime-gpu==1.23.2")
-
-
-def test_numpy_is_put_back_beside_the_torch_that_stays(home: Home) -> None:
-    home.torch("2.2.2+cu121", "12.1").add("numpy", "2.1.0")
-
-    found = examine(home, "sm_86")
-
-    assert found.remedy is not None
-    assert found.remedy.command[:4] == ("torchpick", "install", "torch==2.2.2", "numpy<2")
-
-
-def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """ctranslate2 names no CUDA library in its file, and stops at the first call without it."""
-    home.add("ctranslate2", "4.8.5", {"ctranslate2/_ext.so": linking([])})
-    monkeypatch.setattr(LoaderFolders, "has", lambda _self, _name: False)
-    gpu = Gpu(0, "nvidia", None, Arch.parse("sm_86"))
-    machine = Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=(gpu,))
-
-    def absent() -> list[tuple[str, str]]:
-        subject = EnvironmentUnderTest(
-            start_run(Request(), {}), distributions.read_environment(home.python, {}), machine, torch_alone=False
-        )
-        return [(one.library, one.wanted_by) for one in loading.absent_libraries(subject)]
-
-    assert absent() == [("libcublas.so.12", "ctranslate2 4.8.5")]
-    home.add("nvidia-cublas-cu12", "12.8.4.1", {"nvidia/cublas/lib/libcublas.so.12": b"x"})
-    assert absent() == []

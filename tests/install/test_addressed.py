@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.install.jobs import PICK, TARGET, job
+from tests.install.jobs import TARGET, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.index import pages
@@ -28,8 +27,6 @@ THERE = {
     "torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126", "torchaudio": "2.11.0+cu126",
     "triton": "3.8.0", "torchao": "0.17.0+cu126", "mylib": "1.0", "torch-tensorrt": "",
 }  # fmt: skip
-TORCH = frozenset({"torch"})
-PINS = {"mylib": "1.0", "torchao": "0.17.0", "torchcodec": "0.9.0"}
 
 
 @pytest.fixture
@@ -59,41 +56,6 @@ def there(**installed: str) -> Job:
     return job(target=TARGET._replace(installed=installed))
 
 
-@pytest.mark.parametrize(
-    ("asked", "names", "pages_of"),
-    [
-        (job(), ["torch", "triton"], ["torch", "triton"]),
-        (job(RequirementArgs(("mylib",)), needs=TORCH), ["torch", "triton"], ["torch", "triton"]),
-        (job(RequirementArgs(("torchvision",))), ["torchvision"], ["torchvision"]),
-        (job(RequirementArgs(("mylib",))), [], []),
-        (job(no_deps=True), ["torch"], ["torch"]),
-        # What was judged and is the family's own; of a page that does not answer the installer tells.
-        (job(pins=PINS), ["torch", "triton", "torchao"], ["torch", "triton", "torchao", "torchcodec"]),
-        (job(pins={"torch-tensorrt": "2.14.1"}), ["torch", "triton"], ["torch", "triton", "torch-tensorrt"]),
-        (
-            job(RequirementArgs(("torch", "torchao @ https://own.example/torchao-0.17.0-py3-none-any.whl")), pins=PINS),
-            ["torch", "triton"],
-            ["torch", "triton", "torchcodec"],
-        ),
-        # What is there stays: by its very build of the family, by its version of all else.
-        (there(torch="2.14.1+cu126", triton="3.8.0"), [], []),
-        (there(torch="2.14.1+cu130", triton="3.7.0"), ["torch", "triton"], ["torch", "triton"]),
-        (there(torchao="0.17.0+cu126")._replace(pins=PINS), ["torch", "triton"], ["torch", "triton", "torchcodec"]),
-    ],
-)
-def test_each_member_is_named_by_its_file_and_hash(
-    asked: Job, names: list[str], pages_of: list[str], read: list[str]
-) -> None:
-    made = addressed(asked)
-
-    assert made.files == {
-        name: f"{HOST}/{name}/{name}-{THERE[name].replace('+', '%2B')}-cp312-cp312-manylinux_2_28_x86_64.whl"
-        f"#sha256={SHA}"
-        for name in names
-    }
-    assert (read, made.notes) == (pages_of, asked.notes)
-
-
 def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(url: str, _: object, refused: Callable[[str], None]) -> tuple[Link, ...]:
         name = url.rstrip("/").rpartition("/")[2]
@@ -117,44 +79,6 @@ def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypa
         InstallerError, match=r"no file of it is listed there; the address of `torchvision.* #x` is not"
     ):
         addressed(job(RequirementArgs(("torchvision",))))
-
-
-def test_without_a_look_it_is_said_where_the_hashes_are_read(read: list[str]) -> None:
-    made = addressed(job(RequirementArgs(("torch", "torchvision")), pins=PINS), look=False)
-
-    file = "torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    assert made.files == {"torch": f"{HOST}/{file}"}
-    (note,) = made.notes
-    text = "the sha256 of torch and torchvision is read on {0}/torch/ and {0}/torchvision/ when it is installed"
-    assert (note.code, note.text) == ("HASH_OF_PAGE", text.format(HOST))
-    assert addressed(job(RequirementArgs(("mylib",))), look=False).notes == ()
-    assert addressed(there(torch="2.14.1+cu126"), look=False).files == {}
-    assert read == []
-
-
-def test_a_hash_that_is_known_needs_no_look(read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    file = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {file: "5" * 64})
-
-    made = addressed(job(), look=False)
-
-    assert made.files["torch"].endswith("_x86_64.whl#sha256=" + "5" * 64)
-    assert (made.notes, read) == ((), [])
-
-
-def test_offline_a_folder_is_read_by_both(tmp_path: Path, read: list[str]) -> None:
-    folder = tmp_path / "whl" / "cu126"
-    folder.mkdir(parents=True)
-    name = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    (folder / name).write_bytes(b"")
-    pick = PICK._replace(wish=PICK.wish._replace(index_base=(tmp_path / "whl").as_uri()))
-
-    for installer in ("pip", "uv"):
-        made = addressed(job(pick=pick, offline=True), installer)
-        assert made.files == {"torch": f"{folder.as_uri()}/{name.replace('+', '%2B')}"}
-        assert [note.code for note in made.notes] == ["UNHASHED"]
-    assert addressed(job(pick=pick), look=False).files == {}
-    assert read == []
 
 
 @pytest.mark.parametrize(("backend", "triton"), [("rocm7.2", "triton-rocm"), ("xpu", "triton-xpu")])

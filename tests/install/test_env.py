@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -34,33 +33,6 @@ def test_an_image_is_not_for_the_cpu_because_this_computer_has_no_gpu(
     assert status == 2
     assert out.startswith("RUN ")
     assert "--gpu t4" in err
-
-
-def test_an_image_for_the_cpu_is_made_where_that_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    without_gpus(monkeypatch)
-
-    for words in (["--cpu"], ["--allow-cpu"], ["--gpu", "none"], ["--backend", "cu126"]):
-        assert main(["env", "--shell", "dockerfile", "--offline", "--platform", "linux-x86_64", *words]) == 0, (
-            capsys.readouterr()
-        )
-
-
-def test_a_wheel_index_of_the_settings_stands_in_the_answer_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("UV_INDEX", "https://download.pytorch.org/whl/cu130")
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://download.pytorch.org/whl/cu130")
-
-    words = ["--gpu", "sm_86", "--driver", "580.95.05", "--platform", "linux-x86_64", "--glibc", "2.35"]
-    assert main(["env", *words, "--offline", "--json"]) == 0
-
-    notes = json.loads(capsys.readouterr().out)["notes"]
-    (text,) = (note["text"] for note in notes if note["code"] == "WHEEL_INDEX")
-    assert "(PIP_EXTRA_INDEX_URL)" in text
-    assert "(UV_INDEX)" in text
 
 
 def test_an_option_for_the_installer_is_shown_its_place(capsys: pytest.CaptureFixture[str]) -> None:

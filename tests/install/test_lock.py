@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from tests.fakes.tinywheel import TinyWheel
 from tests.install.jobs import PICK, job
-from torchpick.environment.requirements import RequirementArgs
-from torchpick.errors import InstallerError, IntegrityError, UsageError, WheelError
+from torchpick.errors import IntegrityError, UsageError, WheelError
 from torchpick.index import pages
 from torchpick.index.pages import Link
 from torchpick.index.user_index import Host
-from torchpick.install.asking import Order
 from torchpick.install.files import Hashes
-from torchpick.install.lock import hashed, make_lock, with_hashes, without_credentials
+from torchpick.install.lock import hashed, with_hashes, without_credentials
 from torchpick.install.reporting import ReportedFile, ReportedPackage
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.machine import Note
-from torchpick.model.pick import Request
-from torchpick.run import start_run
 
 SHA = "ab" * 32
 FILE = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
 TORCH = f"{PICK.index_url}/{FILE.replace('+', '%2B')}"
-OWN = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", glibc="2.35")
 
 
 class BuildsByRelease:
@@ -79,22 +71,6 @@ def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() ->
     assert made == ReportedPackage("torch", "2.14.1+cu126", TORCH, "wheels", (file,), index_url=PICK.index_url)
 
 
-def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(tmp_path: Path) -> None:
-    wheel = TinyWheel("plain", "1.0")
-    (tmp_path / wheel.filename).write_bytes(wheel.content)
-    told, bare = (
-        ReportedFile(Address("https://h.example/a-1.whl"), SHA),
-        ReportedFile(Address("https://h.example/b-1.tar.gz")),
-    )
-
-    assert locked(ReportedPackage("a", "1", told.url, files=(told,))).files == (told,)
-    local = ReportedFile(Address((tmp_path / wheel.filename).as_uri()))
-    (file,) = locked(ReportedPackage("plain", "1.0", local.url, "archive", (local,))).files
-    assert len(str(file.sha256)) == 64
-    with pytest.raises(WheelError, match=r"no index gives a sha256 for https://h\.example/b-1\.tar\.gz"):
-        locked(ReportedPackage("b", "1", bare.url, "sdist", (bare,)))
-
-
 def test_a_folder_and_a_repository_have_no_hash() -> None:
     for source in ("directory", "vcs"):
         with pytest.raises(UsageError, match="mine is a folder or a repository, which has no hash"):
@@ -107,35 +83,6 @@ def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.
 
     with pytest.raises(IntegrityError, match="the wheel that was read had another"):
         locked(ReportedPackage("torch", "2.14.1", file.url, files=(file,)))
-
-
-def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> None:
-    program = tmp_path / "uv"
-    program.write_text("#!/bin/sh\nexit 99\n", "utf-8")
-    program.chmod(0o755)
-    environ = {"UV": str(program), "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
-    shelf = tmp_path / "mirror" / "cu126"
-    shelf.mkdir(parents=True)
-    (shelf / TinyWheel("torch", "2.7.1+cu126", f"{OWN}-{OWN}-manylinux_2_28_x86_64").filename).write_bytes(b"")
-    order = Order(RequirementArgs(("torch",)), "uv", no_deps=True)
-
-    with pytest.raises(InstallerError, match=r"it has 2\.7\.1\+cu126 for this Python") as caught:
-        make_lock(start_run(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
-    assert caught.value.code == "NOT_ON_PAGE"
-    with pytest.raises(WheelError, match="a lock needs it"):
-        make_lock(start_run(PASCAL._replace(offline=True), environ), order)
-
-
-def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
-    fleet = tmp_path / "fleet.jsonl"
-    here = '"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}'
-    driver = '"driver": {"version": "580.95.05"}'
-    fleet.write_text(
-        "".join(f'{{{here}, {driver}, "gpus": [{{"arch": "{arch}"}}]}}\n' for arch in ("sm_86", "sm_90")), "utf-8"
-    )
-
-    with pytest.raises(UsageError, match="packages are for one machine, and 2 were given"):
-        make_lock(start_run(Request(machine=(str(fleet),)), {}), Order(RequirementArgs(("torch",))))
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:

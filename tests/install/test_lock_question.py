@@ -9,7 +9,7 @@ import pytest
 
 from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.errors import InstallerError, UsageError
+from torchpick.errors import UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_lock_question
 from torchpick.model.pick import Request
 from torchpick.run import start_run
@@ -39,19 +39,6 @@ def test_only_this_computer_is_resolved_for_with_its_own_interpreter(uv: dict[st
     assert target(HERE) == "--python"
     assert target(HERE._replace(glibc="2.28")) == "--python-version"
     assert target(HERE, {**uv, "TORCHPICK_PLATFORM": "linux-x86_64"}) == "--python-version"
-
-
-def test_a_marker_is_judged_for_the_environment_of_the_lock(uv: dict[str, str]) -> None:
-    made = look(THERE, uv, "auto", "torch; sys_platform == 'win32'", "numpy; sys_platform == 'darwin'")
-
-    assert [each.name for each in made.wanted] == ["torch"]
-
-
-def test_uv_resolves_for_an_environment_elsewhere(uv: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "uv", None)
-    assert look(THERE, uv).installer.name == "uv"
-    with pytest.raises(InstallerError, match="no uv was found"):
-        _ = look(THERE, {"PATH": ""}).installer
 
 
 def test_a_free_threaded_python_elsewhere_is_refused() -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from tests.commands import begun
 from torchpick.cli import main
-from torchpick.errors import TorchpickError, UsageError
-from torchpick.install.pin import check_named, project_of, unpin
+from torchpick.install.pin import unpin
 
 MIRROR = "https://anna:s3cr3tword@mirror.example/whl"
 OWN = "https://anna:s3cr3tword@own.example/limits.txt"
@@ -189,38 +188,3 @@ def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pyte
 
     assert main(["extras", "--write", "mine.toml"]) == 1
     assert capsys.readouterr().err.startswith("error: mine.toml is not TOML: ")
-
-
-def test_the_project_to_pin_is_the_named_one_or_the_environments_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    own, other = mine / "pyproject.toml", tmp_path / "other.toml"
-    prefix = str(mine / ".venv")
-    monkeypatch.chdir(tmp_path)
-
-    assert project_of(prefix, None) is None
-    own.write_text(PROJECT, "utf-8")
-    other.write_text(PROJECT, "utf-8")
-    assert project_of(prefix, None) == str(own)
-    assert project_of(prefix, "") is None
-    assert project_of(prefix, "other.toml") == str(other)
-    with pytest.raises(TorchpickError) as missing:
-        project_of(prefix, "none.toml")
-    assert missing.value.message == "there is no none.toml"
-
-
-@pytest.mark.parametrize(("python", "named"), [(None, False), ("3.12", False), ("./python", True), ("python3", True)])
-def test_without_an_environment_only_one_that_is_named_is_meant(
-    python: str | None, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    if named:
-        check_named(python)
-    else:
-        with pytest.raises(UsageError, match="no environment is active") as caught:
-            check_named(python)
-        assert caught.value.code == "NO_TARGET"
-    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
-    check_named(python)

@@ -81,21 +81,6 @@ def test_an_index_that_the_file_names_is_looked_at_too(planning: Planning, tmp_p
     assert found.pins["torch"].startswith("2.9.")
 
 
-def test_a_constraints_file_binds_a_plan(planning: Planning) -> None:
-    Path("limits.txt").write_text("torch<2.9\n", "utf-8")
-
-    found = planning("robots", "-c", "limits.txt")
-
-    assert found.pins["torch"].startswith("2.8.")
-    assert "limits.txt line 1" in found.notes("CONSTRAINED")[0]
-
-
-def test_a_group_is_planned(planning: Planning) -> None:
-    Path("pyproject.toml").write_text('[dependency-groups]\nlab = ["robots<2"]\n', "utf-8")
-
-    assert planning("--group", "lab").pins["robots"] == "1.0"
-
-
 PROJECT = """[project]
 name = "Our.Lab"
 version = "4.2"

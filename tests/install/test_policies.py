@@ -60,23 +60,6 @@ def test_wheels_and_sources_are_told_apart_as_pip_does(words: tuple[str, ...], e
     assert formats(read(*words), "a-lamp", "b") == expected
 
 
-def test_the_command_line_is_stronger_than_files_and_these_than_settings() -> None:
-    environ = {"PIP_ONLY_BINARY": ":all:", "PIP_NO_BINARY": "a"}
-
-    assert formats(read(environ=environ), "a", "b") == ["source", "wheel"]
-    assert formats(read(environ=environ, lines="--only-binary a\n"), "a") == ["wheel"]
-    assert formats(read("--no-binary", "a", environ=environ, lines="--only-binary a\n"), "a") == ["source"]
-
-
-def test_settings_of_the_other_installer_bind_nobody() -> None:
-    environ = {"PIP_PRE": "1", "UV_EXCLUDE_NEWER": "2026-01-01T00:00:00Z"}
-
-    pip, uv, none = (read(environ=environ, installer=name) for name in ("pip", "uv", None))
-
-    assert (bool(pip.pre), bool(uv.pre), bool(none.pre)) == (True, False, True)
-    assert [any(found.cooldown("a")) for found in (pip, uv, none)] == [False, True, True]
-
-
 def test_uv_reads_its_files_and_pip_its_own(here: Path) -> None:
     (here / "uv.toml").write_text(
         'prerelease = "allow"\nno-build-package = ["a"]\nexclude-newer-package = { b = "2026-01-01T00:00:00Z" }\n'

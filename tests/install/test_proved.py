@@ -11,7 +11,6 @@ from torchpick.errors import InstallerError
 from torchpick.install import handover
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.install.handover import prove
-from torchpick.install.question import pick_build
 from torchpick.install.reporting import ReportedPackage
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.pick import Request
@@ -61,14 +60,3 @@ def test_each_comes_from_its_place_or_is_refused(
     with pytest.raises(InstallerError) as caught:
         prove(question, made)
     assert (caught.value.code, caught.value.message) == ("WRONG_HOST", f"{name} 1.0 would come from {url}")
-
-
-def test_what_the_default_index_supplies_has_no_host_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    item = ReportedPackage("torch", "2.15.0", f"{OWN}/torch-2.15.0-py3-none-any.whl")
-    monkeypatch.setattr(handover, "read_report", lambda *_: (item,))
-    asked = requirements.read_requirements(RequirementArgs(("torch",)), {})
-    request = Request(gpus=("sm_86",), driver="580", platform="linux-x86_64", python="3.12", backends=("default",))
-    run = start_run(request, {})
-    question = TargetQuestion(run, Order(asked.given, "pip"), asked, TARGET._replace(installed={"pip": "26.3"}))
-
-    assert prove(question, job(pick=pick_build(run))) == (item,)

@@ -20,7 +20,6 @@ from torchpick.install.command import (
     run_command,
     stored_file,
 )
-from torchpick.install.reporting import read_report
 from torchpick.model.machine import Note
 
 pytestmark = pytest.mark.process
@@ -177,65 +176,6 @@ def test_a_command_is_shown_without_its_passwords() -> None:
         "notes": [{"code": "A", "text": "b"}],
     }
     assert command.environ({"X": "1", "Y": "2"}) == {"Y": "2", "PIP_INDEX_URL": url}
-
-
-REPORT = '{"install": [{"metadata": {"name": "My_Lib", "version": 1}, "download_info": {"url": "https://own/y.whl"}}]}'
-LOCK = """
-[[packages]]
-name = "Torch"
-version = "2.9.1"
-wheels = [{ url = "https://host/torch.whl" }, { url = "https://host/other.whl" }]
-[[packages]]
-name = "old"
-version = "1"
-wheels = []
-sdist = { path = "old-1.tar.gz" }
-[[packages]]
-name = "own"
-vcs = { url = "https://host/own" }
-directory = { path = "./own" }
-[[packages]]
-name = "here"
-directory = { path = "./here" }
-[[packages]]
-name = "archived"
-archive = { url = "https://host/a.zip" }
-sdist = { url = "https://host/s.tar.gz" }
-[[packages]]
-name = "nowhere"
-"""
-
-
-def test_the_report_of_each_is_read(tmp_path: Path) -> None:
-    pip = stand_in(
-        tmp_path,
-        f'while test "$1" != --report; do shift; done; echo \'{REPORT}\' > "$2" && echo other words',
-        "pip",
-    )
-    uv = stand_in(tmp_path, f"cat <<'END'\n{LOCK}\nEND")
-
-    assert [item.to_dict() for item in read_report(pip, ENVIRON)] == [
-        {"name": "my-lib", "version": "1", "url": "https://own/y.whl"}
-    ]
-    assert [tuple(item)[:3] for item in read_report(uv, ENVIRON)] == [
-        ("torch", "2.9.1", "https://host/torch.whl"),
-        ("old", "1", Path("old-1.tar.gz").absolute().as_uri()),
-        ("own", "", "https://host/own"),
-        ("here", "", Path("here").absolute().as_uri()),
-        ("archived", "", "https://host/a.zip"),
-        ("nowhere", "", ""),
-    ]
-
-
-@pytest.mark.parametrize("installer", ["pip", "uv"])
-def test_where_it_fails_its_last_words_are_the_error(installer: str, tmp_path: Path) -> None:
-    script = "for i in $(seq 20); do echo; echo line $i >&2; done; exit 1"
-
-    with pytest.raises(InstallerError) as caught:
-        read_report(stand_in(tmp_path, script, installer), ENVIRON)
-
-    lines = caught.value.message.splitlines()
-    assert lines == [f"{installer} could not resolve the requirements:", *(f"line {i}" for i in range(5, 21))]
 
 
 def test_a_long_answer_is_heard_whole(tmp_path: Path) -> None:

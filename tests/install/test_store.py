@@ -109,14 +109,6 @@ def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
     assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o644
 
 
-def test_a_cache_that_is_read_only_gives_way_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: not (str(path).startswith(str(tmp_path)) and mode & os.W_OK))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-
-    assert store_folder(str(tmp_path)) == str(tmp_path / "temporary" / f"torchpick-{os.getuid()}")
-
-
 def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("no folder", "utf-8")
 
@@ -127,11 +119,3 @@ def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> N
 
     assert caught.value.code == "NO_CACHE"
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
-
-
-def test_a_file_in_the_place_of_ones_own_folder_is_not_used(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("no folder", "utf-8")
-    (tmp_path / f"torchpick-{os.getuid()}").write_text("a file", "utf-8")
-
-    with pytest.raises(InstallerError, match="is yours alone to write"):
-        folder_of(str(tmp_path / "cache"), str(tmp_path))

@@ -137,31 +137,6 @@ def test_what_a_read_wheel_asks_for_is_read_too(own: OwnIndex, capsys: pytest.Ca
     assert "xformers 0.99.0: needs libcudart.so.13" in said
 
 
-def test_what_is_kept_of_a_wheel_counts_for_its_name_and_version_alone(
-    own: OwnIndex, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.add(
-        wheel("swift-ops", 12, "sm_80"),
-        wheel("swift-norm", 13, "sm_80"),
-        wheel("swift-ops", 13, "sm_80", version="2.0"),
-    )
-    machine = (*A100, "580.95.05", *LINUX)
-
-    assert "+cu12" in planned(capsys, "swift-ops==1.0", *machine)["torch"]
-    assert "+cu13" in planned(capsys, "swift-norm==1.0", *machine)["torch"]
-    assert "+cu13" in planned(capsys, "swift-ops==2.0", *machine)["torch"]
-
-
-def test_the_second_time_nothing_is_asked_for(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
-    own.add(wheel("swift-ops", 12, "sm_80"))
-    words = ("swift-ops>=1", *A100, "580.95.05", *LINUX)
-    first = planned(capsys, *words)
-    own.server.log.clear()
-
-    assert planned(capsys, *words) == first
-    assert own.server.log == []
-
-
 def test_the_bytes_of_a_wheel_are_read_once_for_every_python(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
     own.add(wheel("swift-ops", 12, "sm_80"))
     first = planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
