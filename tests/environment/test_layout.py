@@ -11,7 +11,7 @@ import pytest
 
 from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import TorchpickError
 from torchpick.model.fields import ShapeError
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="environments have other folders on Windows")
@@ -25,24 +25,6 @@ def environment(
     if config is not None:
         (root / "pyvenv.cfg").write_text(config, "utf-8")
     return str(packages)
-
-
-def read(root: Path, version: str, *, free_threaded: bool = False) -> Environment:
-    """Nothing can be started in these."""
-    return distributions.read_target(str(root / "bin" / "python"), version, free_threaded=free_threaded, environ={})
-
-
-def test_a_free_threaded_one_and_a_conda_one_have_their_folders_too(tmp_path: Path) -> None:
-    packages = environment(tmp_path, None, "python3.14t")
-    with pytest.raises(UsageError, match="neither a Python nor"):  # neither an environment nor conda's
-        read(tmp_path, "3.14", free_threaded=True)
-
-    (tmp_path / "conda-meta").mkdir()
-
-    found = read(tmp_path, "3.14", free_threaded=True)
-    assert (found.packages, found.free_threaded, found.by_uv, found.full_version) == ((packages,), True, False, None)
-    with pytest.raises(UsageError, match="neither a Python nor"):
-        read(tmp_path, "3.14")
 
 
 def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -> None:
@@ -76,35 +58,6 @@ def test_an_interpreter_whose_settings_are_a_pipe_is_broken_before_it_is_started
     with pytest.raises(TorchpickError, match="which is not a file") as caught:
         interpreter.ask(str(tmp_path / "bin" / "python"), {}, 0.0)
     assert caught.value.code == "BROKEN_PYTHON"
-
-
-@pytest.mark.process
-def test_what_an_interpreter_answers_is_its_layout(tmp_path: Path) -> None:
-    sites = [str(tmp_path / name) for name in ("own", "base", "user")]
-    for site in sites:
-        os.mkdir(site)
-    said = {
-        "version": [3, 14], "full_version": "3.14.2", "implementation": "pypy", "free_threaded": True,
-        "prefix": "/the/prefix", "stdlib": "/the/lib", "packages": [sites[0], sites[0], "/plat"],
-        "sites": sites[:1], "base_sites": sites[1:2], "user": sites[2],
-    }  # fmt: skip
-    program = tmp_path / "bin" / "python"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n", "utf-8")
-    program.chmod(0o755)
-
-    found = distributions.locate(str(program), {"PYTHONNOUSERSITE": "1"})
-
-    assert found == Environment(
-        str(program), "/the/prefix", "3.14", "pp", True, "3.14.2", (sites[0],), (sites[0], "/plat")
-    )
-    assert distributions.locate(str(program), {}).sites == (sites[2], sites[0])
-    (tmp_path / "pyvenv.cfg").write_text("include-system-site-packages = True\n", "utf-8")
-    assert distributions.locate(str(tmp_path), {"PYTHONPATH": f":{sites[1]}:/none"}).sites == (
-        sites[1],
-        sites[0],
-        sites[2],
-    )
 
 
 @pytest.mark.process

@@ -141,15 +141,6 @@ def test_what_killed_runs_of_this_computer_left_is_removed_and_nothing_else(tmp_
     rewrite.clear(str(tmp_path / "none"))
 
 
-def test_a_file_that_is_written_removes_them_too(tmp_path: Path) -> None:
-    computer = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
-    (tmp_path / f".torchpick-{computer}-999999999-ab").touch()
-
-    rewrite.put(str(tmp_path / "file"), "x")
-
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
-
-
 def test_lines_keep_the_ends_that_all_of_them_have(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"a\r\nb\r\n")

@@ -8,30 +8,10 @@ from pathlib import Path
 import pytest
 
 from torchpick.environment import toolsettings
-from torchpick.environment.toolsettings import files_bind, pip_files, uv_files
+from torchpick.environment.toolsettings import files_bind, uv_files
 from torchpick.errors import TorchpickError
 
 NOBODY = {"XDG_CONFIG_DIRS": "/nobody", "XDG_CONFIG_HOME": "/nobody"}
-
-
-def test_pips_files_on_windows_are_the_computers_the_users_and_the_environments() -> None:
-    moved = pip_files({"APPDATA": "A", "PROGRAMDATA": "P"}, "env", "me", "win32")
-    usual = pip_files({}, "env", "me", "win32")
-
-    user, own = join("me", "pip", "pip.ini"), join("env", "pip.ini")
-    assert moved == [join("P", "pip", "pip.ini"), user, join("A", "pip", "pip.ini"), own]
-    assert usual == [join("C:\\ProgramData", "pip", "pip.ini"), user, user, own]
-
-
-def test_pips_file_of_a_mac_lies_in_the_library_where_that_folder_is(tmp_path: Path) -> None:
-    shared, old, own = "/Library/Application Support/pip/pip.conf", str(tmp_path / ".pip" / "pip.conf"), "/env/pip.conf"
-
-    before = pip_files({}, "/env", str(tmp_path), "darwin")
-    library = tmp_path / "Library" / "Application Support" / "pip"
-    library.mkdir(parents=True)
-
-    assert before == [shared, old, str(tmp_path / ".config" / "pip" / "pip.conf"), own]
-    assert pip_files({}, "/env", str(tmp_path), "darwin") == [shared, old, str(library / "pip.conf"), own]
 
 
 def test_uvs_files_on_windows() -> None:

@@ -116,23 +116,6 @@ def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkey
     assert world.which("uv", {}) is None
 
 
-@pytest.mark.parametrize(
-    ("version", "fine"), [("22.2", True), ("22.1.2", False), ("20.0.2", False), ("26.3.dev1", True)]
-)
-def test_the_oldest_pip(tmp_path: Path, version: str, fine: bool) -> None:
-    found = target(tmp_path, f"pip-{version}.dist-info")
-
-    if fine:
-        made = find_pip(found, None, None)
-        assert made is not None
-        assert made.argv[0] == found.program
-        assert made.argv[-2:] == ("-m", "pip")
-        return
-    with pytest.raises(InstallerError, match=r"needs 22\.2 or newer") as caught:
-        find_pip(found, None, None)
-    assert "install -U pip" in str(caught.value.hint)
-
-
 def test_the_pip_beside_torchpick_serves_a_target_without(tmp_path: Path) -> None:
     found = target(tmp_path)
 

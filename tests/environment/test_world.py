@@ -54,37 +54,6 @@ def test_a_pipe_of_the_shell_is_read_to_its_end_where_that_is_asked_for() -> Non
         os.close(ends[0])
 
 
-@pytest.mark.skipif(os.name == "nt", reason="programs end in .exe on Windows")
-def test_a_bare_name_is_a_command_before_a_folder_and_never_a_file(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "both").touch(mode=0o755)
-    for folder in ("both", "folder"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "file").touch(mode=0o755)
-    environ = {"PATH": str(tmp_path / "bin")}
-
-    said = {told: world.named(told, environ, str(tmp_path)) for told in ("both", "folder", "file", "./file", "/x/y")}
-
-    assert said == {
-        "both": str(tmp_path / "bin" / "both"),
-        "folder": str(tmp_path / "folder"),
-        "file": None,
-        "./file": str(tmp_path / "file"),
-        "/x/y": "/x/y",
-    }
-    assert world.named("~/x", environ, str(tmp_path)) == os.path.expanduser("~/x")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="interpreters lie elsewhere on Windows")
-def test_the_interpreter_of_an_environment_and_the_environment_of_an_interpreter(tmp_path: Path) -> None:
-    assert world.program_of(str(tmp_path)) is None
-    for name in ("python3", "python"):
-        (tmp_path / "bin").mkdir(exist_ok=True)
-        (tmp_path / "bin" / name).touch()
-        assert world.program_of(str(tmp_path)) == str(tmp_path / "bin" / name)
-    assert world.prefix_of(str(tmp_path / "bin" / "python")) == str(tmp_path)
-
-
 def test_two_paths_are_the_same_where_they_lead_to_one_file(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.rude import forever, once, rude, trickle
+from tests.fakes.rude import once, rude, trickle
 from tests.growth import in_line
 from tests.index.server import Host
 from tests.wheels import making
@@ -134,13 +134,6 @@ def test_each_page_is_asked_for_once_and_answers_keep_the_order_of_names(host: H
     }
     assert again == first
     assert sorted(pages_asked(host)) == sorted(f"/simple/{name}/" for name in names)
-
-
-def test_what_no_index_knows_is_none(host: Host, reading: Reading) -> None:
-    put(host, "/simple/empty/")
-
-    assert reading.page(f"{host.url}/simple", "nowhere") is None
-    assert reading.page(f"{host.url}/simple", "empty") == ()
 
 
 def two_indexes(host: Host) -> tuple[str, str]:
@@ -503,11 +496,3 @@ def test_what_takes_the_network_is_said_once(host: Host, reading: Reading) -> No
             reader.pages(["pkg", "other"])
 
     assert news == ["reading the index pages of 2 projects"]
-
-
-def test_an_endless_page_is_given_up(reading: Reading) -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
-    with rude(forever(head, b"<a href=x>" * 4096)) as url:
-        answer = reading.page(url.removesuffix("x/"))
-
-    assert "the page is larger than 16 MiB" in message(answer)

@@ -8,17 +8,14 @@ import os
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpcore
 import pytest
 
 from tests.fakes.loopback import Answer, Authority, Loopback
 from tests.fakes.rude import HEAD, once, packed, rude
-from tests.fakes.tinywheel import TinyWheel
 from tests.index.server import Host
 from torchpick.errors import (
     BrokenOffError,
@@ -36,7 +33,6 @@ from torchpick.index.pages import parse as links_of
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.ranges import CHUNK, FileSource, RemoteSource
 from torchpick.index.user_index import UserIndex, sha256_of
-from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import Platform
 
 AGAIN = "check the connection and try again"
@@ -68,14 +64,6 @@ def test_what_a_page_is_refused_for(answer: bytes, message: str, hint: str) -> N
         client.get(f"{url}#fragment", absent=True)
 
     assert (caught.value.message, caught.value.hint) == (f"{url}: {message}", hint)
-
-
-def test_a_web_address_is_one_of_the_web() -> None:
-    with Client() as client:
-        for url, hint in (("http://x:y/", "check its spelling"), ("ftp://x/", "only http and https are supported")):
-            with pytest.raises(NetworkError) as caught:
-                client.get(url)
-            assert (caught.value.message, caught.value.hint) == (f"{url} is not a valid web address", hint)
 
 
 @pytest.mark.parametrize(("steps", "arrives"), [(0, True), (10, True), (11, False)])
@@ -129,15 +117,6 @@ def https(authority: Authority) -> Iterator[str]:
     thread.join()
 
 
-def test_the_certificates_of_the_settings_are_trusted_and_no_others(https: str, authority: Authority) -> None:
-    with Client(environ={"SSL_CERT_FILE": str(authority.certificate)}) as client:
-        assert client.get(https).body == b"page"
-    with Client(environ={}) as client, pytest.raises(NetworkError) as caught:
-        client.get(https)
-    assert caught.value.message.startswith(f"{https}: cannot reach the server (")
-    assert caught.value.hint == "specify the certificates to trust: `export SSL_CERT_FILE=/path/to/ca.pem`"
-
-
 def test_pips_own_certificates_count_unless_a_variable_names_others(authority: Authority, tmp_path: Path) -> None:
     conf, name = tmp_path / "pip.conf", authority.certificate.name
     conf.write_text(f"[global]\ncert = ~/{name}\n", "utf-8")
@@ -164,55 +143,6 @@ def test_a_proxy_that_cannot_be_used_is_said_without_its_password(monkeypatch: p
 
     assert caught.value.message == "the proxy gopher://me:****@p.example cannot be used"
     assert caught.value.hint == "check http_proxy, https_proxy and all_proxy; a SOCKS proxy needs `pip install socksio`"
-
-
-class Recorded(httpcore.NetworkStream):
-    """A connection that writes down what it is given to do, and for how long at most."""
-
-    def __init__(self) -> None:
-        self.done: list[tuple[object, ...]] = []
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self.done.append(("read", max_bytes, timeout))
-        return b"bytes"
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self.done.append(("write", buffer, timeout))
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        assert ssl_context.check_hostname
-        self.done.append(("tls", server_hostname, timeout))
-        return self
-
-    def get_extra_info(self, info: str) -> object:
-        return f"its {info}"
-
-    def close(self) -> None:
-        self.done.append(("close",))
-
-
-def test_a_step_of_a_connection_takes_no_longer_than_the_request_has_left() -> None:
-    inner, deadline = Recorded(), transport.Deadline()
-    stream = transport.DeadlineStream(inner, deadline)
-    assert (deadline.left(5.0), deadline.left(None)) == (5.0, float("inf"))
-    deadline.until = time.monotonic() + 100
-
-    assert stream.read(7, 5.0) == b"bytes"
-    stream.write(b"x", 6.0)
-    secure = stream.start_tls(ssl.create_default_context(), "host.example", 7.0)
-    assert stream.get_extra_info("socket") == "its socket"
-    stream.close()
-
-    assert isinstance(secure, transport.DeadlineStream)
-    assert inner.done == [("read", 7, 5.0), ("write", b"x", 6.0), ("tls", "host.example", 7.0), ("close",)]
-    secure.read(7)
-    assert 90 < float(str(inner.done[-1][2])) <= 100
-    deadline.until = time.monotonic()
-    for step in (lambda: stream.read(7), lambda: secure.write(b"x"), lambda: deadline.left(9.0)):
-        with pytest.raises(httpcore.ReadTimeout, match="the deadline has passed"):
-            step()
 
 
 NO_RANGES = "its ranges cannot be used: download the file and inspect that"
@@ -342,38 +272,6 @@ def test_what_is_no_requirement_of_an_index(requirement: str, message: str, hint
         user_index.check(requirement)
 
     assert (caught.value.message, caught.value.hint) == (message, hint)
-
-
-@pytest.mark.parametrize(
-    ("requirement", "wanted", "message", "hint"),
-    [
-        ("other>1", WheelTarget("3.12", "linux-s390x", "2.28"), "`other>1`: other is not on {}",
-         "that is from pip's settings; `PIP_INDEX_URL=URL` specifies another index"),
-        ("pkg>7", WheelTarget("3.12", "linux-s390x", "2.28"),
-         "`pkg>7`: {} has no wheel of it for Python 3.12 on linux-s390x with glibc 2.28, but 6.0, 5.0, 4.0, 3.0, 2.0",
-         "request another version, `pkg==VERSION`; `--python`, `--platform` and `--glibc` another machine"),
-        ("pkg>7", WheelTarget("3.14t", "windows-x86_64"),
-         "`pkg>7`: {} has no wheel of it for Python 3.14t on windows-x86_64, but 6.0, 5.0, 4.0, 3.0, 2.0",
-         "request another version, `pkg==VERSION`; `--python`, `--platform` and `--glibc` another machine"),
-        ("empty", WheelTarget("3.12", "windows-x86_64"),
-         "`empty`: {} has no wheel of it for Python 3.12 on windows-x86_64, but no wheel at all",
-         "request another version, `empty==VERSION`; `--python`, `--platform` and `--glibc` another machine"),
-    ],
-)  # fmt: skip
-def test_what_the_index_has_in_place_of_what_was_asked(
-    requirement: str, wanted: WheelTarget, message: str, hint: str, tmp_path: Path
-) -> None:
-    for version in range(1, 7):
-        wheel = TinyWheel("pkg", f"{version}.0")
-        (tmp_path / "pkg").mkdir(exist_ok=True)
-        (tmp_path / "pkg" / wheel.filename).write_bytes(wheel.content)
-    (tmp_path / "empty").mkdir()
-    environ = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": tmp_path.as_uri()}
-    with pytest.raises(WheelError) as caught:
-        user_index.locate(requirement, wanted, environ)
-
-    assert (caught.value.message, caught.value.hint) == (message.format(tmp_path.as_uri()), hint)
-    assert caught.value.code == "NOT_FOUND"
 
 
 @pytest.mark.parametrize(

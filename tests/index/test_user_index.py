@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import sysconfig
-import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -124,49 +122,7 @@ def test_pip_takes_the_best_of_all_indexes_and_uv_the_first_that_knows_the_name(
         assert index.links("unknown") is None
 
 
-def test_a_page_of_many_projects_is_read_once(host: Host, client: Client) -> None:
-    host.files["/wheels/"] = page(f"href={wheel('1.0')}", "href=other-2.0-py3-none-any.whl")
-    host.types["/wheels/"] = "text/html"
-    index = UserIndex(IndexPlaces((), (f"{host.url}/wheels/",)), client)
-
-    found = [index.links(name) or () for name in ("pkg", "other")]
-    assert [[link.wheel.version for link in links] for links in found] == [["1.0"], ["2.0"]]
-    assert [seen.path for seen in host.seen] == ["/wheels/"]
-
-
 A, B, C = "https://a.example/simple", "https://b.example/simple", "https://c.example/simple"
-
-
-@pytest.mark.parametrize(("environ", "indexes"), [
-    ({"PIP_INDEX_URL": A}, (A,)),
-    ({"PIP_INDEX_URL": A, "PIP_EXTRA_INDEX_URL": f"{B} {C}", "UV_DEFAULT_INDEX": C}, (A, B, C)),
-    ({"UV_DEFAULT_INDEX": A}, (A,)),
-    ({"UV_INDEX": f"mine={B} {C}", "UV_DEFAULT_INDEX": A}, (B, C, A)),
-    ({"UV_INDEX_URL": A, "UV_EXTRA_INDEX_URL": B}, (B, A)),
-    ({"UV_INDEX": f"my-own={B}", "UV_INDEX_MY_OWN_USERNAME": "u", "UV_INDEX_MY_OWN_PASSWORD": "p@",
-      "UV_DEFAULT_INDEX": A},
-     (B.replace("//", "//u:p%40@"), A)),
-    ({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "https://d.example/x"}, ()),
-])  # fmt: skip
-def test_whose_settings_count(environ: dict[str, str], indexes: tuple[str, ...]) -> None:
-    found = index_places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", **environ})
-
-    assert found.indexes == indexes
-
-
-def test_settings_files_are_read(tmp_path: Path) -> None:
-    conf = tmp_path / "pip.conf"
-    conf.write_text(f"[global]\nindex-url = {A}\n[install]\nextra-index-url =\n    {B}\n    {C}\n", "utf-8")
-    assert index_places.of_user({"PIP_CONFIG_FILE": str(conf)}).indexes == (A, B, C)
-    toml = tmp_path / "uv.toml"
-    toml.write_text(
-        f'find-links = ["./wheels"]\n[[index]]\nurl = "{A}"\ndefault = true\n[[index]]\nurl = "{B}"\n'
-        f'[[index]]\nurl = "{C}"\nname = "c"\nexplicit = true\n',
-        "utf-8",
-    )
-    found = index_places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml)})
-    assert (found.indexes, found.first_only, found.source) == ((B, A), True, "uv")
-    assert found.links == ((tmp_path / "wheels").as_uri(),)
 
 
 def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -194,16 +150,6 @@ def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: Environment("python", "/env", "3.12"))
 
     assert index_places.default().startswith("https://")
-
-
-def test_that_pip_lies_where_python_keeps_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    folder = tmp_path / "ensurepip" / "_bundled"
-    folder.mkdir(parents=True)
-    with zipfile.ZipFile(folder / "pip-26.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("pip/_internal/models/index.py", "where Python keeps it")
-    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
-
-    assert next(index_places.bundled()) == "where Python keeps it"
 
 
 @pytest.mark.parametrize("text", ["torch==" + "9" * 5000, "torch @ https://u:secret@x.example/t.whl", "a\nb"])

@@ -73,19 +73,6 @@ def test_an_older_one_is_refused_with_what_to_do(version: str) -> None:
     assert caught.value.hint == "`/env/bin/python -m pip install -U pip`, or `--installer uv`"
 
 
-def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick() -> None:
-    found = find_pip(TARGET, "/own/python", "22.3")
-
-    assert found is not None
-    assert (found.argv[0], found.argv[-2:]) == ("/own/python", ("--python", "/env/bin/python"))
-    assert find_pip(TARGET, None, None) is None
-    assert find_pip(TARGET, "/own/python", None) is None
-    assert find_pip(TARGET, None, "26.3") is None
-    with pytest.raises(InstallerError, match=r"the pip beside torchpick is 22\.2\.2, and torchpick needs 22\.3") as old:
-        find_pip(TARGET, "/own/python", "22.2.2")
-    assert old.value.hint == "`/own/python -m pip install -U pip`, or `--installer uv`"
-
-
 def test_the_pip_beside_torchpick_is_found_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "__init__.py").touch()

@@ -295,23 +295,6 @@ def test_a_program_with_threads_does_not_fork() -> None:
         assert time.monotonic() < limit
 
 
-@pytest.mark.fork
-@pytest.mark.usefixtures("forkable")
-def test_an_orphan_ends_by_itself() -> None:
-    """The guard's alarm ends a child whose parent was killed, also where C code never returns."""
-
-    def work() -> bytes:
-        import ctypes
-
-        ctypes.CDLL(None).sleep(600)
-        return b""
-
-    each = guard.fork(work, -0.9)
-    finish(each)
-    each.stop()
-    assert each.status == -14
-
-
 def saying(line: str, seconds: float = 0) -> Callable[[float], Running]:
     argv = ["/bin/sh", "-c", f"sleep {seconds}; echo '{line}'"]
     return lambda _limit: child.start(argv, os.environ)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,20 +45,6 @@ def test_the_pci_bus_lists_displays_alone(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "chip"),
-    [
-        ("proc/device-tree/compatible", "nvidia,p3701\0nvidia,tegra234\0", "tegra234"),
-        ("etc/nv_tegra_release", "# R32", "tegra"),
-        ("sys/devices/soc0/family", "Tegra\n", "tegra"),
-        ("sys/devices/soc0/family", "Snapdragon\n", None),
-    ],
-)
-def test_tegra(tmp_path: Path, path: str, text: str, chip: str | None) -> None:
-    put(tmp_path, path, text)
-    assert kernel.read_kernel(world(tmp_path)).tegra == chip
-
-
 def test_a_jetson_is_called_what_its_device_tree_calls_the_board(tmp_path: Path) -> None:
     board = "NVIDIA Jetson Orin NX Engineering Reference Developer Kit"
     put(tmp_path, "proc/device-tree/compatible", "nvidia,p3768-0000+p3767-0000\0nvidia,p3767-0000\0nvidia,tegra234\0")
@@ -67,18 +52,3 @@ def test_a_jetson_is_called_what_its_device_tree_calls_the_board(tmp_path: Path)
 
     assert f"NVIDIA {kernel.read_kernel(world(tmp_path)).tegra}" == board
     assert Knowledge({}).gpu(board).arch == Arch.parse("sm_87")
-
-
-def test_nodes(tmp_path: Path) -> None:
-    for name in ("nvidia0", "nvidia17", "nvidiactl", "nvidia-uvm", "nvidia-modeset", "nvidia0x", "null"):
-        put(tmp_path, f"dev/{name}", "")
-    found = kernel.read_kernel(world(tmp_path))
-    assert found.nodes == ("nvidia0", "nvidia17")
-
-
-@pytest.mark.parametrize("node", ["nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu"])
-def test_a_tegra_s_own_gpu_is_seen_by_its_nodes(node: str, tmp_path: Path) -> None:
-    for name in (node, f"{node}-x", "nvhost-as", "nvmap"):
-        put(tmp_path, f"dev/{name}", "")
-
-    assert kernel.read_kernel(world(tmp_path)).nodes == (node,)

@@ -102,27 +102,6 @@ def test_one_gpu_lost_of_three(computer: Computer, look: Look) -> None:
     assert "0000:02:00.0" in found.notes[0].text
 
 
-@pytest.mark.parametrize(
-    ("fault", "code"),
-    [({"cap": "15"}, "GPU_LOST"), ({"handle": "999"}, "GPU_LOST"), ({"handle": "4"}, "GPU_FORBIDDEN")],
-)
-def test_one_silent_gpu_does_not_hide_the_other(
-    computer: Computer, look: Look, fault: dict[str, str], code: str
-) -> None:
-    found = look(computer.driver(gpus=2).say("\n".join((gpu(1, "8.9"), gpu(2, "6.1", **fault)))))
-    assert archs(found) == ["sm_89"]
-    assert codes(found) == [code]
-
-
-def test_all_gpus_lost_or_forbidden(computer: Computer, look: Look) -> None:
-    computer.driver(gpus=2)
-    lost = "\n".join(gpu(each, "8.9", handle="15", cuda="no") for each in (1, 2))
-    found = trouble(look(computer.say(lost)))
-    assert (found.code, found.text) == ("GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 15)")
-    found = trouble(look(computer.say(lost.replace("handle=15", "handle=4"))))
-    assert (found.code, found.text) == ("NO_PERMISSION", "the driver refuses all 2 GPUs to this user or job")
-
-
 def test_updated_and_not_rebooted(computer: Computer, look: Look) -> None:
     computer.driver("535.129.03").pci("0000:01:00.0", GTX_1080_TI)
     found = look(computer.say("nvml.init 18\ncuda.init 803"))
@@ -286,18 +265,6 @@ def test_a_container_under_wsl_without_its_gpu_device(computer: Computer, look: 
     assert codes(look(computer)) == ["WSL_GPU_NOT_PASSED_IN"]
     seen = computers.look(LookOptions(computer.world(), time.monotonic() + 60, Known()), Platform("linux", "x86_64"))
     assert [note.code for note in seen.notes] == ["WSL_GPU_NOT_PASSED_IN"]
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["hex:f8ff00", "hex:1b5b33316d", "hex:80", "NVIDIA" * 40],
-    ids=["not UTF-8", "escape sequence", "one byte", "too long and unended"],
-)
-def test_names_that_are_none(computer: Computer, look: Look, name: str) -> None:
-    found = look(computer.driver().say(gpu(1, "8.9", name)))
-    assert archs(found) == ["sm_89"]
-    seen = found.gpus[0].name
-    assert seen is None or (seen.isprintable() and len(seen) <= 128)
 
 
 def test_an_absurd_count(computer: Computer, look: Look) -> None:

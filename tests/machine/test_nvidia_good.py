@@ -60,13 +60,6 @@ def test_one_gpu_and_where_each_fact_is_from(computer: Computer, look: Look) -> 
     assert (found.notes, found.trouble) == ((), None)
 
 
-@pytest.mark.parametrize("value", [None, "0", "", "-1", "void", "2,1", uuid(2)[:8]])
-def test_mixed_gpus_all_count_whatever_the_shell_hides(computer: Computer, look: Look, value: str | None) -> None:
-    found = look(three(computer), environ={} if value is None else {"CUDA_VISIBLE_DEVICES": value})
-    assert archs(found) == ["sm_86", "sm_89", "sm_61"]
-    assert all(each.counted for each in found.gpus)
-
-
 @pytest.mark.parametrize(
     ("value", "order", "shown"),
     [
@@ -121,18 +114,6 @@ def test_wsl_prefers_the_library_of_windows(computer: Computer, look: Look) -> N
     assert found.driver is not None
     assert (found.driver.version, found.driver.cuda) == ("572.60", "12.8")
     assert codes(found) == ["WSL"]
-
-
-def test_wsl_where_only_libcuda_works(computer: Computer, look: Look) -> None:
-    computer.nodes("dxg").library("libnvidia-ml", folder="/usr/lib/wsl/lib").library(
-        "libcuda", folder="/usr/lib/wsl/lib"
-    )
-    found = look(computer.say(f"nvml.act segv\n{gpu(1, '8.9')}"))
-    assert archs(found) == ["sm_89"]
-    assert found.gpus[0].source == "cuda"
-    assert found.driver is not None
-    assert found.driver == Driver(None, "13.0", "unknown", "cuda", "windows")
-    assert "NVML_CRASHED" in codes(found)
 
 
 def test_jetpack_5_has_no_nvml(computer: Computer, look: Look) -> None:
@@ -219,14 +200,3 @@ def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypa
 def test_libraries_in_an_image_without_a_gpu_are_no_gpu(computer: Computer, look: Look) -> None:
     found = look(computer.library("libnvidia-ml").library("libcuda").say("nvml.init 9\ncuda.init 100"))
     assert (found.gpus, found.trouble) == ((), None)
-
-
-def test_an_old_driver_whose_nvml_cannot_tell_the_capability(computer: Computer, look: Look) -> None:
-    computer.module("375.82").nodes("nvidiactl", "nvidia0")
-    computer.library("libnvidia-ml", "-DNO_CAPABILITY", "-DNO_INIT_WITH_FLAGS").library("libcuda")
-    computer.say(f"nvml.driver 375.82\nnvml.cuda 0\ncuda.version 8000\n{gpu(1, '6.1', 'GeForce GTX 1080 Ti')}")
-    found = look(computer)
-    assert archs(found) == ["sm_61"]
-    assert found.gpus[0].source == "cuda"
-    assert found.driver is not None
-    assert (found.driver.version, found.driver.cuda, found.driver.cuda_source) == ("375.82", "8.0", "cuda")

@@ -160,17 +160,6 @@ def test_display_adapters_as_windows_lists_them() -> None:
     assert len(kernel.windows_ids("PCI\\VEN_10DE&DEV_1B06\0" * 1100)) == 1000
 
 
-@pytest.mark.parametrize(
-    ("text", "arch"),
-    [("11.0.0", "gfx1100"), ("9.0.10", "gfx90a"), ("10.3.6", "gfx1036"), ("99.15.15", "gfx99ff"), ("0.1.1", None),
-     ("11.16.0", None), ("11.0.16", None), ("11.0", None), ("111.0.0", None), ("", None)],
-)  # fmt: skip
-def test_what_rocm_is_told_that_a_gpu_is(text: str, arch: str | None) -> None:
-    found = non_nvidia.override_arch(text)
-
-    assert (None if found is None else str(found)) == arch
-
-
 def gpu(index: int, vendor: str, arch: str = "", **more: object) -> Gpu:
     return Gpu(index, vendor, f"{vendor}{index}", Arch.parse(arch) if arch else None)._replace(**more)  # type: ignore[arg-type]
 
@@ -219,17 +208,6 @@ def test_what_a_variable_hides_does_not_count_where_that_is_asked_for() -> None:
     assert computer.without_hidden(BASE._replace(gpus=(TWO,))) == BASE._replace(gpus=(TWO,), notes=NOTES[1:])
     hidden = ONE._replace(counted=False)
     assert computer.without_hidden(BASE._replace(gpus=(hidden, TWO))).notes == NOTES[1:]
-
-
-def test_only_the_gpus_that_are_named_count() -> None:
-    found = computer.only_gpus(BASE, (1,))
-    other = computer.only_gpus(BASE._replace(gpus=(ONE, TWO, RX._replace(counted=False))), (2,))
-
-    assert ([each.counted for each in found.gpus], found.trouble) == ([False, True, False], TROUBLE)
-    assert found.notes[-1] == Note("ONLY_LEFT_OUT", "nvidia0 (sm_61), amd2 (gfx1100): left out (--only)")
-    assert ([each.counted for each in other.gpus], other.trouble) == ([False, False, True], None)
-    assert other.notes[-1] == Note("ONLY_LEFT_OUT", "nvidia0 (sm_61), nvidia1 (sm_86): left out (--only)")
-    assert computer.only_gpus(BASE._replace(gpus=(TWO,)), (1,)).notes == NOTES
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.nvidia import RTX_4090, Computer, gpu
+from tests.fakes.nvidia import RTX_4090, Computer
 from tests.machine.conftest import Known
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
@@ -24,8 +24,6 @@ from torchpick.model.machine import Platform
 KNOWLEDGE = Knowledge({})
 LINUX = Platform("linux", "x86_64", "2.36", "glibc")
 RADEON = "cpu_cores_count 0\nsimd_count 192\ngfx_target_version 110000\nlocation_id 768\ndomain 0\nunique_id 4660\n"
-RYZEN = "cpu_cores_count 16\nsimd_count 4\ngfx_target_version 100306\nlocation_id 2560\n"
-PROCESSOR = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\n"
 
 
 def look(computer: Computer, **environ: str) -> Seen:
@@ -54,23 +52,6 @@ def test_any_properties_are_read(text: str) -> None:
     assert found is None or (found.arch is not None and Arch.parse(str(found.arch)) == found.arch)
 
 
-def test_a_radeon_counts_and_the_processors_graphics_do_not(computer: Computer) -> None:
-    found = look(nodes(computer, PROCESSOR, RADEON, RYZEN))
-    assert [(str(each.arch), each.counted, each.pci) for each in found.gpus] == [
-        ("gfx1100", True, "0000:03:00.0"),
-        ("gfx1036", False, "0000:0a:00.0"),
-    ]
-    assert [note.code for note in found.notes] == ["INTEGRATED_LEFT_OUT"]
-
-
-def test_processor_graphics_alone_count_where_a_build_serves_them(computer: Computer) -> None:
-    strix_halo = RYZEN.replace("100306", "110501")
-    assert [each.counted for each in look(nodes(computer, PROCESSOR, strix_halo)).gpus] == [True]
-    idle = look(nodes(computer, PROCESSOR, RYZEN))
-    assert [each.counted for each in idle.gpus] == [False]
-    assert [note.code for note in idle.notes] == ["INTEGRATED_LEFT_OUT"]
-
-
 def test_the_override_of_rocm_wins(computer: Computer) -> None:
     found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION="11.0.0")
     assert [str(each.arch) for each in found.gpus] == ["gfx1100"]
@@ -83,42 +64,9 @@ def test_processor_graphics_that_amd_does_not_list_count_nowhere() -> None:
     assert not KNOWLEDGE.supports_amd(Arch.parse("gfx1036")), "its packages exist, and AMD does not list it"
 
 
-def test_an_intel_gpu_counts_where_it_is_alone(computer: Computer) -> None:
-    found = look(computer.pci("0000:04:00.0", 0xE20B, vendor=0x8086))
-    assert [(each.vendor, each.name, each.counted) for each in found.gpus] == [
-        ("intel", "Intel Arc B580 Graphics", True)
-    ]
-    assert "`--cpu`" in found.notes[0].text
-
-
-def test_an_intel_gpu_beside_a_radeon_does_not_count(computer: Computer) -> None:
-    found = look(nodes(computer, RADEON).pci("0000:04:00.0", 0xE20B, vendor=0x8086))
-    assert [(each.vendor, each.counted) for each in found.gpus] == [("amd", True), ("intel", False)]
-
-
-def test_a_container_without_kfd(computer: Computer) -> None:
-    nodes(computer, RADEON)
-    (computer.root / "dev/kfd").unlink()
-    found = look(computer)
-    assert [each.counted for each in found.gpus] == [False]
-    assert [note.code for note in found.notes] == ["GPU_NOT_PASSED_IN"]
-
-
 def test_an_amd_gpu_without_a_compute_node(computer: Computer) -> None:
     found = look(computer.pci("0000:03:00.0", 0x744C, vendor=0x1002, bound="amdgpu"))
     assert (found.gpus, [note.code for note in found.notes]) == ((), ["AMD_NOT_USABLE"])
-
-
-@pytest.mark.process
-def test_beside_nvidia_the_others_are_listed_and_left_out(computer: Computer) -> None:
-    nodes(computer.driver().pci("0000:01:00.0", RTX_4090), RADEON).pci("0000:04:00.0", 0xE20B, vendor=0x8086)
-    found = look(computer.say(gpu(1, "8.9")))
-    assert [(each.index, each.vendor, each.counted) for each in found.gpus] == [
-        (0, "nvidia", True),
-        (1, "amd", False),
-        (2, "intel", False),
-    ]
-    assert "OTHER_VENDOR_LEFT_OUT" in [note.code for note in found.notes]
 
 
 def test_an_nvidia_gpu_in_trouble_is_not_passed_over_for_another_vendors(computer: Computer) -> None:
