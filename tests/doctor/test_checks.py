@@ -14,10 +14,8 @@ from torchpick.doctor.loading import Absent
 from torchpick.doctor.shellvariables import DriverLibrary, Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import (
-    CondaPackage,
     Distribution,
     Environment,
-    Fault,
 )
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -164,7 +162,7 @@ def test_a_companion_goes_with_torch_within_one_cuda_major(
 
 def test_torch_in_several_folders_records_and_by_two_installers() -> None:
     records = (distribution("torch", "2.9.1"), distribution("torch", "2.8.0"), distribution("torch", "1", folder="/b"))
-    conda = tuple(CondaPackage(name, "2.5.1", "py312_0") for name in ("numpy", "pytorch", "libtorch"))
+    conda = tuple(f"{name} 2.5.1 py312_0" for name in ("numpy", "pytorch", "libtorch"))
 
     folders = only(presence.twice(subject(here=HERE._replace(torches=("/env/lib", "/b")))))
     same = only(presence.twice(subject(here=HERE._replace(distributions=records))))
@@ -187,7 +185,7 @@ def test_torch_in_several_folders_records_and_by_two_installers() -> None:
 
 @pytest.mark.parametrize("name", ["pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu"])
 def test_each_of_condas_names_is_torchs(name: str) -> None:
-    here = HERE._replace(distributions=(distribution("torch", "2.9.1"),), conda=(CondaPackage(name, "2.5.1", "0"),))
+    here = HERE._replace(distributions=(distribution("torch", "2.9.1"),), conda=(f"{name} 2.5.1 0",))
 
     assert coded(presence.twice(subject(here=here))) == [("TORCH_TWICE", "warning")]
 
@@ -196,7 +194,7 @@ def test_metadata_that_cannot_be_read_matters_where_it_is_the_familys() -> None:
     ours = ("torch", "torchvision", "torchaudio", "triton", "nvidia-nccl-cu12")
     here = HERE._replace(
         distributions=tuple(distribution(name, "1", "METADATA is gone", "RECORD is gone") for name in (*ours, "other")),
-        faults=(Fault("/env/lib", "cannot be read"),),
+        faults=(("/env/lib", "cannot be read"),),
     )
 
     first, *rest = presence.unreadable(subject(here=here))
@@ -205,7 +203,7 @@ def test_metadata_that_cannot_be_read_matters_where_it_is_the_familys() -> None:
     assert [finding.severity for finding in rest] == ["warning"] * 5
     assert rest[0].advice == "install torch again with `--force-reinstall`"
     assert rest[0].seen == {"where": "/env/lib/torch-1.dist-info", "what": "METADATA is gone, RECORD is gone"}
-    conda = subject(here=here._replace(conda=(CondaPackage("x", "1", "0"),), faults=()))
+    conda = subject(here=here._replace(conda=("x 1 0",), faults=()))
     assert {finding.seen["what"] for finding in presence.unreadable(conda)} == {"METADATA is gone"}
 
 
@@ -227,10 +225,10 @@ def test_what_an_import_does_without_is_a_warning() -> None:
 
 
 def test_debian_and_conda_leave_the_record_out() -> None:
-    def told(folder: str, *conda: CondaPackage) -> list[object]:
+    def told(folder: str, *conda: str) -> list[object]:
         one = distribution("triton", "1", "RECORD is gone", folder=folder)
         here = HERE._replace(distributions=(one,), conda=conda)
         return [finding.seen["what"] for finding in presence.unreadable(subject(here=here))]
 
     assert told("/env/lib") == ["RECORD is gone"]
-    assert told("/usr/lib/python3/dist-packages") == told("/env/lib", CondaPackage("x", "1", "0")) == []
+    assert told("/usr/lib/python3/dist-packages") == told("/env/lib", "x 1 0") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import zlib
 from pathlib import Path
@@ -191,9 +192,11 @@ def test_a_file_with_a_password_is_its_owners_alone_and_one_that_others_read_is_
 
     def noted(before: str | None, after: str, mode: int) -> list[str]:
         file.chmod(mode)
-        return [note.code for note in rewrite.FileChange(str(file), before, after).notes]
+        return [note.code for note in rewrite.note_password(rewrite.Text(str(file), before or ""), after)]
 
-    assert [rewrite.FileChange("x", None, text).mode for text in (secret, plain)] == [0o600, 0o666]
+    for text in (secret, plain):
+        rewrite.write_file(rewrite.read_file(str(tmp_path / str(len(text)))), text)
+    assert [stat.S_IMODE((tmp_path / str(len(text))).stat().st_mode) & 0o044 for text in (secret, plain)] == [0, 0o044]
     assert noted(None, secret, 0o644) == noted(plain, secret, 0o604) == noted("", secret, 0o640) == ["PASSWORD_WRITTEN"]
     assert noted(None, secret, 0o600) == noted(secret, secret, 0o644) == noted(secret, plain, 0o644) == []
 

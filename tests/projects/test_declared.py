@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.environment.projectfile import ArrayEntry
+from torchpick.environment.projectfile import ProjectSetting
 from torchpick.projects.extras import Extra, Index, Plan, settings_of
 
 CU126 = Extra("cu126", ("torch==2.14.1",), ("short", " ".join(letter * 45 for letter in "xyz")), "cu126")
@@ -28,6 +28,6 @@ def test_an_app_s_extras_have_their_sources_and_exclude_each_other(groups: bool,
         "tool.uv.conflicts": [[{kind: "mine"}, {kind: "cu126"}, {kind: "cpu"}]],
     }
     entry = {"name": "pytorch-cu126", "url": "https://host.example/cu126", "explicit": True}
-    assert found.entries == (ArrayEntry(("tool", "uv", "index"), entry),)
+    assert found.entries == (ProjectSetting(("tool", "uv", "index"), entry),)
     assert found.binding == {"torch"}
     assert "tool.uv.conflicts" not in plain(plan._replace(conflicts=("cu126",)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from torchpick.doctor import installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import distributions, world
-from torchpick.environment.distributions import Distribution, Environment, Fault
+from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import WheelError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
@@ -51,7 +51,7 @@ class InspectedPackages(NamedTuple):
     """The packages with GPU code, and what of them could not be read."""
 
     packages: tuple[InspectedPackage, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
 
 
 class PartialLibrary(NamedTuple):
@@ -84,7 +84,7 @@ def packages(
 ) -> InspectedPackages:
     """Every other package with GPU code of its own, judged for each GPU; and what could not be read."""
     inspected: list[InspectedPackage] = []
-    faults: list[Fault] = []
+    faults: list[tuple[str, str]] = []
     for package in environment.named(""):
         if package.name == "torch" or package.name.startswith((NVIDIA, "triton", "pytorch-triton")):
             continue  # triton's own code is a profiler's; it compiles what it runs
@@ -95,7 +95,7 @@ def packages(
             try:
                 library = inspect_target.read_library(os.path.join(package.folder, path), path, data=False)
             except WheelError as error:
-                faults.append(Fault(package.label, error.message))
+                faults.append((package.label, error.message))
                 continue
             if library is not None and library.code.total:
                 with_code.append(library)

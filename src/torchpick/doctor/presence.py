@@ -100,14 +100,15 @@ def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
                 {"folder": folder, "versions": versions},
                 advice=f"`{uninstall}` until none is left, then install one",
             )
-    conda = [package for package in here.conda if package.name in _CONDA]
+    conda = [package for package in here.conda if package.partition(" ")[0] in _CONDA]
+    names = [package.partition(" ")[0] for package in conda]
     if conda and records and records[0].installer in ("pip", "uv"):
         yield Finding(
             Ailment.TORCH_TWICE,
-            f"conda installed {conda[0].name} {conda[0].version}, and {records[0].installer} put torch "
+            f"conda installed {conda[0].rpartition(' ')[0]}, and {records[0].installer} put torch "
             f"{records[0].version} over it",
-            {"conda": [" ".join(package) for package in conda], "torch": records[0].version},
-            advice=f"keep one: `conda remove {' '.join(package.name for package in conda)}`, then install torch again",
+            {"conda": conda, "torch": records[0].version},
+            advice=f"keep one: `conda remove {' '.join(names)}`, then install torch again",
         )
 
 
@@ -115,8 +116,8 @@ def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Folders and libraries that cannot be read, and metadata that is broken where it matters."""
     here, torch = subject.environment, subject.torch
     faults = here.faults if subject.torch_alone else (*here.faults, *subject.inspected.faults)
-    for fault in faults:
-        yield Finding(Ailment.UNREADABLE, f"{fault.where} {fault.what}", {"where": fault.where, "what": fault.what})
+    for where, what in faults:
+        yield Finding(Ailment.UNREADABLE, f"{where} {what}", {"where": where, "what": what})
     if torch and here.find("torch") is None:
         yield Finding(
             Ailment.UNREADABLE,

@@ -29,6 +29,8 @@ _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
 _MOST_LINE = 4096
 
+# What could not be read, and why.
+Faults = list[tuple[str, str]]
 _BINARY = re.compile(r"\.(?:so(?:\.[0-9]+)*|dll|pyd)$", re.IGNORECASE)
 
 
@@ -48,25 +50,13 @@ class Distribution(NamedTuple):
         return f"{self.name} {self.version}"
 
 
-class CondaPackage(NamedTuple):
-    name: str
-    version: str
-    build: str
-
-
-class Fault(NamedTuple):
-    """Something that could not be read, and why."""
-
-    where: str
-    what: str
-
-
 class Environment(NamedTuple):
     """A Python, the folder of its environment, and what is installed there.
 
     `sites` are the folders of its search path, in order, and `distributions` what lies in them; an installer fills
     `packages`, and `installed` are the versions in these. `torches` are the folders that hold a torch package.
-    `managed` is the message of PEP 668, `tool` the program whose own environment it is.
+    `managed` is the message of PEP 668, `tool` the program whose own environment it is. `conda` has a package's name,
+    version and build each, `faults` what could not be read, and why.
     """
 
     executable: str | None
@@ -79,9 +69,9 @@ class Environment(NamedTuple):
     packages: tuple[str, ...] = ()
     distributions: tuple[Distribution, ...] = ()
     installed: Mapping[str, str] = {}
-    conda: tuple[CondaPackage, ...] = ()
+    conda: tuple[str, ...] = ()
     torches: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
     source: str = "given"
     by_uv: bool = False
     is_conda_base: bool = False
@@ -227,7 +217,7 @@ def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
 def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:
     """With what lies in its folders."""
     sites, prefix = environment.sites, environment.prefix
-    faults: list[Fault] = []
+    faults: Faults = []
     contents = {site: in_folder(site, faults, metadata=metadata) for site in sites}
     # Of two folders the first has the project.
     filled = [package for folder in environment.packages for package in contents.get(folder) or in_folder(folder)]
@@ -275,14 +265,14 @@ def cuda_of(folders: Iterable[str]) -> str | None:
     return match[1] if match else None
 
 
-def in_folder(folder: str, faults: list[Fault] | None = None, *, metadata: bool = False) -> list[Distribution]:
+def in_folder(folder: str, faults: Faults | None = None, *, metadata: bool = False) -> list[Distribution]:
     """The projects in one folder, by the names of their metadata; what could not be read joins the faults."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries if entry.name.endswith((".dist-info", ".egg-info")))
     except OSError as error:
         if faults is not None:
-            faults.append(Fault(folder, f"cannot be read: {error.strerror}"))
+            faults.append((folder, f"cannot be read: {error.strerror}"))
         return []
     packages = (_distribution(folder, name, metadata=metadata) for name in names)
     return [package for package in packages if package is not None]
@@ -329,14 +319,14 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
     )
 
 
-def _conda(prefix: str) -> tuple[CondaPackage, ...]:
+def _conda(prefix: str) -> tuple[str, ...]:
     """What conda installed there, by the names of its records: NAME-VERSION-BUILD.json."""
     try:
         names = sorted(os.listdir(os.path.join(prefix, "conda-meta")))
     except OSError:
         return ()
     records = (name.removesuffix(".json") for name in names if name.endswith(".json") and name.count("-") > 1)
-    return tuple(CondaPackage(*record.rsplit("-", 2)) for record in records)
+    return tuple(" ".join(record.rsplit("-", 2)) for record in records)
 
 
 def files(package: Distribution) -> tuple[str, ...]:

@@ -48,26 +48,19 @@ class ProjectSetting(NamedTuple):
     """One key and its value, with lines of a comment above it; `amends`: what the author has there is part of it."""
 
     path: Path
-    value: object
+    value: Any
     comment: tuple[str, ...] = ()
     amends: bool = False
 
 
-class ArrayEntry(NamedTuple):
-    """One table of an array of tables, known by its name."""
-
-    path: Path
-    values: Mapping[str, object]
-
-
 class ProjectSettings(NamedTuple):
-    """Everything of ours that a file should hold, under its mark.
+    """Everything of ours that a file should hold, under its mark: keys, and tables of arrays, known by their names.
 
     `binding` are the projects whose requirements must hold in uv, so that no override may take their place.
     """
 
     settings: tuple[ProjectSetting, ...] = ()
-    entries: tuple[ArrayEntry, ...] = ()
+    entries: tuple[ProjectSetting, ...] = ()
     mark: str = MARK
     binding: frozenset[str] = frozenset()
 
@@ -168,7 +161,7 @@ def settings_of_pins(
     if index is not None:
         source: object = [{"index": index["name"], "marker": marker}] if marker else {"index": index["name"]}
         settings += [ProjectSetting((*uv, "sources", name), source) for name in pins]
-        entries = [ArrayEntry((*uv, "index"), index)]
+        entries = [ProjectSetting((*uv, "index"), index)]
     return ProjectSettings(tuple(settings), tuple(entries), PIN, frozenset(pins))
 
 
@@ -209,8 +202,8 @@ def _by_their_indexes(data: Mapping[str, Any], wanted: ProjectSettings) -> Proje
     for entry in wanted.entries:
         tables = _value(data, entry.path)
         for table in tables if isinstance(tables, list) else ():
-            if isinstance(table, Mapping) and str(table.get("url", "")).rstrip("/") == entry.values["url"]:
-                names[entry.values["name"]] = table.get("name")
+            if isinstance(table, Mapping) and str(table.get("url", "")).rstrip("/") == entry.value["url"]:
+                names[entry.value["name"]] = table.get("name")
     names = {ours: theirs for ours, theirs in names.items() if isinstance(theirs, str)}
     if not names:
         return wanted
@@ -223,7 +216,7 @@ def _by_their_indexes(data: Mapping[str, Any], wanted: ProjectSettings) -> Proje
         return {key: names.get(name, name) if key in ("index", "source") else name for key, name in value.items()}
 
     settings = tuple(setting._replace(value=renamed(setting.value)) for setting in wanted.settings)
-    entries = tuple(entry for entry in wanted.entries if entry.values["name"] not in names)
+    entries = tuple(entry for entry in wanted.entries if entry.value["name"] not in names)
     return wanted._replace(settings=settings, entries=entries)
 
 
@@ -297,8 +290,8 @@ def _clashes(data: Mapping[str, Any], wanted: ProjectSettings) -> Iterator[str]:
             yield f"{'.'.join(setting.path)} is {toml.inline(theirs)} and would be {toml.inline(ours)}"
     for entry in wanted.entries:
         namesake = _namesake(data, entry)
-        if namesake is not None and namesake != entry.values:
-            yield f"{'.'.join(entry.path)} has {toml.inline(namesake)} and would have {toml.inline(entry.values)}"
+        if namesake is not None and namesake != entry.value:
+            yield f"{'.'.join(entry.path)} has {toml.inline(namesake)} and would have {toml.inline(entry.value)}"
     # uv puts an override in the place of every requirement.
     for override in toml.texts(_value(data, _OVERRIDES)):
         if named(override) in wanted.binding:
@@ -316,9 +309,9 @@ def _value(data: Mapping[str, Any], path: Path) -> object:
     return toml.table_at(data, *path[:-1]).get(path[-1])
 
 
-def _namesake(data: Mapping[str, Any], entry: ArrayEntry) -> Mapping[str, Any] | None:
+def _namesake(data: Mapping[str, Any], entry: ProjectSetting) -> Mapping[str, Any] | None:
     """The author's entry of this name; uv lets an index be without one."""
-    name, entries = normal(str(entry.values["name"])), _value(data, entry.path)
+    name, entries = normal(str(entry.value["name"])), _value(data, entry.path)
     tables = (table for table in entries if isinstance(table, Mapping)) if isinstance(entries, list) else ()
     return next((table for table in tables if normal(str(table.get("name", ""))) == name), None)
 
@@ -330,7 +323,7 @@ def _is_in(text: str, wanted: ProjectSettings) -> bool:
     except ValueError:
         return False
     settings = all(_value(data, setting.path) == setting.value for setting in wanted.settings)
-    return settings and all(_namesake(data, entry) == entry.values for entry in wanted.entries)
+    return settings and all(_namesake(data, entry) == entry.value for entry in wanted.entries)
 
 
 def _insert(text: str, wanted: ProjectSettings) -> str:
@@ -348,7 +341,7 @@ def _insert(text: str, wanted: ProjectSettings) -> str:
         above = [] if match else [*(["\n"] if after else []), header + mark]
         after = after[:end] + "".join((*above, *lines)) + after[end:]
     for entry in wanted.entries:
-        values = [f"{toml.key(name)} = {toml.inline(value)}{mark}" for name, value in entry.values.items()]
+        values = [f"{toml.key(name)} = {toml.inline(value)}{mark}" for name, value in entry.value.items()]
         after += "".join((*(["\n"] if after else []), f"[[{_dotted(entry.path)}]]{mark}", *values))
     return after if not text or text.endswith("\n") else after.removesuffix("\n")  # so that it can be taken out
 

@@ -39,27 +39,6 @@ class Text(NamedTuple):
     exists: bool = True
 
 
-class FileChange(NamedTuple):
-    """One file: its text before (None where there was none) and after."""
-
-    file: str
-    before: str | None
-    after: str
-
-    @property
-    def mode(self) -> int:
-        """Of the file, where it is new: what holds a secret is its owner's alone."""
-        return 0o600 if holds_secret(self.after) else 0o666
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Of the change that was made: whether others can read a secret in it that was not there before."""
-        if not holds_secret(self.after) or holds_secret(self.before or "") or not os.stat(self.file).st_mode & 0o044:
-            return ()
-        text = f"{self.file} holds a password now, and others can read it: netrc or a keyring would keep it apart"
-        return (Note("PASSWORD_WRITTEN", text),)
-
-
 def read_file(file: str) -> Text:
     """The file, or an empty text where there is none."""
     try:
@@ -79,9 +58,17 @@ def read_file(file: str) -> Text:
     return Text(file, text)
 
 
-def write_file(there: Text, text: str, mode: int = 0o666) -> None:
-    """Put the text in the file's place. `mode` is that of a new file."""
-    put(there.file, text.replace("\n", there.newline), mode)
+def write_file(there: Text, text: str) -> None:
+    """Put the text in the file's place; a new one that holds a secret is its owner's alone."""
+    put(there.file, text.replace("\n", there.newline), 0o600 if holds_secret(text) else 0o666)
+
+
+def note_password(before: Text, text: str) -> tuple[Note, ...]:
+    """Of a text that was written: whether others can read a secret in it that was not there before."""
+    if not holds_secret(text) or holds_secret(before.text) or not os.stat(before.file).st_mode & 0o044:
+        return ()
+    words = f"{before.file} holds a password now, and others can read it: netrc or a keyring would keep it apart"
+    return (Note("PASSWORD_WRITTEN", words),)
 
 
 def folder(path: str, hint: str = "use another folder") -> None:

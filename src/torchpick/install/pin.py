@@ -13,7 +13,7 @@ from torchpick.decide.answer import TorchToKeep, decided
 from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs, read_requirements
-from torchpick.environment.rewrite import FileChange
+from torchpick.environment.rewrite import Text
 from torchpick.environment.uvsources import MARKED_PLATFORMS, marker_of
 from torchpick.environment.world import World, is_yours
 from torchpick.errors import InstallerError, TorchpickError, UsageError
@@ -77,10 +77,10 @@ def pin(run: Run, project: str | None) -> Pinned:
         rewrite.folder(os.path.dirname(record), _ANOTHER)
         write_files(variables.files)
         rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
-        for change in changes:
-            rewrite.write_file(rewrite.read_file(change.file), change.after, change.mode)
-    notes += [note for change in changes for note in change.notes]
-    return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(run.environ)))
+        for before, after in changes:
+            rewrite.write_file(before, after)
+    notes += [note for before, after in changes for note in rewrite.note_password(before, after)]
+    return Pinned(pick, tuple(before.file for before, _ in changes), (*notes, *_hidden(run.environ)))
 
 
 def _record(prefix: str) -> str:
@@ -129,12 +129,12 @@ def _variables(
     return variables, note_indexes(settings, ("pip",))
 
 
-def _pip_change(prefix: str, variables: Variables) -> FileChange:
+def _pip_change(prefix: str, variables: Variables) -> tuple[Text, str]:
     before = rewrite.read_file(toolsettings.own_pip_file(prefix))
     options = {
         option: tuple(variables.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in variables.set
     }
-    return FileChange(before.file, before.text if before.exists else None, projectfile.pin_conf(before.text, options))
+    return before, projectfile.pin_conf(before.text, options)
 
 
 def project_of(prefix: str, named: str | None) -> str | None:
@@ -152,14 +152,14 @@ def project_of(prefix: str, named: str | None) -> str | None:
     return os.path.abspath(file)
 
 
-def _project_change(run: Run, file: str, pick: Pick, wheels: Mapping[str, Sequence[Wheel]]) -> FileChange:
+def _project_change(run: Run, file: str, pick: Pick, wheels: Mapping[str, Sequence[Wheel]]) -> tuple[Text, str]:
     before = rewrite.read_file(file)
     # A page that the host does not have ends uv's run.
     names = (name for name in dict.fromkeys((*pick.build.pins, *wheels)) if wheels.get(name, True))
     pages = [*dict.fromkeys(project_page(pick, name) for name in names if pick.index_url)]
     links = projectfile.ProjectSetting(("tool", "uv", "pip", "find-links"), pages) if pages else None
     wanted = projectfile.settings_of_pins(pick.build.pins, uv_index(pick), links, _marker(run, pick))
-    return FileChange(file, before.text, projectfile.add_settings(before.text, wanted, file))
+    return before, projectfile.add_settings(before.text, wanted, file)
 
 
 def _marker(run: Run, pick: Pick) -> str:

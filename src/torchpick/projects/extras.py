@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from torchpick.decide import matrix
-from torchpick.environment.projectfile import ArrayEntry, ProjectSetting, ProjectSettings
+from torchpick.environment.projectfile import ProjectSetting, ProjectSettings
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build, python_name, python_span
 from torchpick.model.machine import Machine, Platform, Python
@@ -66,10 +66,9 @@ def settings_of(plan: Plan) -> ProjectSettings:
     settings += [ProjectSetting((*uv, "extra-build-dependencies", name), torch) for name in plan.builds_with_torch]
     if len(plan.conflicts) > 1:
         settings.append(ProjectSetting((*uv, "conflicts"), [[{kind: name} for name in plan.conflicts]]))
-    indexes = (
-        ArrayEntry((*uv, "index"), {"name": index.name, "url": index.url, "explicit": True}) for index in plan.indexes
-    )
-    return ProjectSettings(tuple(settings), tuple(indexes), binding=frozenset(plan.sources))
+    tables = ({"name": index.name, "url": index.url, "explicit": True} for index in plan.indexes)
+    indexes = tuple(ProjectSetting((*uv, "index"), table) for table in tables)
+    return ProjectSettings(tuple(settings), indexes, binding=frozenset(plan.sources))
 
 
 def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:

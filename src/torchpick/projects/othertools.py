@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from torchpick.environment import projectfile, rewrite, toml, uvsources
-from torchpick.environment.projectfile import ArrayEntry, ProjectSetting, ProjectSettings
+from torchpick.environment.projectfile import ProjectSetting, ProjectSettings
 from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import Text
 from torchpick.errors import TorchpickError, UsageError
@@ -87,7 +87,7 @@ def _of_poetry(there: Text, pins: dict[str, str], url: str, backend: str, marker
         ]
         settings.append(ProjectSetting((*path, name), value, amends=True))
     source = {"name": f"pytorch-{backend}", "url": url, "priority": "explicit"}
-    return ProjectSettings(tuple(settings), (ArrayEntry(("tool", "poetry", "source"), source),))
+    return ProjectSettings(tuple(settings), (ProjectSetting(("tool", "poetry", "source"), source),))
 
 
 def _by_hand(tool: str, pins: dict[str, str], url: str) -> list[str]:
