@@ -17,7 +17,7 @@ from tests import envelope
 from tests.doctor.homes import CU126, Home
 from torchpick.cli import main
 from torchpick.doctor import examination
-from torchpick.environment import owntool, toolsettings
+from torchpick.environment import interpreter, toolsettings
 from torchpick.model.package import Package, PackageFacts
 
 HOST = "https://download.pytorch.org/whl"
@@ -431,7 +431,8 @@ def test_a_lock_without_this_machines_backend_is_behind(app: Path, capsys: pytes
 def test_without_an_environment_the_lock_is_examined_and_not_torchpicks_own(
     app: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(owntool, "holds_torchpick_alone", lambda _: True)
+    for module in (interpreter, examination):
+        monkeypatch.setattr(module, "holds_torchpick_alone", lambda _: True)
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.delenv("CONDA_PREFIX", raising=False)
 

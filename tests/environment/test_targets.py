@@ -9,6 +9,7 @@ from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.install.installers import find_pip
+from torchpick.model.machine import Python
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -23,7 +24,7 @@ def target(folder: Path, *installed: str, cfg: str = "home = /usr/bin\n", versio
 
 
 def read(folder: Path, version: str = "3.12", **environ: str) -> Environment:
-    return distributions.read_target(str(folder / "bin" / "python"), version, free_threaded=False, environ=environ)
+    return distributions.read_target(Python(version, executable=str(folder / "bin" / "python")), environ)
 
 
 def test_an_environment_of_a_tool_is_refused(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_a_python_that_is_no_environment_is_asked() -> None:
     if not base.exists():
         pytest.skip("the base interpreter lies elsewhere")
 
-    found = distributions.read_target(str(base), VERSION, free_threaded=False, environ={})
+    found = distributions.read_target(Python(VERSION, executable=str(base)), {})
 
     assert Path(found.packages[0]).name in ("site-packages", "dist-packages")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from torchpick.environment import child, interpreter
 from torchpick.environment.interpreter import Interpreter
-from torchpick.environment.world import World
+from torchpick.environment.world import World, tool_environment
 from torchpick.errors import TorchpickError
 from torchpick.model.fields import ShapeError
 
@@ -46,7 +46,7 @@ def test_the_active_one_that_runs_torchpick_is_not_started(tmp_path: Path, monke
 )
 def test_tool_environments(tmp_path: Path, file: str, tool: str | None) -> None:
     (tmp_path / file).touch()
-    assert interpreter.tool_environment(str(tmp_path)) == tool
+    assert tool_environment(str(tmp_path)) == tool
 
 
 def answer(**more: object) -> bytes:

@@ -11,10 +11,10 @@ from torchpick.decide import refusal
 from torchpick.doctor import depends, gpusupport, loading, locked, presence, remedy
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
-from torchpick.environment import distributions, interpreter, owntool, shell
+from torchpick.environment import distributions, interpreter, shell
 from torchpick.environment.distributions import Environment
 from torchpick.environment.interpreter import EnvironmentChoice
-from torchpick.environment.world import World, is_same, nearest_with
+from torchpick.environment.world import World, holds_torchpick_alone, is_same, nearest_with
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python, version_of
@@ -146,9 +146,9 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> Envir
     tool = interpreter.own_tool(world)
     if tool is None:
         return EnvironmentChoice(sys.executable, "the Python that runs torchpick")
-    if (why := owntool.no_target(tool, world)) is not None:
+    if (why := interpreter.no_target(tool, world)) is not None:
         raise UsageError(f"no environment to examine: {why}", hint=hint, code="NO_TARGET")
-    programs = owntool.on_path(environ)
+    programs = interpreter.on_path(environ)
     if not programs:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
     return EnvironmentChoice(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")
@@ -159,7 +159,7 @@ def unmade_project(environ: Mapping[str, str], folder: str) -> str | None:
     world = World("/", environ, folder, sys.platform)
     active = interpreter.find_environment(world)
     prefix = sys.prefix if active is None else active.python
-    is_own = interpreter.own_tool(world) or owntool.holds_torchpick_alone(prefix)
+    is_own = interpreter.own_tool(world) or holds_torchpick_alone(prefix)
     if not (is_own and is_same(prefix, sys.prefix)):
         return None
     return nearest_with(folder, "pyproject.toml")

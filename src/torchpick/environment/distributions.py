@@ -15,13 +15,15 @@ from torchpick.environment.world import (
     named,
     prefix_of,
     program_of,
-    pth_folders,
     settings_of,
     start_of,
     text_of,
+    tool_environment,
+    with_pth,
 )
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
+from torchpick.model.machine import Python
 from torchpick.model.versions import grouped, normal
 
 # Bounds on what is read: torch's RECORD has 1.5 MB.
@@ -125,11 +127,11 @@ def read_environment(
     return _with_contents(environment._replace(source=source), environ, metadata=metadata)
 
 
-def read_target(
-    python: str, version: str, *, free_threaded: bool, environ: Mapping[str, str], tool: str | None = None
-) -> Environment:
+def read_target(python: Python, environ: Mapping[str, str]) -> Environment:
     """The environment to install into, by names and versions; its Python is asked only where no folder shows it."""
-    environment = _of_folders(python, version, free_threaded=free_threaded) or locate(python, environ)
+    program = str(python.executable)
+    environment = _of_folders(program, python) or locate(program, environ)
+    tool = tool_environment(prefix_of(program))
     return _with_contents(environment._replace(tool=tool), environ, metadata=False)
 
 
@@ -170,22 +172,24 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
         raise interpreter.broken(program, str(error)[:200]) from error
 
 
-def _of_folders(python: str, version: str, *, free_threaded: bool, is_pypy: bool = False) -> Environment | None:
+def _of_folders(program: str, python: Python) -> Environment | None:
     """An environment whose folders show where its packages are, so that its interpreter need not be started."""
-    prefix = prefix_of(python)
+    prefix = prefix_of(program)
     settings = settings_of(prefix)
     if settings is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return None
-    name = f"{'pypy' if is_pypy else 'python'}{version}{'t' if free_threaded else ''}"
+    threaded = "t" if python.free_threaded else ""
+    name = f"{'pypy' if python.implementation == 'pp' else 'python'}{python.version}{threaded}"
     library = os.path.join(prefix, "Lib") if os.name == "nt" else os.path.join(prefix, "lib", name)
     packages = os.path.join(library, "site-packages")
     if not os.path.isdir(packages):
         return None
     return Environment(
-        executable=python,
+        executable=program,
         prefix=prefix,
-        version=version,
-        free_threaded=free_threaded,
+        version=python.version,
+        implementation=python.implementation,
+        free_threaded=python.free_threaded,
         full_version=full_version(settings),
         sites=(packages,),
         packages=(packages,),
@@ -197,9 +201,7 @@ def _of_folders(python: str, version: str, *, free_threaded: bool, is_pypy: bool
 def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
     """What an environment's files say of it; the folders of a Python that it shares are where that one's are."""
     python = interpreter.python_by_files(prefix, prefix)
-    program = python.executable or os.path.join(prefix, "bin", "python")
-    is_pypy = python.implementation == "pp"
-    environment = _of_folders(program, python.version, free_threaded=python.free_threaded, is_pypy=is_pypy)
+    environment = _of_folders(python.executable or os.path.join(prefix, "bin", "python"), python)
     if environment is None:
         return Environment(python.executable, prefix, python.version)
     settings = settings_of(prefix) or {}
@@ -208,10 +210,7 @@ def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
         above = os.path.dirname(settings.get("home", os.devnull))
         folders = (f"lib/python{python.version}/site-packages", "lib/python3/dist-packages", "Lib/site-packages")
         sites += [os.path.join(above, *folder.split("/")) for folder in folders]
-    paths = dict.fromkeys(path for site in sites for path in (site, *pth_folders(site)))
-    return environment._replace(
-        executable=python.executable, implementation=python.implementation, sites=tuple(filter(os.path.isdir, paths))
-    )
+    return environment._replace(executable=python.executable, sites=with_pth(sites))
 
 
 def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:

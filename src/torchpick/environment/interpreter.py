@@ -8,7 +8,9 @@ import time
 
 from torchpick.environment.world import (
     World,
+    checkout_of,
     full_version,
+    holds_torchpick_alone,
     is_same,
     is_shared,
     is_yours,
@@ -16,9 +18,11 @@ from torchpick.environment.world import (
     parents,
     prefix_of,
     program_of,
-    pth_folders,
     settings_of,
+    tool_environment,
     uv_project,
+    which,
+    with_pth,
 )
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import NamedTuple
@@ -85,10 +89,8 @@ def choose(python: str | None, world: World, deadline: float) -> Interpreter:
 
 def _beside_tool(tool: str, world: World, deadline: float) -> Interpreter:
     """The first working Python on PATH that is not the tool's; none to install for where that is not meant."""
-    from torchpick.environment import owntool
-
-    why = owntool.no_target(tool, world)
-    for program in owntool.on_path(world.environ):
+    why = no_target(tool, world)
+    for program in on_path(world.environ):
         source = f"{program} on PATH (torchpick itself runs in a {tool} environment)"
         try:
             found = _ask(program, source, world, deadline)
@@ -97,6 +99,20 @@ def _beside_tool(tool: str, world: World, deadline: float) -> Interpreter:
         return found if why is None else found._replace(python=found.python._replace(executable=None, source=why))
     this = running(why or f"the version of torchpick's own {tool} environment, as there is no Python on PATH")
     return this._replace(python=this.python._replace(executable=None))
+
+
+def no_target(tool: str, world: World) -> str | None:
+    """Why no Python on PATH is meant instead of torchpick's own; None where one is."""
+    if (project := uv_project(world.cwd)) is not None:
+        return f"{project}/.venv is not there yet: `uv sync` makes it"
+    if tool == "checkout" and world.environ.get("VIRTUAL_ENV"):
+        return "what is active is torchpick's own environment: make one here with `python3 -m venv .venv`"
+    return None
+
+
+def on_path(environ: Mapping[str, str]) -> list[str]:
+    """The Pythons on PATH that are not the one that torchpick runs in."""
+    return [path for name in ("python3", "python") if (path := which(name, environ, outside=sys.prefix))]
 
 
 def python_by_files(folder: str, source: str) -> Python:
@@ -167,17 +183,6 @@ def platform(system: str, cpu: str, libc: str | None, soabi: str | None, *, wide
     return Platform("linux", cpu, None, "musl" if "musl" in (soabi or "") else None)
 
 
-def tool_environment(prefix: str) -> str | None:
-    """The tool whose own environment this is: torch is not meant for it."""
-    if os.path.exists(f"{prefix}/uv-receipt.toml"):
-        return "uv tool"
-    if os.path.exists(f"{prefix}/pipx_metadata.json"):
-        return "pipx"
-    # `uvx` runs from uv's cache: archive-v0/<hash>, or environments-v2/<name> for a script.
-    parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))
-    return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
-
-
 def own_tool(world: World) -> str | None:
     """What torchpick itself runs in where that is no target here: a tool's, or its checkout's seen from elsewhere."""
     if (tool := tool_environment(sys.prefix)) is not None:
@@ -188,19 +193,7 @@ def own_tool(world: World) -> str | None:
     project = uv_project(world.cwd)
     if project is None or _is_in(sys.prefix, project):
         return None
-    return "torchpick" if _holds_torchpick_alone(sys.prefix) else None
-
-
-def _holds_torchpick_alone(prefix: str) -> bool:
-    from torchpick.environment import owntool  # rare, and `url` loads little
-
-    return owntool.holds_torchpick_alone(prefix)
-
-
-def checkout_of(prefix: str) -> str | None:
-    """The checkout of torchpick whose `.venv`, as scripts/start makes it, this is."""
-    folder, name = os.path.split(os.path.abspath(prefix))
-    return folder if name == ".venv" and os.path.isfile(f"{folder}/src/torchpick/__init__.py") else None
+    return "torchpick" if holds_torchpick_alone(sys.prefix) else None
 
 
 def _is_in(folder: str, above: str) -> bool:
@@ -231,7 +224,7 @@ def find_environment(world: World) -> EnvironmentChoice | None:
             return EnvironmentChoice(active, _ACTIVE)
         near = _in_folder(world)
         others = near if near and not near.is_others and not is_same(near.python, active) else None
-        if own_tool(world) is None and not (others and _holds_torchpick_alone(active)):
+        if own_tool(world) is None and not (others and holds_torchpick_alone(active)):
             own = checkout_of(active) is not None
             return EnvironmentChoice(active, f"torchpick's own environment, {active}" if own else _ACTIVE)
         if others is not None:
@@ -393,5 +386,4 @@ def search_path(answer: Fields, settings: Mapping[str, str] | None, environ: Map
     # Without an environment the user's folder goes before the interpreter's; within one its own goes first.
     ordered = (*user, *sites) if settings is None else (*sites, *user, *base)
     folders = [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
-    paths = dict.fromkeys(path for folder in (*folders, *ordered) for path in (folder, *pth_folders(folder)))
-    return tuple(filter(os.path.isdir, paths))
+    return with_pth((*folders, *ordered))

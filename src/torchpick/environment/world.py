@@ -11,7 +11,7 @@ from torchpick.model import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from io import BufferedReader
 
 # A file of /proc or /sys that says anything of use is far below this; /etc/ld.so.cache of a full desktop is ~300 kB.
@@ -232,7 +232,13 @@ def is_shared(settings: Mapping[str, str]) -> bool:
     return settings.get("include-system-site-packages", "").lower() == "true"
 
 
-def pth_folders(folder: str) -> list[str]:
+def with_pth(folders: Iterable[str]) -> tuple[str, ...]:
+    """The folders of a search path that are there, each with those that its .pth files add."""
+    paths = dict.fromkeys(path for folder in folders for path in (folder, *_pth_folders(folder)))
+    return tuple(filter(os.path.isdir, paths))
+
+
+def _pth_folders(folder: str) -> list[str]:
     """The folders that .pth files add; their `import` lines are left alone."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".pth"))[:200]
@@ -244,3 +250,40 @@ def pth_folders(folder: str) -> list[str]:
         for line in lines
         if line and not line.startswith(("#", "import ", "import\t")) and "\0" not in line
     ]
+
+
+def tool_environment(prefix: str) -> str | None:
+    """The tool whose own environment this is: torch is not meant for it."""
+    if os.path.exists(f"{prefix}/uv-receipt.toml"):
+        return "uv tool"
+    if os.path.exists(f"{prefix}/pipx_metadata.json"):
+        return "pipx"
+    # `uvx` runs from uv's cache: archive-v0/<hash>, or environments-v2/<name> for a script.
+    parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))
+    return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
+
+
+def checkout_of(prefix: str) -> str | None:
+    """The checkout of torchpick whose `.venv`, as scripts/start makes it, this is."""
+    folder, name = os.path.split(os.path.abspath(prefix))
+    return folder if name == ".venv" and os.path.isfile(f"{folder}/src/torchpick/__init__.py") else None
+
+
+# What lies where torchpick alone was installed: itself, what it requires, and installers.
+_ALONE = {
+    "torchpick_cli", "anyio", "certifi", "exceptiongroup", "h11", "httpcore", "httpx", "idna", "nvidia_ml_py",
+    "packaging", "tomli", "tomlkit", "typing_extensions", "pip", "setuptools", "uv", "wheel",
+}  # fmt: skip
+
+
+def holds_torchpick_alone(prefix: str) -> bool:
+    """Whether nothing else was installed into a virtual environment, so that it may be meant as a tool's."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    try:
+        names = os.listdir(
+            f"{prefix}/Lib/site-packages" if os.name == "nt" else f"{prefix}/lib/{version}/site-packages"
+        )
+    except OSError:
+        return False
+    packages = {name.partition("-")[0].lower() for name in names if name.endswith(".dist-info")}
+    return "torchpick_cli" in packages and packages <= _ALONE and os.path.isfile(f"{prefix}/pyvenv.cfg")

@@ -217,9 +217,7 @@ def _empty_target(run: Run, machine: Machine, program: str | None) -> Environmen
     python = machine.python
     if program is None:
         return Environment(sys.executable, sys.prefix, python.version)
-    return distributions.read_target(
-        program, python.version, free_threaded=python.free_threaded, environ=run.environ
-    ).emptied
+    return distributions.read_target(python, run.environ).emptied
 
 
 def _check_machine(run: Run) -> None:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from torchpick.environment import toolsettings
 from torchpick.environment.distributions import Environment
-from torchpick.environment.interpreter import checkout_of
 from torchpick.environment.requirementfiles import argument, file_of, requirement
 from torchpick.environment.requirements import Requirements
+from torchpick.environment.world import checkout_of
 from torchpick.install.command import Command, StoredFile, stored_file
 from torchpick.install.lasting import find_undone
 from torchpick.install.user_settings import UserSettings

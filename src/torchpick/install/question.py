@@ -126,11 +126,7 @@ def find_target(run: Run) -> Environment:
 
     (machine,) = run.find_machines()
     python = interpreter.installable(machine.python, run.request.python)
-    program = str(python.executable)
-    tool = interpreter.tool_environment(world.prefix_of(program))
-    return distributions.read_target(
-        program, python.version, free_threaded=python.free_threaded, environ=run.environ, tool=tool
-    )
+    return distributions.read_target(python, run.environ)
 
 
 def read_settings(run: Run, prefix: str | None) -> UserSettings:
