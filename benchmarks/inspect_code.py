@@ -23,10 +23,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import interleaved
-from torchpick.index import user_index
 from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.index.wheelnames import WheelTarget
+from torchpick.model.versions import parsed
+from torchpick.wheels import inspect_target
 
 _MEMBER = "torch/lib/libtorch_cuda.so"
 _OTHERS = {
@@ -65,7 +66,7 @@ def taken(work: Path, requirement: str, member: str) -> Path:
     """A library, streamed out of its wheel."""
     file = work / member.rpartition("/")[2]
     with Client() as client, file.open("wb") as out:
-        archive = Archive(RemoteSource(user_index.locate(requirement, _LINUX).url, client))
+        archive = Archive(RemoteSource(inspect_target.locate(parsed(requirement), _LINUX).url, client))
         for chunk in archive.stream(archive.find(member)[member]):
             out.write(chunk)
     return file

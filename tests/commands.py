@@ -45,7 +45,7 @@ from torchpick.cli import install as cli_install
 from torchpick.cli import main
 from torchpick.environment import child, interpreter
 from torchpick.index import pages
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.install import learner, reporting
 from torchpick.install.command import Command, Ended
 from torchpick.knowledge.compat import Knowledge
@@ -299,12 +299,12 @@ def _changed(
     return found
 
 
-def page_of(url: str, *_more: object) -> tuple[Link, ...]:
+def page_of(url: str, *_more: object) -> tuple[ProjectFile, ...]:
     return wheels_of(url, TAG)
 
 
 @cache
-def wheels_of(url: str, tag: str) -> tuple[Link, ...]:
+def wheels_of(url: str, tag: str) -> tuple[ProjectFile, ...]:
     """A project's page as the wheel host has it; a page of a flat mirror has torch and its companions for cu126.
 
     The wheels are there for another Python too, on Windows and Macs; builds for Macs have no label.

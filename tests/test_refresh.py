@@ -218,7 +218,7 @@ def test_companions_are_those_whose_metadata_pins_the_release(index: Index, caps
     for version, torch in (("0.98.0", "2.98.0"), ("0.99.1", "2.99.0"), ("0.99.2", ">=2")):
         name = f"torchvision-{version}+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
         pin = f"torch (=={torch})" if torch[0].isdigit() else f"torch{torch}"
-        text = f"Name: torchvision\nRequires-Dist: numpy\nRequires-Dist: {pin}\n".encode()
+        text = f"Name: torchvision\nVersion: {version}+cu126\nRequires-Dist: numpy\nRequires-Dist: {pin}\n".encode()
         index.host.files[f"/whl/cu126/{name}"] = making.wheel({f"torchvision-{version}.dist-info/METADATA": text})
         links += f'<a href="/whl/cu126/{name}">x</a>'
     index.host.files["/whl/torchvision/"] = links.encode()
@@ -241,7 +241,7 @@ def test_companions_that_pin_no_torch_are_inferred_where_they_have_a_file(
         ("torchaudio", "2.10.0", "cu130", "numpy"),
     ):
         name = f"{project}-{version}+{backend}-cp312-cp312-manylinux_2_28_x86_64.whl"
-        text = f"Name: {project}\nRequires-Dist: {requirement}\n".encode()
+        text = f"Name: {project}\nVersion: {version}+{backend}\nRequires-Dist: {requirement}\n".encode()
         index.host.files[f"/whl/{backend}/{name}"] = making.wheel({f"{project}-{version}.dist-info/METADATA": text})
         page = index.host.files.get(f"/whl/{project}/", b"") + f'<a href="/whl/{backend}/{name}">x</a>'.encode()
         index.host.files[f"/whl/{project}/"] = page
@@ -259,7 +259,7 @@ def test_companions_that_pin_no_torch_are_inferred_where_they_have_a_file(
 def test_a_companion_for_one_python_is_none_for_another(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     name = "torchaudio-2.11.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
     index.host.files[f"/whl/cu126/{name}"] = making.wheel(
-        {"torchaudio-2.11.0.dist-info/METADATA": b"Name: torchaudio\n"}
+        {"torchaudio-2.11.0.dist-info/METADATA": b"Name: torchaudio\nVersion: 2.11.0+cu126\n"}
     )
     index.host.files["/whl/torchaudio/"] = f'<a href="/whl/cu126/{name}">x</a>'.encode()
     index.host.types["/whl/torchaudio/"] = "text/html"
@@ -278,7 +278,7 @@ def test_a_companion_that_comes_a_day_later_is_found_by_the_next_refresh(
 ) -> None:
     refreshed(capsys, *HERE)
     name = "torchvision-0.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    text = b"Name: torchvision\nRequires-Dist: torch==2.99.0\n"
+    text = b"Name: torchvision\nVersion: 0.99.0+cu126\nRequires-Dist: torch==2.99.0\n"
     index.host.files[f"/whl/cu126/{name}"] = making.wheel({"torchvision-0.99.0.dist-info/METADATA": text})
     index.host.files["/whl/torchvision/"] = f'<a href="/whl/cu126/{name}">x</a>'.encode()
     index.host.types["/whl/torchvision/"] = "text/html"
@@ -292,7 +292,7 @@ def test_a_companions_metadata_is_taken_from_the_file_beside_it(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = "/whl/cu126/torchvision-0.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    index.host.files[f"{path}.metadata"] = b"Name: torchvision\nRequires-Dist: torch==2.99.0\n"
+    index.host.files[f"{path}.metadata"] = b"Name: torchvision\nVersion: 0.99.0+cu126\nRequires-Dist: torch==2.99.0\n"
     index.host.files["/whl/torchvision/"] = f'<a href="{path}" data-core-metadata="true">x</a>'.encode()
     index.host.types["/whl/torchvision/"] = "text/html"
     refreshed(capsys, *HERE)

@@ -60,7 +60,8 @@ class Release:
         more = {"torch/lib/libtorch_cuda_linalg.so": linalg}
         for tag in ("cp311-cp311", "cp312-cp312", "cp313-cp313t"):
             self.add("torch", "2.15.0", tag, making.torch_wheel(FLAGS, version="2.15.0+cu132", more=more))
-        vision = making.wheel({"torchvision-0.29.2.dist-info/METADATA": VISION})
+        text = VISION.replace(b"0.29.2", b"0.29.2+cu132") if self.labelled else VISION
+        vision = making.wheel({"torchvision-0.29.2.dist-info/METADATA": text})
         self.add("torchvision", "0.29.2", "py3-none", vision)
 
 
@@ -199,7 +200,7 @@ def test_a_torchaudio_that_names_no_torch_is_not_believed_without_a_label(
 ) -> None:
     """It loads beside torch's own CUDA alone: 2.11.0 of the default index has 13.0, torch 2.15.0 has 13.2."""
     own_index.lines["torchaudio"] = []
-    audio = making.wheel({"torchaudio-2.11.0.dist-info/METADATA": b"Name: torchaudio\n"})
+    audio = making.wheel({"torchaudio-2.11.0.dist-info/METADATA": b"Name: torchaudio\nVersion: 2.11.0\n"})
     own_index.add("torchaudio", "2.11.0", "cp312-cp312", audio)
     own_index.come_out()
     answer(capsys, "refresh", *HERE)

@@ -20,7 +20,7 @@ from scripts.table.measuring_packages import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.index.client import Client
-from torchpick.index.pages import Link, parse
+from torchpick.index.pages import ProjectFile, parse
 from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.build import JIT, RUNS
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
     if args.out.exists():
         known = {json.loads(line)["file"] for line in args.out.read_text(encoding="utf-8").splitlines()}
     failed = 0
-    pages: dict[str, tuple[Link, ...]] = {}
+    pages: dict[str, tuple[ProjectFile, ...]] = {}
     with Client() as client, args.out.open("a", encoding="utf-8") as out:
         for project, version in sorted(pins(_COMPAT)):
             if args.only not in f"{project}=={version}":
@@ -94,16 +94,16 @@ def main(argv: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _link(links: tuple[Link, ...], version: str) -> Link | None:
+def _link(links: tuple[ProjectFile, ...], version: str) -> ProjectFile | None:
     """The wheel for Linux on x86_64; a pin may leave out the build number that the wheel has."""
     for link in links:
-        same = link.wheel.version == version or link.wheel.version.startswith(f"{version}.")
-        if same and wheelnames.platform_of(link.wheel.platform) == "linux-x86_64":
+        same = link.name.version == version or link.name.version.startswith(f"{version}.")
+        if same and wheelnames.platform_of(link.name.platform) == "linux-x86_64":
             return link
     return None
 
 
-def _read(link: Link, source: RemoteSource) -> dict[str, object]:
+def _read(link: ProjectFile, source: RemoteSource) -> dict[str, object]:
     archive = Archive(source)
     found = []
     for member in sorted(archive.members(), key=lambda each: each.header_offset):
@@ -115,8 +115,8 @@ def _read(link: Link, source: RemoteSource) -> dict[str, object]:
     return {
         "file": link.file,
         "sha256": link.sha256,
-        "project": link.wheel.project,
-        "version": link.wheel.version,
+        "project": link.name.project,
+        "version": link.name.version,
         "floor": next(iter(serves), None),
         "serves": serves,
         "libraries": {

@@ -27,7 +27,7 @@ from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.client import Client
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import Archive, RemoteSource, metadata_of
 from torchpick.wheels import fatbin, librarycode, packaged
 from torchpick.wheels.librarycode import Library
@@ -139,11 +139,11 @@ def main(argv: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _new(pages: Mapping[str, tuple[Link, ...]], known: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+def _new(pages: Mapping[str, tuple[ProjectFile, ...]], known: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     """The newest final version of each package, where none of that or a later one was read."""
     found = []
     for name, links in pages.items():
-        versions = [Version(link.wheel.version) for link in links if link.yanked is None]
+        versions = [Version(link.name.version) for link in links if link.yanked is None]
         final = [version for version in versions if not (version.is_prerelease or version.local)]
         newest = max(final, default=None)
         read = [Version(version) for project, version in known if project == name]
@@ -152,7 +152,7 @@ def _new(pages: Mapping[str, tuple[Link, ...]], known: Collection[tuple[str, str
     return found
 
 
-def _page(url: str) -> tuple[Link, ...]:
+def _page(url: str) -> tuple[ProjectFile, ...]:
     with Client() as client:  # which is for one thread
         return pages.fetch(url, client) or ()
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,9 @@ from scripts.table import layout
 from torchpick.cli.console import day
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
-from torchpick.index.client import Client
-from torchpick.index.pages import Link
-from torchpick.index.projectfiles import IndexTarget
-from torchpick.index.ranges import Archive, RemoteSource
-from torchpick.index.user_index import UserIndex, fitting
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projectfiles import IndexTarget, best_wheels
+from torchpick.index.projects import ProjectReader
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Platform
 from torchpick.model.versions import release_key
@@ -52,14 +48,13 @@ def renew(evidence: Path) -> None:
     """Read the page of every companion, and write down the day where one says something new."""
     known = layout.read(evidence)
     read: dict[str, Any] = {"requires": {}, "pythons": {}, "excluded": {}}
-    with Client() as client:
-        index = UserIndex(index_places.of_user(os.environ), client)
+    with ProjectReader(index_places.of_user(os.environ), os.environ, anew=True) as index:
         for name in OLDEST:
             by_version = releases(name, index)
             before = known["requires"].get(name, {})
             # A released file never changes.
             read["requires"][name] = {
-                version: before[version] if version in before else demand_on_torch(links[0], index, opener(client))
+                version: before[version] if version in before else demand_on_torch(links[0], index)
                 for version, links in by_version.items()
             }
             if name in COMPANIONS:
@@ -68,20 +63,11 @@ def renew(evidence: Path) -> None:
         layout.write(evidence, {"schema": 1, "date": day(), **read})
 
 
-def opener(client: Client) -> Callable[[str], AbstractContextManager[Archive]]:
-    @contextmanager
-    def opened(url: str) -> Iterator[Archive]:
-        with closing(RemoteSource(url, client)) as source:
-            yield Archive(source)
-
-    return opened
-
-
-def releases(name: str, index: UserIndex) -> dict[str, list[Link]]:
+def releases(name: str, index: ProjectReader) -> dict[str, list[ProjectFile]]:
     """The releases that count, the newest first, each with its wheels."""
-    found: dict[str, list[Link]] = {}
-    for link in index.links(name) or ():
-        version = link.wheel.version
+    found: dict[str, list[ProjectFile]] = {}
+    for link in index.wheels(name) or ():
+        version = link.name.version
         if (
             link.yanked is None
             and not Version(version).is_prerelease
@@ -93,20 +79,20 @@ def releases(name: str, index: UserIndex) -> dict[str, list[Link]]:
     return {version: found[version] for version in sorted(found, key=release_key, reverse=True)}
 
 
-def _pythons(listed: dict[str, list[Link]]) -> dict[str, dict[str, list[str]]]:
+def _pythons(listed: dict[str, list[ProjectFile]]) -> dict[str, dict[str, list[str]]]:
     """Version → platform → the Pythons that the index has a wheel for."""
     found: dict[str, dict[str, list[str]]] = {version: {} for version in listed}
     links = [link for wheels in listed.values() for link in wheels]
     for name in _PLATFORMS:
-        here = [link for link in links if wheelnames.platform_of(link.wheel.platform) == name]
+        here = [link for link in links if wheelnames.platform_of(link.name.platform) == name]
         for tag in _TAGS:
             target = IndexTarget(tag, Platform.parse(name))
-            for version in {link.wheel.version for link in fitting(here, "", target)}:
+            for version in {link.name.version for link in best_wheels(here, "", target)}:
                 found[version].setdefault(name, []).append(tag)
     return {version: platforms for version, platforms in found.items() if platforms}
 
 
-def _excluded(listed: dict[str, list[Link]]) -> dict[str, list[str]]:
+def _excluded(listed: dict[str, list[ProjectFile]]) -> dict[str, list[str]]:
     """Version → the Pythons X.Y.Z that its Requires-Python leaves out."""
     found = {
         version: sorted({python for link in links for python in _LEFT_OUT.findall(link.requires_python or "")})

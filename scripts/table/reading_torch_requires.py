@@ -21,7 +21,7 @@ from scripts.table.measuring_packages import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
 from torchpick.index.client import Client
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import Archive, RemoteSource, metadata_of
 from torchpick.model.versions import release_key
 
@@ -49,8 +49,8 @@ def main(words: Sequence[str]) -> int:
                 failed += 1
                 print(f"{link.file}: {requires}", file=sys.stderr)
                 continue
-            platform = wheelnames.platform_of(link.wheel.platform) or ""
-            groups.setdefault((link.wheel.version, platform, requires), {})[link.file] = link.sha256 or ""
+            platform = wheelnames.platform_of(link.name.platform) or ""
+            groups.setdefault((link.name.version, platform, requires), {})[link.file] = link.sha256 or ""
     EVIDENCE.write_text("".join(f"{json.dumps(line)}\n" for line in _lines(groups)), encoding="utf-8")
     print(f"{len(new) - failed} wheels read, {len(groups)} lines", file=sys.stderr)
     return 1 if failed else 0
@@ -68,14 +68,14 @@ def _lines(groups: dict[Group, dict[str, str]]) -> Iterable[Line]:
         yield {"torch": version, "platform": platform, "files": dict(sorted(files.items())), "requires": [*requires]}
 
 
-def _counts(link: Link) -> bool:
+def _counts(link: ProjectFile) -> bool:
     """Whether it is of a release of the table, for a platform of it."""
-    version = link.wheel.version
+    version = link.name.version
     released = not Version(version).is_prerelease and release_key(version) >= release_key(_OLDEST)
-    return released and link.yanked is None and wheelnames.platform_of(link.wheel.platform) is not None
+    return released and link.yanked is None and wheelnames.platform_of(link.name.platform) is not None
 
 
-def _tried(link: Link) -> tuple[str, ...] | TorchpickError:
+def _tried(link: ProjectFile) -> tuple[str, ...] | TorchpickError:
     try:
         with Client() as client:  # which is for one thread
             return _requires(link, client)
@@ -83,12 +83,12 @@ def _tried(link: Link) -> tuple[str, ...] | TorchpickError:
         return error
 
 
-def _requires(link: Link, client: Client) -> tuple[str, ...]:
+def _requires(link: ProjectFile, client: Client) -> tuple[str, ...]:
     """The Requires-Dist of a wheel; the sidecar is tried though the page of torch does not announce it."""
     answer = client.get(f"{link.url}.metadata", absent=True)
     text = answer.body.decode("utf-8", "replace") if answer.status == 200 else ""
     headers = HeaderParser().parsestr(text)
-    if headers.get("Version", "").partition("+")[0] != link.wheel.version.partition("+")[0]:
+    if headers.get("Version", "").partition("+")[0] != link.name.version.partition("+")[0]:
         source = RemoteSource(link.url, client)
         try:
             headers = HeaderParser().parsestr(metadata_of(Archive(source)) or "")

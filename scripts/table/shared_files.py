@@ -19,7 +19,7 @@ from scripts.table.measuring_packages import index_url
 from torchpick.errors import TorchpickError
 from torchpick.index import pages, wheelnames
 from torchpick.index.client import Client
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import Archive, RemoteSource
 
 COMPAT = Path(__file__).parents[2] / "compat" / "shared-files.json"
@@ -75,29 +75,29 @@ def shared(first: Mapping[str, int], second: Mapping[str, int]) -> list[str]:
     return sorted(path for path in first.keys() & second.keys() if first[path] != second[path])
 
 
-def _row(read: Mapping[Link, Mapping[str, int]]) -> dict[str, object]:
+def _row(read: Mapping[ProjectFile, Mapping[str, int]]) -> dict[str, object]:
     first, second = read.values()
     paths = shared(first, second)
     return {
-        "names": [link.wheel.project for link in read],
-        "versions": [link.wheel.version for link in read],
+        "names": [link.name.project for link in read],
+        "versions": [link.name.version for link in read],
         "sha256": [link.sha256 for link in read],
         "files": len(paths),
         "libraries": sorted({path.rpartition("/")[2] for path in paths if ".so" in path}),
     }
 
 
-def _wheel(name: str, version: str, client: Client) -> Link | None:
+def _wheel(name: str, version: str, client: Client) -> ProjectFile | None:
     """The wheel of this version, or of the newest."""
     page = client.get(f"{index_url()}/{name}/", headers={"accept": "text/html"}, absent=True)
     links = pages.parse(page.body, str(page.url), page.headers.get("content-type", "")) if page.status == 200 else ()
-    here = [link for link in links if wheelnames.platform_of(link.wheel.platform) == "linux-x86_64"]
-    stable = [link for link in here if link.yanked is None and not Version(link.wheel.version).is_prerelease]
-    wanted = [link for link in stable if version in ("", link.wheel.version)]
-    return max(wanted, key=lambda link: Version(link.wheel.version), default=None)
+    here = [link for link in links if wheelnames.platform_of(link.name.platform) == "linux-x86_64"]
+    stable = [link for link in here if link.yanked is None and not Version(link.name.version).is_prerelease]
+    wanted = [link for link in stable if version in ("", link.name.version)]
+    return max(wanted, key=lambda link: Version(link.name.version), default=None)
 
 
-def _files(link: Link, client: Client) -> dict[str, int]:
+def _files(link: ProjectFile, client: Client) -> dict[str, int]:
     """The files that a wheel writes, each with its checksum."""
     source = RemoteSource(link.url, client)
     try:

@@ -63,7 +63,7 @@ def _merged(wheels: Sequence[tuple[str, str, Sequence[str]]]) -> list[str]:
     return sorted(dict.fromkeys(found), key=lambda line: ("extra ==" in line, line.lower()))
 
 
-def _where(files: set[str], platforms: dict[str, str], wheels: dict[str, wheelnames.WheelName | None]) -> str:
+def _where(files: set[str], platforms: dict[str, str], wheels: dict[str, wheelnames.FileName | None]) -> str:
     """A marker for these files among those of their release; empty where all have the line, or all of one system."""
     without = [file for file in platforms if file not in files]
     if not without:

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.index import wheelnames
-from torchpick.index.projectfiles import ProjectFile, normal_version
+from torchpick.index.pages import ProjectFile, locate
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.address import Address
 from torchpick.model.metadata import Metadata, MetadataSource
 
 INDEX = "https://index.example/simple"
@@ -52,4 +50,6 @@ class MadeUpReader:
 
 def _file(name: str, version: str) -> ProjectFile:
     file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    return ProjectFile(file, Address(f"{INDEX}/{file}"), normal_version(version), wheelnames.parse(file), size=1000)
+    located = locate(f"{INDEX}/{file}", "", size=1000)
+    assert located is not None, file
+    return located

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.index import projectfiles
-from torchpick.index.pages import PageEntry
-from torchpick.index.projectfiles import FileRules, IndexTarget, LeftOutReason, ProjectFile, candidates, of_use
+from torchpick.index import pages
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projectfiles import FileRules, IndexTarget, LeftOutReason, candidates, of_use
 from torchpick.model.machine import Platform
 
 TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
@@ -18,7 +18,7 @@ ANY, LINUX = "py3-none-any", "cp312-cp312-manylinux_2_28_x86_64"
 
 
 def file(name: str, index_url: str = "i", **said: Any) -> ProjectFile:
-    made = projectfiles.of_entry(PageEntry(f"https://h/{name}", "", name, **said), index_url)
+    made = pages.locate(f"https://h/{name}", "", name, **said, index_url=index_url)
     assert made is not None
     return made
 

@@ -38,10 +38,10 @@ def test_the_wheel_hosts_page() -> None:
     assert aarch64.file == "torch-2.7.0+cu128-cp310-cp310-manylinux_2_28_aarch64.whl"
     assert aarch64.url == "https://wheels.example/whl/cu128/torch-2.7.0%2Bcu128-cp310-cp310-manylinux_2_28_aarch64.whl"
     assert (aarch64.sha256, aarch64.metadata) == (None, DIGEST)
-    assert (windows.wheel.abi, windows.sha256, windows.metadata) == ("cp313t", DIGEST, None)
+    assert (windows.name.abi, windows.sha256, windows.metadata) == ("cp313t", DIGEST, None)
     assert moved.url.startswith("https://files.example/")
     assert moved.uploaded == "2026-10-28T15:20:23Z"
-    assert moved.wheel.version == "2.15.0+cu128"
+    assert moved.name.version == "2.15.0+cu128"
     assert (mac.requires_python, mac.yanked) == (">=3.9", "broken & gone")
     assert (old.yanked, old.url) == ("", BASE + "torch-2.5.0-cp312-cp312-win_amd64.whl")
 
@@ -99,7 +99,7 @@ def test_a_hash_that_no_file_has_is_no_file_without_a_hash(fragment: str) -> Non
     links, said = refused(f"<a href={FILE}#{fragment}>x</a>")
 
     assert links == []
-    assert said[0].startswith(f"the address of `{FILE}#{fragment}` is not valid: its ")
+    assert said[0].startswith(f"`{FILE}` is not listed right: its ")
     kind, _, digest = fragment.rpartition("&")[2].partition("=")
     assert refused([{"filename": FILE, "url": FILE, "hashes": {kind: digest}}])[0] == []
 

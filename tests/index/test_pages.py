@@ -60,8 +60,6 @@ def test_the_first_base_and_the_first_of_two_attributes_count() -> None:
 def test_a_page_that_is_not_there_has_no_links(host: Host, client: Client, tmp_path: Path) -> None:
     assert pages.fetch(f"{host.url}/none/", client) is None
     assert pages.fetch((tmp_path / "none").as_uri(), client) is None
-    with pytest.raises(NetworkError, match="answered 403"):
-        pages.content(f"{host.url}/none/", client)
 
 
 @pytest.mark.parametrize("name", ["b%2B c/", "b%2B c", "b%2B c/index.html"])
@@ -82,7 +80,6 @@ def test_a_page_in_a_folder(client: Client, tmp_path: Path, name: str) -> None:
     (folder / "index.html").write_text("<a href=sub/torch-3.0-py3-none-any.whl>x</a>", "utf-8")
 
     assert [link.url for link in pages.fetch(url, client) or ()] == [f"{place}sub/torch-3.0-py3-none-any.whl"]
-    assert pages.content(f"{place}index.html", None).startswith(b"<a href=sub")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in folders on Windows")
@@ -90,10 +87,10 @@ def test_a_page_that_is_no_file_is_said(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(NetworkError, match=r"pipe: cannot be read: .+") as caught:
-        pages.folder((tmp_path / "pipe").as_uri())
+        pages.page_in_folder((tmp_path / "pipe").as_uri())
     assert caught.value.hint == "check `--index-base`"
     with pytest.raises(WheelError, match="cannot read"):
-        pages.folder((tmp_path / ("x" * 300)).as_uri())
+        pages.page_in_folder((tmp_path / ("x" * 300)).as_uri())
 
 
 def test_a_file_of_requirements_elsewhere_is_read_where_the_network_may_be_used(host: Host) -> None:

@@ -17,10 +17,10 @@ from tests.growth import in_line
 from tests.index.server import Host
 from tests.wheels import making
 from torchpick.errors import IntegrityError, NetworkError, TorchpickError, UsageError, WheelError, WheelLayoutError
-from torchpick.index import projectfiles
+from torchpick.index import pages
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.pages import PageEntry
-from torchpick.index.projectfiles import IndexTarget, ProjectFile, file_at
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projectfiles import IndexTarget, file_at
 from torchpick.index.projects import ProjectReader, ReadingLimits
 from torchpick.model.address import Address
 from torchpick.model.machine import Platform
@@ -113,11 +113,20 @@ def test_a_page_has_the_wheels_and_sdists_of_its_project(host: Host, reading: Re
     assert isinstance(answer, tuple)
     assert [(file.file, file.version) for file in answer] == [(names[0], "1.0rc1"), (names[1], "1.0"), (names[2], "2")]
     assert [file.project for file in answer] == ["pkg"] * 3
-    assert [file.wheel is None for file in answer] == [False, True, True]
+    assert [file.name.is_wheel for file in answer] == [True, False, False]
     size = 7 if kind == "json" else None
-    assert answer[0][4:] == (digest, size, ">=3.8,<4", "broken", beside, SAID["upload-time"], f"{host.url}/simple")
+    assert answer[0][3:] == (
+        digest,
+        size,
+        ">=3.8,<4",
+        "broken",
+        beside,
+        SAID["upload-time"],
+        None,
+        f"{host.url}/simple",
+    )
     assert answer[0].url == f"{host.url}/files/{names[0]}"
-    assert answer[1][4:-1] == (None,) * 6
+    assert answer[1][3:-1] == (None,) * 7
 
 
 def test_each_page_is_asked_for_once_and_answers_keep_the_order_of_names(host: Host, reading: Reading) -> None:
@@ -256,14 +265,14 @@ def test_of_a_page_that_is_kept_only_what_is_of_use_is_looked_at_again(
     host: Host, reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted in entries that are judged; each target has its own, and a page that changed is read whole again."""
-    judged: list[PageEntry] = []
-    of_entry = projectfiles.of_entry
+    judged: list[str] = []
+    locate = pages.locate
 
-    def counted(page_entry: PageEntry, index_url: str = "") -> ProjectFile | None:
-        judged.append(page_entry)
-        return of_entry(page_entry, index_url)
+    def counted(href: str, *said: Any, **more: Any) -> ProjectFile | None:
+        judged.append(href)
+        return locate(href, *said, **more)
 
-    monkeypatch.setattr(projectfiles, "of_entry", counted)
+    monkeypatch.setattr(pages, "locate", counted)
     put(host, "/simple/pkg/", *(entry(f"pkg-{release}.0-{tag}.whl") for release in range(50) for tag in TAGS))
     index = f"{host.url}/simple"
 
@@ -312,7 +321,7 @@ def test_an_index_that_fails_leaves_no_answer_of_the_others(host: Host, reading:
 
 BAD = [
     "javascript:pkg-1.0.tar.gz", "file:///etc/pkg-1.0.tar.gz", "ftp://h/pkg-1.0.tar.gz", "http://[/pkg-1.0.tar.gz",
-    "//h\n/pkg-1.0.exe", "/pkg-1.0\x00.tar.gz", "/pkg-1.0\x1b.tar.gz", "/" + "a" * 5000 + "/pkg-1.0.tar.gz",
+    "//h\n/pkg-1.0.exe", "/pkg-1.0\x00.tar.gz", "/pkg-1.0\x1b.tar.gz", "/" + "a" * 9000 + "/pkg-1.0.tar.gz",
 ]  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import os
 import socket
 import ssl
@@ -26,14 +25,14 @@ from torchpick.errors import (
     TorchpickError,
     WheelError,
 )
-from torchpick.index import transport, user_index
+from torchpick.index import transport
 from torchpick.index.client import Client, Limits
-from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import parse as links_of
-from torchpick.index.projectfiles import IndexTarget
+from torchpick.index.projectfiles import IndexTarget, best_wheels
 from torchpick.index.ranges import CHUNK, FileSource, RemoteSource
-from torchpick.index.user_index import UserIndex, sha256_of
 from torchpick.model.machine import Platform
+from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 
 AGAIN = "check the connection and try again"
 FOUND = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "
@@ -224,43 +223,13 @@ def test_a_file_of_this_computer_is_read_by_ranges_too(tmp_path: Path) -> None:
     assert missing.value.hint == "check the path and its permissions"
 
 
-def test_the_hash_of_a_file(tmp_path: Path) -> None:
-    data = os.urandom(3 << 20)
-    (tmp_path / "a b.whl").write_bytes(data)
-
-    assert sha256_of((tmp_path / "a b.whl").as_uri()) == hashlib.sha256(data).hexdigest()
-    with pytest.raises(WheelError, match=r"none\.whl: cannot be read: No such file") as caught:
-        sha256_of((tmp_path / "none.whl").as_uri())
-    assert caught.value.hint == "check the path"
-
-
 TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
-
-
-def test_the_metadata_beside_a_wheel(host: Host, client: Client) -> None:
-    host.files["/pkg-1.0-py3-none-any.whl.metadata"] = b"Name: pkg\n"
-    digest = hashlib.sha256(b"Name: pkg\n").hexdigest()
-    index = UserIndex(IndexPlaces(()), client)
-
-    def read(attributes: str, base: str = f"{host.url}/") -> str | None:
-        [link] = links_of(f"<a href=pkg-1.0-py3-none-any.whl {attributes}>x</a>".encode(), base)
-        return index.metadata(link)
-
-    assert read("data-core-metadata") == read(f"data-core-metadata=sha256={digest}") == "Name: pkg\n"
-    assert (read(""), read("data-core-metadata", f"{host.url}/none/")) == (None, None)
-    assert read("data-core-metadata", "file:///srv/") is None
-    with pytest.raises(IntegrityError, match="the hash of its metadata does not match the index") as caught:
-        read(f"data-core-metadata=sha256={'0' * 64}")
-    assert caught.value.hint == "try again"
 
 
 @pytest.mark.parametrize(
     ("requirement", "message", "hint"),
     [
         ("pkg==", "`pkg==` is neither a file nor a valid requirement",
-         "write it as `name`, `name==1.2.3` or `name>=1.2`"),
-        ("pkg @ https://me:secret@x.example/p.whl",
-         "`pkg @ https://me:****@x.example/p.whl` has an address or a condition, which inspect does not support",
          "write it as `name`, `name==1.2.3` or `name>=1.2`"),
         ("pkg ; python_version > '3'",
          "`pkg ; python_version > '3'` has an address or a condition, which inspect does not support",
@@ -269,7 +238,7 @@ def test_the_metadata_beside_a_wheel(host: Host, client: Client) -> None:
 )  # fmt: skip
 def test_what_is_no_requirement_of_an_index(requirement: str, message: str, hint: str) -> None:
     with pytest.raises(RequirementError) as caught:
-        user_index.check(requirement)
+        inspect_target.read_target(requirement, ReadOptions())
 
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
@@ -279,6 +248,6 @@ def test_what_is_no_requirement_of_an_index(requirement: str, message: str, hint
 )
 def test_a_yanked_wheel_is_taken_where_it_is_named_exactly(specifier: str, version: str | None) -> None:
     page = b"<a href=pkg-1.0-py3-none-any.whl>x</a><a href=pkg-2.0-py3-none-any.whl data-yanked>x</a>"
-    found = user_index.fitting(links_of(page, "https://host.example/"), specifier, TARGET)
+    found = best_wheels(links_of(page, "https://host.example/"), specifier, TARGET)
 
-    assert [link.wheel.version for link in found[:1]] == ([] if version is None else [version])
+    assert [link.name.version for link in found[:1]] == ([] if version is None else [version])

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from torchpick.environment import interpreter
-from torchpick.errors import InstallerError
-from torchpick.index import index_places, pages, user_index
-from torchpick.index.pages import Link
-from torchpick.index.projectfiles import IndexTarget
+from torchpick.index import index_places, pages
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projectfiles import IndexTarget, best_wheels
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import Platform
+from torchpick.wheels import inspect_target
 
 LINUX = Platform.parse("linux-x86_64", "2.35")
 WINDOWS = Platform.parse("windows-x86_64")
@@ -23,7 +23,7 @@ TARGET = IndexTarget("cp312", LINUX)
 A, B, C = "https://a.example/simple", "https://b.example/simple/", "https://c.example/wheels"
 
 
-def links(*files: str, base: str = f"{A}/pkg/") -> tuple[Link, ...]:
+def links(*files: str, base: str = f"{A}/pkg/") -> tuple[ProjectFile, ...]:
     return pages.parse("".join(f"<a href={file}>x</a>" for file in files).encode(), base)
 
 
@@ -47,7 +47,7 @@ ONE, TWO, OTHER = links(wheel("1.0")), links(wheel("2.0")), links(wheel("1.0", "
 )
 def test_which_pythons_a_wheel_says_it_is_for(said: str, version: str | None, fits: bool) -> None:
     [link] = links(wheel("1.0"))
-    found = user_index.fitting([link._replace(requires_python=said)], "", TARGET._replace(version=version))
+    found = best_wheels([link._replace(requires_python=said)], "", TARGET._replace(version=version))
 
     assert found == ([link._replace(requires_python=said)] if fits else [])
 
@@ -69,28 +69,7 @@ def test_the_platform_that_wheels_are_for(
     own = SimpleNamespace(platform=here, python=SimpleNamespace(tag="cp399"))
     monkeypatch.setattr(interpreter, "running", lambda: own)
 
-    assert user_index.target_of(wanted) == IndexTarget("cp399", platform)
-
-
-@pytest.mark.parametrize(
-    ("specifier", "mine", "message"),
-    [
-        ("==9", links(*(wheel(f"1.{minor}", "pkg") for minor in range(7))),
-         "has no pkg==9 that fits: it has 1.2, 1.3, 1.4, 1.5, 1.6 for this Python"),
-        ("==9", links(wheel("1.0", tag="cp311-cp311-any")), "has no pkg==9 that fits: it has none for this Python"),
-        ("", (), "has no pkg that fits: no file of it is listed there"),
-    ],
-)  # fmt: skip
-def test_what_the_wheel_hosts_page_has_in_place_of_what_was_asked(
-    specifier: str, mine: tuple[Link, ...], message: str
-) -> None:
-    with pytest.raises(InstallerError) as caught:
-        user_index.best("pkg", specifier, mine, "https://me:secret@m.example/pkg/", TARGET)
-    assert caught.value.message == f"https://me:****@m.example/pkg/ {message}"
-    assert (caught.value.code, caught.value.hint) == (
-        "NOT_ON_PAGE",
-        "`--index-base URL` names a mirror, `torchpick refresh` reads what the index has; or leave pkg out",
-    )
+    assert inspect_target.target_of(wanted) == IndexTarget("cp399", platform)
 
 
 def test_bundled_pips_are_read_in_order_and_those_that_are_none_are_passed_over(

@@ -18,13 +18,14 @@ from torchpick.cli import main
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError, RequirementError, TorchpickError
-from torchpick.index import index_places, user_index
-from torchpick.index.client import Client
+from torchpick.index import index_places
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import IndexTarget
-from torchpick.index.user_index import UserIndex
+from torchpick.index.projects import ProjectReader
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import Platform
+from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 
 NAME = "gpupkg-1.5-py3-none-any.whl"
 LATER = "gpupkg-2.0-cp33-cp33-manylinux_2_28_aarch64.whl"
@@ -83,9 +84,9 @@ def test_the_newest_that_fits_is_taken_for_a_bare_name(host: Host, capsys: pytes
 
 
 @pytest.mark.parametrize(("words", "text"), [
-    (["gpupkg==7.0"],  "but 2.0, 1.5"),
-    (["no-such-package==1"], "no-such-package is not on"),
-    (["gpupkg>=2", "--platform", "linux-s390x"], "has no wheel of it for Python"),
+    (["gpupkg==7.0"],  "has no gpupkg==7.0 that fits: it has 1.5 for Python"),
+    (["no-such-package==1"], "has no no-such-package==1 that fits: no file of it is listed there"),
+    (["gpupkg>=2", "--platform", "linux-s390x"], "on linux-s390x"),
     ([f"gpupkg=={'1' * 5000}"], "is neither a file nor a valid requirement"),
 ])  # fmt: skip
 @pytest.mark.usefixtures("host")
@@ -114,12 +115,11 @@ def two(host: Host, *, first_only: bool) -> IndexPlaces:
     return IndexPlaces((f"{host.url}/none", f"{host.url}/one", f"{host.url}/two/"), first_only=first_only)
 
 
-def test_pip_takes_the_best_of_all_indexes_and_uv_the_first_that_knows_the_name(host: Host, client: Client) -> None:
+def test_pip_takes_the_best_of_all_indexes_and_uv_the_first_that_knows_the_name(host: Host) -> None:
     for first_only, version in ((False, "2.0"), (True, "1.0")):
-        index = UserIndex(two(host, first_only=first_only), client)
-
-        assert index.candidates("pkg", "", TARGET)[0].wheel.version == version
-        assert index.links("unknown") is None
+        with ProjectReader(two(host, first_only=first_only), os.environ, anew=True) as index:
+            assert index.best_wheel("pkg", "", TARGET, "").version == version
+            assert index.wheels("unknown") is None
 
 
 A, B, C = "https://a.example/simple", "https://b.example/simple", "https://c.example/simple"
@@ -152,20 +152,22 @@ def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> 
     assert index_places.default().startswith("https://")
 
 
-@pytest.mark.parametrize("text", ["torch==" + "9" * 5000, "torch @ https://u:secret@x.example/t.whl", "a\nb"])
+@pytest.mark.parametrize("text", ["torch==" + "9" * 5000, "a\nb"])
 def test_no_requirement_breaks_the_reader(text: str) -> None:
     with pytest.raises(RequirementError) as caught:
-        user_index.check(text)
+        inspect_target.read_target(text, ReadOptions())
     assert "secret" not in str(caught.value)
 
 
 def test_another_python_is_asked_for_its_tags() -> None:
-    assert user_index.target_of(WheelTarget(python=sys.executable)).tag == user_index.target_of(WheelTarget()).tag
-    assert user_index.target_of(WheelTarget(python="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
+    assert (
+        inspect_target.target_of(WheelTarget(python=sys.executable)).tag == inspect_target.target_of(WheelTarget()).tag
+    )
+    assert inspect_target.target_of(WheelTarget(python="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
         "cp314t", Platform.parse("linux-s390x", "2.28")
     )
     with pytest.raises(TorchpickError):
-        user_index.target_of(WheelTarget(python="/no/such/python"))
+        inspect_target.target_of(WheelTarget(python="/no/such/python"))
 
 
 @pytest.mark.parametrize(
@@ -184,8 +186,8 @@ def test_no_settings_file_breaks_the_reader(file: str, tmp_path: Path) -> None:
 )
 def test_no_setting_breaks_the_reader(name: str, value: str) -> None:
     environ = {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", name: value}
-    with Client(environ=environ, sleep=lambda _: None) as client, suppress(TorchpickError):
+    with suppress(TorchpickError):
         found = index_places.of_user(environ)
         for part in (found._replace(indexes=()), found._replace(links=())):
-            with suppress(TorchpickError):
-                UserIndex(part, client).candidates("pkg", "", TARGET)
+            with suppress(TorchpickError), ProjectReader(part, environ, anew=True) as index:
+                index.best_wheel("pkg", "", TARGET, "")

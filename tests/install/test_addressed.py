@@ -10,12 +10,14 @@ from tests.install.jobs import TARGET, job
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.index import pages
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import ProjectReader
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job
 from torchpick.install.question import pick_build
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import Platform
+from torchpick.model.metadata import parse_metadata
 from torchpick.model.pick import Pick, Request
 from torchpick.run import start_run
 
@@ -34,7 +36,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The projects whose pages are read."""
     asked: list[str] = []
 
-    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
         name = url.rstrip("/").rpartition("/")[2]
         asked.append(name)
         if name == "torchcodec":
@@ -57,11 +59,11 @@ def there(**installed: str) -> Job:
 
 
 def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(url: str, _: object, refused: Callable[[str], None]) -> tuple[Link, ...]:
+    def fetch(url: str, _: object, refused: Callable[[str], None]) -> tuple[ProjectFile, ...]:
         name = url.rstrip("/").rpartition("/")[2]
         file = f"{name}-{THERE[name].replace('+', '%2B')}-cp312-cp312-manylinux_2_28_x86_64.whl"
         good = f'<a href="{file}#sha256={SHA}">x</a>' if name != "torchvision" else ""
-        return pages.parse(f'<a href="{file} #x">x</a>{good}'.encode(), url, refused=refused)
+        return pages.parse(f'<a href="{file} #x">x</a>{good}'.encode(), url, refuse=refused)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
@@ -89,7 +91,7 @@ def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
     pick: Pick = pick_build(start_run(request, {}))
     asked: list[str] = []
 
-    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
         name = url.rstrip("/").rpartition("/")[2]
         asked.append(name)
         version = pick.version.replace("+", "%2B") if name == "torch" else "3.8.0"
@@ -97,7 +99,8 @@ def test_the_triton_of_another_maker_is_the_one_that_torch_asks_for(
         return pages.parse(f'<a href="{file}#sha256={SHA}">x</a>'.encode(), url)
 
     monkeypatch.setattr(pages, "fetch", fetch)
-    monkeypatch.setattr(pages, "content", lambda *_: f"Requires-Dist: {triton}==3.8.0; x\n".encode())
+    text = f"Name: torch\nVersion: 1\nRequires-Dist: {triton}==3.8.0\n"
+    monkeypatch.setattr(ProjectReader, "metadata", lambda _, files: dict.fromkeys(files, parse_metadata(text)))
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
 
     assert sorted(addressed(job(pick=pick)).files) == ["torch", triton]
@@ -111,8 +114,8 @@ def test_a_page_that_lacks_torch_and_a_host_that_is_silent_are_told_with_what_to
     monkeypatch.setitem(THERE, "torch", "2.9.1+cu126")
     with pytest.raises(InstallerError) as lacking:
         addressed(job())
-    text = "torch/ has no torch==2.14.1+cu126 that fits: it has 2.9.1+cu126 for this Python"
-    assert (lacking.value.code, lacking.value.message) == ("NOT_ON_PAGE", f"{HOST}/{text}")
+    text = " has no torch==2.14.1+cu126 that fits: it has 2.9.1+cu126 for Python 3.12 on linux-x86_64 with glibc 2.35"
+    assert (lacking.value.code, lacking.value.message) == ("NOT_ON_PAGE", f"{HOST}{text}")
 
     def silent(*_: object) -> None:
         raise NetworkError("no answer", hint="try again")

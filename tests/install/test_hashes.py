@@ -14,7 +14,7 @@ from torchpick.environment import toolsettings
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import IntegrityError, NetworkError, UsageError
 from torchpick.index import pages
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.install.env import list_files
 from torchpick.install.files import Hashes, Wheel, check_mirror
 from torchpick.install.question import pick_build
@@ -151,7 +151,7 @@ def family(run: Run) -> dict[str, str]:
     return {**build.pins, **({"triton": build.libraries["triton"]} if "triton" in build.libraries else {})}
 
 
-def page_of_one(run: Run, url: str, folder: str = "", tag: str = "manylinux_2_28_x86_64") -> tuple[Link, ...]:
+def page_of_one(run: Run, url: str, folder: str = "", tag: str = "manylinux_2_28_x86_64") -> tuple[ProjectFile, ...]:
     """A project's page with the one wheel that is picked of it, which lies in a folder of its own."""
     name = url.rstrip("/").rpartition("/")[2]
     version = family(run)[name].replace("+", "%2B")
@@ -164,7 +164,7 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 ) -> None:
     asked: list[str] = []
 
-    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
         asked.append(url)
         return page_of_one(run, url)
 
@@ -210,7 +210,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
     """A companion's that has nothing is believed for a day, one that cannot be reached for an hour."""
     now, asked = [1_800_000_000.0], list[str]()
 
-    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
         asked.append(url)
         if not is_there:
             raise NetworkError("no such host", hint="")
@@ -245,7 +245,7 @@ def test_a_page_without_use_is_not_asked_for_at_every_start(
 def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
     base: str, link: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+    def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
         return page_of_one(run, url, link)
 
     monkeypatch.setattr(pages, "fetch", fetch)

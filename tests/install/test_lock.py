@@ -10,8 +10,8 @@ import pytest
 from tests.install.jobs import PICK, job
 from torchpick.errors import IntegrityError, UsageError, WheelError
 from torchpick.index import pages
-from torchpick.index.pages import Link
-from torchpick.index.user_index import Host
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import ProjectReader
 from torchpick.install.files import Hashes
 from torchpick.install.lock import hashed, with_hashes, without_credentials
 from torchpick.install.reporting import ReportedFile, ReportedPackage
@@ -30,14 +30,14 @@ class BuildsByRelease:
     def __init__(self, *hrefs: str) -> None:
         self.page = "".join(f'<a href="{href}">x</a>' for href in hrefs)
 
-    def links(self, name: str) -> tuple[Link, ...]:
+    def wheels(self, name: str) -> tuple[ProjectFile, ...]:
         return tuple(
-            link for link in pages.parse(self.page.encode(), f"{PICK.index_url}/") if link.wheel.project == name
+            link for link in pages.parse(self.page.encode(), f"{PICK.index_url}/") if link.name.project == name
         )
 
 
 def locked(package: ReportedPackage, *hrefs: str, files: dict[str, str] | None = None) -> ReportedPackage:
-    host = cast(Host, BuildsByRelease(*hrefs))
+    host = cast(ProjectReader, BuildsByRelease(*hrefs))
     return with_hashes(package, job(pick=PICK, files=files or {}), host, Hashes(PICK, Knowledge({})))
 
 

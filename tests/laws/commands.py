@@ -25,7 +25,7 @@ from tests.fakes.wheelindex import Release, Source, WheelIndex
 from torchpick.cli import main
 from torchpick.errors import NoBuildError, TorchpickError
 from torchpick.index import pages
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
@@ -337,12 +337,12 @@ def _release(row: Package) -> Release:
     )
 
 
-def page(url: str, *_client: object) -> tuple[Link, ...] | None:
+def page(url: str, *_client: object) -> tuple[ProjectFile, ...] | None:
     return _page(url, Knowledge(os.environ).folder)
 
 
 @cache
-def _page(url: str, folder: str) -> tuple[Link, ...] | None:
+def _page(url: str, folder: str) -> tuple[ProjectFile, ...] | None:
     """A project's page of the wheel host as the table has it; no index has more than that."""
     backend, project = url.rstrip("/").split("/")[-2:]
     if not url.startswith(_HOST):

@@ -10,8 +10,9 @@ import pytest
 from tests import usersettings
 from torchpick.cli import main
 from torchpick.errors import TorchpickError
-from torchpick.index import user_index
 from torchpick.index.wheelnames import WheelTarget
+from torchpick.model.versions import parsed
+from torchpick.wheels import inspect_target
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
@@ -21,7 +22,7 @@ LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
 def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
     usersettings.take_over(monkeypatch)
     try:
-        user_index.locate("packaging==24.0", WheelTarget())
+        inspect_target.locate(parsed("packaging==24.0"), WheelTarget())
     except TorchpickError as error:
         pytest.skip(f"no package index: {error}")
 

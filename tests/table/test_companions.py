@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -12,8 +14,9 @@ from scripts.table import companions, layout, reading_companions, rows
 from tests import usersettings
 from torchpick.errors import NetworkError
 from torchpick.index import index_places
-from torchpick.index.client import Client
-from torchpick.index.user_index import UserIndex
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import ProjectReader
+from torchpick.model.metadata import parse_metadata
 from torchpick.wheels.listed import demand_on_torch
 
 REQUIRES: dict[str, dict[str, str | None]] = {
@@ -125,10 +128,10 @@ def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:
     ],
 )
 def test_what_a_requirement_asks_of_torch(requirement: str, torch: str | None) -> None:
-    text = f"Name: torchvision\nRequires-Dist: numpy\nRequires-Dist: {requirement}\n"
-    beside = type("Beside", (), {"metadata": lambda *_: text})()
+    text = f"Name: torchvision\nVersion: 1\nRequires-Dist: numpy\nRequires-Dist: {requirement}\n"
+    reader = SimpleNamespace(metadata=lambda files: dict.fromkeys(files, parse_metadata(text)))
 
-    assert demand_on_torch(None, beside, None) == torch  # type: ignore[arg-type]  # what lies beside a wheel is enough
+    assert demand_on_torch(cast("ProjectFile", None), cast("ProjectReader", reader)) == torch
 
 
 @pytest.mark.network
@@ -136,11 +139,9 @@ def test_the_index_says_what_the_evidence_says(monkeypatch: pytest.MonkeyPatch) 
     usersettings.take_over(monkeypatch)
     recorded = json.loads(companions.EVIDENCE.read_text("utf-8"))["requires"]["torchvision"]
     try:
-        with Client() as client:
-            index = UserIndex(index_places.of_user(os.environ), client)
+        with ProjectReader(index_places.of_user(os.environ), os.environ, anew=True) as index:
             listed = reading_companions.releases("torchvision", index)
-            opened = reading_companions.opener(client)
-            found = {one: demand_on_torch(listed[one][0], index, opened) for one in ("0.24.1", "0.29.1")}
+            found = {one: demand_on_torch(listed[one][0], index) for one in ("0.24.1", "0.29.1")}
     except NetworkError as error:
         pytest.skip(f"the package index does not answer: {error}")
 

@@ -103,12 +103,11 @@ class Day:
 
     def companion(self, name: str, version: str, requires: str) -> None:
         """On the wheel host for each CUDA, and on the user's own index without a label."""
-        text = f"Metadata-Version: 2.1\nName: {name}\nRequires-Dist: {requires}\n".encode()
-        data = making.wheel({f"{name}-{version}.dist-info/METADATA": text})
-        for label in ("cu132", "cu133"):
-            wheel = f"{name}-{version}+{label}-cp312-cp312-manylinux_2_28_x86_64.whl"
-            self.publish(f"/whl/{name}/", wheel, data, folder=f"/whl/{label}")
-        self.publish(f"/simple/{name}/", f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl", data)
+        for page, label in (("/whl", "+cu132"), ("/whl", "+cu133"), ("/simple", "")):
+            text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}{label}\nRequires-Dist: {requires}\n"
+            data = making.wheel({f"{name}-{version}.dist-info/METADATA": text.encode()})
+            wheel = f"{name}-{version}{label}-cp312-cp312-manylinux_2_28_x86_64.whl"
+            self.publish(f"{page}/{name}/", wheel, data, folder=f"/whl/{label[1:]}" if label else "/files")
 
     def refresh(self) -> refresh.Refreshed:
         """As `torchpick refresh` does for the wheel host, which this one stands for."""

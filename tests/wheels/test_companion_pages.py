@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import cast
 
 import pytest
 
-from tests.index.test_archive import Bytes
-from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.index.pages import Link, parse
-from torchpick.index.ranges import Archive
-from torchpick.index.user_index import UserIndex
+from torchpick.index.pages import ProjectFile, parse
+from torchpick.index.projects import ProjectReader
 from torchpick.model.build import Build
+from torchpick.model.metadata import Metadata, parse_metadata
 from torchpick.wheels import listed
 from torchpick.wheels.listed import CompanionPages
 
@@ -22,7 +19,7 @@ LINUX = "manylinux_2_28_x86_64"
 PINNED, BOUND = "Requires-Dist: torch (==2.16.0)\n", "Requires-Dist: numpy\nRequires-Dist: torch>=2.14.0\n"
 
 
-def links(*paths: str) -> tuple[Link, ...]:
+def links(*paths: str) -> tuple[ProjectFile, ...]:
     return parse("".join(f'<a href="{HOST}/{path}">x</a>' for path in paths).encode(), f"{HOST}/torch/")
 
 
@@ -35,27 +32,30 @@ def build(torch: str = "2.16.0", backend: str = "cu126", channel: str = "stable"
 class Pages:
     """An index of companions: the path of each wheel, and its METADATA."""
 
-    def __init__(self, texts: dict[str, str | None]) -> None:
+    def __init__(self, texts: dict[str, str]) -> None:
         self.texts = {path.rpartition("/")[2]: text for path, text in texts.items()}
         self.every = links(*texts)
         self.asked: list[str] = []
 
-    def links(self, name: str) -> tuple[Link, ...] | None:
+    def wheels(self, name: str) -> tuple[ProjectFile, ...] | None:
         self.asked.append(name)
-        return tuple(link for link in self.every if link.wheel.project == name) or None
+        return tuple(link for link in self.every if link.name.project == name) or None
 
-    def metadata(self, link: Link) -> str | None:
-        if self.texts[link.file] == "broken":
-            raise WheelError("it is broken", hint="look")
-        return self.texts[link.file]
+    def metadata(self, files: list[ProjectFile]) -> dict[ProjectFile, Metadata | WheelError]:
+        return {file: self._read(file) for file in files}
+
+    def _read(self, file: ProjectFile) -> Metadata | WheelError:
+        text = self.texts[file.file]
+        if text == "broken":
+            return WheelError("it is broken", hint="look")
+        return parse_metadata(f"Name: {file.project}\nVersion: 1\n{text}")
 
 
-def pages(texts: dict[str, str | None]) -> CompanionPages:
-    inside = making.wheel({"torchvision-0.31.0.dist-info/METADATA": PINNED.encode()})
-    return CompanionPages(cast(UserIndex, Pages(texts)), lambda _: nullcontext(Archive(Bytes(inside))))
+def pages(texts: dict[str, str]) -> CompanionPages:
+    return CompanionPages(cast(ProjectReader, Pages(texts)))
 
 
-def paired(texts: dict[str, str | None], row: Build | None = None) -> tuple[dict[str, str | None], dict[str, str]]:
+def paired(texts: dict[str, str], row: Build | None = None) -> tuple[dict[str, str | None], dict[str, str]]:
     found = pages(texts).paired(row or build())
     return dict(found.companions), dict(found.companion_basis)
 
@@ -79,13 +79,12 @@ def audio(version: str) -> str:
         # As torchvision's wheels for Windows on Arm have it.
         ({vision("0.31.0+e437e35"): PINNED}, "0.31.0+e437e35", "metadata"),
         ({vision("0.31.0+e437e35"): PINNED, vision("0.31.0+cu126"): PINNED}, "0.31.0+cu126", "metadata"),
-        ({vision("0.31.0+cu126"): None}, "0.31.0+cu126", "metadata"),
         ({vision("0.32.0+cu126"): "broken", vision("0.31.0+cu126"): BOUND}, "0.31.0+cu126", "inferred"),
         ({vision("0.33.0+cu130"): BOUND, vision("0.32.0+cu126"): BOUND}, "0.32.0+cu126", "inferred"),
     ],
 )
 def test_the_companion_that_pins_the_torch_or_else_the_newest_that_allows_it(
-    texts: dict[str, str | None], version: str, basis: str
+    texts: dict[str, str], version: str, basis: str
 ) -> None:
     assert paired(texts) == ({"torchvision": version}, {"torchvision": basis})
 
@@ -106,12 +105,12 @@ def test_the_companion_that_pins_the_torch_or_else_the_newest_that_allows_it(
         {audio("2.10.0+cu126"): ""},
     ],
 )
-def test_what_is_for_another_torch_backend_or_platform_is_none(texts: dict[str, str | None]) -> None:
+def test_what_is_for_another_torch_backend_or_platform_is_none(texts: dict[str, str]) -> None:
     assert paired(texts) == ({}, {})
 
 
 def test_what_uses_the_stable_abi_alone_goes_with_every_torch_from_its_own_on() -> None:
-    texts: dict[str, str | None] = {audio("2.11.0+cu126"): ""}
+    texts: dict[str, str] = {audio("2.11.0+cu126"): ""}
 
     assert paired(texts) == ({"torchaudio": "2.11.0+cu126"}, {"torchaudio": "inferred"})
     assert paired(texts, build("2.11.0"))[0] == {"torchaudio": "2.11.0+cu126"}
@@ -120,7 +119,7 @@ def test_what_uses_the_stable_abi_alone_goes_with_every_torch_from_its_own_on() 
 
 
 def test_only_the_newest_releases_of_a_companion_are_read() -> None:
-    newer: dict[str, str | None] = {vision(f"0.4{number}.0+cu126"): "Requires-Dist: torch>=9\n" for number in range(3)}
+    newer: dict[str, str] = {vision(f"0.4{number}.0+cu126"): "Requires-Dist: torch>=9\n" for number in range(3)}
 
     assert paired({**newer, vision("0.31.0+cu126"): PINNED})[0] == {"torchvision": "0.31.0+cu126"}
     assert paired({**newer, vision("0.43.0+cu126"): "", vision("0.31.0+cu126"): PINNED})[0] == {}
@@ -133,7 +132,7 @@ def test_the_pythons_of_a_companion_are_those_of_its_files_and_a_page_is_read_on
             vision("0.31.0+cu126", "cp39-cp39", "win_amd64"): PINNED, audio("2.11.0+cu126"): "",
         }
     )  # fmt: skip
-    found = CompanionPages(cast(UserIndex, index), lambda _: nullcontext(cast(Archive, None)))
+    found = CompanionPages(cast(ProjectReader, index))
     of_any = pages({vision("0.31.0+cu126", "py3-none"): PINNED}).paired(build())
 
     for _ in range(2):

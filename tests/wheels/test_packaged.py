@@ -11,7 +11,7 @@ from torchpick.wheels.readings import WHOLE, Reading
 HOST = "https://files.example"
 
 
-def links(*files: str, more: str = "") -> tuple[pages.Link, ...]:
+def links(*files: str, more: str = "") -> tuple[pages.ProjectFile, ...]:
     page = "".join(f'<a href="{HOST}/{file}#sha256={"ab" * 32}"{more}>x</a>' for file in files)
     return pages.parse(page.encode(), f"{HOST}/simple/")
 

@@ -12,7 +12,7 @@ from tests import recorded
 from tests.wheels import making
 from torchpick.errors import TorchpickError
 from torchpick.index import pages
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import plain
@@ -72,7 +72,7 @@ LINES: dict[str, tuple[dict[str, Any], WheelRule]] = {
 }  # fmt: skip
 
 
-def links(*files: str, more: str = "", folder: str = "cu126") -> tuple[Link, ...]:
+def links(*files: str, more: str = "", folder: str = "cu126") -> tuple[ProjectFile, ...]:
     page = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"ab" * 32}"{more}>x</a>' for file in files)
     return pages.parse(page.encode(), f"https://host.example/whl/{folder}/")
 
@@ -81,7 +81,7 @@ def torch(version: str, tag: str = f"cp312-cp312-{LINUX}") -> str:
     return f"torch-{version}-{tag}.whl"
 
 
-LISTED: dict[str, tuple[tuple[Link, ...], str]] = {
+LISTED: dict[str, tuple[tuple[ProjectFile, ...], str]] = {
     "releases, oldest last": (links(torch("2.9.0+cu126"), torch("2.10.0+cu126"), torch("2.10.0rc1+cu126"),
         torch("2.9.1+cu126")), "stable"),
     "before the table, and after a release": (links(torch("1.6.0+cu92"), torch("1.7.0+cu92"),

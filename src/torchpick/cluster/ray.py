@@ -6,6 +6,7 @@ Detection runs in a program of its own, so that its deadline can be kept.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,8 +16,9 @@ from types import ModuleType
 from torchpick.cluster.engine import ClusterError, Engine, failure_words
 from torchpick.environment import guard
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.index.projects import NO_LIMITS, Web
 from torchpick.knowledge.locations import PACKAGE
-from torchpick.wheels.inspect_target import ReadOptions, new_client, read_target
+from torchpick.wheels.inspect_target import ReadOptions, read_target
 from torchpick.wheels.readings import Reading
 
 _STATUS = "`ray status` says what the cluster lacks; its Python needs httpx and packaging"
@@ -130,10 +132,10 @@ def reader(address: str) -> Iterator[Callable[[str, ReadOptions], Reading]]:
 def read_on_node(url: str, depth: str | None) -> Reading | TorchpickError:
     """A reading, or what went wrong; this runs on a node."""
     try:
-        return read_target(url, ReadOptions(depth, client=_client))
+        return read_target(url, ReadOptions(depth, web=_web()))
     except TorchpickError as error:
         return error
 
 
 # The one of this worker, which reads wheel after wheel.
-_client = cache(new_client)
+_web = cache(lambda: Web(os.environ, NO_LIMITS))

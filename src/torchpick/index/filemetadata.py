@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from torchpick.environment import toml
 from torchpick.errors import BrokenOffError, RangesUnsupportedError, WheelError, WheelLayoutError
 from torchpick.index import pages
-from torchpick.index.projectfiles import ProjectFile
+from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import MOST_METADATA, Archive, FileSource, RemoteSource, Source, metadata_of
 from torchpick.index.wheelnames import parsed_version
 from torchpick.model import metadata
@@ -38,7 +38,7 @@ _DAMAGED = "the archive is damaged or no sdist: download it again"
 def read_metadata(file: ProjectFile, client: Callable[[], Client]) -> Metadata | str:
     """What a file requires; a text says why nobody can read that. `client` is called before each request."""
     try:
-        metadata_ = _of_sdist(file, client) if file.wheel is None else _of_wheel(file, client)
+        metadata_ = _of_wheel(file, client) if file.name.is_wheel else _of_sdist(file, client)
     except ValueError as error:
         raise WheelError(f"its metadata is not valid: {error}", hint="request another version of it") from error
     if metadata_ is None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from torchpick.environment import requirementfiles, world
-from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError
+from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError, silent
 from torchpick.index import wheelnames
-from torchpick.model.address import Address, check_characters, redacted
+from torchpick.index.wheelnames import FileName
+from torchpick.model.address import Address, check_characters, is_sha256, redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +60,9 @@ _SUFFIXES = (".whl", ".tar.gz", ".zip")
 MOST_BYTES = 16 << 20
 _HASH = re.compile(r"sha256[=:]([0-9a-f]{64})")
 _HEX = re.compile(r"[0-9a-f]*")
+_UPLOADED = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)?)?")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MOST_TEXT = 512
 _UNCHECKED_BY_UV = ("sha224", "sha1")  # uv 0.13.9 takes a file by its address without a look at these
 _HASHES = re.compile(r"(sha512|sha384|sha256|sha224|sha1|md5)[=:]([^&#]*)")
 # The hashes that pip checks behind an address, the best first, and how many digits each has.
@@ -79,48 +86,57 @@ _WEB = ("https://", "http://")
 _HINT = "check that the address is an index of Python packages"
 
 
-class Link(NamedTuple):
-    """One wheel on a page; what the page does not say is None."""
+class ProjectFile(NamedTuple):
+    """A wheel or an sdist on an index; what its page does not say is None."""
 
     file: str
     url: Address
-    wheel: wheelnames.WheelName
+    name: FileName
     sha256: str | None = None
+    size: int | None = None
     requires_python: str | None = None
     yanked: str | None = None  # the reason, which may be empty
-    metadata: str | None = None  # sha256 of the sidecar file, or empty where only its presence is told
-    uploaded: str | None = None
+    metadata: str | None = None  # sha256 of the METADATA beside it, or empty where only its presence is told
+    uploaded: str | None = None  # ISO 8601, in UTC
     other_hash: str | None = None  # where there is no sha256, such as `sha512=…`, which pip and uv check too
+    index_url: str = ""  # which of the user's indexes and link pages it lies on
+
+    @property
+    def project(self) -> str:
+        return self.name.project
+
+    @property
+    def version(self) -> str:
+        """As PEP 440 spells it."""
+        return wheelnames.normal_version(self.name.version)
 
     @property
     def with_hash(self) -> Address:
         return self.url.with_hash(f"sha256={self.sha256}" if self.sha256 else self.other_hash)
 
 
-class PageEntry(NamedTuple):
-    """A file as a page lists it, wheel or not; nothing of it is judged yet, and what the page does not say is None."""
-
-    href: str
-    base: str  # what the href is relative to
-    file: str | None = None
-    sha256: str | None = None
-    size: int | None = None
-    requires_python: str | None = None
-    yanked: str | None = None
-    metadata: str | None = None
-    uploaded: str | None = None
-    other_hash: str | None = None  # where there is no sha256, such as `sha512=…`
-    wrong_hash: str = ""  # what is wrong with one
+Refuse = Callable[[str], object]
 
 
-def entries(page: bytes, url: str, content_type: str = "text/html") -> Iterator[PageEntry]:
-    """The files of a page that came from this URL, in the page's order."""
+def files(
+    page: bytes, url: str, content_type: str = "text/html", refuse: Refuse = silent, index_url: str = ""
+) -> tuple[ProjectFile, ...]:
+    """The files of a page that came from this URL, in the page's order; what is neither wheel nor sdist is skipped.
+
+    So is a wheel whose address or hash is not valid, and `refuse` is called with what is wrong with it.
+    """
     text = page.decode("utf-8", "replace")
     wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
     until = time.thread_time() + _MOST_S
-    for entry in _of_json(text, url) if wants_json else _of_html(text, url, until):
-        _check_time(until)
-        yield entry
+
+    located = partial(locate, refuse=refuse, index_url=index_url)
+    listed = (_of_json if wants_json else _of_html)(text, url, until, located)
+    return tuple(file for file in listed if isinstance(file, ProjectFile))
+
+
+def parse(page: bytes, url: str, content_type: str = "text/html", refuse: Refuse = silent) -> tuple[ProjectFile, ...]:
+    """The wheels of a page."""
+    return tuple(file for file in files(page, url, content_type, refuse) if file.name.is_wheel)
 
 
 def _check_time(until: float) -> None:
@@ -134,24 +150,14 @@ def _check_marks(text: str, marks: str, most: int) -> None:
         raise WheelLayoutError(f"the page has more than {most} of `{marks}`", hint=_HINT)
 
 
-def parse(
-    page: bytes, url: str, content_type: str = "text/html", refused: Callable[[str], None] = lambda _: None
-) -> tuple[Link, ...]:
-    """The wheels of a page that came from this URL, in the page's order; what is not a wheel is skipped.
-
-    So is a wheel whose address or hash is not valid, and `refused` is called with what is wrong with it.
-    """
-    links = (_link(entry, refused) for entry in entries(page, url, content_type))
-    return tuple(link for link in links if link is not None)
-
-
 def file_of(url: str) -> str:
     """The name of the file at an address."""
     return unquote(urlsplit(url).path.rpartition("/")[2])
 
 
-def joined(base: str, reference: str) -> Address:
+def _joined(base: str, reference: str) -> Address:
     """Where a page at `base` leads by this reference; a ValueError says why no address comes of it."""
+    base = "" if reference.startswith(_WEB) else base
     if max(len(base), len(reference)) > _MOST_ADDRESS:
         raise ValueError(f"it has more than {_MOST_ADDRESS} characters")
     # urljoin would drop line breaks and tabs in silence.
@@ -160,42 +166,62 @@ def joined(base: str, reference: str) -> Address:
     return Address(urljoin(base, reference))
 
 
-def located(entry: PageEntry) -> tuple[Address, str, str | None, str | None] | None:
-    """Where an entry lies, its file's name, its sha256, and another hash; None where a page must not lead there.
+def locate(  # noqa: PLR0913 # what a page or a record says of a file
+    href: str,
+    base: str,
+    file: str | None = None,
+    size: int | None = None,
+    requires_python: str | None = None,
+    yanked: str | None = None,
+    metadata: str | None = None,
+    uploaded: str | None = None,
+    *,
+    hashes: Iterable[tuple[str, str]] = (),
+    index_url: str = "",
+    refuse: Refuse = silent,
+) -> ProjectFile | None:
+    """The file that a reference on a page at `base` leads to; None where it is no wheel or sdist, or refused.
 
-    A ValueError says that this is not a valid address or hash.
+    Every text of a page and of a record is checked here, and only here. What is of another type may raise any error.
     """
-    whole = Address(entry.href) if entry.href.startswith(_WEB) else joined(entry.base, entry.href)
-    plain, _, fragment = whole.partition("#")
-    url = Address(plain) if fragment else whole
-    if "[" in url or "]" in url:
-        urlsplit(url)  # a ValueError for `http://[` and its like
-    file = file_of(url) if entry.file is None else entry.file
-    digest, other = _hashes_of(_HASHES.findall(fragment.lower().replace("%23", "#"))) if fragment else (None, None)
-    if not url.startswith(_WEB) and not (url.startswith("file:") and entry.base.startswith("file:")):
-        return None  # a page on the web must not lead to files of this computer
-    digest = entry.sha256 or digest
-    return url, file, digest, None if digest else entry.other_hash or other
-
-
-def _link(entry: PageEntry, refused: Callable[[str], None]) -> Link | None:
-    """A Link where the entry is a wheel; one that is refused would have another address to pip or uv."""
+    what = "the address of `{}` is not valid"
+    # The end of an address has the file's name; a redactor might overlook what is before it.
+    shown = file or redacted(href.rpartition("/")[2].rpartition("@")[2][:_MOST_SHOWN].strip())
     try:
-        location = located(entry)
+        whole = _joined(base, href)
+        plain, _, fragment = whole.partition("#")
+        url = Address(plain) if fragment else whole
+        if "[" in url or "]" in url:
+            urlsplit(url)  # a ValueError for `http://[` and its like
+        file = file_of(url) if file is None else file
+        name = wheelnames.parse_file(file)
+        # A page on the web must not lead to files of this computer.
+        if name is None or not (url.startswith(_WEB) or (url.startswith("file:") and base.startswith("file:"))):
+            return None
+        what, shown = "`{}` is not listed right", file
+        sha256, other_hash = _hashes_of((*hashes, *_HASHES.findall(fragment.lower().replace("%23", "#"))))
     except ValueError as error:
-        if ".whl" in entry.href.lower():
-            # The end of an address has the file's name; a redactor might overlook what is before it.
-            name = redacted(entry.href.rpartition("/")[2].rpartition("@")[2][:_MOST_SHOWN].strip())
-            refused(f"the address of `{name}` is not valid: {error}")
+        if ".whl" in href.lower():
+            refuse(f"{what.format(shown)}: {error}")
         return None
-    if location is None or (wheel := wheelnames.parse(location[1])) is None:
-        return None
-    url, file, sha256, other_hash = location
-    if entry.wrong_hash:
-        refused(f"`{file}` is not listed right: {entry.wrong_hash}")
-        return None
-    facts = entry.requires_python, entry.yanked, entry.metadata, entry.uploaded
-    return Link(file, url, wheel, sha256, *facts, other_hash)
+    return ProjectFile(
+        file,
+        url,
+        name,
+        sha256,
+        size if type(size) is int and size >= 0 else None,
+        _plain(requires_python),
+        _plain(yanked),
+        metadata if metadata is None or is_sha256(metadata) else "",
+        uploaded if uploaded and _UPLOADED.fullmatch(uploaded) else None,
+        other_hash,
+        index_url,
+    )
+
+
+def _plain(text: str | None) -> str | None:
+    """One text for all the files of a page that say the same."""
+    return None if text is None else sys.intern(_CONTROL.sub(" ", text[:_MOST_TEXT]))
 
 
 def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
@@ -218,34 +244,28 @@ def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None
     return None, best and f"{best}={hashes[best]}"
 
 
-def _of_json(text: str, base: str) -> Iterator[PageEntry]:
-    def entry(table: dict[str, object]) -> object:
+def _of_json(text: str, base: str, until: float, located: Callable[..., ProjectFile | None]) -> Iterable[object]:
+    def file(table: dict[str, object]) -> object:
         """As the page is parsed: no more of a file is kept in memory than is asked for."""
-        href, yanked, size = table.get("url"), table.get("yanked"), table.get("size")
+        href, yanked, hashes = table.get("url"), table.get("yanked"), table.get("hashes")
         if not isinstance(href, str) or "files" in table:
             return table
-        digest, other, wrong = None, None, ""
-        try:
-            digest, other = _hashes_of((kind, str(value).lower()) for kind, value in _items(table.get("hashes")))
-        except ValueError as error:
-            wrong = str(error)
-        return PageEntry(
+        _check_time(until)
+        return located(
             href,
             base,
-            _text(table.get("filename")),
-            digest,
-            size if type(size) is int and size >= 0 else None,
-            _text(table.get("requires-python")),
-            yanked if isinstance(yanked, str) else "" if yanked is True else None,
-            _sidecar(table.get("core-metadata", table.get("dist-info-metadata"))),
-            _text(table.get("upload-time")),
-            other,
-            wrong,
+            file=_text(table.get("filename")),
+            size=table.get("size"),
+            requires_python=_text(table.get("requires-python")),
+            yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
+            metadata=_sidecar(table.get("core-metadata", table.get("dist-info-metadata"))),
+            uploaded=_text(table.get("upload-time")),
+            hashes=[(kind, str(value).lower()) for kind, value in hashes.items()] if isinstance(hashes, dict) else (),
         )
 
     _check_marks(text, "{[", len(text) // _FEWEST_BETWEEN + _FEWEST_BETWEEN)
     try:
-        page = json.loads(text, object_hook=entry)
+        page = json.loads(text, object_hook=file)
     except (ValueError, RecursionError) as error:
         raise WheelLayoutError(f"the page is not JSON: {error}", hint=_HINT) from error
     files = page.get("files") if isinstance(page, dict) else None
@@ -253,15 +273,11 @@ def _of_json(text: str, base: str) -> Iterator[PageEntry]:
         raise WheelLayoutError("the page lists no files", hint=_HINT)
     if len(files) > MOST_ENTRIES:
         raise WheelLayoutError(f"the page has more than {MOST_ENTRIES} files", hint=_HINT)
-    return (file for file in files if isinstance(file, PageEntry))
+    return files
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _items(value: object) -> Iterable[tuple[str, object]]:
-    return value.items() if isinstance(value, dict) else ()
 
 
 def _sidecar(value: object) -> str | None:
@@ -273,7 +289,7 @@ def _sidecar(value: object) -> str | None:
     return match[1] if match else ""
 
 
-def _of_html(text: str, base: str, until: float) -> Iterator[PageEntry]:
+def _of_html(text: str, base: str, until: float, located: Callable[..., ProjectFile | None]) -> Iterable[object]:
     _check_marks(text, "<", _MOST_MARKS)
     text = _REFERENCE.sub("&#xfffd", text)  # what HTML has for one that is no character
     anchors = Anchors()
@@ -286,13 +302,14 @@ def _of_html(text: str, base: str, until: float) -> Iterator[PageEntry]:
             raise WheelLayoutError(f"the page has more than {MOST_ENTRIES} links", hint=_HINT)
     if anchors.base is not None:
         try:
-            base = joined(base, anchors.base.strip(_BLANKS))
+            base = _joined(base, anchors.base.strip(_BLANKS))
         except ValueError:
             base = anchors.base  # what is relative to it has no address
     for tag in anchors.tags:
+        _check_time(until)
         # One without a value counts as yes.
         sidecar = next((tag[name] or "true" for name in _SIDECARS if name in tag), None)
-        yield PageEntry(
+        yield located(
             (tag["href"] or "").strip(_BLANKS),
             base,
             requires_python=tag.get("data-requires-python"),
@@ -309,34 +326,34 @@ def sidecar(body: bytes, sha256: str, url: str) -> str:
     return body.decode("utf-8", "replace")
 
 
-def fetch(url: str, client: Client, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
-    """The links of a page; None where there is no such page. `refused` is called with what is wrong with one."""
-    if url.startswith("file:"):
-        return folder(url, refused)
+def fetch(url: str, client: Client | None, refuse: Refuse = silent) -> tuple[ProjectFile, ...] | None:
+    """The wheels of a page, without a client of one in a folder; None where there is no such page."""
+    if client is None or url.startswith("file:"):
+        page = page_in_folder(url)
+        return None if page is None else parse(*page, refuse=refuse)
     answer = client.get(url, {"accept": ACCEPT}, absent=True)
     if answer.status != 200:
         return None
-    try:
+    with named(url):
         # Links are relative to where a redirect led.
-        return parse(answer.body, answer.url, answer.headers.get("content-type", ""), refused)
+        return parse(answer.body, answer.url, answer.headers.get("content-type", ""), refuse)
+
+
+@contextmanager
+def named(url: str) -> Iterator[None]:
+    """An error about what lies there names it."""
+    try:
+        yield
     except WheelError as error:
-        raise type(error)(f"{redacted(url)}: {error.message}", hint=error.hint) from error
-
-
-def content(url: str, client: Client | None) -> bytes:
-    """A small file of an index, or without a client of a folder."""
-    return _bytes(local(url)) if client is None else client.get(url).body
+        name = redacted(url)
+        if name in error.message:
+            raise
+        raise type(error)(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 
 
 def local(url: str) -> Path:
     """The path of a file: address."""
     return Path(requirementfiles.located(url))
-
-
-def folder(url: str, refused: Callable[[str], None] = lambda _: None) -> tuple[Link, ...] | None:
-    """A page in a folder: its index.html, else the wheels that lie there."""
-    page = page_in_folder(url)
-    return None if page is None else parse(*page, refused=refused)
 
 
 def page_in_folder(url: str) -> tuple[bytes, str] | None:

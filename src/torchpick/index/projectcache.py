@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
-from torchpick.index import projectfiles
-from torchpick.index.pages import PageEntry
-from torchpick.index.projectfiles import IndexTarget, ProjectFile
+from torchpick.index import pages, projectfiles
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projectfiles import IndexTarget
 from torchpick.model.metadata import Metadata, MetadataSource, parse_metadata
 
 # Raised where a record holds more or other things than before: older ones are then read anew.
-_SCHEMA = 1
+_SCHEMA = 2
 _MOST_BYTES = 48 << 20
 MOST_RECORDS = {"pages": 2048, "metadata": 16384}
 _DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
@@ -70,8 +70,7 @@ class ProjectCache:
             etag = record["etag"] if _ETAG.fullmatch(record["etag"]) else ""
             if record["files"] is None:
                 return KeptPage(float(record["time"]), etag, None)
-            entries = (PageEntry(href, "", *facts) for href, *facts in record["files"])
-            files = (projectfiles.of_entry(entry, index) for entry in entries)
+            files = (pages.locate(href, "", *facts, index_url=index) for href, *facts in record["files"])
             return KeptPage(float(record["time"]), etag, tuple(file for file in files if file is not None))
         return None
 
@@ -128,9 +127,8 @@ def _of_use(page: KeptPage, target: IndexTarget) -> KeptPage:
 
 
 def _row(file: ProjectFile) -> tuple[object, ...]:
-    """As a PageEntry, without what it is relative to."""
-    facts = file.requires_python, file.yanked, file.metadata, file.uploaded
-    return file.url, file.file, file.sha256, file.size, *facts
+    """What a page says of it, its hash behind its address."""
+    return file.with_hash, file.file, *file[4:9]
 
 
 def _page_key(url: str, target: IndexTarget | None) -> str:

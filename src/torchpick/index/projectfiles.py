@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
@@ -16,19 +15,12 @@ from packaging.version import Version
 
 from torchpick.errors import WheelError
 from torchpick.index import pages, wheelnames
-from torchpick.index.pages import PageEntry
-from torchpick.index.wheelnames import WheelName, parsed_version
-from torchpick.model.address import Address, holds_secret, redacted
+from torchpick.index.pages import ProjectFile
+from torchpick.index.wheelnames import parsed_version
+from torchpick.model.address import holds_secret, redacted
 from torchpick.model.build import python_name
 from torchpick.model.machine import Platform
-from torchpick.model.versions import check_bounds, grouped, normal
-
-_SDIST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.!+-]{0,240}\.(?:tar\.gz|zip)")
-_MOST_ADDRESS = 4096
-_UPLOADED = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)?)?")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_MOST_TEXT = 512
+from torchpick.model.versions import check_bounds, grouped
 
 
 class IndexTarget(NamedTuple):
@@ -45,82 +37,6 @@ class IndexTarget(NamedTuple):
         return self.version or f"{major}.{minor}.99"
 
 
-class ProjectFile(NamedTuple):
-    """A wheel or an sdist on an index; what its page does not say is None."""
-
-    file: str
-    url: Address
-    version: str  # as PEP 440 spells it
-    wheel: WheelName | None  # None: an sdist
-    sha256: str | None = None
-    size: int | None = None
-    requires_python: str | None = None
-    yanked: str | None = None  # the reason, which may be empty
-    metadata: str | None = None  # sha256 of the METADATA beside it, or empty where only its presence is told
-    uploaded: str | None = None  # ISO 8601, in UTC
-    index_url: str = ""  # which of the user's indexes and link pages it lies on
-
-    @property
-    def project(self) -> str:
-        return self.wheel.project if self.wheel is not None else normal(_stem(self.file).rpartition("-")[0])
-
-
-def of_entry(entry: PageEntry, index_url: str = "") -> ProjectFile | None:
-    """The file that an entry leads to; None where it is neither a wheel nor an sdist, or its address is not valid.
-
-    Every text of a page and of a record is checked here, and only here. What is of another type may raise any error.
-    """
-    try:
-        location = pages.located(entry)
-    except ValueError:
-        return None
-    if location is None or entry.wrong_hash:
-        return None
-    url, file, digest, _ = location
-    wheel = wheelnames.parse(file)
-    version = _version_of_sdist(file) if wheel is None else normal_version(wheel.version)
-    if version is None or len(url) > _MOST_ADDRESS:
-        return None
-    return ProjectFile(
-        file,
-        url,
-        version,
-        wheel,
-        digest if digest and _SHA256.fullmatch(digest) else None,
-        entry.size if type(entry.size) is int and entry.size >= 0 else None,
-        _plain(entry.requires_python),
-        _plain(entry.yanked),
-        entry.metadata if entry.metadata is None or _SHA256.fullmatch(entry.metadata) else "",
-        entry.uploaded if entry.uploaded and _UPLOADED.fullmatch(entry.uploaded) else None,
-        index_url,
-    )
-
-
-def _plain(text: str | None) -> str | None:
-    """One text for all the files of a page that say the same."""
-    return None if text is None else sys.intern(_CONTROL.sub(" ", text[:_MOST_TEXT]))
-
-
-def _version_of_sdist(file: str) -> str | None:
-    if not _SDIST.fullmatch(file):
-        return None
-    _, dash, version = _stem(file).rpartition("-")
-    try:
-        return normal_version(version) if dash else None
-    except ValueError:
-        return None
-
-
-def _stem(sdist: str) -> str:
-    return sdist.removesuffix(".tar.gz").removesuffix(".zip")
-
-
-@lru_cache(maxsize=1 << 14)
-def normal_version(text: str) -> str:
-    """The version as PEP 440 spells it."""
-    return str(parsed_version(text))
-
-
 def file_at(address: str) -> ProjectFile:
     """The wheel or sdist that an address or a path leads to, which may end in `#sha256=…`."""
     is_path = "://" not in address and not address.startswith("file:")
@@ -128,7 +44,7 @@ def file_at(address: str) -> ProjectFile:
         hint = "an address begins with its scheme, such as https://"
         raise WheelError(f"{redacted(address)} is neither an address nor a path", hint=hint)
     url = Path(address).absolute().as_uri() if is_path else address
-    file = of_entry(PageEntry(url, url if url.startswith("file:") else ""))
+    file = pages.locate(url, url if url.startswith("file:") else "")
     if file is None:
         name = redacted(unquote(address)).partition("#")[0]
         hint = "give the address or the path of a file that ends in .whl, .tar.gz or .zip, named as installers expect"
@@ -195,7 +111,7 @@ def of_use(files: Sequence[ProjectFile], target: IndexTarget) -> tuple[ProjectFi
     fit: set[tuple[Version, bool]] = set()
     decisive: set[int] = set()
     for number, file in enumerate(files):
-        kind = parsed_version(file.version), file.wheel is None
+        kind = parsed_version(file.version), not file.name.is_wheel
         preference = _preference(file, target, _NO_RULES)
         if isinstance(preference, LeftOutReason):
             unfit.setdefault(kind, {}).setdefault(preference, number)
@@ -234,12 +150,12 @@ def _choice(files: list[ProjectFile], target: IndexTarget, rules: FileRules) -> 
 
 def _preference(file: ProjectFile, target: IndexTarget, rules: FileRules) -> _Preference | LeftOutReason:
     """The higher the better: what is not yanked, wheels by their tags, then by their build numbers, then sdists."""
-    if file.wheel is None:
+    if not file.name.is_wheel:
         if rules.only_binary:
             return LeftOutReason.ONLY_SOURCE
         rank, build = _LAST, (0, "")
     else:
-        rank_ = None if rules.no_binary else wheelnames.rank(file.wheel, target.tag, target.platform)
+        rank_ = None if rules.no_binary else wheelnames.rank(file.name, target.tag, target.platform)
         if rank_ is None:
             return LeftOutReason.NO_FILE
         rank, build = rank_, _build_of(file.file)
@@ -284,3 +200,17 @@ def _admits(requires_python: str, version: str) -> bool:
         return SpecifierSet(requires_python).contains(version, prereleases=True)
     except ValueError:
         return True
+
+
+_WHEELS_ALONE = FileRules(only_binary=True)
+
+
+def best_wheels(files: Iterable[ProjectFile], specifier: str, target: IndexTarget) -> list[ProjectFile]:
+    """The wheel that this Python would take of each version that the specifier admits, the newest version first."""
+    admitted = SpecifierSet(specifier)
+    exact = any(part.operator in ("==", "===") and not part.version.endswith(".*") for part in admitted)
+    choices = candidates(files, target, _WHEELS_ALONE)
+    yanked = (left.file for left in choices.left_out if exact and left.file is not None)
+    by_version = {parsed_version(file.version): file for file in (*choices.files, *yanked)}
+    # Pre-releases count where the specifier names one or there is nothing else (PEP 440).
+    return [by_version[version] for version in sorted(admitted.filter(by_version), reverse=True)]

@@ -14,22 +14,19 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
-from torchpick.errors import (
-    NetworkError,
-    TorchpickError,
-    UsageError,
-    WheelError,
-    silent,
-)
-from torchpick.index import pages, projectfiles
+from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError, WheelError, silent
+from torchpick.index import pages
 from torchpick.index.filemetadata import read_metadata
 from torchpick.index.index_places import IndexPlaces
+from torchpick.index.pages import ProjectFile, named
 from torchpick.index.projectcache import KeptPage, ProjectCache
-from torchpick.index.projectfiles import IndexTarget, ProjectFile
+from torchpick.index.projectfiles import IndexTarget, best_wheels
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import redacted
+from torchpick.model.build import python_name
+from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata
-from torchpick.model.versions import grouped, normal
+from torchpick.model.versions import grouped, normal, some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,9 +49,13 @@ class ReadingLimits(NamedTuple):
     """
 
     projects: int = 600
-    bytes: int = 200_000_000
+    bytes: float = 200_000_000
     seconds: float = 120.0
     age: float = 3600.0
+
+
+# For what somebody asks to be read however long it takes.
+NO_LIMITS = ReadingLimits(bytes=float("inf"), seconds=float("inf"))
 
 
 class Web:
@@ -63,7 +64,7 @@ class Web:
     Time counts while somebody waits in `running`.
     """
 
-    def __init__(self, environ: Mapping[str, str], limits: ReadingLimits, report: Report) -> None:
+    def __init__(self, environ: Mapping[str, str], limits: ReadingLimits, report: Report = silent) -> None:
         self.limits = limits
         self._environ, self._report = environ, report
         self._lock = threading.Lock()
@@ -150,6 +151,7 @@ class ProjectReader:
     """For one run; a context manager, whose methods one thread calls.
 
     With a target a project's own page has only the files that are of use to it. What is kept is read by that thread.
+    With `anew` no page is taken from an earlier run, and wheels alone are looked at.
     """
 
     def __init__(  # noqa: PLR0913 # what is read, for whom, and how
@@ -160,12 +162,15 @@ class ProjectReader:
         *,
         target: IndexTarget | None = None,
         offline: bool = False,
+        anew: bool = False,
         limits: ReadingLimits | None = None,
+        web: Web | None = None,
     ) -> None:
         limits = limits or ReadingLimits()
-        self._places, self._target, self._offline = places, target, offline
+        self.places, self._target, self._offline, self._anew = places, target, offline, anew
         self._cache = ProjectCache(cache_dir(environ), limits.age)
-        self._web = Web(environ, limits, report)
+        self._web, self._shares = web or Web(environ, limits, report), web is not None
+        self._refused: dict[str, list[str]] = {}  # by the page, what is wrong with the files that were passed over
         self._links = [IndexPage(url, url, None) for url in places.links]
         self._pages: dict[IndexPage, tuple[ProjectFile, ...] | TorchpickError | None] = {}
         self._metadata: dict[ProjectFile, Metadata | TorchpickError] = {}
@@ -177,7 +182,8 @@ class ProjectReader:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._web.close()
+        if not self._shares:
+            self._web.close()
         self._cache.prune()
 
     @property
@@ -189,19 +195,51 @@ class ProjectReader:
         """The files of each project; None where no index knows it."""
         projects = list(dict.fromkeys(map(normal, names)))
         todo = [name for name in projects if self._is_within_bounds(name)]
-        indexes = self._places.indexes
+        indexes = self.places.indexes
         with self._web.running(f"reading the index pages of {len(projects)} projects"):
             self._read_pages(self._links)
-            if not self._places.first_only:
+            if not self.places.first_only:
                 self._read_pages([_page(index, name) for name in todo for index in indexes])
-            for index in indexes if self._places.first_only else ():
+            for index in indexes if self.places.first_only else ():
                 self._read_pages([_page(index, name) for name in todo])
                 todo = [name for name in todo if self._pages.get(_page(index, name)) is None]
         return {name: self._files(name) for name in projects}
 
+    def wheels(self, name: str) -> tuple[ProjectFile, ...] | None:
+        """The wheels of one project; None where no index knows it, an error where that is not known."""
+        files = self.pages([name])[normal(name)]
+        if isinstance(files, TorchpickError):
+            raise files
+        return None if files is None else tuple(file for file in files if file.name.is_wheel)
+
+    def best_wheel(  # which one, for what, and how it is said that there is none
+        self, name: str, specifier: str, target: IndexTarget, hint: str, code: str = "NOT_ON_PAGE"
+    ) -> ProjectFile:
+        """The newest wheel of a project that suits; an error says why there is none."""
+        listed = self.wheels(name)
+        if wheels := best_wheels(listed or (), specifier, target):
+            return wheels[0]
+        places = ", ".join(dict.fromkeys(map(redacted, (*self.places.indexes, *self.places.links))))
+        versions = ", ".join(file.version for file in best_wheels(listed or (), "", target)[:5])
+        glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
+        aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
+        why = f"it has {versions or 'none'} for {aim}" if listed else "no file of it is listed there"
+        urls = (*self.places.links, *(_page(index, normal(name)).url for index in self.places.indexes))
+        refused = [text for url in urls for text in self._refused.get(url, ())]
+        text = "; ".join([f"{places or 'no index'} has no {name}{specifier} that fits: {why}", *refused[:1]])
+        raise InstallerError(text, hint=hint, code=code)
+
+    def notes(self) -> list[Note]:
+        """What was passed over on the pages that were read."""
+        return [
+            Note("LINK_REFUSED", f"{redacted(url)}: {some_of(texts, 1, '; ')}, so that file is passed over")
+            for url, texts in self._refused.items()
+            if texts
+        ]
+
     def indexes_with(self, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Which of the indexes have files of each project, also those that are not asked because an earlier one has."""
-        projects, indexes = list(dict.fromkeys(map(normal, names))), self._places.indexes
+        projects, indexes = list(dict.fromkeys(map(normal, names))), self.places.indexes
         self._read_pages([_page(index, name) for name in projects for index in indexes])
         return {name: tuple(url for url in indexes if self._answer(_page(url, name))) for name in projects}
 
@@ -240,8 +278,8 @@ class ProjectReader:
         """What the pages that were read have of it."""
         if name not in self._projects:
             return _limit_error(f"no more than {self._web.limits.projects} projects are looked at for one question")
-        pages_ = [_page(index, name) for index in self._places.indexes]
-        if self._places.first_only:
+        pages_ = [_page(index, name) for index in self.places.indexes]
+        if self.places.first_only:
             first = next((page for page in pages_ if self._pages[page] is not None), None)
             pages_ = [] if first is None else pages_[: pages_.index(first) + 1]
         linked = self._linked.get(name, [])
@@ -256,14 +294,14 @@ class ProjectReader:
         stale: dict[IndexPage, KeptPage | None] = {}
         for page in (page for page in dict.fromkeys(pages_) if page not in self._pages):
             if page.url.startswith("file:"):
-                self._pages[page] = _result(_read_local, page)
+                self._pages[page] = _result(self._read_local, page)
                 continue
-            record = self._cache.page(page.url, page.index_url, self._target_of(page))
+            record = None if self._anew else self._cache.page(page.url, page.index_url, self._target_of(page))
             if record is not None and (self._offline or self._cache.is_fresh(record.time)):
                 self._as_of += [record.time] if self._offline else []
                 self._pages[page] = record.files
             elif self._offline:
-                self._pages[page] = _offline_error(page.url)
+                self._pages[page] = _offline_error(page.url, anew=self._anew)
             else:
                 stale[page] = record
         self._pages |= self._web.side_by_side(lambda page: self._read_page(page, stale[page]), stale)
@@ -274,6 +312,9 @@ class ProjectReader:
 
     def _read_page(self, page: IndexPage, record: KeptPage | None) -> tuple[ProjectFile, ...] | None:
         """As it is now, or as it was where the index is out of reach."""
+        if self._anew:
+            wheels = pages.fetch(page.url, self._web.client, self._refuse(page))
+            return None if wheels is None else _of_project(page, wheels)
         target, headers = self._target_of(page), {"accept": pages.ACCEPT}
         if record is not None and record.etag and record.files is not None:
             headers["if-none-match"] = record.etag
@@ -290,28 +331,31 @@ class ProjectReader:
             return None
         with self._parsing:
             kind = document.headers.get("content-type", "")
-            files = _parse(page, document.body, document.url, kind) if document.status == 200 else None
+            files = self._parse(page, document.body, document.url, kind) if document.status == 200 else None
             read = KeptPage(time.time(), document.headers.get("etag", ""), files)
             return self._cache.keep_page(page.url, read, target).files
 
+    def _read_local(self, page: IndexPage) -> tuple[ProjectFile, ...] | None:
+        content = pages.page_in_folder(page.url)
+        return None if content is None else self._parse(page, *content)
+
+    def _parse(self, page: IndexPage, body: bytes, base: str, kind: str = "text/html") -> tuple[ProjectFile, ...]:
+        with named(page.url):
+            return _of_project(page, pages.files(body, base, kind, self._refuse(page), page.index_url))
+
+    def _refuse(self, page: IndexPage) -> Callable[[str], None]:
+        return self._refused.setdefault(page.url, []).append
+
     def _read_metadata(self, file: ProjectFile) -> Metadata | TorchpickError:
-        with _named(file.url):
+        with named(file.url):
             metadata = read_metadata(file, lambda: self._web.client)
         if not file.url.startswith("file:"):
             self._cache.keep_metadata(file, metadata)
         return _or_error(file, metadata)
 
 
-def _read_local(page: IndexPage) -> tuple[ProjectFile, ...] | None:
-    content = pages.page_in_folder(page.url)
-    return None if content is None else _parse(page, *content)
-
-
-def _parse(page: IndexPage, body: bytes, base: str, kind: str = "text/html") -> tuple[ProjectFile, ...]:
-    with _named(page.url):
-        entries = pages.entries(body, base, kind)
-        files = [projectfiles.of_entry(entry, page.index_url) for entry in entries]
-        return tuple(file for file in files if file is not None and page.project in (None, file.project))
+def _of_project(page: IndexPage, files: Iterable[ProjectFile]) -> tuple[ProjectFile, ...]:
+    return tuple(file for file in files if page.project in (None, file.project))
 
 
 def _page(index: str, name: str) -> IndexPage:
@@ -326,18 +370,7 @@ def _or_error(file: ProjectFile, metadata: Metadata | str) -> Metadata | Torchpi
     return metadata
 
 
-def _offline_error(url: str) -> TorchpickError:
+def _offline_error(url: str, *, anew: bool = False) -> TorchpickError:
     text = f"{redacted(url)} is not kept on this computer, and `--offline` is given"
-    return UsageError(text, hint="run it once without `--offline`")
-
-
-@contextmanager
-def _named(url: str) -> Iterator[None]:
-    """An error about what lies there names it."""
-    try:
-        yield
-    except WheelError as error:
-        name = redacted(url)
-        if name in error.message:
-            raise
-        raise type(error)(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
+    hint = "remove `--offline`, or use a folder with the wheels: `--index-base file:///…`"
+    return UsageError(text, hint=hint if anew else "run it once without `--offline`")

@@ -35,6 +35,7 @@ class WheelTarget(NamedTuple):
 
 # No longer than the names that file systems have, and no path.
 _MOST_NAME = 255
+_SDIST = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.+!-]{0,240})-([A-Za-z0-9_.+!]{1,240})\.(?:tar\.gz|zip)")
 _PART = "([A-Za-z0-9_.!+]+)"
 _WHEEL = re.compile(rf"([A-Za-z0-9][A-Za-z0-9_.]*)-{_PART}(?:-{_PART})?-{_PART}-{_PART}-{_PART}\.whl")
 # More tags than any wheel was made for.
@@ -47,17 +48,32 @@ _COMPILER = re.compile(
 )
 
 
-class WheelName(NamedTuple):
-    """The parts of a wheel's file name, `+` and name spelled as PEP 440 and 503 do."""
+class FileName(NamedTuple):
+    """The parts of a file's name, `+` and project spelled as PEP 440 and 503 do; that of an sdist has no tags."""
 
     project: str
     version: str
-    python: str
-    abi: str
-    platform: str
+    python: str = ""
+    abi: str = ""
+    platform: str = ""
+
+    @property
+    def is_wheel(self) -> bool:
+        return self.python != ""
 
 
-def parse(file: str) -> WheelName | None:
+def parse_file(file: str) -> FileName | None:
+    """The parts of the name of a wheel or an sdist; None for any other."""
+    match = _SDIST.fullmatch(file)
+    if match is None:
+        return parse(file)
+    with suppress(ValueError):
+        parsed_version(match[2])
+        return FileName(normal(match[1]), match[2])
+    return None
+
+
+def parse(file: str) -> FileName | None:
     """The parts of a wheel's name; None if it is not one."""
     match = _WHEEL.fullmatch(file)
     if match is None or len(file) > _MOST_NAME:
@@ -69,7 +85,7 @@ def parse(file: str) -> WheelName | None:
         with suppress(ValueError):
             parsed_version(version)
             _check("x", "0", *((build,) if build else ()), *tags)
-            return WheelName._make((_project(name), sys.intern(version), *map(sys.intern, tags)))
+            return FileName._make((_project(name), sys.intern(version), *map(sys.intern, tags)))
     return None
 
 
@@ -79,6 +95,12 @@ def parsed_version(text: str) -> Version:
     from packaging.version import Version  # what reads a library does without
 
     return Version(text)
+
+
+@lru_cache(maxsize=1 << 14)
+def normal_version(text: str) -> str:
+    """The version as PEP 440 spells it."""
+    return str(parsed_version(text))
 
 
 @lru_cache(maxsize=1 << 13)
@@ -139,7 +161,7 @@ _NEWEST_MACOS = (26, 0)
 _OLD = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 
-def rank(wheel: WheelName, python: str, platform: Platform) -> int | None:
+def rank(wheel: FileName, python: str, platform: Platform) -> int | None:
     """How well the wheel suits, 0 the best; None where that Python (`cp312`, `cp314t`) cannot take it."""
     return _rank(wheel.python, wheel.abi, wheel.platform, python, platform)
 

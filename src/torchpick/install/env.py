@@ -33,7 +33,7 @@ from torchpick.install.files import (
     open_host,
     project_page,
     torch_wheels,
-    wheel_of_link,
+    wheel_of_file,
 )
 from torchpick.install.job import exact_specifier
 from torchpick.install.question import find_prefix, pick_build, read_settings, read_wish
@@ -47,7 +47,7 @@ from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.index.user_index import Host
+    from torchpick.index.projects import ProjectReader
 
 # Where an image keeps what the variables name.
 _IN_IMAGE = "/opt/torchpick"
@@ -277,14 +277,14 @@ def _torch_of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
     return wheels if any(wheel.fits(pick) for wheel in wheels) else []
 
 
-def _read_page(host: Host, name: str, version: str, pick: Pick) -> list[Wheel] | None:
+def _read_page(host: ProjectReader, name: str, version: str, pick: Pick) -> list[Wheel] | None:
     """The files of a project on its page; None where that cannot be reached."""
     platforms = (pick.build.platform, None)
     with suppress(NetworkError):
         return [
-            wheel_of_link(link, pick.index_url)
-            for link in host.links(name)
-            if version in ("", link.wheel.version) and wheelnames.platform_of(link.wheel.platform) in platforms
+            wheel_of_file(file, pick.index_url)
+            for file in host.wheels(name) or ()
+            if version in ("", file.name.version) and wheelnames.platform_of(file.name.platform) in platforms
         ]
     return None
 

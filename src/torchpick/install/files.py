@@ -5,16 +5,17 @@ What the table lacks is read on their projects' pages.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.environment import toml
-from torchpick.errors import InstallerError, IntegrityError, NetworkError, UsageError
+from torchpick.errors import InstallerError, IntegrityError, NetworkError, TorchpickError, UsageError
 from torchpick.index import wheelnames
 from torchpick.install.job import Job
 from torchpick.install.user_settings import UserSettings, options_of
@@ -23,12 +24,12 @@ from torchpick.model.address import Address, is_wheel_host, redacted
 from torchpick.model.build import Build, python_order
 from torchpick.model.machine import Note, Platform
 from torchpick.model.pick import Pick
-from torchpick.model.versions import release_key
+from torchpick.model.versions import named, parsed, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.index.pages import Link
-    from torchpick.index.user_index import Host
+    from torchpick.index.pages import ProjectFile
+    from torchpick.index.projects import ProjectReader
 
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
@@ -219,14 +220,21 @@ def _page_notes(pick: Pick, names: Sequence[str]) -> list[Note]:
     return [Note("HASH_OF_PAGE", text)] if names else []
 
 
-def open_host(pick: Pick) -> closing[Host]:
-    from torchpick.index.user_index import Host
+def open_host(pick: Pick, *, offline: bool = False) -> ProjectReader:
+    """The wheel host, or its mirror. A flat one is a single page for every project.
 
-    return closing(Host(pick.index_url, flat=pick.is_flat))
+    Of a folder the wheels that lie in it count as well as those of the projects' own.
+    """
+    from torchpick.index.index_places import IndexPlaces
+    from torchpick.index.projects import ProjectReader
+
+    index = pick.index_url
+    links = (index,) if pick.is_flat or is_folder_index(pick) else ()
+    return ProjectReader(IndexPlaces(() if pick.is_flat else (index,), links), os.environ, offline=offline, anew=True)
 
 
 def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
-    job: Job, names: Sequence[str], platform: Platform, host: Host, hashes: Hashes, family: Collection[str]
+    job: Job, names: Sequence[str], platform: Platform, host: ProjectReader, hashes: Hashes, family: Collection[str]
 ) -> list[Wheel]:
     """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
     read = partial(best_wheel, job.pick, host, hashes, job.target.tag, platform)
@@ -244,40 +252,48 @@ def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
 
 
 def best_wheel(  # noqa: PLR0913 # who asks for which file, and who answers
-    pick: Pick, host: Host, hashes: Hashes, tag: str, platform: Platform, name: str, specifier: str
+    pick: Pick, host: ProjectReader, hashes: Hashes, tag: str, platform: Platform, name: str, specifier: str
 ) -> Wheel:
     """The file of a project; an error where its page does not have it, or where there is no such page."""
     from torchpick.index.projectfiles import IndexTarget  # with packaging, which a refusal does without
-    from torchpick.index.user_index import best
 
-    try:
-        link = best(name, specifier, host.links(name), project_page(pick, name), IndexTarget(tag, platform))
-    except InstallerError as error:
-        message, hint = "; ".join((error.message, *host.refused(name)[:1])), error.hint
-        if pick.build.vendor is not None:  # no mirror stands for a vendor's index
-            hint = f"`torchpick refresh` reads what it has now; `torch<{pick.build.torch}` takes an older one"
-        raise InstallerError(message, hint=hint, code=error.code) from error
-    return hashes.check(wheel_of_link(link, pick.index_url))
+    hint = f"`--index-base URL` names a mirror, `torchpick refresh` reads what the index has; or leave {name} out"
+    if pick.build.vendor is not None:  # no mirror stands for a vendor's index
+        hint = f"`torchpick refresh` reads what it has now; `torch<{pick.build.torch}` takes an older one"
+    file = host.best_wheel(name, specifier, IndexTarget(tag, platform), hint)
+    return hashes.check(wheel_of_file(file, pick.index_url))
 
 
-def _triton_to_install(job: Job, host: Host, torch: str | None) -> Mapping[str, str]:
+def _triton_to_install(job: Job, host: ProjectReader, torch: Address | None) -> Mapping[str, str]:
     """The triton that the build brings, with its specifier: several places of the user's may have it."""
     build = job.pick.build
     if not job.moves_torch or job.no_deps:
         return {}
     if build.family in ("rocm", "xpu"):
-        return {} if torch is None else host.tritons(torch)
+        return {} if torch is None else _tritons_of(torch, host)
     version = build.libraries.get("triton")
     return {"triton": f"=={version}" if version[:1].isdigit() else version} if version else {}
 
 
-def wheel_of_link(link: Link, index: str) -> Wheel:
+def _tritons_of(torch: Address, host: ProjectReader) -> Mapping[str, str]:
+    """The triton that a torch wheel requires and its specifier."""
+    from torchpick.index.projectfiles import file_at
+
+    file = file_at(torch)._replace(metadata="")
+    metadata = host.metadata([file])[file]
+    if isinstance(metadata, TorchpickError):
+        raise metadata
+    tritons = (parsed(line) for line in metadata.requires if "triton" in named(line))
+    return {triton.name: str(triton.specifier) for triton in tritons}
+
+
+def wheel_of_file(file: ProjectFile, index: str) -> Wheel:
     """A file of a page; on a mirror there, as a copied page may still lead to the wheel host, which is not asked."""
-    url = link.url
+    url = file.url
     is_mirror = not (urlsplit(index).hostname or "").endswith(PYTORCH)
     if is_mirror and (urlsplit(url).hostname or "").endswith(PYTORCH):
         url = Address(f"{index.rstrip('/')}/{url.rpartition('/')[2]}")
-    return Wheel(link.wheel.project, link.file, url, link.sha256, link.other_hash)
+    return Wheel(file.project, file.file, url, file.sha256, file.other_hash)
 
 
 def is_folder_index(pick: Pick) -> bool:

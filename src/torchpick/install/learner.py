@@ -16,17 +16,16 @@ from torchpick.decide.search import Needs
 from torchpick.environment import distributions
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index import index_places
+from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import (
     IndexTarget,
     LeftOutReason,
     LeftOutVersion,
-    ProjectFile,
     candidates,
-    normal_version,
     suits_python,
 )
 from torchpick.index.projects import LIMIT_CODE, ProjectReader
-from torchpick.index.wheelnames import parsed_version
+from torchpick.index.wheelnames import normal_version, parsed_version
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.places import check_fit, facts_of, index_order_notes, with_more_indexes
 from torchpick.model.address import is_wheel_host
@@ -181,7 +180,7 @@ class Learner:
     def _described(self, name: str, version: str, file: ProjectFile, metadata: Metadata | TorchpickError) -> Package:
         facts = self.catalog.packages[name]
         row = next(row for row in facts.versions if row.version == version)
-        compiled = file.wheel is not None and file.wheel.platform != "any"
+        compiled = file.name.is_wheel and file.name.platform != "any"
         readable = self.target.platform.name in _READABLE
         stage = Stage.DESCRIBED if compiled and readable else Stage.READ
         row = row._replace(stage=stage, code=None if compiled and not readable else ())

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
-from contextlib import closing
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import tomlkit
 from packaging.pylock import Pylock, PylockValidationError
 
+from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
-from torchpick.index.pages import file_of
-from torchpick.index.user_index import Host, sha256_of, shown
+from torchpick.index.pages import file_of, local
+from torchpick.index.projects import ProjectReader
 from torchpick.install.asking import Order, TargetQuestion, folder_refused, name_environment, read_lock_question
 from torchpick.install.env import check_vendor_alone
-from torchpick.install.files import Hashes, Wheel
+from torchpick.install.files import Hashes, Wheel, open_host
 from torchpick.install.handover import find_answer, hand_over, prove
 from torchpick.install.job import Job
 from torchpick.install.reporting import ReportedFile, ReportedPackage
@@ -24,6 +26,8 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick
 from torchpick.model.versions import marker_facts, numbers
 from torchpick.run import Run
+
+_CHUNK = 1 << 20
 
 
 class Lock(NamedTuple):
@@ -43,7 +47,7 @@ def make_lock(run: Run, order: Order) -> Lock:
     pick = job.pick
     run.report(f"resolving for {name_environment(pick.machine)}")
     reported = prove(question, job)
-    with closing(Host(pick.index_url, flat=pick.is_flat, offline=run.offline)) as host:
+    with open_host(pick, offline=run.offline) as host:
         hashes = Hashes(pick, run.knowledge)
         locked = [with_hashes(package, job, host, hashes) for package in reported]
     notes = [*question.installer.notes, *job.notes]
@@ -52,7 +56,7 @@ def make_lock(run: Run, order: Order) -> Lock:
         notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
     tool = {"torch": pick.version, "backend": pick.build.backend}
     if pick.index_url:
-        tool["index"] = shown(pick.index_url).url
+        tool["index"] = _public(pick.index_url)
     text = lock_text(pick.machine, packages, tool)
     return Lock(pick, lock_marker(pick.machine), tuple(packages), text, tuple(dict.fromkeys(notes)))
 
@@ -70,7 +74,7 @@ def hashed(address: Address) -> Address:
     return address if "#sha256=" in address else address.with_hash(f"sha256={_hash_of_bytes(address)}")
 
 
-def with_hashes(package: ReportedPackage, job: Job, host: Host, hashes: Hashes) -> ReportedPackage:
+def with_hashes(package: ReportedPackage, job: Job, host: ProjectReader, hashes: Hashes) -> ReportedPackage:
     """The package, each file with its hash: of the table, else of the page that lists it; never a download's."""
     if package.source in ("directory", "vcs"):
         raise folder_refused(package.name)
@@ -86,11 +90,11 @@ def with_hashes(package: ReportedPackage, job: Job, host: Host, hashes: Hashes) 
     )
 
 
-def _with_hash(name: str, file: ReportedFile, pick: Pick, host: Host, hashes: Hashes) -> ReportedFile:
+def _with_hash(name: str, file: ReportedFile, pick: Pick, host: ProjectReader, hashes: Hashes) -> ReportedFile:
     """The file with its hash; of what the user names on torch's index the resolver's word is that of a download."""
     wheel = Wheel(name, file_of(file.url), file.url, file.sha256)
     if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
-        sha256 = next((link.sha256 for link in host.links(name) if link.file == wheel.file), None)
+        sha256 = next((one.sha256 for one in host.wheels(name) or () if one.file == wheel.file), None)
         wheel = wheel._replace(sha256=sha256)
     return file._replace(sha256=hashes.check(wheel).sha256 or _hash_of_bytes(file.url))
 
@@ -98,7 +102,14 @@ def _with_hash(name: str, file: ReportedFile, pick: Pick, host: Host, hashes: Ha
 def _hash_of_bytes(url: str) -> str:
     """The hash of a file for which no index gives one: only for one of this computer."""
     if url.startswith("file:"):
-        return sha256_of(url)
+        path, digest = local(url), hashlib.sha256()
+        try:
+            with opened(str(path)) as stream:
+                while chunk := stream.read(_CHUNK):
+                    digest.update(chunk)
+        except OSError as error:
+            raise WheelError(f"{path}: cannot be read: {error.strerror}", hint="check the path") from error
+        return digest.hexdigest()
     hint = "name the file with its hash, `NAME @ URL#sha256=…`, or take it from an index that gives one, not offline"
     text = f"no index gives a sha256 for {redacted(url)}, and a lock needs it"
     raise WheelError(text, hint=hint, code="NO_HASH")
@@ -106,15 +117,20 @@ def _hash_of_bytes(url: str) -> str:
 
 def without_credentials(package: ReportedPackage, notes: list[Note]) -> ReportedPackage:
     """The package as a file that is passed around may hold it."""
-    files, index = [shown(file.url) for file in package.files], shown(package.index_url)
-    hidden = [address.url for address in (*files, index) if address.had_credentials]
+    urls = (*(file.url for file in package.files), package.index_url)
+    hidden = [_public(url) for url in urls if "@" in urlsplit(url).netloc]
     if hidden:
         host = hidden[0].split("/")[2]
         text = f"the credentials for {host} are not in the lock: who installs it needs them in netrc or a keyring"
         notes.append(Note("CREDENTIALS_LEFT_OUT", text))
-    pairs = zip(package.files, files, strict=True)
-    public = tuple(file._replace(url=Address(address.url)) for file, address in pairs)
-    return package._replace(files=public, index_url=index.url)
+    public = tuple(file._replace(url=Address(_public(file.url))) for file in package.files)
+    return package._replace(files=public, index_url=_public(package.index_url))
+
+
+def _public(url: str) -> str:
+    """A URL without fragment and credentials."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
 # The file.

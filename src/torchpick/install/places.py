@@ -18,7 +18,8 @@ from torchpick.environment.requirements import Requested, Requirements
 from torchpick.errors import RequirementError, UsageError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.projectfiles import IndexTarget, ProjectFile, file_at
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projectfiles import IndexTarget, file_at
 from torchpick.install.user_settings import options_of
 from torchpick.model.address import is_wheel_host, redacted
 from torchpick.model.build import TRIO, python_name
@@ -124,7 +125,7 @@ def public_place(place: str) -> str:
 
 def check_fit(file: ProjectFile, target: IndexTarget, source: Requested) -> None:
     """Refuse a wheel for another Python or platform, which no installer would take."""
-    if file.wheel is not None and wheelnames.rank(file.wheel, target.tag, target.platform) is None:
+    if file.name.is_wheel and wheelnames.rank(file.name, target.tag, target.platform) is None:
         wanted = f"{python_name(target.tag)} on {target.platform.name}"
         hint = "name a wheel for that, or the project by its name"
         raise RequirementError(f"{redacted(source.source)} is not for {wanted}", hint=hint)

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from torchpick.errors import TorchpickError
-from torchpick.index.pages import Link
-from torchpick.index.projectfiles import ProjectFile
+from torchpick.index.pages import ProjectFile
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
@@ -75,14 +74,13 @@ def read_wheels(  # noqa: PLR0913 # what is read, for what, and how much was rea
 def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
     file: ProjectFile, facts: PackageFacts, options: ReadOptions, own_cuda: OwnCuda, platform: str, shares: int
 ) -> Package | str:
-    if file.wheel is None:
+    if not file.name.is_wheel:
         return "it is not a wheel"
     rule = facts.rule if facts.in_table else None
     allowance = Allowance(MOST_BYTES // shares, "" if rule is None else rule.main)
-    link = Link(file.file, file.url, file.wheel, file.sha256, file.requires_python, file.yanked)
     try:
-        reading = inspect_target.read_target(link.with_hash, options._replace(allowance=allowance))
-        row = package_of_reading(SurveyWheel(link, ("any",), (platform,)), rule, reading, own_cuda)
+        reading = inspect_target.read_target(file.with_hash, options._replace(allowance=allowance))
+        row = package_of_reading(SurveyWheel(file, ("any",), (platform,)), rule, reading, own_cuda)
     except TorchpickError as error:
         return error.message
     except ValueError:
@@ -102,7 +100,7 @@ def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Read
     row = packaged.make_row(line, rule or WheelRule(), own_cuda)
     libraries = row["code"] or []
     if rule is None:
-        return {**row, "code": as_one_library(str(wheel.link.wheel.project), libraries, all_read=not unread)}
+        return {**row, "code": as_one_library(str(wheel.link.name.project), libraries, all_read=not unread)}
     decisive = rule.per_cuda or not rule.main or any(library["main"] for library in libraries)
     return row if not unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
 

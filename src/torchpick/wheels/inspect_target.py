@@ -5,28 +5,32 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from torchpick.environment import distributions, world
+from torchpick.environment import distributions, interpreter, world
 from torchpick.environment.requirementfiles import located
 from torchpick.environment.world import opened
-from torchpick.errors import NetworkError, TorchpickError, UsageError, WheelError, silent
-from torchpick.index import pages, wheelnames
+from torchpick.errors import NetworkError, RequirementError, TorchpickError, UsageError, WheelError, silent
+from torchpick.index import index_places, pages, wheelnames
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projectfiles import IndexTarget
+from torchpick.index.projects import NO_LIMITS, ProjectReader, Web
 from torchpick.index.ranges import Archive, FileSource, RemoteSource
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.address import is_sha256, redacted
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.fields import MOST_ITEMS
-from torchpick.model.machine import Driver, Machine
+from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform
 from torchpick.model.table import DriverTable
-from torchpick.model.versions import normal
+from torchpick.model.versions import normal, parsed
 from torchpick.wheels import fatbin, judging, librarycode, readings, wheel
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
 from torchpick.wheels.librarycode import Library
@@ -43,10 +47,9 @@ from torchpick.wheels.readings import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from packaging.requirements import Requirement
 
     from torchpick.errors import Report
-    from torchpick.index.client import Client
 
 
 def read_distribution(package: distributions.Distribution, target: str) -> Reading:
@@ -185,12 +188,15 @@ class ReadOptions(NamedTuple):
     allowance: Allowance | None = None  # of one wheel on the web
     report: Report = silent
     readings: Readings | None = None  # what was read before
-    client: Callable[[], Client] | None = None  # where many are read, the one of the thread
+    web: Web | None = None  # what reads the web, where many are read
     elsewhere: Callable[[str, ReadOptions], Reading] | None = None  # how another computer reads an address
 
 
 def read_target(target: str, how: ReadOptions) -> Reading:
     """Read what a user names; raises a TorchpickError that names it."""
+    if how.web is None:
+        with closing(Web(os.environ, NO_LIMITS)) as web:
+            return read_target(target, how._replace(web=web))
     if not target or "\0" in target:
         raise UsageError("an empty name cannot be inspected", hint="give a wheel, a package or a library")
     if "://" in target:
@@ -217,14 +223,50 @@ def _read_package(target: str, how: ReadOptions) -> Reading:
         if installed is not None:
             return read_distribution(installed, target)
         how.report(f"{target} is not installed: looking it up on the index")
-    from torchpick.index import user_index
-
-    user_index.check(target)
+    required = _checked(target)
     if how.offline:
         raise UsageError(f"`{target}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
-    link = user_index.locate(target, how.wanted, client=None if how.client is None else how.client())
-    how.report(f"the newest wheel that fits is {redacted(link.url)}")
-    return _read_url(link.with_hash, how, target)
+    wheel_ = locate(required, how.wanted, how.web)
+    how.report(f"the newest wheel that fits is {redacted(wheel_.url)}")
+    return _read_url(wheel_.with_hash, how, target)
+
+
+def _checked(requirement: str) -> Requirement:
+    """Read a requirement; refuse what is not one, or more than a name and its versions."""
+    hint = "write it as `name`, `name==1.2.3` or `name>=1.2`"
+    shown = redacted(requirement[:200])
+    try:
+        read = parsed(requirement)
+    except ValueError as error:
+        raise RequirementError(f"`{shown}` is neither a file nor a valid requirement", hint=hint) from error
+    if read.url or read.marker:
+        raise RequirementError(f"`{shown}` has an address or a condition, which inspect does not support", hint=hint)
+    return read
+
+
+def locate(
+    required: Requirement, wanted: WheelTarget, web: Web | None = None, environ: Mapping[str, str] = os.environ
+) -> ProjectFile:
+    """The newest wheel of the user's own index that meets the requirement and fits the target."""
+    places = index_places.of_user(environ, wanted.program)
+    hint = (
+        f"that is from {places.source}'s settings, and `PIP_INDEX_URL=URL` specifies another index; "
+        f"`{required.name}==VERSION` another version, `--python`, `--platform` and `--glibc` another machine"
+    )
+    with ProjectReader(places, environ, anew=True, web=web) as reader:
+        return reader.best_wheel(required.name, str(required.specifier), target_of(wanted), hint, "NOT_FOUND")
+
+
+def target_of(wanted: WheelTarget) -> IndexTarget:
+    """The tags' Python and platform."""
+    if wanted.python is None:
+        here = interpreter.running()
+    else:
+        here = interpreter.choose(wanted.python, world.World.here(), time.monotonic() + TIMEOUT_S)
+    platform = here.platform if wanted.platform is None else Platform.parse(wanted.platform, wanted.glibc)
+    if wanted.glibc is not None and platform.os == "linux":
+        platform = platform._replace(glibc=wanted.glibc)
+    return IndexTarget(here.python.tag, platform)
 
 
 def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
@@ -249,19 +291,12 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
         reading = how.elsewhere(url, how)._replace(target=shown)
     else:
         facts = wheel.WheelFacts(shown, file, sha256)
-        ours = new_client() if how.client is None else nullcontext(how.client())
-        with ours as client, closing(RemoteSource(url, client, how.report)) as source, _naming(shown):
+        web = how.web or Web(os.environ, NO_LIMITS)
+        with closing(RemoteSource(url, web.client, how.report)) as source, pages.named(shown):
             reading = wheel.read_wheel(Archive(source), facts, how.depth, how.allowance)
     if how.readings is not None:
         how.readings.keep(url, reading)
     return reading
-
-
-def new_client() -> Client:
-    """What reads wheels on the web; what lies here is read without it."""
-    from torchpick.index.client import Client
-
-    return Client()
 
 
 def sha256_of(text: str) -> str | None:
@@ -274,23 +309,12 @@ def _read_path(path: Path, shown: str, how: ReadOptions) -> Reading:
     if not path.is_file():
         raise WheelError(f"{shown} is not a file", hint="give a wheel or a library; `--from FOLDER` reads its wheels")
     wheel.check_is_wheel(path.name)
-    with closing(FileSource(path, how.report)) as source, _naming(shown):
+    with closing(FileSource(path, how.report)) as source, pages.named(shown):
         if source.read(0, min(2, source.size)) == b"PK":
             source.bytes_read = 0
             facts = wheel.WheelFacts(shown, path.name, remote=False)
             return wheel.read_wheel(Archive(source), facts, how.depth)
         return read_file(str(path), shown)
-
-
-@contextmanager
-def _naming(shown: str) -> Iterator[None]:
-    """An error about a file's bytes names the file."""
-    try:
-        yield
-    except WheelError as error:
-        if shown in error.message:
-            raise
-        raise type(error)(f"{shown}: {error.message}", hint=error.hint, code=error.code) from error
 
 
 def list_targets(source: str, how: ReadOptions) -> list[str]:
@@ -319,12 +343,11 @@ def _text(source: str) -> str:
 def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
-    from torchpick.index import user_index
     from torchpick.wheels import packaged
 
-    with new_client() as client:
-        links = pages.fetch(url, client)
-    platform = user_index.target_of(how.wanted).platform.name
+    with closing(Web(os.environ, NO_LIMITS)) as web:
+        links = pages.fetch(url, None if url.startswith("file:") else web.client)
+    platform = target_of(how.wanted).platform.name
     wheels = packaged.wheels_of_versions(links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
@@ -333,25 +356,16 @@ def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
 
 def read_targets(targets: Iterable[str], how: ReadOptions, jobs: int, *, in_order: bool) -> Answers:
     """The targets with their readings, in their order or as they come; one that fails is its error."""
-    over, local = threading.Event(), threading.local()
-    clients: list[Client] = []
+    over, web = threading.Event(), Web(os.environ, NO_LIMITS)
 
     def report(news: str | int) -> None:
         if over.is_set():
             raise TorchpickError("it was given up", hint="run the command again")
         how.report(news)
 
-    def thread_client() -> Client:
-        """The one of this thread: its certificates take longer to load than many a wheel to read."""
-        if not hasattr(local, "client"):
-            local.client = new_client()
-            clients.append(local.client)
-        client: Client = local.client
-        return client
-
     def read(target: str) -> Reading | TorchpickError:
         try:
-            return read_target(target, how._replace(report=report, client=thread_client))
+            return read_target(target, how._replace(report=report, web=web))
         except TorchpickError as error:
             return error
 
@@ -363,5 +377,4 @@ def read_targets(targets: Iterable[str], how: ReadOptions, jobs: int, *, in_orde
     finally:  # what is being read is given up
         over.set()
         pool.shutdown(cancel_futures=True)
-        for client in clients:
-            client.close()
+        web.close()

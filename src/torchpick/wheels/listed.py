@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.decide.demands import is_backend
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
-from torchpick.index.pages import Link
-from torchpick.index.ranges import Archive, metadata_of
-from torchpick.index.user_index import UserIndex
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import ProjectReader
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
-from torchpick.model.versions import admits, grouped, numbers, release_key
+from torchpick.model.versions import admits, grouped, named, numbers, parsed, release_key
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
 # The Pythons that torch was ever built for as CPython; `cp27mu` and its like are older than the table.
@@ -32,10 +31,10 @@ class ListedBuild(NamedTuple):
     """One build as the index has it, of which nothing was read, and one of its wheels to read."""
 
     build: Build
-    sample: Link
+    sample: ProjectFile
 
 
-def list_builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild, ...]:
+def list_builds(links: Iterable[ProjectFile], channel: str = "stable") -> tuple[ListedBuild, ...]:
     """The builds behind the links, newest first; what is not torch for a known backend and platform is left out.
 
     On the channel `default`, the user's own index, they are the wheels without a local label.
@@ -48,28 +47,28 @@ def list_builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedB
     return tuple(_listed(*key, groups[key]) for key in reversed(oldest_first))
 
 
-def _key(link: Link, channel: str) -> tuple[str, str, str, str] | None:
+def _key(link: ProjectFile, channel: str) -> tuple[str, str, str, str] | None:
     """Release, backend, platform and version of a wheel of torch; None for another."""
-    platform = wheelnames.platform_of(link.wheel.platform)
-    if link.wheel.project != "torch" or platform is None:
+    platform = wheelnames.platform_of(link.name.platform)
+    if link.name.project != "torch" or platform is None:
         return None
-    torch, _, local = link.wheel.version.partition("+")
+    torch, _, local = link.name.version.partition("+")
     if not _is_release(torch) or release_key(torch)[1] > 0:
         return None  # torch has had no post-release since 0.4.1, and the table has no place for one
     if channel == DEFAULT_INDEX:
-        return None if local else (torch, DEFAULT_INDEX, platform, link.wheel.version)
+        return None if local else (torch, DEFAULT_INDEX, platform, link.name.version)
     backend = local if _BACKEND.fullmatch(local) else None
     if backend is None and not local:
         # No label: macOS, some aarch64 and cu102 wheels. The folder of the index says it.
         folder = urlsplit(link.url).path.rpartition("/")[0].rpartition("/")[2]
         backend = folder if _BACKEND.fullmatch(folder) else "cpu" if platform.startswith("macos") else None
-    return None if backend is None else (torch, backend, platform, link.wheel.version)
+    return None if backend is None else (torch, backend, platform, link.name.version)
 
 
-def _listed(torch: str, backend: str, platform: str, version: str, links: list[Link]) -> ListedBuild:
+def _listed(torch: str, backend: str, platform: str, version: str, links: list[ProjectFile]) -> ListedBuild:
     """A row for a build that was listed and not read: its architectures are unknown, so it is never picked."""
     pythons = (name for link in links if (name := python_of(link)) is not None)
-    tags = sorted({link.wheel.platform for link in links})
+    tags = sorted({link.name.platform for link in links})
     floors = [floor for tag in tags if (floor := wheelnames.glibc_of(tag)) is not None]
     build = Build(
         torch,
@@ -91,11 +90,11 @@ def _listed(torch: str, backend: str, platform: str, version: str, links: list[L
         evidence=Evidence("declared", LISTED),
     )
     # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
-    sample = max(links, key=lambda link: (not link.wheel.abi.endswith("t"), _digits(link.wheel.python), link.file))
+    sample = max(links, key=lambda link: (not link.name.abi.endswith("t"), _digits(link.name.python), link.file))
     return ListedBuild(build, sample)
 
 
-def list_vendor(links: Iterable[Link], rows: Collection[Build]) -> Iterator[ListedBuild]:
+def list_vendor(links: Iterable[ProjectFile], rows: Collection[Build]) -> Iterator[ListedBuild]:
     """What a vendor's page lists for the platforms of these rows, known or newer than all of them.
 
     A new one is as the newest known: on the index's own CUDA where no label says another, and with the same code where
@@ -104,8 +103,8 @@ def list_vendor(links: Iterable[Link], rows: Collection[Build]) -> Iterator[List
     newest = max(rows, key=lambda row: release_key(row.torch))
     versions = {(row.version, row.platform): row for row in rows}
     platforms = {row.platform for row in rows}
-    wheels = (link for link in links if link.wheel.project == "torch" and _is_release(_plain(link)))
-    by_build = grouped(((link.wheel.version, wheelnames.platform_of(link.wheel.platform)), link) for link in wheels)
+    wheels = (link for link in links if link.name.project == "torch" and _is_release(_plain(link)))
+    by_build = grouped(((link.name.version, wheelnames.platform_of(link.name.platform)), link) for link in wheels)
     for (version, platform), files in by_build.items():
         torch, _, label = version.partition("+")
         known = versions.get((version, platform or ""))
@@ -121,11 +120,11 @@ def list_vendor(links: Iterable[Link], rows: Collection[Build]) -> Iterator[List
         yield entry._replace(build=build)
 
 
-def python_of(link: Link) -> str | None:
+def python_of(link: ProjectFile) -> str | None:
     """`cp312`, `cp314t`; None for a wheel that is not for one CPython."""
-    if not _PYTHON.fullmatch(link.wheel.python):
+    if not _PYTHON.fullmatch(link.name.python):
         return None
-    return link.wheel.python + ("t" if link.wheel.abi == f"{link.wheel.python}t" else "")
+    return link.name.python + ("t" if link.name.abi == f"{link.name.python}t" else "")
 
 
 def order_pythons(pythons: Iterable[str]) -> tuple[str, ...]:
@@ -183,10 +182,6 @@ def with_another_hash(builds: Iterable[ListedBuild], rows: Iterable[Build]) -> d
     return failures
 
 
-# `Requires-Dist: torch (==2.16.0)`, the newer spelling without brackets, and lower bounds
-_OF_TORCH = re.compile(
-    r"^Requires-Dist: *torch(?![\w.-]) *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE
-)
 # How many of the newest releases are read: a companion comes out within days of its torch.
 _DEEP = 4
 # Built against torch's stable ABI: names no torch, works with every later one (docs.pytorch.org/audio/2.11.0).
@@ -197,21 +192,21 @@ class CompanionRelease(NamedTuple):
     """One release of a companion, its files, and what it asks of torch: None where it does not name it."""
 
     version: str
-    links: tuple[Link, ...]
+    links: tuple[ProjectFile, ...]
     asks: str | None
 
 
 class CompanionPages:
-    """The companions' own pages, each read when it is first asked for; `archive` opens a wheel by its address."""
+    """The companions' own pages, each read when it is first asked for."""
 
-    def __init__(self, index: UserIndex, archive: Callable[[str], AbstractContextManager[Archive]]) -> None:
-        self._index, self._archive = index, archive
+    def __init__(self, index: ProjectReader) -> None:
+        self._index = index
         self._releases: dict[str, tuple[CompanionRelease, ...]] = {}
 
     def paired(self, row: Build) -> Build:
         """The row with the companions that have a file for its backend and platform and are built for its torch."""
         releases = {name: release for name in COMPANIONS if (release := self._best(name, row)) is not None}
-        versions = {name: _files(release, row)[0].wheel.version for name, release in releases.items()}
+        versions = {name: _files(release, row)[0].name.version for name, release in releases.items()}
         bases = {name: _basis(release, row) for name, release in releases.items()}
         pythons = {name: tags for name, release in releases.items() if (tags := _pythons(release, row))}
         return row._replace(companions=versions, companion_basis=bases, companion_pythons=pythons)
@@ -226,27 +221,25 @@ class CompanionPages:
         if name not in self._releases:
             self._releases[name] = ()
             with suppress(TorchpickError):
-                self._releases[name] = tuple(self._read(self._index.links(name) or ()))
+                self._releases[name] = tuple(self._read(self._index.wheels(name) or ()))
         return self._releases[name]
 
-    def _read(self, links: Iterable[Link]) -> Iterator[CompanionRelease]:
+    def _read(self, links: Iterable[ProjectFile]) -> Iterator[CompanionRelease]:
         groups = grouped((_plain(link), link) for link in links if _is_release(_plain(link)))
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
             with suppress(TorchpickError):
-                asks = demand_on_torch(groups[version][0], self._index, self._archive)
+                asks = demand_on_torch(groups[version][0], self._index)
                 yield CompanionRelease(version, tuple(groups[version]), asks)
 
 
-def demand_on_torch(
-    link: Link, index: UserIndex, archive: Callable[[str], AbstractContextManager[Archive]]
-) -> str | None:
-    """What a wheel asks of torch, by the METADATA beside it, else in it; None where it does not name torch."""
-    text = index.metadata(link)
-    if text is None:
-        with archive(link.url) as opened:
-            text = metadata_of(opened) or ""
-    match = _OF_TORCH.search(text)
-    return match and "".join(match[1].split())
+def demand_on_torch(wheel: ProjectFile, index: ProjectReader) -> str | None:
+    """What a wheel asks of torch; None where it does not name torch."""
+    metadata = index.metadata([wheel])[wheel]
+    if isinstance(metadata, TorchpickError):
+        raise metadata
+    demands = (parsed(line).specifier for line in metadata.requires if named(line) == "torch")
+    # Of a label only the index says which it is.
+    return next((re.sub(r"\+[\w.]+", "", str(demand)) for demand in demands), None)
 
 
 def _fits(name: str, release: CompanionRelease, row: Build) -> bool:
@@ -267,10 +260,10 @@ def _basis(release: CompanionRelease, row: Build) -> str:
     return "metadata" if (release.asks or "").partition("+")[0] == f"=={row.torch}" else "inferred"
 
 
-def _files(release: CompanionRelease, row: Build) -> list[Link]:
+def _files(release: CompanionRelease, row: Build) -> list[ProjectFile]:
     """Its files for this backend and platform; some carry no label, or a commit for one, where torch's own has it."""
-    links = [link for link in release.links if wheelnames.platform_of(link.wheel.platform) == row.platform]
-    labels = [(link.wheel.version.partition("+")[2], link) for link in links]
+    links = [link for link in release.links if wheelnames.platform_of(link.name.platform) == row.platform]
+    labels = [(link.name.version.partition("+")[2], link) for link in links]
     labelled = [link for label, link in labels if label == row.version.partition("+")[2]]
     return labelled or [link for label, link in labels if not is_backend(label) and f"/{row.backend}/" in link.url]
 
@@ -281,8 +274,8 @@ def _pythons(release: CompanionRelease, row: Build) -> tuple[str, ...]:
     return () if None in tags else order_pythons(tag for tag in tags if tag is not None)
 
 
-def _plain(link: Link) -> str:
-    return link.wheel.version.partition("+")[0]
+def _plain(link: ProjectFile) -> str:
+    return link.name.version.partition("+")[0]
 
 
 def _is_release(version: str) -> bool:

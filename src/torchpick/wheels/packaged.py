@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from torchpick.index import wheelnames
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.model.fields import written
 from torchpick.model.metadata import MOST_REQUIRES
 from torchpick.model.package import Package, WheelRule
@@ -139,41 +139,39 @@ TELLS = re.compile(r"lib(torch|c10|cu[a-z]|nv|nccl|npp)")
 class SurveyWheel(NamedTuple):
     """One version of a project on one platform: the wheel to read, and what its page says of all of them."""
 
-    link: Link
+    link: ProjectFile
     pythons: tuple[str, ...]
     platforms: tuple[str, ...]
 
 
-def wheel_of_version(links: Iterable[Link], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
+def wheel_of_version(links: Iterable[ProjectFile], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
     """The wheel of this version for the platform (or for any), CPython 3.12 first; None where there is none."""
-    return _best([link for link in links if Version(link.wheel.version) == Version(version)], platform)
+    return _best([link for link in links if Version(link.name.version) == Version(version)], platform)
 
 
-def _best(links: Sequence[Link], platform: str) -> SurveyWheel | None:
+def _best(links: Sequence[ProjectFile], platform: str) -> SurveyWheel | None:
     """The wheel to read among those of one version."""
-    able = [link for link in links if wheelnames.platform_of(link.wheel.platform) == platform or _of_any(link)]
+    able = [link for link in links if wheelnames.platform_of(link.name.platform) == platform or _of_any(link)]
     if not able:
         return None
-    platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.wheel.platform) for link in links}
+    platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.name.platform) for link in links}
     pythons = {_python(link) for link in able}
     return SurveyWheel(min(able, key=_order), tuple(sorted(pythons)), tuple(sorted(name for name in platforms if name)))
 
 
-def _of_any(link: Link) -> bool:
-    return link.wheel.platform == "any"
+def _of_any(link: ProjectFile) -> bool:
+    return link.name.platform == "any"
 
 
-def wheels_of_versions(links: Iterable[Link], platform: str) -> tuple[SurveyWheel, ...]:
+def wheels_of_versions(links: Iterable[ProjectFile], platform: str) -> tuple[SurveyWheel, ...]:
     """The wheel to read of each version for the platform, the newest version first."""
-    versions = grouped(
-        ((link.wheel.project, Version(link.wheel.version)), link) for link in links if link.yanked is None
-    )
+    versions = grouped(((link.name.project, Version(link.name.version)), link) for link in links if link.yanked is None)
     return tuple(filter(None, (_best(versions[key], platform) for key in sorted(versions, reverse=True))))
 
 
-def _python(link: Link) -> str:
+def _python(link: ProjectFile) -> str:
     """`cp312`; `cp38+` for one that every later CPython loads (abi3, py3)."""
-    wheel = link.wheel
+    wheel = link.name
     if wheel.abi == "abi3":
         return f"{wheel.python}+"
     if wheel.abi == "none":
@@ -181,12 +179,12 @@ def _python(link: Link) -> str:
     return f"{wheel.python}t" if wheel.abi.endswith("t") else wheel.python
 
 
-def _order(link: Link) -> tuple[bool, bool, bool, str]:
+def _order(link: ProjectFile) -> tuple[bool, bool, bool, str]:
     """A wheel of this platform before one for any, the usual CPython before the free-threaded one.
 
     One wheel of a version is read, for this Python where there is one: all are built from the same kernels.
     """
-    wheel = link.wheel
+    wheel = link.name
     return _of_any(link), wheel.abi.endswith("t"), wheel.python != "cp312", link.file
 
 
@@ -197,13 +195,13 @@ def evidence_line(wheel: SurveyWheel, reading: Reading) -> Row:
     return {
         "file": link.file,
         "sha256": link.sha256,
-        "project": link.wheel.project,
-        "version": link.wheel.version,
+        "project": link.name.project,
+        "version": link.name.version,
         "requires_python": headers.get("Requires-Python"),
         "requires": (headers.get_all("Requires-Dist") or [])[:MOST_REQUIRES],
         "pythons": list(wheel.pythons),
         "platforms": list(wheel.platforms),
-        "glibc": wheelnames.glibc_of(link.wheel.platform),
+        "glibc": wheelnames.glibc_of(link.name.platform),
         "needed": [name for name in reading.needed if TELLS.match(name)],
         "libraries_unread": reading.unread,
         "yanked": link.yanked is not None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -13,11 +14,10 @@ from typing import NamedTuple, Protocol
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import pages
-from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import NO_LIMITS, ProjectReader, Web
 from torchpick.index.ranges import Archive, FileSource, RemoteSource, Source
-from torchpick.index.user_index import UserIndex
 from torchpick.knowledge import locations, refreshed
 from torchpick.model.address import redacted
 from torchpick.model.arch import Arch
@@ -124,9 +124,9 @@ def refresh_table(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
     """Refresh under the store's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
     with (
         job.store.locked(lambda: report("another refresh is running: waiting for it")),
-        Client() as client,
+        closing(Web(os.environ, NO_LIMITS)) as web,
     ):
-        return _Run(job, shipped, report, client).work()
+        return _Run(job, shipped, report, web).work()
 
 
 def add_up(reports: Iterable[Refreshed]) -> Refreshed:
@@ -135,15 +135,15 @@ def add_up(reports: Iterable[Refreshed]) -> Refreshed:
 
 
 class _Run:
-    def __init__(self, job: RefreshJob, shipped: Table, report: Report, client: Client) -> None:
-        self.job, self.shipped, self.report, self.client = job, shipped, report, client
+    def __init__(self, job: RefreshJob, shipped: Table, report: Report, web: Web) -> None:
+        self.job, self.shipped, self.report, self.web = job, shipped, report, web
         self.rows: dict[BuildKey, Build] = {}
         self.listed: set[BuildKey] = set()
         self.contradictions: list[str] = []
         self.notes: list[str] = []
         self.moved: list[tuple[str, str]] = []
         # By the vendor's address, None for the index itself: where the companions of a build are looked for.
-        self.indexes: dict[str | None, UserIndex] = {}
+        self.indexes: dict[str | None, ProjectReader] = {}
 
     def work(self) -> Refreshed:
         before = self.job.store.rows()
@@ -156,7 +156,7 @@ class _Run:
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions}
         changed.update({row.key: row for row in differing})
-        pages = {url: CompanionPages(index, self._archive) for url, index in self.indexes.items()}
+        pages = {url: CompanionPages(index) for url, index in self.indexes.items()}
         for row in changed.values():
             as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
             self.rows[row.key] = row if as_it_is else pages[row.vendor and row.vendor.url].paired(row)
@@ -175,22 +175,25 @@ class _Run:
             tuple(self.notes),
             tuple(self.moved),
             (*refused.values(), *failures),
-            self.client.bytes_read,
-            self.client.requests,
+            self.web.client.bytes_read,
+            self.web.client.requests,
         )
 
     def _builds(self) -> tuple[ListedBuild, ...]:
         """The builds on the index."""
         self.report(f"reading {redacted(self.job.base)}")
         for places in self.job.places:
-            index = UserIndex(places, self.client)
-            if (links := index.links("torch")) is not None:
+            index = self._index(places)
+            if (links := index.wheels("torch")) is not None:
                 self.indexes[None] = index
                 return listed.list_builds(links, self.job.channel)
         hint = "specify the index with `--index-base URL`"
         if self.job.channel == DEFAULT_INDEX:
             hint = "pip's and uv's settings say which index is yours"
         raise WheelError(f"{redacted(self.job.base)} has no page for torch", hint=hint)
+
+    def _index(self, places: IndexPlaces) -> ProjectReader:
+        return ProjectReader(places, os.environ, anew=True, web=self.web)
 
     def _of_vendors(self) -> Iterator[ListedBuild]:
         """What vendors have on indexes of their own for the platforms that are read; one that fails is a note."""
@@ -200,7 +203,7 @@ class _Run:
             page = url if flat else f"{url}/torch/"
             self.report(f"reading {page}")
             try:
-                reply = self.client.get(page, {"accept": pages.ACCEPT}, absent=True)
+                reply = self.web.client.get(page, {"accept": pages.ACCEPT}, absent=True)
                 kind = reply.headers.get("content-type", "")
                 links = pages.parse(reply.body, reply.url, kind) if reply.status == 200 else ()
             except TorchpickError as error:
@@ -211,7 +214,7 @@ class _Run:
                 continue
             if reply.url != page:
                 self.moved.append((url, reply.url.rstrip("/").removesuffix("/torch")))
-            self.indexes[url] = UserIndex(IndexPlaces((), (url,)) if flat else IndexPlaces((url,)), self.client)
+            self.indexes[url] = self._index(IndexPlaces((), (url,)) if flat else IndexPlaces((url,)))
             yield from listed.list_vendor(links, of_vendor)
 
     def _gone(self, before: Table) -> Iterator[Build]:
@@ -249,7 +252,7 @@ class _Run:
         """A wheel read by ranges."""
         is_file = url.startswith("file:")
         source: Source = (
-            FileSource(pages.local(url), self.report) if is_file else RemoteSource(url, self.client, self.report)
+            FileSource(pages.local(url), self.report) if is_file else RemoteSource(url, self.web.client, self.report)
         )
         with closing(source):
             yield Archive(source)
@@ -287,7 +290,7 @@ def _is_needed(row: Build, shipped: Table) -> bool:
     return ours is None or (row.evidence.kind == "measured" and ours.evidence.kind != "measured")
 
 
-def measured_row(link: Link, reading: Reading, before: Build) -> Build:
+def measured_row(link: ProjectFile, reading: Reading, before: Build) -> Build:
     """The row of a wheel that was read; companions and what no wheel contains stay as they were."""
     required = {
         name: version

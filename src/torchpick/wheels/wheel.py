@@ -9,7 +9,7 @@ from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
-from torchpick.index.pages import Link
+from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import Archive, metadata_of
 from torchpick.wheels import fatbin, librarycode
 from torchpick.wheels.librarycode import Library
@@ -103,7 +103,7 @@ def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts 
     )
 
 
-def read_release(archive: Archive, link: Link) -> Reading:
+def read_release(archive: Archive, link: ProjectFile) -> Reading:
     """A torch wheel as far as the table needs it: its flags, what it requires, and its small libraries."""
     torch = torch_of(archive)
     if torch is None:
