@@ -180,7 +180,7 @@ def locate(  # noqa: PLR0913 # what a page or a record says of a file
     index_url: str = "",
     refuse: Refuse = silent,
 ) -> ProjectFile | None:
-    """The file that a reference on a page at `base` leads to; None where it is no wheel or sdist, or refused.
+    """The file that a reference on a page at `base` leads to; None where it is neither wheel nor sdist, or refused.
 
     Every text of a page and of a record is checked here, and only here. What is of another type may raise any error.
     """

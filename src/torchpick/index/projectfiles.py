@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
-
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
 from torchpick.errors import WheelError
 from torchpick.index import pages, wheelnames
@@ -20,7 +16,11 @@ from torchpick.index.wheelnames import parsed_version
 from torchpick.model.address import holds_secret, redacted
 from torchpick.model.build import python_name
 from torchpick.model.machine import Platform
-from torchpick.model.versions import check_bounds, grouped
+from torchpick.model.versions import admits, grouped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 
 class IndexTarget(NamedTuple):
@@ -190,14 +190,8 @@ def _bare(moment: str) -> str:
 
 def suits_python(requires_python: str | None, target: IndexTarget) -> bool:
     """Whether a Requires-Python allows it; one that cannot be read does not bind, as with pip."""
-    return not requires_python or _admits(requires_python, target.full_version)
-
-
-@lru_cache(maxsize=1 << 12)
-def _admits(requires_python: str, version: str) -> bool:
     try:
-        check_bounds(requires_python)
-        return SpecifierSet(requires_python).contains(version, prereleases=True)
+        return not requires_python or admits(requires_python, prereleases=True)(target.full_version)
     except ValueError:
         return True
 
@@ -207,6 +201,8 @@ _WHEELS_ALONE = FileRules(only_binary=True)
 
 def best_wheels(files: Iterable[ProjectFile], specifier: str, target: IndexTarget) -> list[ProjectFile]:
     """The wheel that this Python would take of each version that the specifier admits, the newest version first."""
+    from packaging.specifiers import SpecifierSet  # what is inspected here does without
+
     admitted = SpecifierSet(specifier)
     exact = any(part.operator in ("==", "===") and not part.version.endswith(".*") for part in admitted)
     choices = candidates(files, target, _WHEELS_ALONE)
