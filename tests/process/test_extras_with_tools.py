@@ -411,7 +411,7 @@ import signal, subprocess
 start = subprocess.Popen.__init__
 def interrupted(self, argv, **options):
     start(self, argv, **options)
-    if argv[1:] == ["lock"]: signal.raise_signal(signal.SIGINT)
+    if [*argv[1:2]] == ["lock"]: signal.raise_signal(signal.SIGINT)
 subprocess.Popen.__init__ = interrupted
 """
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from torchpick.environment.projectfile import ProjectSetting
-from torchpick.projects.extras import Extra, Index, Plan, settings_of
+from torchpick.projects.extras import Extra, Plan, settings_of
 
 CU126 = Extra("cu126", ("torch==2.14.1",), ("short", " ".join(letter * 45 for letter in "xyz")), "cu126")
 CPU = Extra("cpu", ("torch>=2.5",), ())
-PAGES = (Index("pytorch-cu126", "https://host.example/cu126"),)
+PAGES = {"pytorch-cu126": "https://host.example/cu126"}
 
 
 def plain(plan: Plan) -> dict[str, object]:

@@ -18,17 +18,16 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform
 from torchpick.model.pick import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
-from torchpick.projects import published
-from torchpick.projects.extras import Extra, default_table, generations, python_of
+from torchpick.projects.extras import Extra, Shop, default_table, generations, python_of, ranges
 
 RULES = compat.Knowledge(os.environ).rules
 BUILDS = compat.Knowledge(os.environ).every_build
 DEFAULT = default_table(BUILDS, RULES)
 
 
-def shop(torch: str = ">=2.5", requires_python: str = ">=3.10") -> published.Shop:
+def shop(torch: str = ">=2.5", requires_python: str = ">=3.10") -> Shop:
     project = Project(torch=torch, requires_python=requires_python)
-    return published.Shop(BUILDS, RULES, project)
+    return Shop(BUILDS, RULES, project)
 
 
 def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
@@ -50,13 +49,13 @@ def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
     ],
 )
 def test_ranges(torch: str, requires_python: str, expected: dict[str, tuple[str, ...]]) -> None:
-    assert by_name(published.extras(shop(torch, requires_python))) == expected
+    assert by_name(ranges(shop(torch, requires_python))) == expected
 
 
 @pytest.mark.parametrize("torch", [">=99", "<1.0"])
 def test_a_range_without_releases_is_refused(torch: str) -> None:
     with pytest.raises(UsageError, match="no PyTorch release of the default index"):
-        published.extras(shop(torch))
+        ranges(shop(torch))
 
 
 @pytest.mark.parametrize("torch", ["~2", "two", ">=2.x"])
@@ -93,22 +92,19 @@ def runs(build: Build, kind: Kind, tag: str, driver: str | None, table: Table) -
 def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str | None, requires_python: str) -> None:
     torch = f">={low}" + (f",<={high}" if high else "")
     drawn = shop(torch, requires_python)
-    if not drawn.builds():
+    if not drawn.builds:
         return
-    for extra in published.extras(drawn):
+    for extra in ranges(drawn):
         (requirement,) = extra.requirements
         cap = requirement.rpartition("<")[2] if ",<" in requirement or requirement.startswith("torch<") else ""
-        reached = drawn.range(cap.removeprefix("="))
-        promised = {tag: audience for audience, tags in reached.gets for tag in tags}
-        for tag in drawn.tags:
+        for tag, promised in drawn.newest(cap.removeprefix("=")).items():
             got = newest_in(requirement, tag)
-            if tag in reached.without:
-                assert got is None
+            if promised is None or got is None:
+                assert got is promised
                 continue
-            assert got is not None
-            assert got.torch == promised[tag].build.torch
-            floor = promised[tag].driver
-            for kind in promised[tag].kinds:
+            assert got.torch == promised.torch
+            _, kinds, floor = drawn.audience(promised)
+            for kind in kinds:
                 assert runs(got, kind, tag, None, DEFAULT), (extra, tag, kind)
             # and the named driver is the oldest: one of the branch before does not carry it
             assert floor is not None

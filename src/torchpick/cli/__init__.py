@@ -8,9 +8,9 @@ import os
 import sys
 from errno import ENOSPC
 
-from torchpick.cli import console
-from torchpick.cli.arguments import Parser, close_to
-from torchpick.errors import MissingPackageError, TorchpickError, UsageError
+from torchpick.cli import console, text
+from torchpick.cli.arguments import Parser
+from torchpick.errors import MissingPackageError, TorchpickError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,28 +28,11 @@ COMMANDS = (
 # Those whose function is not `run` of the module of that name.
 _SHARED = {
     "arch": ("torchpick.cli.detect", "run_arch"),
-    "label": ("torchpick.cli.url", "run_label"),
+    "label": ("torchpick.cli.env", "run_label"),
     "lock": ("torchpick.cli.plan", "run_lock"),
     "pin": ("torchpick.cli.env", "run_pin"),
     "run": ("torchpick.cli.env", "run_command_under_env"),
     "unpin": ("torchpick.cli.env", "run_unpin"),
-}
-# What other programs call it, and the command that does it.
-_MEANT = {
-    "repair": "torchpick doctor --fix",
-    "fix": "torchpick doctor --fix",
-    "check": "torchpick doctor",
-    "diagnose": "torchpick doctor",
-    "verify": "torchpick doctor",
-    "upgrade": "torchpick install --upgrade torch",
-    "update": "torchpick install --upgrade torch",
-    "info": "torchpick detect",
-    "gpus": "torchpick detect",
-    "devices": "torchpick detect",
-    "pip": "torchpick install torch",
-    "uv": "torchpick install torch",
-    "nightly": "torchpick --channel nightly",
-    "uninstall": "python -m pip uninstall torch",
 }
 # Where no terminal has a width.
 _HELP_WIDTH = 100
@@ -118,42 +101,40 @@ def _run(words: Sequence[str]) -> int:
     command = words[0] if words and words[0] in COMMANDS else "pick"
     parser = Parser(command)
     words, passed_on = parser.split(words[1:] if command != "pick" else words)
-    name, function = place_of(command)
+    name, function = _SHARED.get(command, (f"torchpick.cli.{command}", "run"))
     try:
         # importlib would load warnings and more to do the same.
         __import__(name)
         module = sys.modules[name]
-        _refuse_unknown(command, words)
+        if hasattr(module, "check_words"):
+            module.check_words(words)
         if "--help" in words or "-h" in words:
-            from torchpick.cli import text
-
             whole = parser.lines if "all" in words else Parser("machine").lines if "machine" in words else parser.short
             print(text.help_page(whole, console.width() or _HELP_WIDTH))
             return 0
         args = parser.read(words)
         args.command, args.passed_on = command, passed_on
         return int(getattr(module, function)(args))
-    except TorchpickError as error:
-        return console.failed(error, command, words, _guard(name, function, words, error.exit_status))
     except BrokenPipeError:
         raise
     except Exception as error:
-        guard = _guard(name, function, words, 1)
-        missing = MissingPackageError.of(error) if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None:
-            return console.failed(missing, command, words, guard)
-        if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd(): no file of that name
-            gone = TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
-            return console.failed(gone, command, words, guard)
+        failure = _failure(error)
+        guard = _guard(name, function, words, 1 if failure is None else failure.exit_status)
+        if failure is not None:
+            return console.failed(failure, command, words, guard)
         # A bug of ours: it is shown as it is, but never leaves an empty line where a shell expects an answer.
         if guard:
             print(guard, flush=True)
         raise
 
 
-def place_of(command: str) -> tuple[str, str]:
-    """The module that does a command, and its function."""
-    return _SHARED.get(command, (f"torchpick.cli.{command}", "run"))
+def _failure(error: Exception) -> TorchpickError | None:
+    """What is said of an exception; None for a bug of ours."""
+    if isinstance(error, TorchpickError):
+        return error
+    if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd(): no file of that name
+        return TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
+    return MissingPackageError.of(error) if isinstance(error, ModuleNotFoundError) else None
 
 
 def _guard(name: str, function: str, words: Sequence[str], status: int) -> str | None:
@@ -163,22 +144,3 @@ def _guard(name: str, function: str, words: Sequence[str], status: int) -> str |
     if module is not None and function == "run" and hasattr(module, "guard") and "--json" not in words:
         guard = module.guard(words, status)
     return guard
-
-
-def _refuse_unknown(command: str, words: Sequence[str]) -> None:
-    """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
-    if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
-        return
-    from torchpick.decide import refusal
-    from torchpick.knowledge.packages import KnownPackages
-    from torchpick.model.versions import normal
-
-    packages = KnownPackages(os.environ, "")
-    if normal(words[0]) in (*packages, *refusal.OFTEN):
-        return
-    refusal.refuse(words[:1], "plan", packages)
-    close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
-    hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
-    if close:
-        hint = f"did you mean `{_MEANT.get(close[0], f'torchpick {close[0]}')}`?"
-    raise UsageError(f"unknown command `{words[0]}`", hint=hint)

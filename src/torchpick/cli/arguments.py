@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from torchpick.environment.requirements import RequirementArgs
+    from torchpick.install.asking import Order
 
 
 class Arguments:
@@ -119,7 +119,7 @@ class Flag:
         self.default: object = default[:-1] if mark else [] if self.repeats else None if self.metavar else False
 
 
-_MORE = "`torchpick help machine` lists the flags for the machine, the pick and the output, `… help all` everything."
+_MORE = "`torchpick help machine`: flags for machine, pick and output; `help all`: all."
 
 # What people take for flags, or for another one.
 _MEANT = {
@@ -263,16 +263,18 @@ def request_of(args: Arguments) -> Request:
     return with_wish(machine_request(args), args)._replace(requirements=tuple(args.words))
 
 
-def given(args: Arguments) -> RequirementArgs:
-    """What is to be installed, as pip and uv take it."""
+def order_of(args: Arguments) -> Order:
+    """What is to be installed, planned or locked, as pip and uv take it, and which files may be taken for it."""
     from torchpick.environment.requirements import RequirementArgs
+    from torchpick.install.asking import Order, file_rules
 
     files = (tuple(args.requirement), tuple(args.constraint), tuple(args.editable), tuple(args.group))
-    return RequirementArgs(tuple(args.words), *files)
-
-
-def file_rules(args: Arguments) -> tuple[str, ...]:
-    """Which files may be taken, as an order has it."""
-    from torchpick.install.asking import file_rules
-
-    return file_rules(args.only_binary, args.no_binary, pre=args.pre)
+    rules = file_rules(args.only_binary, args.no_binary, pre=args.pre)
+    return Order(
+        RequirementArgs(tuple(args.words), *files),
+        args.installer or "auto",
+        args.upgrade,
+        args.no_deps,
+        args.allow_mixed,
+        (*rules, *args.passed_on),
+    )

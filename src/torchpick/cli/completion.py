@@ -52,10 +52,8 @@ def completions(words: Sequence[str]) -> Words:
 
 
 def _commands() -> Words:
-    """Each command with its line in the help."""
-    lines = (line.split(maxsplit=1) for line in Parser("pick").short if line.startswith("  "))
-    about = dict(line for line in lines if len(line) == 2)
-    yield from ((name, about.get(name, "")) for name in COMMANDS)
+    """Each command with the first sentence of its help."""
+    yield from ((name, Parser(name).lines[2].partition(". ")[0].rstrip(".")) for name in COMMANDS)
 
 
 def _values(flag: Flag) -> Words:

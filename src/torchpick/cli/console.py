@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from torchpick.cli import arguments
+from torchpick.cli import arguments, text
 from torchpick.decide import remarks
 from torchpick.environment import interpreter
 from torchpick.errors import DetectionError, NoBuildError, ResolverError
@@ -19,7 +19,6 @@ from torchpick.run import start_run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import ModuleType
     from typing import TextIO
 
     from torchpick.cli.arguments import Arguments
@@ -29,13 +28,6 @@ if TYPE_CHECKING:
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick, Request
     from torchpick.run import Run
-
-
-def _text() -> ModuleType:
-    """What lays out for a person, loaded where one reads."""
-    from torchpick.cli import text
-
-    return text
 
 
 def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -68,6 +60,12 @@ def tell_as_json(pick: Pick, args: Arguments, **facts: object) -> bool:
     return args.json
 
 
+def print_json(args: Arguments, date: str | None, status: int = 0, /, **facts: object) -> int:
+    """A command's own facts on stdout, with the day of the table; the exit status."""
+    print(dated(envelope(args.command, status, **facts), date))
+    return status
+
+
 def as_json(pick: Pick, command: str, **facts: object) -> str:
     """The answer, and a command's own facts beside it or in place of its own."""
     return dated({**picks.as_json(pick, command), **facts}, pick.table_date)
@@ -96,7 +94,7 @@ def day(environ: Mapping[str, str] = os.environ, *, ago: int = 0) -> str:
 
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
     for machine in machines:
-        for what, fact, source in _text().fact_rows(machine):
+        for what, fact, source in text.fact_rows(machine):
             _say(f"{what}: {fact}{f' [{source}]' if source else ''}")
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
@@ -115,7 +113,6 @@ def message(*lines: str) -> None:
 
 
 def _say(line: str) -> None:
-    text = _text()
     message(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)))
 
 
@@ -127,8 +124,6 @@ def notes(args: Arguments, *news: Note | str) -> None:
     news = tuple(filter(None, news))
     if args.quiet or not news:
         return
-    text = _text()
-
     for remark in news:
         line = text.note(remark) if isinstance(remark, str) else f"note: {text.plain(remark.text)}"
         message(*text.wrap(line, width(sys.stderr)))
@@ -145,7 +140,7 @@ def of_password(lines: str, *, image: bool = False) -> str:
 
 def error(failure: TorchpickError) -> None:
     """On stderr: the message, a blank line, the hint."""
-    message(_text().error(failure, width(sys.stderr), colour=coloured(sys.stderr)))
+    message(text.error(failure, width(sys.stderr), colour=coloured(sys.stderr)))
 
 
 def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: str | None) -> int:
@@ -197,17 +192,17 @@ def progress(args: Arguments) -> Progress:
 
 def print_table(rows: Iterable[Sequence[str]]) -> None:
     """On stdout, as wide as the terminal and no wider, the first row in bold."""
-    print(_text().headed(rows, width(), painter()))
+    print(text.headed(rows, width(), painter()))
 
 
 def print_blocks(parts: Iterable[Iterable[tuple[str, str]]], indent: int = 11) -> None:
     """On stdout, labelled lines with a blank line between the blocks."""
-    print("\n\n".join(_text().block(part, width(), painter(), indent) for part in parts))
+    print("\n\n".join(text.block(part, width(), painter(), indent) for part in parts))
 
 
 def painter() -> Callable[[str], str]:
     """What makes a line of stdout bold; where no colour is wanted it leaves the line alone."""
-    return _text().ansi if coloured(sys.stdout) else str
+    return text.ansi if coloured(sys.stdout) else str
 
 
 def platform_named(name: str | None) -> str:

@@ -18,7 +18,7 @@ from torchpick.environment import shell
 from torchpick.errors import UsageError
 from torchpick.machine import machinefiles
 from torchpick.model.address import redacted
-from torchpick.model.fields import envelope, written
+from torchpick.model.fields import written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding, worst_first
 from torchpick.model.fleet import Crowd, Hosts
 from torchpick.model.machine import Machine, version_of
@@ -43,8 +43,7 @@ def run(args: Arguments) -> int:
     exam = examine(run)
     status = 0 if exam.ok else 3
     if args.json:
-        print(console.dated(_json(exam, status), run.knowledge.rules.date))
-        return status
+        return console.print_json(args, run.knowledge.rules.date, status, **_json(exam))
     console.print_blocks((_head(exam), *_parts(exam.findings)))
     console.notes(args, *(note.text for note in exam.subject.machine.notes))
     return _fix(args, exam, request) if args.fix else status
@@ -87,7 +86,7 @@ def _stops_import(finding: Finding) -> bool:
     return finding.ailment in codes and finding.severity == ERROR and finding.by_torch
 
 
-def _json(exam: Examination, status: int) -> dict[str, object]:
+def _json(exam: Examination) -> dict[str, object]:
     subject = exam.subject
     here, torch = subject.environment, subject.torch
     found = None
@@ -102,15 +101,9 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
             "keeps_version": fix.kept,
             "lost": fix.lost,
         }
-    return envelope(
-        "doctor",
-        status,
-        machine=subject.machine,
-        environment=written(here, "prefix", "source", "sites"),
-        torch=found,
-        findings=exam.findings,
-        cure=cure,
-    )
+    environment = written(here, "prefix", "source", "sites")
+    facts = {"machine": subject.machine, "environment": environment, "torch": found}
+    return {**facts, "findings": exam.findings, "cure": cure}
 
 
 def _parts(findings: Sequence[Finding]) -> Iterator[Iterable[tuple[str, str]]]:
@@ -195,8 +188,7 @@ def _judge_locks(args: Arguments, run: Run) -> int:
         judged.append((lock, [*verdicts]))
     status = 0 if all(verdict.ok for _, verdicts in judged for _, verdict in verdicts) else 3
     if args.json:
-        print(console.dated(_locks_json(judged, status), run.knowledge.rules.date))
-        return status
+        return console.print_json(args, run.knowledge.rules.date, status, **_locks_json(judged))
     names = [choice_name(one.choice) for _, verdicts in judged for _, verdict in verdicts for one in verdict.choices]
     blocks = (block for lock, verdicts in judged for block in _lock_blocks(run, lock, verdicts))
     console.print_blocks(blocks, max(11, *(len(name) + 2 for name in (*names, ""))))
@@ -271,7 +263,7 @@ def _machine_flags(run: Run, machine: Machine) -> Sequence[str]:
     return request._replace(python=machine.python.version).flags
 
 
-def _locks_json(judged: Sequence[tuple[LockFile, Verdicts]], status: int) -> dict[str, object]:
+def _locks_json(judged: Sequence[tuple[LockFile, Verdicts]]) -> dict[str, object]:
     locks = [
         {"file": lock.file, "machines": [{**hosts.to_dict(), **verdict.to_dict()} for hosts, verdict in verdicts]}
         for lock, verdicts in judged
@@ -283,4 +275,4 @@ def _locks_json(judged: Sequence[tuple[LockFile, Verdicts]], status: int) -> dic
         for one in (verdict.choices if verdict.taken is None else [verdict.taken])
         for finding in one.findings
     )
-    return envelope("doctor", status, locks=locks, findings=worst_first({f.text: f for f in findings}.values()))
+    return {"locks": locks, "findings": worst_first({finding.text: finding for finding in findings}.values())}

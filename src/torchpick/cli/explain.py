@@ -15,7 +15,7 @@ from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.address import redacted
-from torchpick.model.fields import envelope, written
+from torchpick.model.fields import written
 
 _CHUNK = 1 << 20
 # One word that is meant as a file, whether it is there or not.
@@ -31,9 +31,8 @@ def run(args: Arguments) -> int:
         raise _not_recognised(found)
     if args.json:
         findings = [_finding_facts(each) for each in found.errors]
-        answer = envelope("explain", machine=found.machine, findings=findings, notes=found.notes)
-        print(console.dated(answer, run.knowledge.rules.date))
-        return 0
+        facts = {"machine": found.machine, "findings": findings, "notes": found.notes}
+        return console.print_json(args, run.knowledge.rules.date, **facts)
     # What is wrong here comes first, then what has to do with an install at all and follows from nothing else.
     causes = {each.match.signature.id for each in found.errors}
     errors = sorted(

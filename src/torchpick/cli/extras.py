@@ -16,16 +16,15 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import public, redacted
 from torchpick.model.build import TRIO
-from torchpick.model.fields import envelope, written
+from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.pick import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named, normal
-from torchpick.projects import app, extras, othertools, published
+from torchpick.projects import app, extras, othertools
 from torchpick.projects.app import App, Theirs
 from torchpick.projects.backends import backend_names
-from torchpick.projects.extras import PLATFORMS, Plan
-from torchpick.projects.published import Shop
+from torchpick.projects.extras import PLATFORMS, Plan, Shop
 from torchpick.projects.takeover import member_requirements, write_project
 
 HERE = "pyproject.toml"
@@ -110,7 +109,7 @@ def _library(args: Arguments, there: rewrite.Text | None, project: Project, know
     asked = demands.narrowed(Wish(), args.words).torch.replace(" ", "")
     project = project._replace(torch=asked or projectfile.torch_range(project.dependencies))
     backends = _backends(args) or _own_backends(there)[1]
-    found = published.extras(Shop(known.every_build, known.rules, project))
+    found = extras.ranges(Shop(known.every_build, known.rules, project))
     if not backends:
         return Plan(tuple(found))
     words = (*(text for text in project.requirements if not asked or named(text) != "torch"), *args.words)
@@ -147,9 +146,8 @@ def _taken_over(args: Arguments, there: rewrite.Text | None, own: App) -> Plan:
 
 def _printed(args: Arguments, plan: Plan, kind: str, rules: Table) -> int:
     if args.json:
-        print(console.dated(_json(plan, kind), rules.date))
-    else:
-        print(projectfile.add_settings("", extras.settings_of(plan), HERE), end="")
+        return console.print_json(args, rules.date, **_json(plan, kind))
+    print(projectfile.add_settings("", extras.settings_of(plan), HERE), end="")
     return 0
 
 
@@ -159,7 +157,7 @@ def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: 
     if changed and not args.dry_run:
         locked = write_project(there, text, os.environ)
     if args.json:
-        print(console.dated({**_json(plan, kind), "file": there.file, "changed": changed}, rules.date))
+        console.print_json(args, rules.date, **_json(plan, kind), file=there.file, changed=changed)
     elif args.dry_run:
         lines = (there.text.splitlines(keepends=True), text.splitlines(keepends=True))
         print("".join(unified_diff(*lines, there.file, there.file)), end="")
@@ -174,12 +172,11 @@ def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: 
 
 
 def _json(plan: Plan, kind: str) -> dict[str, object]:
-    facts = {
+    return {
         "for": kind,
         "extras": [
             {**written(extra, "name", "requirements"), "backend": extra.backend or None, "serves": extra.comment}
             for extra in plan.extras
         ],
-        "indexes": [{"name": index.name, "url": redacted(index.url)} for index in plan.indexes],
+        "indexes": [{"name": name, "url": redacted(url)} for name, url in plan.indexes.items()],
     }
-    return envelope("extras", **facts)

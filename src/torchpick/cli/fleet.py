@@ -23,7 +23,6 @@ from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
 from torchpick.model import VERSION
 from torchpick.model.address import public, redacted
-from torchpick.model.fields import envelope
 from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Note
 from torchpick.model.pick import GpuPlace, Group, Pick, Request, Wish, group_json, machines_of, pip_words
@@ -109,10 +108,8 @@ def _say(args: Arguments, outlook: Outlook, wish: Wish, refused: TorchpickError 
     environments = tuple(_environment(group, outlook.fleet, wish) for group in outlook.groups)
     written = _write(args, outlook, environments)
     if args.json:
-        facts = _json(outlook, wish, environments)
-        if refused is not None:
-            facts["error"] = refused
-        print(console.dated(envelope("fleet", 0 if refused is None else 3, files=written, **facts), date))
+        facts = {**_json(outlook, wish, environments), **({"error": refused} if refused is not None else {})}
+        console.print_json(args, date, 0 if refused is None else 3, files=written, **facts)
         return
     print("\n".join(written) if written else _page(outlook, environments, console.painter()))
     own = outlook.fleet.notes if written else outlook.fleet.own_notes  # the text names who is left out

@@ -10,11 +10,12 @@ from typing import NamedTuple
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.text import lines, paragraphs, plain
+from torchpick.cluster import ray
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.build import FAILS, UNKNOWN
-from torchpick.model.fields import dumps, envelope
+from torchpick.model.fields import dumps
 from torchpick.model.machine import Machine
 from torchpick.model.table import Table
 from torchpick.run import Run
@@ -39,7 +40,7 @@ class _Results:
     """What was read, said in the form that is asked for, and the exit status."""
 
     def __init__(self, args: Arguments, scene: InspectScene, rules: Table) -> None:
-        self._args, self._scene, self._rules = args, scene, rules
+        self._args, self._scene, self.rules = args, scene, rules
         self.status = 0
         self.kept: list[dict[str, object]] = []
 
@@ -51,7 +52,7 @@ class _Results:
                 console.error(reading)
         else:
             verdicts = inspect_target.judge_machines(
-                reading, self._scene.machines, self._rules.drivers, self._scene.wanted.program
+                reading, self._scene.machines, self.rules.drivers, self._scene.wanted.program
             )
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
                 self.status = 3
@@ -62,19 +63,14 @@ class _Results:
             write(dumps(entry) + "\n")
         self.kept.append(entry)
 
-    def json(self) -> str:
+    def json(self) -> dict[str, object]:
         machines, unknown = self._scene.machines, self._scene.unknown
-        return console.dated(
-            envelope(
-                "inspect",
-                self.status,
-                machine=machines[0] if len(machines) == 1 else None,
-                results=self.kept,
-                notes=[] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}],
-                **({"machines": machines} if len(machines) > 1 else {}),
-            ),
-            self._rules.date,
-        )
+        return {
+            "machine": machines[0] if len(machines) == 1 else None,
+            "results": self.kept,
+            "notes": [] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}],
+            **({"machines": machines} if len(machines) > 1 else {}),
+        }
 
 
 def run(args: Arguments) -> int:
@@ -101,15 +97,13 @@ def run(args: Arguments) -> int:
                 raise reading
             results.add(name, reading, write)
     if args.json and args.from_ is None:
-        print(results.json())
+        return console.print_json(args, results.rules.date, results.status, **results.json())
     return results.status
 
 
 def _answers(args: Arguments, how: ReadOptions, jobs: int, stack: ExitStack) -> Answers:
     things = args.words if args.from_ is None else [*args.words, *inspect_target.list_targets(args.from_, how)]
     if args.on is not None:
-        from torchpick.cluster import ray
-
         how = how._replace(elsewhere=stack.enter_context(ray.reader(ray.address_of(args.on))))
     return stack.enter_context(closing(inspect_target.read_targets(things, how, jobs, in_order=args.from_ is None)))
 

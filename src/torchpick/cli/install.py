@@ -6,7 +6,7 @@ import os
 import sys
 
 from torchpick.cli import console
-from torchpick.cli.arguments import Arguments, file_rules, given
+from torchpick.cli.arguments import Arguments, order_of
 from torchpick.cli.progress import Progress
 from torchpick.cli.text import plain
 from torchpick.decide.answer import Answer
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 
 def run(args: Arguments) -> int:
-    order = _order(args)
+    if args.verify and args.dry_run:
+        raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
     progress = console.progress(args)
     run = console.start(args, installer=args.installer, report=progress)
-    question = read_question(run, order)
+    question = read_question(run, order_of(args))
     with progress.during("index"):
         learnt = find_answer(question)
     return install_answer(args, question, learnt, progress)
@@ -79,13 +80,6 @@ def install_remedy(args: Arguments, run: Run, remedy: Remedy, pick: Pick) -> int
     except TorchpickError as error:
         console.error(error)
         return error.exit_status
-
-
-def _order(args: Arguments) -> Order:
-    if args.verify and args.dry_run:
-        raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
-    passed_on = (*file_rules(args), *args.passed_on)
-    return Order(given(args), args.installer, args.upgrade, args.no_deps, args.allow_mixed, passed_on)
 
 
 def _show(args: Arguments, quoting: str, pick: Pick, command: Command) -> int:

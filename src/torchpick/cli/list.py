@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from torchpick.cli import arguments, console, text
 from torchpick.cli.arguments import Arguments
@@ -14,7 +16,7 @@ from torchpick.errors import DetectionError, UsageError
 from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.knowledge.packages import companions_of, other_companions
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, TRIO, Build, Reason, Verdict, backend_order
-from torchpick.model.fields import envelope, written
+from torchpick.model.fields import written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package, Stack
 from torchpick.model.pick import Pick, Wish
@@ -41,24 +43,26 @@ def run(args: Arguments) -> int:
         return 0 if pick.ok else 3
     shown = pick.considered if args.all else shortlist(pick)
     whole = shown if args.all else [verdict for verdict in shown if verdict.ok]
-    bold, width = console.painter(), console.width()
-    if whole or not shown:
-        picked = pick.verdicts[0].build if pick.ok else None
-        alike = [[verdict] for verdict in whole] if args.all else _alike(whole)
-        head, *rows = text.lines(_builds(alike), width)
-        marked = [
-            bold(row) if any(verdict.build is picked for verdict in verdicts) else row
-            for row, verdicts in zip(rows, alike, strict=True)
-        ]
-        print("\n".join([bold(head), *marked]))
-    if len(whole) < len(shown):
-        rejected = [part for line in _passed_over(shown) for part in text.wrap(text.plain(line), width)]
-        print("\n".join([*([""] if whole else []), bold("passed over"), *rejected]))
+    picked = pick.verdicts[0].build if pick.ok else None
+    alike = [[verdict] for verdict in whole] if args.all else _alike(whole)
+    marked = [any(verdict.build is picked for verdict in verdicts) for verdicts in alike]
+    _print(_builds(alike) if whole or not shown else [], marked, _passed_over(shown) if len(whole) < len(shown) else ())
     console.notes(args, *pick.every_note, *(note for note in pick.notes if note == MISCOMPILED))
     if left := len(pick.considered) - len(shown):
         note = f"{left} builds for other hardware or outside the request are left out; `--all` shows each by itself"
         console.notes(args, note)
     return 0 if pick.ok else 3
+
+
+def _print(table: Sequence[Sequence[str]], marked: Sequence[bool], passed_over: Sequence[str]) -> None:
+    """What runs, the rows in bold that are marked as its head is; then why all else is passed over."""
+    bold, width = console.painter(), console.width()
+    rows = zip(text.lines(table, width), (True, *marked), strict=False)
+    blocks = ["\n".join(bold(row) if mark else row for row, mark in rows)] if table else []
+    if passed_over:
+        rejected = [part for line in passed_over for part in text.wrap(text.plain(line), width)]
+        blocks.append("\n".join([bold("passed over"), *rejected]))
+    print("\n\n".join(blocks))
 
 
 def shortlist(pick: Pick) -> tuple[Verdict, ...]:
@@ -144,8 +148,7 @@ def _companions(args: Arguments) -> int:
     pairs = [(build, companions_of(build, others)) for build in _builds_of_companions(args, run)]
     if args.json:
         rows = [{**written(build, *BUILD_NAMES), "companions": companions} for build, companions in pairs]
-        print(console.dated(envelope("list", companions=rows), run.knowledge.rules.date))
-        return 0
+        return console.print_json(args, run.knowledge.rules.date, companions=rows)
     # One line for all backends of a release with the same companions; the labels are those of the backends.
     backends = grouped(((build.torch, _in_words(companions)), build.backend) for build, companions in pairs)
     cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
@@ -182,7 +185,8 @@ def _versions(name: str, args: Arguments) -> int:
         answer = {**best.to_dict("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
         print(console.dated(answer, run.knowledge.rules.date))
         return status
-    console.print_table(_versions_table(rows))
+    table = _versions_table(rows)
+    _print(table if len(table) > 1 else [], [False] * len(table), _versions_passed_over(rows))
     console.notes(args, *rows[0][1].machine.notes, *_torch_doubts(rows))
     return status
 
@@ -233,23 +237,40 @@ def _ignoring_silent_driver(run: Run) -> tuple[Machine, Wish]:
 
 
 def _versions_table(rows: Iterable[tuple[Package, Stack]]) -> list[tuple[str, ...]]:
-    """The versions of a package, newest first, each with the torch it would be with, or why it does not fit.
+    """The versions of a package that run, newest first, each with the torch it would be with.
 
-    A reason that many in a row share is said once.
+    A doubt that many in a row share, whatever the version that it is about, is said once.
     """
     cells: list[tuple[str, ...]] = [("version", "torch", "CUDA", "verdict", "why")]
     before = ""
     for package, stack in rows:
-        torch, cuda, code, why = "-", package.cuda, "-", ""
-        pin = next((pinned for pinned in stack.packages if pinned.name == package.name), None)
-        if pin is not None:
+        if (pin := next((pinned for pinned in stack.packages if pinned.name == package.name), None)) is not None:
             why = "; ".join(note.text.removeprefix(f"{package.who}: ") for note in _doubts(stack))
-            torch, cuda, code = stack.version("torch") or "-", pin.cuda, pin.verdict
-        elif objections := sorted(stack.objections, key=lambda objection: objection.name != package.name):
-            code, why = objections[0].objection.code, objections[0].objection.text
-        cells.append((package.version, torch, cuda or "-", code, "as above" if why and why == before else why))
-        before = why
+            same = re.sub(r"\d\S*", "", why)
+            shown = "as above" if why and same == before else why
+            cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, shown))
+            before = same
     return cells
+
+
+def _versions_passed_over(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
+    """A line for each reason and the versions in a row that have it; the newest's sentence stands for theirs."""
+    lines = []
+    for code, part in groupby(((package, *_reason(package, stack)) for package, stack in rows), lambda row: row[1]):
+        (newest, _, why), *older = part
+        if code:
+            versions = span([*(package.version for package, *_ in older[-1:]), newest.version])
+            which = f", {newest.version}" if any(text != why for *_, text in older) else ""
+            lines.append(f"{versions}: {code}{which}: {why}")
+    return lines
+
+
+def _reason(package: Package, stack: Stack) -> tuple[str, str]:
+    """What stands against it, the package's own first: code and sentence; empty where it runs."""
+    objections = sorted(stack.objections, key=lambda objection: objection.name != package.name)
+    if stack.ok or not objections:
+        return ("", "") if stack.ok else ("NOT_JUDGED", "")
+    return objections[0].objection.code, objections[0].objection.text
 
 
 def _torch_doubts(rows: Iterable[tuple[Package, Stack]]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchpick.cli import console, text
+from torchpick.cli import console, text, webpage
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import matrix
 from torchpick.decide.answer import decided
@@ -13,7 +13,7 @@ from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.model.arch import Fit
 from torchpick.model.build import Verdict, python_name
-from torchpick.model.fields import envelope, written
+from torchpick.model.fields import written
 from torchpick.model.machine import Machine, labels
 from torchpick.model.table import Table
 from torchpick.run import Run
@@ -22,15 +22,12 @@ from torchpick.run import Run
 def run(args: Arguments) -> int:
     run = console.start(args)
     if args.html is not None:
-        from torchpick.cli import webpage
-
         return webpage.run(args, args.html, run)
     machine = _machine(run)
     table = run.read_table((machine,))
     rows = matrix.rows(machine, table, read_wish(run))
     if args.json:
-        print(console.dated(envelope("matrix", rows=[_json(machine, row, table) for row in rows]), table.date))
-        return 0
+        return console.print_json(args, table.date, rows=[_json(machine, row, table) for row in rows])
     platform = machine.platform
     if not rows:
         print(f"no build uses {labels(machine.gpus) or 'a GPU'} on {platform.name}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from torchpick.cli import COMMANDS, arguments, console
-from torchpick.cli.arguments import Arguments
+from torchpick.cli.arguments import Arguments, close_to
 from torchpick.cli.detect import summarize
 from torchpick.cli.text import fit as supported
-from torchpick.decide import resolve
+from torchpick.decide import refusal, resolve
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, shell
 from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, collect_question, unknown_packages
+from torchpick.knowledge.packages import KnownPackages
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
 from torchpick.model.build import Reason
@@ -21,12 +23,46 @@ from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
 from torchpick.model.pick import Pick, pip_words
-from torchpick.model.versions import grouped, release_key
+from torchpick.model.versions import grouped, normal, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.decide.answer import Answer
     from torchpick.model.table import DriverTable
+
+
+# What other programs call it, and the command that does it.
+_MEANT = {
+    "repair": "torchpick doctor --fix",
+    "fix": "torchpick doctor --fix",
+    "check": "torchpick doctor",
+    "diagnose": "torchpick doctor",
+    "verify": "torchpick doctor",
+    "upgrade": "torchpick install --upgrade torch",
+    "update": "torchpick install --upgrade torch",
+    "info": "torchpick detect",
+    "gpus": "torchpick detect",
+    "devices": "torchpick detect",
+    "pip": "torchpick install torch",
+    "uv": "torchpick install torch",
+    "nightly": "torchpick --channel nightly",
+    "uninstall": "python -m pip uninstall torch",
+}
+
+
+def check_words(words: Sequence[str]) -> None:
+    """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
+    if not words or not words[0].isidentifier() or words[0].startswith("torch"):
+        return
+    packages = KnownPackages(os.environ, "")
+    if normal(words[0]) in (*packages, *refusal.OFTEN):
+        return
+    refusal.refuse(words[:1], "plan", packages)
+    close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
+    hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
+    if close:
+        hint = f"did you mean `{_MEANT.get(close[0], f'torchpick {close[0]}')}`?"
+    raise UsageError(f"unknown command `{words[0]}`", hint=hint)
 
 
 def run(args: Arguments) -> int:

@@ -6,14 +6,12 @@ import os
 from pathlib import Path
 
 from torchpick.cli import console
-from torchpick.cli.arguments import Arguments, file_rules, given
+from torchpick.cli.arguments import Arguments, order_of
 from torchpick.cli.pick import older_drivers
 from torchpick.cli.text import plain
 from torchpick.decide import refusal
 from torchpick.environment import rewrite
-from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install.asking import Order
 from torchpick.install.planning import dockerfile, plan_environment
 from torchpick.model.fields import written
 from torchpick.model.package import Stack
@@ -32,7 +30,7 @@ def run(args: Arguments) -> int:
     progress = console.progress(args)
     run = console.start(args, report=progress)
     with progress.during("index"):
-        stack, again = plan_environment(run, _order(args))
+        stack, again = plan_environment(run, order_of(args))
     if args.json:
         print(console.dated(stack.to_dict(args.command), run.read_table().date))
         return 0 if stack.ok else 3
@@ -54,10 +52,6 @@ def run(args: Arguments) -> int:
     # Why a package is not newer stands in the table.
     console.notes(args, *stack.machine.notes, *(note for note in stack.notes if note.code != "PACKAGE_MOVED"))
     return 0 if stack.ok else 3
-
-
-def _order(args: Arguments) -> Order:
-    return Order(given(args), no_deps=args.no_deps, allow_mixed=args.allow_mixed, passed_on=file_rules(args))
 
 
 def _pins(stack: Stack) -> list[tuple[str, ...]]:
@@ -84,11 +78,9 @@ def run_lock(args: Arguments) -> int:
     from torchpick.install.lock import make_lock  # with libraries that no plan needs
 
     _check_output(args)
-    required = RequirementArgs(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
-    order = Order(required, args.installer, no_deps=args.no_deps, passed_on=file_rules(args))
     progress = console.progress(args)
     with progress.during("lock"):
-        made = make_lock(console.start(args, installer=args.installer, report=progress), order)
+        made = make_lock(console.start(args, installer=args.installer, report=progress), order_of(args))
     path = os.path.normpath(args.output)
     rewrite.put(path, made.text)
     if args.json:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from subprocess import CompletedProcess
@@ -75,10 +75,16 @@ class Ended(NamedTuple):
     interrupted: bool = False
 
 
-def run_command(command: Command, environ: Mapping[str, str], *, talk_only: bool = False) -> Ended:
+def run_command(
+    command: Command,
+    environ: Mapping[str, str],
+    *,
+    talk_only: bool = False,
+    started: Callable[[int], object] = lambda _: None,
+) -> Ended:
     """Write its files, start it, and wait.
 
-    `talk_only` sends its stdout to stderr, where stdout is for something else.
+    `talk_only` sends its stdout to stderr, where stdout is for something else; `started` is told its process id.
     """
     if command.before is not None:
         ended = run_command(command.before, environ, talk_only=talk_only)
@@ -94,6 +100,7 @@ def run_command(command: Command, environ: Mapping[str, str], *, talk_only: bool
         except OSError as error:
             raise _cannot_start(command, error) from error
         children.append(process)
+        started(process.pid)
         for number in early:
             process.send_signal(number)
         status = process.wait()

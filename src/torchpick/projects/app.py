@@ -22,8 +22,17 @@ from torchpick.model.package import Catalog
 from torchpick.model.pick import Request, Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import admits, marker_facts, named, numbers, release_key
-from torchpick.projects.extras import PLATFORMS, Extra, Index, Plan, generations, python_of, pythons, served
-from torchpick.projects.published import HOME, python_test
+from torchpick.projects.extras import (
+    HOME,
+    PLATFORMS,
+    Extra,
+    Plan,
+    generations,
+    python_of,
+    python_test,
+    pythons,
+    served,
+)
 from torchpick.run import Run
 
 # How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
@@ -184,7 +193,7 @@ def plan(app: App, backends: Mapping[str, str], theirs: Theirs = Theirs()) -> Pl
                     lines.append(f"{triton} ; {entry['marker']}")
                     sources.setdefault(triton, []).append(entry)
         extras.append(Extra(name, tuple(lines), tuple(_comment(app.table, build)), backend))
-    indexes = tuple(Index(f"pytorch-{backend}", _index_url(backend, app.base)) for backend in backends.values())
+    indexes = {f"pytorch-{backend}": _index_url(backend, app.base) for backend in backends.values()}
     conflicts = (*theirs.names, *(name for name in backends if name not in theirs.names))
     return Plan(tuple(extras), theirs.groups, indexes, sources, app.builds_with_torch, conflicts)
 

@@ -21,6 +21,7 @@ from torchpick.environment import guard, projectfile, rewrite, toml
 from torchpick.environment.rewrite import Text
 from torchpick.environment.world import content, nearest_with, uv_project
 from torchpick.errors import InstallerError, TorchpickError
+from torchpick.install.command import Command, run_command
 from torchpick.install.installers import find_uv
 
 # Members of a workspace that are read.
@@ -59,45 +60,14 @@ def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
     before = {file: _content(file) for file in map(os.path.abspath, (there.file, os.path.join(folder, "uv.lock")))}
     with _watched(before) as watcher:
         rewrite.write_file(there, text)
-        process: subprocess.Popen[bytes] | None = None
-        try:
-            with _uninterrupted():
-                process = subprocess.Popen(
-                    [uv, "lock"],
-                    cwd=folder,
-                    env=dict(environ),
-                    stdin=subprocess.DEVNULL,
-                    stdout=sys.stderr,
-                    start_new_session=True,
-                )
-                _send(watcher, process.pid)
-            status = process.wait()
-        except BaseException:
-            if process is not None:
-                _kill(process.pid)
-                process.wait()
-            raise
-        if status:
+        command = Command("uv", (uv, "lock", "--project", folder))
+        ended = run_command(command, environ, talk_only=True, started=lambda pid: _send(watcher, pid))
+        if ended.interrupted:
+            raise KeyboardInterrupt
+        if ended.status:
             hint = f"nothing was changed; what uv says above is about what {there.file} requires"
             raise InstallerError("`uv lock` finds no lock with these backends", hint=hint, code="LOCK")
     return True
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C comes at the end of this: one in the midst of starting a process would leave it running."""
-    came: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if before in (signal.SIG_IGN, None):
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        for number in came[:1]:
-            signal.raise_signal(number)
 
 
 @contextmanager
@@ -166,7 +136,4 @@ def _send(stream: IO[bytes], value: object) -> None:
 
 def _kill(pid: int) -> None:
     with suppress(OSError):
-        if sys.platform == "win32":
-            os.kill(pid, signal.SIGTERM)
-        else:
-            os.killpg(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
