@@ -142,7 +142,7 @@ def test_every_value_that_is_offered_is_understood_and_flags_say_what_they_do() 
         platform = "macos-arm64" if about == "Apple" else None
         given.read_overrides(Request(gpus=(name,), platform=platform), known)
     assert dict(completions(["url", "--backend"]))["cu126"] == "CUDA 12.6"
-    assert dict(completions([]))["lock"].startswith("the pick and all it needs")
+    assert dict(completions([]))["lock"].startswith("Write a lock: the pick and its dependencies")
     assert all(about for name, about in completions(["list"]))
 
 

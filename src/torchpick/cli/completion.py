@@ -44,16 +44,12 @@ def completions(words: Sequence[str]) -> Words:
             yield from _values(flag)
             return
     if not typed:
-        yield from _commands()
+        # Each with the first sentence of its help.
+        yield from ((name, Parser(name).lines[2].partition(". ")[0].rstrip(".")) for name in COMMANDS)
     if command == "completion":
         yield from ((shell, "") for shell in SHELLS)
     yield from ((name, flag.about) for flag in flags for name in flag.names if name.startswith("--"))
     yield "--help", "what it does, with examples"
-
-
-def _commands() -> Words:
-    """Each command with the first sentence of its help."""
-    yield from ((name, Parser(name).lines[2].partition(". ")[0].rstrip(".")) for name in COMMANDS)
 
 
 def _values(flag: Flag) -> Words:

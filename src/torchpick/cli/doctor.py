@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.detect import summarize
+from torchpick.cli.install import install_remedy
 from torchpick.cli.text import fit as fit_words
 from torchpick.cli.text import plain
 from torchpick.decide import several
@@ -23,7 +24,7 @@ from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding, worst_f
 from torchpick.model.fleet import Crowd, Hosts
 from torchpick.model.machine import Machine, version_of
 from torchpick.model.pick import Request
-from torchpick.projects.lockfiles import Choice, LockFile, read_lock
+from torchpick.projects.lockfiles import LockFile, read_lock
 from torchpick.run import Run
 
 
@@ -89,21 +90,24 @@ def _stops_import(finding: Finding) -> bool:
 def _json(exam: Examination) -> dict[str, object]:
     subject = exam.subject
     here, torch = subject.environment, subject.torch
-    found = None
-    if torch is not None:
-        fits = () if torch.verdict is None else torch.verdict.fits
-        found = {**written(torch, "version", "cuda", "backend", "arches", "measured"), "fits": fits}
-    fix, cure = exam.remedy, None
-    if fix is not None:
-        cure = {
+    fix = exam.remedy
+    return {
+        "machine": subject.machine,
+        "environment": written(here, "prefix", "source", "sites"),
+        "torch": torch
+        and {
+            **written(torch, "version", "cuda", "backend", "arches", "measured"),
+            "fits": () if torch.verdict is None else torch.verdict.fits,
+        },
+        "findings": exam.findings,
+        "cure": fix
+        and {
             "command": shell.line(fix.command, subject.run.shell),
             "version": fix.version,
             "keeps_version": fix.kept,
             "lost": fix.lost,
-        }
-    environment = written(here, "prefix", "source", "sites")
-    facts = {"machine": subject.machine, "environment": environment, "torch": found}
-    return {**facts, "findings": exam.findings, "cure": cure}
+        },
+    }
 
 
 def _parts(findings: Sequence[Finding]) -> Iterator[Iterable[tuple[str, str]]]:
@@ -146,7 +150,6 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
         return status
     command = shell.line(exam.remedy.command, exam.subject.run.shell)
     console.message(f"torchpick: running {plain(redacted(command))}")
-    from torchpick.cli.install import install_remedy  # what an examination alone has no use for
 
     if status := install_remedy(args, exam.subject.run, exam.remedy, exam.remedy.pick):
         console.message(f"torchpick: not fixed: `torchpick install` ended with status {status}")
@@ -182,17 +185,18 @@ def _judge_locks(args: Arguments, run: Run) -> int:
         raise UsageError("`--fix` changes an environment, and no lock", hint="`torchpick run uv sync` takes what runs")
     locks = [read_lock(word, run.environ) for word in args.words]
     crowds = _crowds(run)
-    judged: list[tuple[LockFile, Verdicts]] = []
-    for lock in locks:
-        verdicts = ((crowd.hosts, with_better(run, lock, judge(run, lock, crowd.machine))) for crowd in crowds)
-        judged.append((lock, [*verdicts]))
-    status = 0 if all(verdict.ok for _, verdicts in judged for _, verdict in verdicts) else 3
+    judged: list[tuple[LockFile, Verdicts]] = [
+        (lock, [(crowd.hosts, with_better(run, lock, judge(run, lock, crowd.machine))) for crowd in crowds])
+        for lock in locks
+    ]
+    every = [verdict for _, verdicts in judged for _, verdict in verdicts]
+    status = 0 if all(verdict.ok for verdict in every) else 3
     if args.json:
         return console.print_json(args, run.knowledge.rules.date, status, **_locks_json(judged))
-    names = [choice_name(one.choice) for _, verdicts in judged for _, verdict in verdicts for one in verdict.choices]
+    names = (one.choice.name for verdict in every for one in verdict.choices)
     blocks = (block for lock, verdicts in judged for block in _lock_blocks(run, lock, verdicts))
     console.print_blocks(blocks, max(11, *(len(name) + 2 for name in (*names, ""))))
-    notes = (note for _, verdicts in judged for _, verdict in verdicts for note in verdict.notes)
+    notes = (note for verdict in every for note in verdict.notes)
     console.notes(args, *dict.fromkeys((*notes, *(note for crowd in crowds for note in crowd.machine.notes))))
     return status
 
@@ -203,10 +207,6 @@ def _crowds(run: Run) -> tuple[Crowd, ...]:
         return tuple(Crowd(machine, Hosts()) for machine in run.find_machines())
     fleet = machinefiles.read_machines(run.request, run.knowledge)
     return several.completed(fleet, run.knowledge.rules.drivers).crowds
-
-
-def choice_name(choice: Choice) -> str:
-    return choice.name or "always"
 
 
 def _lock_blocks(run: Run, lock: LockFile, verdicts: Verdicts) -> Iterator[Iterable[tuple[str, str]]]:
@@ -223,16 +223,13 @@ def _lock_blocks(run: Run, lock: LockFile, verdicts: Verdicts) -> Iterator[Itera
 
 def _choice_lines(one: JudgedChoice) -> Iterator[tuple[str, str]]:
     """`cu126  torch 2.14.1+cu126: runs`, or what is against it, and what else there is to know."""
-    name, label = choice_name(one.choice), one.torch.label if one.torch is not None else "no torch"
+    name, label = one.choice.name or "always", one.torch.label if one.torch is not None else "no torch"
     if one.ok:
-        yield name, f"{label}: runs" if not any(of_unknown(finding) for finding in one.findings) else f"{label}"
+        is_unknown = any(finding.ailment is Ailment.UNKNOWN_ARCHES for finding in one.findings)
+        yield name, label if is_unknown else f"{label}: runs"
     for finding in one.findings:
         if finding.severity == ERROR or one.ok:
             yield name, finding.text if finding.severity == ERROR else f"{finding.severity}: {finding.text}"
-
-
-def of_unknown(finding: Finding) -> bool:
-    return finding.ailment is Ailment.UNKNOWN_ARCHES
 
 
 def _lock_result(run: Run, lock: LockFile, verdict: JudgedLock) -> Iterator[tuple[str, str]]:
@@ -268,11 +265,7 @@ def _locks_json(judged: Sequence[tuple[LockFile, Verdicts]]) -> dict[str, object
         {"file": lock.file, "machines": [{**hosts.to_dict(), **verdict.to_dict()} for hosts, verdict in verdicts]}
         for lock, verdicts in judged
     ]
-    findings = (
-        finding
-        for _, verdicts in judged
-        for _, verdict in verdicts
-        for one in (verdict.choices if verdict.taken is None else [verdict.taken])
-        for finding in one.findings
-    )
-    return {"locks": locks, "findings": worst_first({finding.text: finding for finding in findings}.values())}
+    every = (verdict for _, verdicts in judged for _, verdict in verdicts)
+    choices = (one for verdict in every for one in (verdict.choices if verdict.taken is None else [verdict.taken]))
+    findings = {finding.text: finding for one in choices for finding in one.findings}
+    return {"locks": locks, "findings": worst_first(findings.values())}

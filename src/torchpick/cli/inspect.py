@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from typing import NamedTuple
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -17,7 +16,6 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.model.build import FAILS, UNKNOWN
 from torchpick.model.fields import dumps
 from torchpick.model.machine import Machine
-from torchpick.model.table import Table
 from torchpick.run import Run
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import Answers, ReadOptions
@@ -28,77 +26,59 @@ from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading, Readings
 _MOST_ON_CLUSTER = 256
 
 
-class InspectScene(NamedTuple):
-    """Whose GPUs are judged, or why none is; and the interpreter whose packages are meant."""
-
-    machines: tuple[Machine, ...]
-    unknown: str | None
-    wanted: WheelTarget
-
-
-class _Results:
-    """What was read, said in the form that is asked for, and the exit status."""
-
-    def __init__(self, args: Arguments, scene: InspectScene, rules: Table) -> None:
-        self._args, self._scene, self.rules = args, scene, rules
-        self.status = 0
-        self.kept: list[dict[str, object]] = []
-
-    def add(self, name: str, reading: Reading | TorchpickError, write: Callable[[str], object] | None) -> None:
-        if isinstance(reading, TorchpickError):
-            self.status = 1
-            entry: dict[str, object] = {"target": name, "error": reading}
-            if not self._args.json:
-                console.error(reading)
-        else:
-            verdicts = inspect_target.judge_machines(
-                reading, self._scene.machines, self.rules.drivers, self._scene.wanted.program
-            )
-            if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
-                self.status = 3
-            entry = Inspection(reading, verdicts).to_dict()
-            if write is None and not self._args.json:
-                print(page(reading, verdicts, console.width(), console.painter()))
-        if write is not None:
-            write(dumps(entry) + "\n")
-        self.kept.append(entry)
-
-    def json(self) -> dict[str, object]:
-        machines, unknown = self._scene.machines, self._scene.unknown
-        return {
-            "machine": machines[0] if len(machines) == 1 else None,
-            "results": self.kept,
-            "notes": [] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}],
-            **({"machines": machines} if len(machines) > 1 else {}),
-        }
-
-
 def run(args: Arguments) -> int:
     _check(args)
     jobs = arguments.number("--jobs", args.jobs, inspect_target.MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
     run = console.start(args, arguments.machine_request(args)._replace(offline=args.offline))
-    scene = _scene(args, run)
-    if scene.unknown is not None:
-        console.notes(args, f"no GPU is checked: {scene.unknown}")
-    results = _Results(args, scene, run.knowledge.rules)
+    machines, unknown, wanted = _machines_and_target(args, run)
+    if unknown is not None:
+        console.notes(args, f"no GPU is checked: {unknown}")
+    status, results, rules = 0, list[dict[str, object]](), run.knowledge.rules
     progress = console.progress(args)
     with progress.during("inspect"), ExitStack() as stack:
-        how = ReadOptions(
-            WHOLE if args.deep else None,
-            scene.wanted,
-            offline=run.offline,
-            report=progress,
-            readings=Readings(cache_dir(os.environ)),
-        )
+        readings = Readings(cache_dir(os.environ))
+        depth = WHOLE if args.deep else None
+        how = ReadOptions(depth, wanted, offline=run.offline, report=progress, readings=readings)
         write = None if args.from_ is None else _writer(args, stack)
         for name, reading in _answers(args, how, jobs, stack):
             progress.clear()
-            if isinstance(reading, TorchpickError) and args.words == [name] and args.from_ is None:
-                raise reading
-            results.add(name, reading, write)
+            if isinstance(reading, TorchpickError):
+                if args.words == [name] and args.from_ is None:
+                    raise reading
+                status, entry = 1, {"target": name, "error": reading}
+                _say(args, reading)
+            else:
+                verdicts = inspect_target.judge_machines(reading, machines, rules.drivers, wanted.program)
+                fails = any(verdict.word in FAILS for verdict in verdicts)
+                status, entry = status or 3 * fails, Inspection(reading, verdicts).to_dict()
+                _say(args, reading, verdicts)
+            if write is not None:
+                write(dumps(entry) + "\n")
+            results.append(entry)
     if args.json and args.from_ is None:
-        return console.print_json(args, results.rules.date, results.status, **results.json())
-    return results.status
+        notes = [] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}]
+        facts: dict[str, object] = {"machine": machines[0] if len(machines) == 1 else None}
+        if len(machines) > 1:
+            facts["machines"] = machines
+        return console.print_json(args, rules.date, status, **facts, results=results, notes=notes)
+    return status
+
+
+def _check(args: Arguments) -> None:
+    if not args.words and args.from_ is None:
+        raise UsageError("inspect what?", hint="`torchpick inspect torch`, or `--from FILE`")
+    if args.from_ is None and (args.on or args.out):
+        raise UsageError("`--on` and `--out` are for many wheels", hint="list them with `--from FILE`")
+
+
+def _say(args: Arguments, reading: Reading | TorchpickError, verdicts: Sequence[ReadingVerdict] = ()) -> None:
+    """What a person reads of one of them, as it is read; of many only what is wrong."""
+    if args.json:
+        return
+    if isinstance(reading, TorchpickError):
+        console.error(reading)
+    elif args.from_ is None:
+        print(page(reading, verdicts, console.width(), console.painter()))
 
 
 def _answers(args: Arguments, how: ReadOptions, jobs: int, stack: ExitStack) -> Answers:
@@ -118,18 +98,12 @@ def _writer(args: Arguments, stack: ExitStack) -> Callable[[str], object]:
         raise TorchpickError(f"cannot write {args.out}: {error.strerror}", hint="name another file") from error
 
 
-def _check(args: Arguments) -> None:
-    if not args.words and args.from_ is None:
-        raise UsageError("inspect what?", hint="`torchpick inspect torch`, or `--from FILE`")
-    if args.from_ is None and (args.on or args.out):
-        raise UsageError("`--on` and `--out` are for many wheels", hint="list them with `--from FILE`")
-
-
-def _scene(args: Arguments, run: Run) -> InspectScene:
+def _machines_and_target(args: Arguments, run: Run) -> tuple[tuple[Machine, ...], str | None, WheelTarget]:
+    """Whose GPUs are judged, or why none is; and the interpreter whose packages are meant."""
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
     wanted = WheelTarget(args.python, platform, args.glibc)
     if platform and not run.has_given_gpus:
-        return InspectScene((), "the package is for another machine; specify its GPU with `--gpu`", wanted)
+        return (), "the package is for another machine; specify its GPU with `--gpu`", wanted
     if wanted.program is not None:
         # An interpreter says where the package is looked up and does not matter for a GPU.
         run = run.with_request(run.request._replace(python=None))
@@ -140,8 +114,8 @@ def _scene(args: Arguments, run: Run) -> InspectScene:
     if args.python is None and platform is None and not args.machine:
         wanted = wanted._replace(python=run.find_machine().python.executable)
     if machines and (run.has_given_gpus or any(machine.counted for machine in machines)):
-        return InspectScene(machines, None, wanted)
-    return InspectScene(machines, f"{unknown}; specify one with `--gpu`", wanted)
+        return machines, None, wanted
+    return machines, f"{unknown}; specify one with `--gpu`", wanted
 
 
 _NOTHING_SEEN = "no GPU code in the part that was read; the rest may have some"

@@ -21,7 +21,6 @@ from torchpick.model.address import redacted
 from torchpick.model.build import Reason
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
-from torchpick.model.package import Stack
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.versions import grouped, normal, release_key
 
@@ -69,7 +68,9 @@ def run(args: Arguments) -> int:
     if args.version:
         print(dumps(envelope("version")) if args.json else f"torchpick {VERSION}")
         return 0
-    _refuse_commands(args.words)
+    if command := next((word for word in args.words if word in COMMANDS), None):  # it would be read as a requirement
+        hint = f"such as `torchpick {command} --gpu sm_86`"
+        raise UsageError(f"the command goes first: `torchpick {command} …`", hint=hint)
     run = console.start(args)
     question = collect_question(run)
     answer = decided(answer_request(run, question), run.knowledge.rules)
@@ -79,8 +80,11 @@ def run(args: Arguments) -> int:
         return 0
     commands = _install_lines(args, pick.machine, run.shell)
     if not unknown_packages(run, question):
-        commands.append(_pip_command(pick, run.shell))
-    beside = _package_lines(answer.environment)
+        # Torch and its companions all lie on one index.
+        words = pip_words(pick.build, pick.wish, redacted(pick.index_url))
+        commands.append(shell.line(["pip", "install", *words], run.shell))
+    others = (package for package in answer.environment.packages if package.name != "torch")
+    beside = [("with", f"{package.requirement}: {package.verdict}; {package.why}") for package in others]
     if len(pick.machines) == 1:
         drivers = run.knowledge.rules.drivers
         beside += older_drivers(
@@ -106,14 +110,6 @@ def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine],
             spans.pop()
         spans.append((what, number))
     return [("older drivers", f"{oldest} to {above - 1}: {what}") for (_, above), (what, oldest) in pairwise(spans)]
-
-
-def _refuse_commands(words: Sequence[str]) -> None:
-    """A command after the options would be read as a requirement."""
-    for word in words:
-        if word in COMMANDS:
-            hint = f"such as `torchpick {word} --gpu sm_86`"
-            raise UsageError(f"the command goes first: `torchpick {word} …`", hint=hint)
 
 
 def _install_lines(args: Arguments, machine: Machine, quoting: str) -> list[str]:
@@ -146,16 +142,6 @@ def _page(pick: Pick, commands: Sequence[str], beside: Sequence[tuple[str, str]]
         [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
     ]
     return [part for part in parts if part]
-
-
-def _pip_command(pick: Pick, quoting: str) -> str:
-    """Plain pip's command for torch and its companions, which all lie on one index."""
-    return shell.line(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))], quoting)
-
-
-def _package_lines(stack: Stack) -> list[tuple[str, str]]:
-    others = (package for package in stack.packages if package.name != "torch")
-    return [("with", f"{package.requirement}: {package.verdict}; {package.why}") for package in others]
 
 
 def _machine_lines(pick: Pick) -> list[str]:

@@ -24,6 +24,7 @@ from torchpick.environment.world import (
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Python
+from torchpick.model.metadata import MOST_REQUIRES, read_headers
 from torchpick.model.versions import grouped, normal
 
 # Bounds on what is read: torch's RECORD has 1.5 MB.
@@ -292,7 +293,6 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
         return None
     if not metadata:
         return Distribution(normal(name), version, folder, info)
-    from torchpick.model.metadata import MOST_REQUIRES, read_headers  # names and versions need no packaging
 
     inside = os.path.join(folder, info)
     file = os.path.join(inside, "METADATA" if info.endswith(".dist-info") else "PKG-INFO")

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from torchpick.model.versions import marker_applies
+
 Entry = Mapping[str, Any]
 
 # What says of an entry for whom it is.
@@ -71,8 +73,6 @@ def chooses(sources: object) -> bool:
 
 def applies(theirs: object, environment: Mapping[str, str]) -> bool:
     """Whether the author names an index for everybody on this system."""
-    from torchpick.model.versions import marker_applies
-
     entries = (entry for entry in _entries(theirs) if not _audience(entry))
     return any(marker_applies(str(entry.get("marker", "")), environment) for entry in entries)
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -69,8 +70,6 @@ def _sources(python: str | None) -> Iterator[str]:
 
 
 def bundled() -> Iterator[str]:
-    import zipfile  # an answer that settings give needs none
-
     folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled"), Path("/usr/share/python-wheels")]
     for wheel in (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))):
         try:

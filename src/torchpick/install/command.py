@@ -84,7 +84,7 @@ def run_command(
 ) -> Ended:
     """Write its files, start it, and wait.
 
-    `talk_only` sends its stdout to stderr, where stdout is for something else; `started` is told its process id.
+    `talk_only` sends its stdout to stderr, where stdout is for something else; `started` hears its process id.
     """
     if command.before is not None:
         ended = run_command(command.before, environ, talk_only=talk_only)

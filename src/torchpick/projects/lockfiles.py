@@ -188,8 +188,10 @@ def _read_toml(file: str) -> LockFile:
 
 
 def _of_uv(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> LockFile:
+    optional = ("optional-dependencies", "dev-dependencies")
     packages = _by_edge(
-        Entry(_package(row), _edges(row.get("dependencies")), *map(_lists, _optional(row))) for row in rows
+        Entry(_package(row), _edges(row.get("dependencies")), *(_lists(row.get(key)) for key in optional))
+        for row in rows
     )
     manifest = toml.table_at(data, "manifest")
     members = set(map(normal, toml.texts(manifest.get("members"))))
@@ -210,10 +212,6 @@ def _by_edge(entries: Iterable[Entry]) -> dict[tuple[str, str, str], Entry]:
         for key in ((name, version, index), (name, version, ""), (name, "", index), (name, "", "")):
             packages.setdefault(key, entry)
     return packages
-
-
-def _optional(row: Mapping[str, Any]) -> tuple[object, object]:
-    return row.get("optional-dependencies"), row.get("dev-dependencies")
 
 
 def _is_root(source: object) -> bool:
