@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from torchpick.decide.search import Needs
+    from torchpick.decide.searchfacts import Needs
     from torchpick.errors import Report
     from torchpick.machine.given import MachineOverrides
     from torchpick.machine.kernel import LookOptions, Seen

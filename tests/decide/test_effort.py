@@ -9,9 +9,10 @@ import pytest
 
 from tests.decide.test_stack import known, package
 from tests.laws.strategies import gpu
-from torchpick.decide import demands, environments, resolve, several, solving
+from torchpick.decide import demands, environments, resolve, several
+from torchpick.decide import search as engine
 from torchpick.decide.demands import PackageDemand
-from torchpick.decide.search import Needs
+from torchpick.decide.searchfacts import Needs, SearchFacts
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
@@ -56,14 +57,14 @@ def test_a_search_that_finds_nothing_asks_the_builds_of_each_demand_once(monkeyp
         asked += 1
         return really(build, demand)
 
-    monkeypatch.setattr(solving, "meets", counting)
+    monkeypatch.setattr(engine, "meets", counting)
     versions = [str(number) for number in range(30, 0, -1)]
     facts = known(
         *(package("one", version, "torch==2.10.0", links_torch=True) for version in versions),
         *(package("two", version, "torch==2.11.0", links_torch=True) for version in versions),
     )
 
-    search = solving.StackSearch(machine("sm_86"), TABLE, Wish(), Catalog(facts))
+    search = SearchFacts(machine("sm_86"), TABLE, Wish(), Catalog(facts))
     best = environments.best(search, (PackageDemand("one"), PackageDemand("two")))
     assert not isinstance(best, Needs)
     found, _ = best

@@ -13,10 +13,10 @@ import pytest
 from tests.fakes.loopback import Loopback
 from tests.fakes.wheelindex import Release, Source, WheelIndex
 from tests.install.jobs import TARGET
-from torchpick.decide import solving
+from torchpick.decide import search
 from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import parse_demands
-from torchpick.decide.search import Needs
+from torchpick.decide.searchfacts import Needs
 from torchpick.environment.requirements import RequirementArgs, Requirements
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index.projects import ProjectReader, ReadingLimits
@@ -180,7 +180,7 @@ def test_a_search_without_end_says_after_how_many_steps_it_stopped(
     learning: Callable[..., Learning], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Five that all want to be another of four: nothing fits, and no conflict of fewer shows it."""
-    monkeypatch.setattr(solving, "MOST_STEPS", 60)
+    monkeypatch.setattr(search, "MOST_STEPS", 60)
     names, versions = "abcde", ("1.0", "2.0", "3.0", "4.0")
     index = WheelIndex(
         {

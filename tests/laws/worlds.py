@@ -16,8 +16,8 @@ from packaging.version import Version
 from tests.laws import strategies
 from torchpick.decide import demands
 from torchpick.decide.demands import PackageDemand
-from torchpick.decide.search import Needs, find_cone
-from torchpick.decide.solving import Solution, StackSearch
+from torchpick.decide.search import Solution, find_solution
+from torchpick.decide.searchfacts import Needs, SearchFacts, find_cone
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Verdict
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -185,7 +185,7 @@ class Found(NamedTuple):
 
     solution: Solution | None
     catalog: Catalog
-    search: StackSearch
+    search: SearchFacts
 
     @property
     def pins(self) -> tuple[Mapping[str, str], str | None] | None:
@@ -201,8 +201,8 @@ def found(world: World, replies: Random | None = None) -> Found:
     index = {**world.catalog.packages, ABSENT: absent(ABSENT)}
     catalog = world.catalog if replies is None else world.catalog._replace(packages={"torch": index["torch"]})
     for _ in range(400):
-        search = StackSearch(world.machine, TABLE, Wish(), catalog, world.bounds)
-        answer = search.best(world.wanted)
+        search = SearchFacts(world.machine, TABLE, Wish(), catalog, world.bounds)
+        answer = find_solution(search, world.wanted)
         if not isinstance(answer, Needs):
             return Found(answer, catalog, search)
         pages, metadata = [*answer.pages], [*answer.metadata]

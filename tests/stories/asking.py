@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.decide import demands, environments
-from torchpick.decide.search import Needs
-from torchpick.decide.solving import StackSearch
+from torchpick.decide.searchfacts import Needs, SearchFacts
 from torchpick.install.question import answer_request, read_wish
 from torchpick.model.package import PackageFacts, Stack
 from torchpick.model.pick import Request
@@ -43,7 +42,7 @@ def plan(  # a machine has so many facts
     answer_request(run)  # what the flags say of machine and backend is checked as for a pick
     (machine,) = run.find_machines()
     wanted = demands.parse_demands(requirements, lambda: machine)
-    search = StackSearch(machine, run.read_table(), read_wish(run), run.read_catalog(machine))
+    search = SearchFacts(machine, run.read_table(), read_wish(run), run.read_catalog(machine))
     found = environments.best(search, wanted, allow_mixed=mixed)
     assert not isinstance(found, Needs)
     return found[0]

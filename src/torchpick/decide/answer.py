@@ -18,10 +18,10 @@ from torchpick.model.table import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from torchpick.decide.search import Needs
-    from torchpick.model.package import Catalog, Package, PackageFacts, Stack
+    from torchpick.decide.searchfacts import Needs
+    from torchpick.model.package import Catalog, Stack
 
     Catalogs = Callable[[], Catalog]
     Tables = Callable[[Wish], Table]
@@ -178,14 +178,12 @@ def _picked(machines: tuple[Machine, ...], table: Table, wish: Wish, *, everythi
 
 
 def _searched(question: Question, machine: Machine, table: Table, catalog: Catalog) -> Answer | Needs:
-    """The answer to a question of a whole environment."""
     from torchpick.decide import environments
-    from torchpick.decide.search import Needs
-    from torchpick.decide.solving import StackSearch
+    from torchpick.decide.searchfacts import Needs, SearchFacts
 
     of_packages = (limit for limit in question.wish.limits if limit.name != "torch")
     limits = tuple(PackageDemand(limit.name, limit.specifier, (), limit.where) for limit in of_packages)
-    search = StackSearch(machine, table, question.wish, catalog, limits)
+    search = SearchFacts(machine, table, question.wish, catalog, limits)
     outcome = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
     if isinstance(outcome, Needs):
         return outcome
@@ -219,41 +217,8 @@ def _naming_limits(bound: Answer, freed: Answer) -> Answer:
 
 
 def _versions(answer: Answer) -> dict[str, str]:
-    """The versions of torch, of the companions that are asked for, and of every package of the environment."""
     family = family_pins(answer.pick.build, answer.question.wish) if answer.pick.ok else {}
     return {**family, **{package.name: package.version for package in answer.environment.packages}}
-
-
-def cuda_extras(answer: Answer, packages: Mapping[str, PackageFacts]) -> dict[str, str]:
-    """The extras by which packages of the table that are named are for torch's CUDA; who asks for one has chosen."""
-    from torchpick.model.package import cuda_of_extra
-
-    major, extras = answer.pick.build.cuda_major, dict[str, str]()
-    if major is None or answer.environment.version("torch") is None:
-        return {}
-    for demand in answer.question.wanted:
-        facts, version = packages.get(demand.name), answer.judged.get(demand.name)
-        row = next((row for row in facts.versions if row.version == version), None) if facts else None
-        if facts is None or row is None or not facts.in_table:
-            continue
-        extra = _extra_for(row, major, facts)
-        if extra is not None and all(cuda_of_extra(own, facts) is None for own in demand.extras):
-            extras[demand.name] = extra
-    return extras
-
-
-def _extra_for(package: Package, major: int, facts: PackageFacts) -> str | None:
-    """The extra for this CUDA major, where without one the package is for another or for none."""
-    if package.major == major or package.per_cuda:
-        return None
-    own = [extra for extra, value in facts.rule.cuda_extras.items() if int(value) == major]
-    return next((extra for extra in (f"cuda{major}", f"cu{major}", *own) if package.has_extra(extra)), None)
-
-
-def cuda_extra_notes(extras: Mapping[str, str]) -> Iterator[Note]:
-    """What was taken unasked."""
-    for name, extra in extras.items():
-        yield Note("CUDA_EXTRA", f"{name}[{extra}] is taken: without an extra it is not for torch's CUDA")
 
 
 def decided(answer: Answer, table: Table | None = None) -> Answer:

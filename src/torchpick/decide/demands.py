@@ -51,6 +51,13 @@ class PackageDemand(NamedTuple):
         return not self.specifier or admits(self.specifier)(version)
 
 
+class Posed(NamedTuple):
+    """A demand, and the names of the choices that it follows from."""
+
+    demand: PackageDemand
+    causes: frozenset[str]
+
+
 # NVIDIA's own wheels of CUDA, which are judged by their names. Up to CUDA 12 all end with its major.
 _PARTS = (
     "cublas|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparselt|nccl|npp|nvfatbin|nvjitlink|nvjpeg|nvptxcompiler"
@@ -59,7 +66,6 @@ _CUDA = rf"nvidia-(?:cuda-[a-z-]+?|{_PARTS}|nvshmem|nvtx|nvvm)(?:-cu\d\d)?|cuda-
 
 
 def brings_cuda(name: str) -> bool:
-    """Whether a project is one of NVIDIA's wheels of CUDA."""
     return pattern(_CUDA).fullmatch(name) is not None
 
 
@@ -275,7 +281,6 @@ def takes(wish: Wish, build: Build) -> bool:
 
 
 def is_backend(text: str) -> bool:
-    """Whether the text has the form of a backend's name."""
     kind, digits = text.rstrip("0123456789."), text.lstrip("abcdefghijklmnopqrstuvwxyz")
     return text in ("cpu", "xpu", "default") or (kind == "cu" and digits.isdigit()) or (kind == "rocm" and bool(digits))
 

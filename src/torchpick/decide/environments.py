@@ -8,9 +8,8 @@ from torchpick.decide import remarks
 from torchpick.decide.demands import PackageDemand, are_compatible, meets
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS, filled, wheel_for
 from torchpick.decide.refusal import hints
-from torchpick.decide.search import Needs
-from torchpick.decide.searchfacts import Refused
-from torchpick.decide.solving import Solution, StackSearch
+from torchpick.decide.search import Solution, find_solution
+from torchpick.decide.searchfacts import Needs, Refused, SearchFacts
 from torchpick.model.address import redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, JIT, NO_CODE, RUNS, UNJUDGED, Build, Reason
@@ -34,10 +33,10 @@ DEFAULT_INDEX = "the default index"
 
 
 def best(
-    search: StackSearch, wanted: tuple[PackageDemand, ...], *, allow_mixed: bool = False
+    search: SearchFacts, wanted: tuple[PackageDemand, ...], *, allow_mixed: bool = False
 ) -> tuple[Stack, Solution | None] | Needs:
     """The environment and how it was solved; where none fits its objections say why."""
-    solution = search.best(wanted, allow_mixed=allow_mixed)
+    solution = find_solution(search, wanted, allow_mixed=allow_mixed)
     if isinstance(solution, Needs):
         return solution
     texts = tuple(demand.text for demand in wanted if not demand.by)
@@ -48,7 +47,6 @@ def best(
         search.machine,
         texts,
         objections=objections,
-        notes=tuple(search.unread(wanted)),
         hints=tuple(dict.fromkeys(hints(search, wanted, objections))),
         unknown=search.unknown(wanted),
     )
@@ -59,7 +57,7 @@ def versions(
     machine: Machine, table: Table, wish: Wish, name: str, catalog: Catalog
 ) -> Iterator[tuple[Package, Stack]]:
     """Every known version of a package, newest first, each with the environment it would be in."""
-    search = StackSearch(machine, table, wish, catalog)
+    search = SearchFacts(machine, table, wish, catalog)
     rows = catalog.packages[name].versions
     for version, (first, *_) in grouped((package.version, package) for package in rows).items():
         outcome = best(search, (PackageDemand(name, f"=={version}"),))
@@ -67,7 +65,7 @@ def versions(
             yield first, outcome[0]
 
 
-def _objections(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
+def _objections(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
     """The objections by package, each once with all its versions, in the newest one's words; named packages first.
 
     A version of several wheels is refused for what the one for this Python lacks.
@@ -97,9 +95,7 @@ def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
 
 
 class _Environment:
-    """What a search found, as pins with their reasons and notes."""
-
-    def __init__(self, search: StackSearch, wanted: tuple[PackageDemand, ...], solution: Solution) -> None:
+    def __init__(self, search: SearchFacts, wanted: tuple[PackageDemand, ...], solution: Solution) -> None:
         self.search, self.wanted, self.solution = search, wanted, solution
         self.facts, self.demands = search.facts, solution.demands
         self.packages, self.build = tuple(solution.packages.values()), solution.build
@@ -147,7 +143,6 @@ class _Environment:
             yield PinnedPackage(name, package.version, None, False, index, NO_CODE, why, "resolved", pinned=False)
 
     def _family(self) -> Iterator[PinnedPackage]:
-        """Torch and the companions that were asked for."""
         torch, machine = self.solution.torch, self.search.machine
         if torch is None:
             return
@@ -171,12 +166,19 @@ class _Environment:
     def _added(self) -> Iterator[PinnedPackage]:
         """The nvidia wheels that nothing asks for yet, each with the package that needs it."""
         needed: dict[str, tuple[Package, str]] = {}
-        for package, library in self.search.lacking(self.solution) if self.solution.level >= ADDED_WHEEL else ():
+        for package, library in self._lacking() if self.solution.level >= ADDED_WHEEL else ():
             if package.major is not None and (wheel := wheel_for(library, package.major)) is not None:
                 needed.setdefault(wheel, (package, library))
         for wheel, (package, library) in needed.items():
             version, why = self._wheel_version(library), f"{package.name} needs {library}"
             yield PinnedPackage(wheel, version, _text(package.major), False, DEFAULT_INDEX, NO_CODE, why, "declared")
+
+    def _lacking(self) -> Iterator[tuple[Package, str]]:
+        """The libraries that nothing in the environment provides, each with the package that needs it."""
+        for package in self.packages:
+            own = tuple(demand for demand in self.demands if demand.by == package.who)
+            for library in self.search.fit.missing(package, self.build, own, OWN_WHEELS):
+                yield package, library
 
     def _wheel_version(self, library: str) -> str:
         """The versions of an nvidia wheel that bring a library: its own number leads them, `libcufft.so.11` is 11.*."""
@@ -240,6 +242,11 @@ class _Environment:
             yield from (note for note in of_torch if note is not remarks.MISCOMPILED)
         for package in self.packages:
             yield from self._of_package(package)
+        asked = {(demand.name, extra) for demand in self.wanted for extra in demand.extras}
+        taken = [(demand.name, extra) for demand in self.demands if not demand.by for extra in demand.extras]
+        for name, extra in taken:
+            if (name, extra) not in asked:
+                yield Note("CUDA_EXTRA", f"{name}[{extra}] is taken: without an extra it is not for torch's CUDA")
         for name, stays in same_module_conflicts(solution.packages, names, search.facts).items():
             yield same_module(name, stays)
         if torch is not None:
@@ -298,7 +305,7 @@ class _Environment:
 
     def _mixed(self) -> Iterator[Note]:
         level, torch = self.solution.level, self.build
-        libraries = dict.fromkeys(library for _, library in self.search.lacking(self.solution))
+        libraries = dict.fromkeys(library for _, library in self._lacking())
         if level >= ADDED_WHEEL and libraries:
             path = "import torch first, or set LD_LIBRARY_PATH (on Windows PATH)"
             yield Note("LOADER_PATH", f"{', '.join(libraries)} must be on the loader's path: {path}")

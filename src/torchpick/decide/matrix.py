@@ -146,7 +146,6 @@ class FleetFit:
         return [self._judge(index, machine)[1] for index, machine in enumerate(machines)]
 
     def kinds(self, machines: Iterable[Machine]) -> tuple[GpuKind, ...]:
-        """The kinds of GPU in these machines."""
         kinds: dict[object, tuple[list[GpuPlace], ByPin]] = {}
         for index, machine in enumerate(machines):
             facts, _, alone = self._judge(index, machine)
@@ -296,5 +295,4 @@ def _detail(build: Build) -> tuple[object, ...]:
 
 
 def fewest(kinds: Sequence[GpuKind]) -> tuple[Pin, ...]:
-    """The fewest builds that support every kind that any build supports."""
     return smallest_cover(columns(kinds))

@@ -91,7 +91,6 @@ class PackageFit:
         return self._software(package) or self._driver(package) or self.kernels(package)
 
     def is_of_python(self, package: Package) -> bool:
-        """Whether it has a wheel for this Python."""
         python = self.machine.python
         asks = PackageDemand("python", package.requires_python)
         return asks.admits(f"{python.version}.0") and any(_is_tag_of(python, tag) for tag in package.pythons)

@@ -9,11 +9,12 @@ from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, takes
 from torchpick.decide.packagefit import filled
 from torchpick.decide.remarks import LAST_FOR_INTEL, missing_release
-from torchpick.decide.solving import Solution, StackSearch
+from torchpick.decide.search import Solution, find_solution
+from torchpick.decide.searchfacts import SearchFacts
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
 from torchpick.model.build import Reason, Verdict, python_name, toolkit_order
-from torchpick.model.machine import labels
+from torchpick.model.machine import Machine, labels
 from torchpick.model.package import PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
 from torchpick.model.table import Table
@@ -147,12 +148,16 @@ def _beginning(specifier: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
 def _changes(pick: Pick, table: Table | None) -> list[str]:
     """What would have to change, the nearest first."""
     wish, machine = pick.wish, pick.machine
-    changes = [change.text for change in pick.changes[:3]]
-    hints = [*_beginning(wish.torch, pick.considered), *(changes or _other_drivers(pick))]
+    hints = [*_beginning(wish.torch, pick.considered), *(change.text for change in pick.changes[:3])]
+    for objection in (objection for verdict in pick.considered for objection in verdict.objections):
+        if objection.reason is Reason.GPU_NOT_SERVED_BY_DRIVER and not pick.changes:
+            none = "no driver supports all of these GPUs: select some with `--gpu` or `--only`"
+            needs = f"{objection.facts['gpu']} needs {objection.facts['mends']}"
+            hints.append(needs if objection.facts["mends"] else none)
     if ".dev" in wish.torch and wish.channel != "nightly":
         hints.append("development builds are on `--channel nightly`, which `torchpick refresh --channel nightly` reads")
     hints += [note.text for note in pick.notes if note.code == "RELEASE_MISSING"]
-    others = [] if table is None else [*dict.fromkeys(_of_other_vendors(pick, table))]
+    others = [] if table is None else [*_of_other_vendors(pick, table)]
     hints += others
     if not others and len(pick.machines) == 1 and (without := _without_code(pick)) is not None:
         hints.append(without)
@@ -169,15 +174,7 @@ def _changes(pick: Pick, table: Table | None) -> list[str]:
         hints.append("`--allow-cpu` falls back to the cpu build")
     if pick.fleet and pick.fleet.left_out:
         hints += [note.text for note in pick.fleet.notes if note.code.endswith("_LEFT_OUT")]
-    return hints or ["`torchpick list` shows every build and why it was passed over"]
-
-
-def _other_drivers(pick: Pick) -> Iterable[str]:
-    """Which driver each GPU needs that this one does not support, or that none supports them all."""
-    none = "no driver supports all of these GPUs: select some with `--gpu` or `--only`"
-    objections = (objection for verdict in pick.considered for objection in verdict.objections)
-    refused = [objection.facts for objection in objections if objection.reason is Reason.GPU_NOT_SERVED_BY_DRIVER]
-    return dict.fromkeys(f"{facts['gpu']} needs {facts['mends']}" if facts["mends"] else none for facts in refused)
+    return [*dict.fromkeys(hints)] or ["`torchpick list` shows every build and why it was passed over"]
 
 
 def _without_code(pick: Pick) -> str | None:
@@ -217,7 +214,7 @@ def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
 
 
 def hints(
-    search: StackSearch, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+    search: SearchFacts, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     """Every hint on an environment, the nearest way first."""
     by_reason = grouped((against.objection.reason, against) for against in objections)
@@ -226,7 +223,7 @@ def hints(
     if unpinned:
         yield unpinned
     if search.wish.backends:
-        free = search.changed(wish=search.wish._replace(backends=()))
+        free = _changed(search, wish=search.wish._replace(backends=()))
         yield from _would_be(f"without `--backend {search.wish.backends[0]}`", free, wanted, wanted[0].name)
     if search.machine.jetsons:
         yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"
@@ -236,7 +233,7 @@ def hints(
     yield from (f"{facts.name} {facts.refused}" for facts in facts_of if facts.refused is not None and facts.versions)
     drivers = (against.objection.facts["needs"] for against in by_reason.get(Reason.PACKAGE_DRIVER_TOO_OLD, ()))
     for needs in dict.fromkeys(filter(is_dotted, drivers)):
-        newer = search.changed(machine=resolve.with_driver(search.machine, needs, search.table.drivers))
+        newer = _changed(search, resolve.with_driver(search.machine, needs, search.table.drivers))
         yield from _would_be(f"with driver {needs} or newer", newer, wanted, wanted[0].name)
     if not search.machine.used and Reason.CUDA_MAJOR_MIXED in by_reason:
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
@@ -250,7 +247,11 @@ def hints(
         yield f"torch itself runs here: torch {search.builds[0].build.version}"
 
 
-def _unknown(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
+def _changed(search: SearchFacts, machine: Machine | None = None, wish: Wish | None = None) -> SearchFacts:
+    return SearchFacts(machine or search.machine, search.table, wish or search.wish, search.catalog, search.limits)
+
+
+def _unknown(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
     """Where the table begins or ends, if versions that it does not know could be what is asked for."""
     exact = (demand.specifier.lstrip("=~<") for demand in wanted if demand.name == "torch")
     torch = next(filter(is_dotted, exact), "")
@@ -270,17 +271,16 @@ def _unknown(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> Iterator
             yield f"the table of {demand.name} begins at {facts.versions[-1].version}"
 
 
-def _without_a_pin(search: StackSearch, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
-    """The environments that would fit without one of the pins."""
+def _without_a_pin(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
     for demand in wanted:
         if demand.specifier:
             freed = tuple(other._replace(specifier="") if other is demand else other for other in wanted)
             yield from _would_be(f"without `{demand.specifier}` on {demand.name}", search, freed, demand.name)
 
 
-def _would_be(change: str, search: StackSearch, wanted: tuple[PackageDemand, ...], name: str) -> Iterator[str]:
+def _would_be(change: str, search: SearchFacts, wanted: tuple[PackageDemand, ...], name: str) -> Iterator[str]:
     """What the answer would be with a change, where one fits."""
-    solution = search.best(wanted)
+    solution = find_solution(search, wanted)
     if isinstance(solution, Solution):
         package = solution.packages.get(name)
         pins = [] if package is None else [package.who]
@@ -289,7 +289,7 @@ def _would_be(change: str, search: StackSearch, wanted: tuple[PackageDemand, ...
 
 
 def _elsewhere(
-    search: StackSearch, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+    search: SearchFacts, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     """Other indexes that have a version that was passed over for its CUDA, for the platforms of its usual wheels."""
     names = {demand.name for demand in wanted}

@@ -307,7 +307,6 @@ def family_pins(build: Build, wish: Wish) -> dict[str, str]:
 
 
 def excluding(limits: tuple[Limit, ...], versions: Mapping[str, str]) -> tuple[Limit, ...]:
-    """The limits that one of these versions does not meet."""
     return tuple(
         limit for limit in limits if limit.name in versions and not admits(limit.specifier)(versions[limit.name])
     )

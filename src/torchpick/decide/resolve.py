@@ -185,7 +185,6 @@ class BuildFit:
             yield Objection(Reason.COMPANION_MISSING, facts)
 
     def _driver(self, build: Build) -> Iterator[Objection]:
-        """Whether the driver carries the build's CUDA."""
         driver = self.machine.driver
         if driver is None or build.cuda is None or build.family != "cuda":
             return
@@ -326,7 +325,6 @@ def complete_driver(machine: Machine, table: DriverTable) -> Machine:
 
 
 def with_driver(machine: Machine, version: str, table: DriverTable) -> Machine:
-    """The machine as it would be with this driver."""
     return machine._replace(driver=table.assumed(version, machine.driver and machine.driver.os))
 
 

@@ -1,23 +1,39 @@
-"""Depth-first search with conflict-directed backjumping, and which projects are searched: the cone on torch. Pure.
+"""The search for one environment: depth first with conflict-directed backjumping, in the order that is promised. Pure.
 
-A choice is moved only when nothing after it can be completed, and then to its own next candidate: what comes later
-never replaces it, so the first solution found is the best one. A conflict names the choices that together exclude every
-completion; where a project has no candidate left, the search jumps back to the latest of them and leaves out what lies
-between, which could change nothing.
+A choice is moved only when nothing after it can be completed, and then to its own next candidate, so the first solution
+is the best one. A conflict names the choices that together exclude every completion: where a project has no candidate
+left, the search jumps back to the latest of them and leaves out what lies between, which could change nothing.
+
+First come projects of the cone that the user named, one that requires another of them before it; then what they need;
+each newest first; then torch in its usual order, except that among builds of one release that all fit, the CUDA of the
+default index's own torch of that release comes first, since it is what packages link.
 """
 
 from __future__ import annotations
 
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from torchpick.decide.demands import PackageDemand, is_leaf, joined
+from torchpick.decide.demands import (
+    PackageDemand,
+    Posed,
+    are_compatible,
+    concerns,
+    fitting,
+    is_leaf,
+    is_withdrawn,
+    joined,
+    meets,
+    overridden,
+)
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS
+from torchpick.decide.searchfacts import Cone, Needs, Refused, SearchFacts, constrained, find_cone
+from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build, Objection, Reason, Verdict
 from torchpick.model.package import Package, Stage
+from torchpick.model.versions import grouped, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from torchpick.decide.searchfacts import SearchFacts
+    from collections.abc import Iterable, Iterator, Mapping
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -31,38 +47,14 @@ class Conflict(NamedTuple):
     causes: Causes = frozenset()
 
 
-class Needs(NamedTuple):
-    """What has to be known before the search can go on: pages of projects, METADATA and GPU code of their versions.
-
-    A page comes with the specifier that is known so far: METADATA of the newest within it is what is asked for next.
-    `roots` are projects that only an older version requires, likewise.
-    """
-
-    pages: Mapping[str, str] = {}
-    metadata: tuple[tuple[str, str], ...] = ()
-    code: tuple[tuple[str, str], ...] = ()
-    roots: Mapping[str, str] = {}
-
-
 class Problem(Protocol[S, C]):
     """What is searched; a state is a value, and the same state always has the same next project and candidates."""
 
-    def next_project(self, state: S) -> str | None:
-        """The project to choose next; None where all are chosen."""
-
-    def candidates(self, state: S, name: str) -> tuple[Iterable[C], Causes]:
-        """Its candidates, best first, and the choices that ask for it or exclude others."""
-        ...
-
-    def choose(self, state: S, name: str, candidate: C) -> S | Conflict | Needs:
-        """The state with this candidate in it, or why it cannot be."""
-        ...
-
-    def finish(self, state: S) -> Conflict | Needs | None:
-        """What is against a state in which all is chosen."""
-
-    def retreat(self, name: str, candidate: C) -> None:
-        """Hear that a candidate which was chosen cannot be completed."""
+    def next_project(self, state: S) -> str | None: ...
+    def candidates(self, state: S, name: str) -> tuple[Iterable[C], Causes]: ...
+    def choose(self, state: S, name: str, candidate: C) -> S | Conflict | Needs: ...
+    def finish(self, state: S) -> Conflict | Needs | None: ...
+    def retreat(self, name: str, candidate: C) -> None: ...
 
 
 class _Choice(Generic[S, C]):
@@ -84,12 +76,10 @@ def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Conflict | N
         if isinstance(outcome, Needs):
             return outcome
         if isinstance(outcome, Conflict):
-            back = _jump_back(stack, outcome.causes)
+            back = _jump_back(problem, stack, outcome.causes)
             if back is None:
                 return outcome
             choice = back
-            while choice.taken:
-                problem.retreat(choice.name, choice.taken.pop())
         else:
             name = problem.next_project(outcome)
             if name is None:
@@ -112,140 +102,299 @@ def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Conflict | N
     return None
 
 
-def _jump_back(stack: list[_Choice[S, C]], causes: Causes) -> _Choice[S, C] | None:
+def _jump_back(problem: Problem[S, C], stack: list[_Choice[S, C]], causes: Causes) -> _Choice[S, C] | None:
     """The latest choice among the causes, which inherits the others; what came after it is forgotten."""
     while stack and stack[-1].name not in causes:
         stack.pop()
-    if not stack:
+    for choice in stack[-1:]:
+        choice.causes |= causes - {choice.name}
+        while choice.taken:
+            problem.retreat(choice.name, choice.taken.pop())
+        return choice
+    return None
+
+
+# Steps of a search; the deepest real case takes some hundred.
+MOST_STEPS = 20_000
+
+
+class Solution(NamedTuple):
+    """What a search found: the packages in the order they were chosen, torch, and all that is asked of any project."""
+
+    packages: Mapping[str, Package]
+    torch: Verdict | None
+    demands: tuple[PackageDemand, ...]
+    level: int
+    cone: Cone
+
+    @property
+    def build(self) -> Build | None:
+        """The torch build; None in an environment without torch."""
+        return self.torch and self.torch.build
+
+
+class _State(NamedTuple):
+    """How far a search has come; `cuts` are the choices that left builds out, `torch` those that need torch, if any."""
+
+    chosen: Mapping[str, Package]
+    skipped: frozenset[str]
+    posed: Mapping[str, tuple[Posed, ...]]
+    builds: tuple[Verdict, ...]
+    cuts: Causes
+    torch: Causes | None
+
+    @property
+    def demands(self) -> tuple[PackageDemand, ...]:
+        return tuple(posed.demand for of_name in self.posed.values() for posed in of_name)
+
+    def own(self, package: Package | None) -> tuple[PackageDemand, ...]:
+        """What a package itself asks."""
+        return () if package is None else tuple(demand for demand in self.demands if demand.by == package.who)
+
+
+class Attempt:
+    """One search at one level of how far two CUDA majors may live together, in the terms of decide/search.py."""
+
+    def __init__(self, search: SearchFacts, cone: Cone, level: int) -> None:
+        self.search, self.cone, self.level = search, cone, level
+        self._limits = grouped((limit.name, limit) for limit in search.limits)
+
+    def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | None:
+        start = _State({}, frozenset(), {}, self.search.builds, frozenset(), None)
+        asked = [Posed(demand, frozenset()) for demand in wanted]
+        state: _State | Conflict | Needs | None = self._pose(start, asked, None)
+        if isinstance(state, _State):
+            state = solve(self, state, MOST_STEPS)
+        if not isinstance(state, _State):
+            return state
+        return Solution(state.chosen, self.torch(state), state.demands, self.level, self.cone)
+
+    def torch(self, state: _State) -> Verdict | None:
+        """The best of the builds that are left, where anything needs torch."""
+        cuda = any(package.cuda is not None or package.per_cuda for package in state.chosen.values())
+        return None if state.torch is None else self.search.ordered(state.builds, packages=cuda)[0]
+
+    def next_project(self, state: _State) -> str | None:
+        """The first in the order of the cone; one that only older versions require comes last; then CUDA's extras."""
+        last = len(self.cone.order)
+        todo = (
+            name
+            for name in state.posed
+            if name not in state.chosen and name not in state.skipped and not is_leaf(name)
+            if name in self.cone.order or self.search.in_table(name)
+        )
+        name = min(todo, key=lambda name: (self.cone.order.get(name, last), name), default=None)
+        return next(self._cuda_extras(state), None) if name is None else name
+
+    def _cuda_extras(self, state: _State) -> Iterator[str]:
+        """The extras by which named packages are for torch's CUDA, where without one they are for another or none."""
+        torch = self.torch(state)
+        for package in state.chosen.values() if torch is not None else ():
+            asked = [item.demand for item in state.posed[package.name] if not item.demand.by]
+            extras = [extra for demand in asked for extra in demand.extras]
+            extra = torch and asked and self.search.facts[package.name].cuda_extra(package, torch.build, extras)
+            if extra and (choice := f"{package.name}[{extra}]") not in state.skipped:
+                yield choice
+
+    def candidates(self, state: _State, name: str) -> tuple[Iterable[Package | None], Causes]:
+        """Its versions that fit what is asked of it; None is one that was not read."""
+        if "[" in name:
+            return (state.chosen[name.partition("[")[0]], None), frozenset()
+        facts, posed = self.search.facts[name], state.posed[name]
+        demands = [*(item.demand for item in posed), *self._limits.get(name, ())]
+        excluding = (item for item in posed if len(self.search.fitting(facts, [item.demand])) < len(facts.versions))
+        causes = posed[0].causes.union(*(item.causes for item in excluding))
+        return self.search.candidates(facts, demands), causes
+
+    def choose(self, state: _State, name: str, candidate: Package | None) -> _State | Conflict | Needs:
+        if self.search.is_unseen(name):
+            return Needs(pages={name: ""})
+        if candidate is None:
+            return state._replace(skipped=state.skipped | {name})
+        if "[" in name and (torch := self.torch(state)) is not None:  # what it brings must go with torch as it is
+            demand = PackageDemand(candidate.name, "", (name.partition("[")[2].rstrip("]"),))
+            bound = state._replace(builds=(torch,), cuts=state.cuts | {name})
+            return self._pose(bound, [Posed(demand, frozenset((name,)))], candidate)
+        if candidate.stage is Stage.LISTED:
+            return Needs(metadata=((name, candidate.version),))
+        posed = state.posed[name]
+        is_yanked = is_withdrawn(candidate, [item.demand for item in posed])
+        if objection := Objection(Reason.YANKED) if is_yanked else self.search.fit.refusal(candidate):
+            return self._refuse(candidate, objection)
+        # Of an index not every version was read, and pip and uv take the newest with a warning.
+        others = self.search.facts[name].versions if self.search.facts[name].in_table else ()
+        for extra in _extras(posed):
+            if not candidate.has_extra(extra) and any(other.has_extra(extra) for other in others):
+                causes = (item.causes for item in posed if extra in item.demand.extras)
+                return self._refuse(candidate, constrained(f"has no extra {extra}"), *causes)
+        torch_by = frozenset((name,)) if candidate.links_torch and state.torch is None else state.torch
+        chosen = state._replace(chosen={**state.chosen, name: candidate}, torch=torch_by)
+        return self._pose(chosen, self._demands(candidate, posed), candidate)
+
+    def finish(self, state: _State) -> Conflict | Needs | None:
+        unread = [package for package in state.chosen.values() if package.stage is Stage.DESCRIBED]
+        if unread and self.search.catalog.may_learn:
+            return Needs(code=tuple((package.name, package.version) for package in unread))
+        for package in state.chosen.values() if state.torch is None else ():
+            if objection := self.search.fit.mismatch(package, None, state.own(package), self.level):
+                self._refuse(package, objection)
+                return Conflict(frozenset(state.chosen))  # the next level adds what is missing
         return None
-    stack[-1].causes |= causes - {stack[-1].name}
-    return stack[-1]
+
+    def retreat(self, name: str, candidate: Package | None) -> None:
+        """Say what stood against a version that was chosen and could not be completed: what was refused last."""
+        refused = self.search.refused
+        if candidate is None or not refused or refused[-1].name == name:
+            return
+        first = next(other for other in refused if other.name == refused[-1].name)
+        who = f"{first.name} {first.version}".rstrip()
+        why = constrained(f"no version of {first.name} fits beside it; {who} {first.objection.text}")
+        self.search.moved.append(Refused(candidate.name, candidate.version, why))
+
+    def _demands(self, package: Package, posed: Iterable[Posed]) -> list[Posed]:
+        """What a version requires; of an extra also because of whoever asks for that."""
+        own, always = frozenset((package.name,)), self.search.required(package, ())
+        asking = own.union(*(item.causes for item in posed if item.demand.extras))
+        every = self.search.required(package, _extras(posed))
+        return [Posed(demand, own if demand in always else asking) for demand in every]
+
+    def _pose(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Conflict | Needs:
+        """The state with these demands in it, and what of them cannot be had; `package` is what was chosen last."""
+        by_name, queue, torch = dict(state.posed), list(posed), state.torch
+        lacking: dict[str, str] = {}
+        for item in queue:  # it grows where an extra of what is chosen brings more
+            demand = item.demand
+            earlier = by_name.get(demand.name, ())
+            by_name[demand.name] = (*earlier, item)
+            chosen = state.chosen.get(demand.name)
+            if chosen is not None:
+                if not fitting((chosen,), [demand]):
+                    why = constrained(f"asks for {demand.text}, and {chosen.version} is chosen")
+                    return self._refuse(package, why, item.causes, frozenset((demand.name,)))
+                if set(demand.extras) - set(_extras(earlier)):
+                    before = {other.demand for others in by_name.values() for other in others}
+                    more = self._demands(chosen, by_name[demand.name])
+                    queue += [other for other in more if other.demand not in before]
+            elif self._is_lacking(demand.name, package):
+                lacking[demand.name] = joined(other.demand for other in by_name[demand.name])
+            elif (against := self._against(by_name[demand.name], package)) is not None:
+                return against
+            if torch is None and (demand.name in TRIO or (demand.name in TRITONS and not demand.by)):
+                torch = item.causes
+        nearer = self._with_builds(state._replace(posed=by_name, torch=torch), queue, package)
+        # What cannot be anyway need not be known better.
+        return Needs(pages=lacking, roots=lacking) if lacking and not isinstance(nearer, Conflict) else nearer
+
+    def _is_lacking(self, name: str, package: Package | None) -> bool:
+        """Whether it is not known where a project that a package requires leads; of the table's that was seen."""
+        facts = self.search.facts.get(name)
+        if is_leaf(name) or name in self.cone.order or name in self.cone.plain or not self.search.catalog.may_learn:
+            return False
+        is_open = facts is None or (not facts.in_table and facts.versions != ())
+        return is_open and (package is None or not self.search.in_table(package.name))
+
+    def _against(self, posed: tuple[Posed, ...], package: Package | None) -> Conflict | None:
+        """What is against the demands on a project that is not chosen, the last of them new."""
+        demand, search = posed[-1].demand, self.search
+        if is_leaf(demand.name):
+            return None
+        facts = search.facts.get(demand.name)
+        if demand.by and facts and facts.listed and not facts.in_table and not search.fitting(facts, [demand]):
+            return self._refuse(package, constrained(f"asks for {demand.text}, which the index does not have"))
+        # A plain project is not searched, but two demands on it may contradict each other too.
+        demands = [item.demand for item in posed] + self._limits.get(demand.name, [])
+        bound = [other for other in demands if other.specifier]
+        if len(bound) < 2 or not demand.specifier or are_compatible(bound):
+            return None
+        other = next(other for other in bound if not are_compatible([other, demand]) or other is bound[-1])
+        by = f" ({other.by})" if other.by else ""
+        why = constrained(f"asks for {demand.text}, and {other.text}{by} is asked for too")
+        return self._refuse(package, why, *(item.causes for item in posed))
+
+    def _with_builds(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Conflict:
+        """The state with the builds that meet these demands too."""
+        own, fit = state.own(package), self.search.fit
+        names = {item.demand.name for item in posed}
+        demands = [item.demand for item in posed] + [limit for name in names for limit in self._limits.get(name, ())]
+        demands = [demand for demand in demands if concerns(demand.name)]
+        beside = [item.demand for name in names for item in state.posed[name]]
+        releases = {verdict.build.torch for verdict in state.builds}
+        against = {release for release in releases if self.search.torch_conflict(release, beside) is not None}
+        left = tuple(
+            verdict
+            for verdict in state.builds
+            if all(meets(verdict.build, demand) for demand in demands)
+            and verdict.build.torch not in against
+            and (package is None or fit.mismatch(package, verdict.build, own, self.level) is None)
+        )
+        cuts = state.cuts
+        if len(left) < len(state.builds):
+            cuts = cuts.union(*(item.causes for item in posed), () if package is None else (package.name,))
+        if state.torch is not None and not left:
+            return self._refuse(package, self._without_torch(state, posed, package), cuts, state.torch)
+        return state._replace(builds=left, cuts=cuts)
+
+    def _without_torch(self, state: _State, posed: list[Posed], package: Package | None) -> Objection:
+        """Why no torch build is left with these demands: the nearest one's own fault, or what contradicts them."""
+        search = self.search
+        if package is not None:
+            for verdict in search.ordered(state.builds, packages=True):
+                objection = search.fit.mismatch(package, verdict.build, state.own(package), self.level)
+                if objection and all(meets(verdict.build, item.demand) for item in posed):
+                    return objection
+        family = [demand for demand in state.demands if concerns(demand.name) and demand.specifier]
+        nobody = ("", package and package.who)  # who asks is said of others alone
+        texts = (demand.text if demand.by in nobody else f"{demand.text} (by {demand.by})" for demand in family)
+        asks = " and ".join(dict.fromkeys(texts))
+        bounds = {demand._replace(extras=(), by="") for demand in state.demands if concerns(demand.name)}
+        meeting = search.meeting(frozenset(bounds))
+        if not search.builds and package is not None:  # whatever release it asks for
+            meeting, asks = search.verdicts, "a torch that runs here"
+        if not meeting:
+            companions = dict.fromkeys(demand.name for demand in state.demands if demand.name in COMPANIONS)
+            what = asks or " with ".join(["known for this platform", *companions])
+            newest = max((verdict.build.torch for verdict in search.verdicts), key=release_key, default=None)
+            on_torch = [demand for demand in family if demand.name == "torch"]
+            if newest and on_torch and are_compatible([*on_torch, PackageDemand("torch", f">{newest}")]):
+                what += f": the table ends at {newest}, and `torchpick refresh` looks for newer ones"
+            return constrained(f"no torch build is {what}")
+        for verdict in meeting:
+            if verdict.ok and (why := search.torch_conflict(verdict.build.torch, state.demands)) is not None:
+                return constrained(why)
+        unfit = [verdict for verdict in meeting if verdict.rank.preference >= 2]
+        if not unfit or any(verdict.ok for verdict in meeting):
+            return constrained(f"asks for {asks or 'a torch of one CUDA with the rest'}, and no such build is left")
+        nearest = min(unfit, key=lambda verdict: len(verdict.reasons))
+        what = f"the nearest is {nearest.build.version}: {nearest.objections[0].text}"
+        return constrained(f"asks for {asks or 'torch'}; {what}")
+
+    def _refuse(self, package: Package | None, objection: Objection, *causes: Causes) -> Conflict:
+        self.search.refuse(package, objection)
+        return Conflict(frozenset[str]().union(*causes))
 
 
-# The projects on torch are those that link or bring CUDA, and all that require such a one, through others too. Only
-# these are searched and pinned. Everything else is plain: read once, at the newest version that fits, to see whether
-# it leads to torch and what it asks of the others.
-
-# The version of a project that was read, and what it asks.
-Reading = tuple[Package, tuple[PackageDemand, ...]]
+def _extras(posed: Iterable[Posed]) -> tuple[str, ...]:
+    """The extras that are asked for, each once."""
+    return tuple(dict.fromkeys(extra for item in posed for extra in item.demand.extras))
 
 
-class Cone(NamedTuple):
-    """The projects on torch, each with its place in the order of choice, and what the plain ones ask.
-
-    `needs` is what has to be known first; until then the rest may be wrong.
-    """
-
-    order: Mapping[str, int]
-    plain: Mapping[str, Reading]
-    needs: Needs | None = None
-
-
-def find_cone(search: SearchFacts, wanted: Sequence[PackageDemand]) -> Cone:
-    """The cone of what is asked, by what the search knows of packages."""
-    # Where a version of a plain project is asked for, what the table's packages ask of such counts too.
-    plain_pins = (demand for demand in wanted if demand.specifier and not is_leaf(demand.name))
-    closure = _Closure(search, deep=not all(search.in_table(demand.name) for demand in plain_pins))
-    closure.read(wanted, search.limits)
-    roots = (PackageDemand(*root) for root in search.catalog.roots)
-    closure.read([root for root in roots if root.name not in closure.readings], ())
-    named = {demand.name for demand in wanted}
-    order = _order(named, closure.edges, closure.standing(named))
-    plain = {name: reading for name, reading in closure.readings.items() if name not in order}
-    return Cone(order, plain, closure.needs())
-
-
-class _Closure:
-    """What a question leads to, breadth first."""
-
-    def __init__(self, search: SearchFacts, *, deep: bool) -> None:
-        self.search, self.facts, self.may_learn = search, search.facts, search.catalog.may_learn
-        self.deep = deep and self.may_learn
-        self.readings: dict[str, Reading] = {}
-        self.edges: dict[str, dict[str, None]] = {}
-        self._met: dict[str, tuple[PackageDemand, ...]] = {}
-        self._seen: dict[str, frozenset[str]] = {}
-        self._pages: list[str] = []
-        self._metadata: dict[tuple[str, str], None] = {}
-
-    def read(self, wanted: Iterable[PackageDemand], limits: Iterable[PackageDemand]) -> None:
-        self._meet(limits)
-        level = [*wanted]
-        while level:
-            self._meet(level)
-            after: list[PackageDemand] = []
-            for name in sorted({demand.name for demand in level}):
-                extras = frozenset(extra for demand in self._met[name] for extra in demand.extras)
-                if not is_leaf(name) and self._seen.get(name) != extras:
-                    self._seen[name] = extras
-                    after += self._read(name, tuple(sorted(extras)))
-            level = after
-
-    def needs(self) -> Needs | None:
-        pages = {name: joined(self._met[name]) for name in self._pages}
-        return Needs(pages, tuple(self._metadata)) if pages or self._metadata else None
-
-    def standing(self, named: Iterable[str]) -> set[str]:
-        """The projects that lead to torch or to CUDA."""
-        users: dict[str, list[str]] = {}
-        for name, required_names in self.edges.items():
-            for other in required_names:
-                users.setdefault(other, []).append(name)
-        ends = {name for name in {*self.edges, *users, *named} if is_leaf(name) or self.search.in_table(name)}
-        return {name for name in ends | _reached(ends, users) if not is_leaf(name) and name in self.facts}
-
-    def _meet(self, demands: Iterable[PackageDemand]) -> None:
-        for demand in demands:
-            self._met[demand.name] = (*self._met.get(demand.name, ()), demand)
-
-    def _read(self, name: str, extras: tuple[str, ...]) -> tuple[PackageDemand, ...]:
-        """What a project asks at the newest version that fits; what is lacking for that is noted."""
-        facts = self.facts.get(name)
-        if facts is None:
-            if self.may_learn:
-                self._pages.append(name)
-            return ()
-        package = self.search.newest(facts, self._met[name]) or self.search.newest(facts, ())
-        if package is None:
-            return ()
-        if package.stage is Stage.LISTED:
-            if self.may_learn:
-                self._metadata[name, package.version] = None
-            return ()
-        demands = self.search.required(package, extras)
-        if facts.in_table and not self.deep:  # where its requirements lead was seen when it was measured
-            demands = tuple(demand for demand in demands if is_leaf(demand.name) or self.search.in_table(demand.name))
-        self.readings[name] = package, demands
-        self.edges.setdefault(name, {}).update((demand.name, None) for demand in demands)
-        return demands
-
-
-def _order(named: set[str], edges: Mapping[str, Iterable[str]], standing: set[str]) -> Mapping[str, int]:
-    """What is named first; a project before those that it requires, through others too; then by name."""
-    reached = {name: _reached((name,), edges) for name in standing}
-    places: dict[str, int] = {}
-    for group in (standing & named, standing - named):
-        left = sorted(group)
-        while left:
-            # One that no other requires, or only one that it requires itself.
-            free = (
-                name
-                for name in left
-                if not any(name in reached[other] and other not in reached[name] for other in left if other != name)
-            )
-            first = next(free, left[0])
-            left.remove(first)
-            places[first] = len(places)
-    return places
-
-
-def _reached(names: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
-    """What these names lead to."""
-    reached: set[str] = set()
-    todo = [*names]
-    while todo:
-        for other in edges.get(todo.pop(), ()):
-            if other not in reached:
-                reached.add(other)
-                todo.append(other)
-    return reached
+def find_solution(
+    search: SearchFacts, wanted: tuple[PackageDemand, ...], *, allow_mixed: bool = False
+) -> Solution | Needs | None:
+    """The best: one CUDA major first; then another that a package brings itself; last one that is added for it."""
+    wanted = overridden(wanted, search.catalog.overrides)
+    cone = find_cone(search, wanted)
+    if unseen := {name: "" for name in cone.order if search.is_unseen(name)}:
+        needs = cone.needs or Needs()
+        return needs._replace(pages={**needs.pages, **unseen})
+    if cone.needs is not None:
+        return cone.needs
+    for level in (ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, *((MIXED,) if allow_mixed else ())):
+        search.refused, search.moved = [], []
+        outcome = Attempt(search, cone, level).solve(wanted)
+        if outcome is None:
+            why = constrained(f"the search was stopped after {MOST_STEPS} steps")
+            search.refused.insert(0, Refused(wanted[0].name, "", why))
+        if not isinstance(outcome, Conflict):
+            return outcome
+    return None

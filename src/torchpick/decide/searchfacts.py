@@ -10,6 +10,7 @@ from torchpick.decide.demands import (
     PackageDemand,
     are_compatible,
     fitting,
+    is_leaf,
     joined,
     meets,
     no_known_version_meets,
@@ -18,7 +19,7 @@ from torchpick.decide.demands import (
 )
 from torchpick.decide.packagefit import PackageFit
 from torchpick.model.build import JIT, TRIO, TRITONS, Objection, Reason, Verdict
-from torchpick.model.machine import Machine, Note
+from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
 from torchpick.model.versions import grouped, release_key, remembered, span
 
@@ -28,6 +29,19 @@ if TYPE_CHECKING:
 
     from torchpick.model.pick import Wish
     from torchpick.model.table import Table
+
+
+class Needs(NamedTuple):
+    """What has to be known before the search can go on: pages of projects, METADATA and GPU code of their versions.
+
+    A page comes with the specifier that is known so far: METADATA of the newest within it is what is asked for next.
+    `roots` are projects that only an older version requires, likewise.
+    """
+
+    pages: Mapping[str, str] = {}
+    metadata: tuple[tuple[str, str], ...] = ()
+    code: tuple[tuple[str, str], ...] = ()
+    roots: Mapping[str, str] = {}
 
 
 class Refused(NamedTuple):
@@ -74,6 +88,11 @@ class SearchFacts:
     def in_table(self, name: str) -> bool:
         """Whether a project is one of the table's."""
         return name in self.facts and self.facts[name].in_table
+
+    def is_unseen(self, name: str) -> bool:
+        """Whether a project's page is yet to be looked at: the table is not the index."""
+        facts = self.facts.get(name) if self.catalog.may_learn else None
+        return facts is not None and facts.in_table and not (facts.listed or facts.unlisted)
 
     def fitting(self, facts: PackageFacts, demands: Iterable[PackageDemand]) -> list[Package]:
         """The versions of a project that these demands admit, newest first; what is installed comes before them.
@@ -136,17 +155,6 @@ class SearchFacts:
             if self.fit.is_of_python(package) or f"=={package.version}" in pins
         )
         return facts.refused is None and no_known_version_meets(of_python, demands)
-
-    def unread(self, demands: Sequence[PackageDemand]) -> Iterator[Note]:
-        """What the table does not know: nothing is approved silently."""
-        for name in self.unknown(demands):
-            if name not in self.facts:
-                text = f"{name} is not in the table: its requirements are only known on installation"
-                yield Note("PACKAGE_UNREAD", text)
-                continue
-            for demand in demands:
-                if demand.name == name and demand.by:
-                    yield Note("PACKAGE_UNREAD", f"{demand.by} asks for {demand.text}, which is not in the table")
 
     def _meeting(self, demands: frozenset[PackageDemand]) -> tuple[Verdict, ...]:
         return tuple(verdict for verdict in self.verdicts if all(meets(verdict.build, demand) for demand in demands))
@@ -222,11 +230,10 @@ class SearchFacts:
 
         What is to be built comes last.
         """
-        coverage = self.fit.coverage
 
         def order(package: Package) -> tuple[bool, bool, bool]:
             is_source = package.file is None and not package.place
-            return coverage(package, None).word == JIT, is_source, package.place != ""
+            return self.fit.coverage(package, None).word == JIT, is_source, package.place != ""
 
         for files in grouped((package.version, package) for package in packages).values():
             yield from sorted(files, key=order)
@@ -251,3 +258,132 @@ def _unread_fault(
         pass  # where a range is asked for, or a number of no such order, the ends stand for it
     refused = [f"{package.version}: {objection.text}" for package in beside if (objection := refusal(package))]
     return f"has not been read; {refused[0]}" if refused and len(refused) == len(beside) else None
+
+
+# The projects on torch are those that link or bring CUDA, and all that require such a one, through others too. Only
+# these are searched and pinned. Everything else is plain: read once, at the newest version that fits, to see whether
+# it leads to torch and what it asks of the others.
+
+# The version of a project that was read, and what it asks.
+Reading = tuple[Package, tuple[PackageDemand, ...]]
+
+
+class Cone(NamedTuple):
+    """The projects on torch, each with its place in the order of choice, and what the plain ones ask.
+
+    `needs` is what has to be known first; until then the rest may be wrong.
+    """
+
+    order: Mapping[str, int]
+    plain: Mapping[str, Reading]
+    needs: Needs | None = None
+
+
+def find_cone(search: SearchFacts, wanted: Sequence[PackageDemand]) -> Cone:
+    """The cone of what is asked, by what the search knows of packages."""
+    # Where a version of a plain project is asked for, what the table's packages ask of such counts too.
+    plain_pins = (demand for demand in wanted if demand.specifier and not is_leaf(demand.name))
+    closure = _Closure(search, deep=not all(search.in_table(demand.name) for demand in plain_pins))
+    closure.read(wanted, search.limits)
+    roots = (PackageDemand(*root) for root in search.catalog.roots)
+    closure.read([root for root in roots if root.name not in closure.readings], ())
+    named = {demand.name for demand in wanted}
+    order = _order(named, closure.edges, closure.standing(named))
+    plain = {name: reading for name, reading in closure.readings.items() if name not in order}
+    return Cone(order, plain, closure.needs())
+
+
+class _Closure:
+    """What a question leads to, breadth first."""
+
+    def __init__(self, search: SearchFacts, *, deep: bool) -> None:
+        self.search, self.facts, self.may_learn = search, search.facts, search.catalog.may_learn
+        self.deep = deep and self.may_learn
+        self.readings: dict[str, Reading] = {}
+        self.edges: dict[str, dict[str, None]] = {}
+        self._met: dict[str, tuple[PackageDemand, ...]] = {}
+        self._seen: dict[str, frozenset[str]] = {}
+        self._pages: list[str] = []
+        self._metadata: dict[tuple[str, str], None] = {}
+
+    def read(self, wanted: Iterable[PackageDemand], limits: Iterable[PackageDemand]) -> None:
+        self._meet(limits)
+        level = [*wanted]
+        while level:
+            self._meet(level)
+            after: list[PackageDemand] = []
+            for name in sorted({demand.name for demand in level}):
+                extras = frozenset(extra for demand in self._met[name] for extra in demand.extras)
+                if not is_leaf(name) and self._seen.get(name) != extras:
+                    self._seen[name] = extras
+                    after += self._read(name, tuple(sorted(extras)))
+            level = after
+
+    def needs(self) -> Needs | None:
+        pages = {name: joined(self._met[name]) for name in self._pages}
+        return Needs(pages, tuple(self._metadata)) if pages or self._metadata else None
+
+    def standing(self, named: Iterable[str]) -> set[str]:
+        """The projects that lead to torch or to CUDA."""
+        users: dict[str, list[str]] = {}
+        for name, required_names in self.edges.items():
+            for other in required_names:
+                users.setdefault(other, []).append(name)
+        ends = {name for name in {*self.edges, *users, *named} if is_leaf(name) or self.search.in_table(name)}
+        return {name for name in ends | _reached(ends, users) if not is_leaf(name) and name in self.facts}
+
+    def _meet(self, demands: Iterable[PackageDemand]) -> None:
+        for demand in demands:
+            self._met[demand.name] = (*self._met.get(demand.name, ()), demand)
+
+    def _read(self, name: str, extras: tuple[str, ...]) -> tuple[PackageDemand, ...]:
+        """What a project asks at the newest version that fits; what is lacking for that is noted."""
+        facts = self.facts.get(name)
+        if facts is None:
+            if self.may_learn:
+                self._pages.append(name)
+            return ()
+        package = self.search.newest(facts, self._met[name]) or self.search.newest(facts, ())
+        if package is None:
+            return ()
+        if package.stage is Stage.LISTED:
+            if self.may_learn:
+                self._metadata[name, package.version] = None
+            return ()
+        demands = self.search.required(package, extras)
+        if facts.in_table and not self.deep:  # where its requirements lead was seen when it was measured
+            demands = tuple(demand for demand in demands if is_leaf(demand.name) or self.search.in_table(demand.name))
+        self.readings[name] = package, demands
+        self.edges.setdefault(name, {}).update((demand.name, None) for demand in demands)
+        return demands
+
+
+def _order(named: set[str], edges: Mapping[str, Iterable[str]], standing: set[str]) -> Mapping[str, int]:
+    """What is named first; a project before those that it requires, through others too; then by name."""
+    reached = {name: _reached((name,), edges) for name in standing}
+    places: dict[str, int] = {}
+    for group in (standing & named, standing - named):
+        left = sorted(group)
+        while left:
+            # One that no other requires, or only one that it requires itself.
+            free = (
+                name
+                for name in left
+                if not any(name in reached[other] and other not in reached[name] for other in left if other != name)
+            )
+            first = next(free, left[0])
+            left.remove(first)
+            places[first] = len(places)
+    return places
+
+
+def _reached(names: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """What these names lead to."""
+    reached: set[str] = set()
+    todo = [*names]
+    while todo:
+        for other in edges.get(todo.pop(), ()):
+            if other not in reached:
+                reached.add(other)
+                todo.append(other)
+    return reached

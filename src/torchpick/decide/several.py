@@ -21,7 +21,7 @@ from torchpick.model.versions import Release, grouped, numbers, release_key, spa
 MOST_TRIED = 20_000
 _IDLE = "it has no GPU, and other machines do"
 
-Releases = Mapping[int, str]  # machine → the torch it gets; of several GPUs in it the oldest
+Releases = Mapping[int, str]  # machine → the torch it gets
 
 
 def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
@@ -124,10 +124,6 @@ class Move(NamedTuple):
     after: str | None
     hosts: Hosts
 
-    @property
-    def gains(self) -> bool:
-        return _release(self.after) > _release(self.before)
-
     def to_dict(self) -> dict[str, object]:
         return {"before": self.before, "after": self.after, **self.hosts.to_dict()}
 
@@ -155,24 +151,19 @@ class Outlook(NamedTuple):
 def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
     """The answer with the fewest environments, or the best with at most so many, and what would change it."""
     fit = FleetFit(table, wish)
-    kinds, plan = _plan(fit, fleet)
+    kinds = fit.kinds(fleet.machines)
+    plan = _shared(fit.running(fleet.machines)) or fewest(kinds)
     weights = [crowd.hosts.count for crowd in fleet.crowds]
     pins, exact = _at_most(most or len(plan), kinds, weights, plan)
     groups = _groups(kinds, pins)
     gains = _upgrades(fleet, fit, kinds, weights, max(len(pins), 1)) if upgrades else None
-    bound = _bound(fleet, table, wish) if wish.limits else ()
+    bound = _bound(outlook(fleet, table, wish._replace(limits=())), wish) if wish.limits else ()
     return Outlook(fleet, groups, exact, _unserved(kinds, groups), gains, bound)
 
 
-def _plan(fit: FleetFit, fleet: Fleet) -> tuple[tuple[GpuKind, ...], tuple[Pin, ...]]:
-    """The kinds of GPU in the fleet, and the one build that all machines run, else the fewest."""
-    kinds = fit.kinds(fleet.machines)
-    return kinds, _shared(fit.running(fleet.machines)) or fewest(kinds)
-
-
-def _bound(fleet: Fleet, table: Table, wish: Wish) -> tuple[Note, ...]:
-    """What the limits changed, in the answer with the fewest environments."""
-    builds = [group.verdict.build for group in _groups(*_plan(FleetFit(table, wish._replace(limits=())), fleet))]
+def _bound(freed: Outlook, wish: Wish) -> tuple[Note, ...]:
+    """What the limits changed, by the answer without them."""
+    builds = [group.verdict.build for group in freed.groups]
     excluded = {build.version: excluding(wish.limits, family_pins(build, wish)) for build in builds}
     limits = dict.fromkeys(limit for of_build in excluded.values() for limit in of_build)
     versions = [f"torch {version}" for version, of_build in excluded.items() if of_build]
@@ -206,12 +197,6 @@ def _at_most(
     return best, next(sets, None) is None
 
 
-def _releases(groups: Iterable[Group]) -> Releases:
-    torches = [(group.verdict.build.torch, machines_of(group.members)) for group in groups]
-    torches.sort(key=lambda pair: release_key(pair[0]), reverse=True)  # the oldest stands last
-    return {machine: torch for torch, machines in torches for machine in machines}
-
-
 def _moves(fleet: Fleet, before: Releases, after: Releases) -> tuple[Move, ...]:
     """Who gets another torch, the largest gain first."""
     moved = grouped(((before.get(index), after.get(index)), index) for index in range(len(fleet.crowds)))
@@ -230,7 +215,10 @@ def _upgrades(
     drivers = fit.table.drivers
 
     def given(kinds: Sequence[GpuKind]) -> Releases:
-        return _releases(_groups(kinds, _at_most(limit, kinds, weights, fewest(kinds))[0]))
+        """Which torch each machine gets; of several GPUs in it the oldest, which stands last."""
+        groups = [*_groups(kinds, _at_most(limit, kinds, weights, fewest(kinds))[0])]
+        groups.sort(key=lambda group: release_key(group.verdict.build.torch), reverse=True)
+        return {machine: group.verdict.build.torch for group in groups for machine in machines_of(group.members)}
 
     before = given(kinds)
     owners = grouped(
@@ -254,7 +242,7 @@ def _upgrades(
                 machines[index] = resolve.with_driver(machines[index], str(branch), drivers)
             moves = _moves(fleet, before, given(fit.kinds(machines)))
             # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
-            if any(move.gains for move in moves):
+            if any(_release(move.after) > _release(move.before) for move in moves):
                 answers.setdefault(moves, Upgrade(span(versions), str(branch), fleet.hosts(moved), moves))
     return tuple(answers.values())
 

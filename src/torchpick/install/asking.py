@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torchpick.decide.answer import Answer, Question, TorchToKeep
 from torchpick.decide.demands import PackageDemand, of_family
-from torchpick.decide.search import Needs
+from torchpick.decide.searchfacts import Needs
 from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements, read_requirements

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
-from torchpick.decide.answer import Answer, cuda_extra_notes, cuda_extras, decided
+from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.decide.environments import same_module
 from torchpick.environment import distributions
@@ -45,7 +45,6 @@ class Learnt(NamedTuple):
     answer: Answer
     catalog: Catalog = Catalog({})
     notes: tuple[Note, ...] = ()
-    cuda_extras: Mapping[str, str] = {}  # the extras that were taken unasked, by their packages
     sizes: Mapping[tuple[str, str], int | None] = {}  # of the files of a project's versions
     on_wheel_indexes: tuple[str, ...] = ()  # the projects that a wheel index of the user's own has too
 
@@ -64,28 +63,20 @@ def find_answer(question: TargetQuestion) -> Learnt:
 
     learner = Learner(question)
     answer = learner.answer(question.answer_or_needs)
-    more: tuple[PackageDemand, ...] = ()
     hidden = learner.undescribed(answer) if answer.ok and not question.order.only_planned else []
     if hidden and not question.run.offline:
         question.run.report(f"asking {question.installer.name} what {some_of(hidden)} requires")
         more = ask_installer(question, answer, learner.catalog)
         answer = learner.answer(lambda catalog: question.answer_or_needs(catalog, more))
-    extras = cuda_extras(answer, learner.catalog.packages) if answer.ok else {}
-    if extras:
-        demands = (*more, *(PackageDemand(name, "", (extra,)) for name, extra in extras.items()))
-        other = learner.answer(lambda catalog: question.answer_or_needs(catalog, demands))
-        fits = other.ok and other.pick.version == answer.pick.version
-        answer, extras = (other, extras) if fits else (answer, {})
     learner.check_named(answer, hidden)
     decided(answer, rules)
     notes = (
         *check_builds(question, answer, learner.catalog.packages),
         *unread_notes(question.requirements, question.placed),
         *learner.notes(answer),
-        *cuda_extra_notes(extras),
     )
     catalog = learner.catalog._replace(may_learn=False)
-    return Learnt(answer, catalog, notes, extras, learner.sizes, learner.on_wheel_indexes())
+    return Learnt(answer, catalog, notes, learner.sizes, learner.on_wheel_indexes())
 
 
 def ask_installer(question: TargetQuestion, answer: Answer, catalog: Catalog) -> tuple[PackageDemand, ...]:
@@ -186,6 +177,7 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
             same_module(name, stays, left_out=leaves_out and name not in target.installed)
             for name, stays in twins.items()
         ]
+    asked = {(demand.name, extra) for demand in answer.question.wanted for extra in demand.extras}
     cache = cache_dir(question.run.environ)
     store = store_folder(cache)
     notes = [*index_notes(question, learnt), *notes, *learnt.notes, *store_notes(cache, store)]
@@ -200,7 +192,7 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
         files={package.name: Address(package.index) for package in stack.packages if "#sha256=" in package.index},
         added=(
             *(requirement(pin.name, f"=={pin.version}") for pin in stack.packages if "*" in pin.version),
-            *(package.requirement for package in stack.packages if package.name in learnt.cuda_extras),
+            *(pin.requirement for pin in stack.packages if {(pin.name, extra) for extra in pin.extras or ()} - asked),
             *_missing_torch(learnt, named, target.installed.get("torch")),
         ),
         left_out=tuple(twins) if leaves_out else (),

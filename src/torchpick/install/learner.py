@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion
 
 from torchpick.decide.answer import Answer
 from torchpick.decide.demands import PackageDemand, fitting
-from torchpick.decide.search import Needs
+from torchpick.decide.searchfacts import Needs
 from torchpick.environment import distributions
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.index import index_places

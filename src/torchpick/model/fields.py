@@ -36,7 +36,6 @@ class ShapeError(ValueError):
 
 
 def kind(value: object) -> str:
-    """The kind of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -236,7 +235,6 @@ def dumps(value: dict[str, object]) -> str:
 
 
 def shown(value: object) -> Any:  # noqa: ANN401 # as `plain`
-    """A value as JSON has it, without secrets."""
     return redacted_json(plain(value))
 
 

@@ -121,7 +121,6 @@ class Finding(NamedTuple):
         return dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, object]:
-        """One of the `findings` of `torchpick doctor --json`."""
         return {**written(self, "code", "severity", "text", "why", "seen", "cure"), "advice": self.remark}
 
 

@@ -297,7 +297,6 @@ class Machine(NamedTuple):
 
     @property
     def detection_error(self) -> DetectionError | None:
-        """What `require` raises."""
         if self.trouble is None:
             return None
         code, text, hint = self.trouble
@@ -325,12 +324,10 @@ class Machine(NamedTuple):
 
     @property
     def used(self) -> tuple[Gpu, ...]:
-        """The GPUs that count, of whatever vendor."""
         return tuple(gpu for gpu in self.gpus if gpu.counted)
 
     @property
     def vendors(self) -> frozenset[str]:
-        """The makers of the GPUs that count."""
         return frozenset(gpu.vendor for gpu in self.used)
 
     @property

@@ -8,7 +8,7 @@ from enum import Enum
 from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
 from torchpick.model.arch import Arch
-from torchpick.model.build import Evidence, Objection
+from torchpick.model.build import Build, Evidence, Objection
 from torchpick.model.fields import dumps, envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick, Wish
@@ -79,16 +79,13 @@ class Package(NamedTuple):
 
     @property
     def who(self) -> str:
-        """Its name and version, as messages say them."""
         return f"{self.name} {self.version}"
 
     @property
     def major(self) -> int | None:
-        """The CUDA major that it links."""
         return None if self.cuda is None else int(self.cuda.partition(".")[0])
 
     def has_extra(self, extra: str) -> bool:
-        """Whether one of its requirements is of this extra."""
         return any(f'extra == "{extra}"' in line.replace("'", '"') for line in self.requires)
 
     @property
@@ -182,6 +179,15 @@ class PackageFacts(NamedTuple):
         folder = index.rstrip("/").rpartition("/")[2]
         at_index = (package for package in rows if folder and f"/{folder}/" in package.place)
         return next(at_index, None) or next((package for package in rows if not package.place), None)
+
+    def cuda_extra(self, package: Package, torch: Build, asked: Iterable[str]) -> str | None:
+        """The extra for torch's CUDA, where without one a version is for another or for none; who asks has chosen."""
+        major = torch.cuda_major
+        is_chosen = package.per_cuda or any(cuda_of_extra(extra, self) is not None for extra in asked)
+        if not self.in_table or major in (None, package.major) or is_chosen:
+            return None
+        own = [extra for extra, value in self.rule.cuda_extras.items() if int(value) == major]
+        return next((extra for extra in (f"cuda{major}", f"cu{major}", *own) if package.has_extra(extra)), None)
 
     @property
     def built_with_torch(self) -> str | None:
@@ -321,7 +327,6 @@ class Stack(NamedTuple):
         return tuple(package.requirement for package in self.packages)
 
     def version(self, name: str) -> str | None:
-        """The version of one package, where the stack has it."""
         return next((package.version for package in self.packages if package.name == name), None)
 
     def __repr__(self) -> str:

@@ -163,7 +163,6 @@ class GpuPlace(NamedTuple):
 
 
 def machines_of(places: tuple[GpuPlace, ...]) -> list[int]:
-    """Which machines these GPUs are in, each once, in their order."""
     return sorted({place.machine for place in places})
 
 

@@ -92,7 +92,6 @@ class DriverTable(NamedTuple):
         return branch and branch.cuda
 
     def supports_cuda(self, driver: Driver, cuda: str, os: str) -> bool:
-        """Whether machine code built with this CUDA loads on this driver."""
         spoken = self.speaks(driver)
         if spoken is not None and numbers(spoken) >= numbers(cuda):
             return True
@@ -132,7 +131,6 @@ class DriverTable(NamedTuple):
         return made is None or gpu.capability[0] in made or gpu.capability[0] < min(made)
 
     def assumed(self, version: str, os: str | None = None) -> Driver:
-        """A driver of this version that was not detected."""
         return Driver(version, self.speaks(Driver(version)), "assumed", "assumed", os)
 
     def assumed_for(self, gpus: tuple[Arch, ...]) -> str:
@@ -279,14 +277,12 @@ class Table(NamedTuple):
         return tuple(kind for kind in self.kinds if kind.vendor == "nvidia")
 
     def kind_of(self, arch: Arch | None) -> Kind | None:
-        """The kind that this architecture is, if it is in the list."""
         return next((kind for kind in self.kinds if kind.arch == arch), None)
 
     def of(self, platform: str) -> BuildsByRelease:
         return self.builds.get(platform, NO_BUILDS)
 
     def find(self, platform: str, release: str, backend: str) -> Build | None:
-        """The build of a release and a backend."""
         return next((build for build in self.of(platform).builds(release) if build.backend == backend), None)
 
     def without_vendors(self) -> Table:

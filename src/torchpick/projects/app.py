@@ -9,7 +9,7 @@ from typing import NamedTuple
 from torchpick.decide import answer as answers
 from torchpick.decide import demands, matrix
 from torchpick.decide.answer import Answer
-from torchpick.decide.search import Needs
+from torchpick.decide.searchfacts import Needs
 from torchpick.environment.projectfile import Project
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.uvsources import MARKED_PLATFORMS, applies, marker_of
