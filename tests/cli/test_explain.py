@@ -327,10 +327,10 @@ def test_an_answer_is_one_screen_and_begins_with_the_point(
 
 
 def test_what_was_understood_of_a_text_without_a_known_error_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "my RTX 3090 with driver 570.86 is slow, torch 2.6.0+cu126, Python 3.11"]) == 1
+    assert main(["explain", "my RTX 3090\nwith driver 570.86 is slow, torch 2.6.0+cu126\nPython 3.11"]) == 1
     err = capsys.readouterr().err
 
-    assert "it names RTX 3090, driver 570.86, torch 2.6.0+cu126, Python 3.11" in err
+    assert "it names RTX 3090 (line 1), driver 570.86 (line 2), torch 2.6.0+cu126 (line 2), Python 3.11 (line 3)" in err
     assert "with which line did the program end?" in err
 
 

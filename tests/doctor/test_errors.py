@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home
-from torchpick.doctor import explanation, texts
+from torchpick.doctor import explanation, situation, texts
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.fields import Fields
 from torchpick.model.pick import Request
@@ -22,14 +22,14 @@ from torchpick.run import start_run
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "errors.jsonl").read_text("utf-8").splitlines()]
 COMPAT = Path(__file__).parents[2] / "compat" / "errors.json"
 KNOWN = texts.read_signatures(Fields(json.loads(COMPAT.read_text("utf-8"))))
-WORDS = texts.read_words(Fields(json.loads((COMPAT.parent / "words.json").read_text("utf-8"))))
+WORDS = situation.read_words(Fields(json.loads((COMPAT.parent / "words.json").read_text("utf-8"))))
 
 
 def named(text: str) -> list[str]:
     search = texts.Search(KNOWN)
     search.feed(text.encode())
     found = [match.signature.id for match in search.matches()]
-    facts = texts.of_text(text.encode(), WORDS).facts
+    facts = situation.in_words(situation.plain(text.encode(), WORDS), WORDS.facts)
     return found or [name for name in facts if name in KNOWN and "other program" not in facts]
 
 

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.doctor.homes import Home
-from torchpick.doctor import explanation, texts
+from torchpick.doctor import explanation, situation
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
@@ -137,7 +137,8 @@ def test_a_package_s_error_is_not_answered_by_installing_the_newest_torch(
     (error,) = explained(home, text, request=Request(gpus=(gpu,), driver=driver)).errors
 
     assert error.command is None
-    assert any("`torchpick plan" in cure or "torch's own" in cure for cure in error.cause.cures)
+    advice = ("`torchpick plan", "goes with torch", "for one CUDA", "torch's own")
+    assert any(words in cure for cure in error.cause.cures for words in advice)
 
 
 def test_what_is_to_be_typed_on_the_machine_itself_names_no_platform(home: Home) -> None:
@@ -155,7 +156,7 @@ def test_the_start_and_the_end_of_a_long_log_are_read_for_what_it_is_about(home:
     """Errors are looked for in all of it."""
     home.torch()
     run = start_run(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
-    steps = (b"step 1 of 2 is done\n" + b"x" * texts.MOST_TEXT)[: texts.MOST_TEXT] + b"\n"
+    steps = (b"step 1 of 2 is done\n" + b"x" * situation.MOST_TEXT)[: situation.MOST_TEXT] + b"\n"
     chunks = [b"all is well\n", steps, b"torch 2.9.1\n", steps, b"torch 2.9.1+cu130\n" + KERNELS.encode()]
 
     found = explanation.explain(chunks, run)
@@ -210,13 +211,61 @@ def test_no_torch_is_advised_for_another_program(home: Home) -> None:
     [
         ("site-packages/torch_sparse/_version.so: undefined symbol: _ZN3c10", "torch_sparse"),
         ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "flash_attn"),
-        ("mine.so: undefined symbol: _ZN3c10", "PACKAGE"),
     ],
 )
 def test_what_is_to_be_done_names_the_package_of_the_text(text: str, package: str, home: Home) -> None:
     (error,) = explained(home, text).errors
 
     assert f"`torchpick plan torch {package}` names versions" in error.cause.cures[0]
+
+
+def test_of_a_package_that_nobody_names_no_name_stands_in_what_is_to_be_done(home: Home) -> None:
+    (error,) = explained(home, "mine.so: undefined symbol: _ZN3c10").errors
+
+    first = "install the extension's release for this torch, or the torch that it names"
+    assert error.cause.cures == (first, "when compiling it: `--no-build-isolation`")
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (
+            ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "torch 2.8.0", "Python 3.12"),
+            ("source alone; `pip install --no-build-isolation flash-attn` compiles it",),
+        ),
+        (
+            ('  File "/x/site-packages/xformers/ops.py", line 1, in f', "    run()", f"RuntimeError: {KERNELS}",
+             "torch 2.7.1+cu128", "Python 3.12", "RTX 5090, driver 570.86"),
+            ("xformers 0.0.31.post1 goes with torch 2.7.1+cu128", "--gpu 'RTX 5090' --driver 570.86"),
+        ),
+        (
+            ("ImportError: libcudart.so.13: cannot open shared object file", "vllm 0.21.0", "torch 2.11.0+cu126"),
+            ("links CUDA 13, and torch 2.11.0+cu126 is for CUDA 12.6; vllm", "goes with torch 2.11.0+cu130"),
+        ),
+        (
+            ("ERROR: Failed building wheel for flash-attn", "torch 2.5.1+cu124", "Python 3.11", "GTX 1080 Ti"),
+            ("holds no code for GTX 1080 Ti (sm_61)", "runs on older GPUs"),
+        ),
+    ],
+)  # fmt: skip
+def test_the_release_of_a_package_is_that_of_the_one_search(
+    lines: tuple[str, ...], says: tuple[str, ...], home: Home
+) -> None:
+    error = explained(home, *lines).errors[0]
+
+    done = " ".join(error.cause.cures)
+    assert [words for words in says if words not in done] == [], done
+
+
+def test_an_error_of_cuda_in_a_text_that_speaks_of_a_mac_alone_is_of_another_machine(home: Home) -> None:
+    line = f"RuntimeError: {KERNELS}"
+    cause = explained(home, f"\u5728Mac M1\u4e0a\u9762 {line}").errors[0].cause
+
+    assert cause.id == "OTHER_MACHINE"
+    found = explained(home, f"from my MacBook to the server: {line}", "RTX 5090, torch 2.9.1+cu128")
+    assert "OTHER_MACHINE" not in [error.cause.id for error in found.errors]
+    assert found.machine is not None
+    assert found.machine.platform.os == "linux"
 
 
 @pytest.mark.parametrize(
@@ -357,7 +406,7 @@ def test_a_cause_of_its_own_has_no_command_for_torch(home: Home) -> None:
 def test_the_package_of_the_failing_line_is_named(home: Home) -> None:
     found = explained(home, "pip install xformers", "ImportError: vllm/_C.abi3.so: undefined symbol: _ZN3c10")
 
-    assert "torchpick plan torch vllm`" in found.errors[0].cause.cures[0]
+    assert "`torchpick install vllm`" in found.errors[0].cause.cures[0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from torchpick.doctor import post
+from torchpick.doctor import texts
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -18,7 +18,7 @@ from torchpick.doctor import post
     ],
 )  # fmt: skip
 def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: str) -> None:
-    assert post.message((line + end).encode()) == line.encode()
+    assert texts.message((line + end).encode()) == line.encode()
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: 
     ],
 )
 def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -> None:
-    assert post.message(line.encode()) == message.encode()
+    assert texts.message(line.encode()) == message.encode()
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -
     ],
 )
 def test_what_windows_writes_is_told_by_how_the_text_begins(chunks: list[bytes], expected: list[bytes]) -> None:
-    assert list(post.decoded(chunks)) == expected
+    assert list(texts.decoded(chunks)) == expected

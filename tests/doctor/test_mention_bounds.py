@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.doctor.texts import Mentions
+from torchpick.doctor.situation import Situation
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from torchpick.doctor.texts import Mentions
     ],
 )
 def test_the_platform_of_the_facts(facts: str, platform: str | None) -> None:
-    assert Mentions(facts=dict.fromkeys(facts.split(), "")).platform == platform
+    assert Situation(facts=dict.fromkeys(facts.split(), "")).platform == platform

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from scripts.table import checking
 from tests.growth import in_line
-from torchpick.doctor import post, texts
+from torchpick.doctor import texts
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.finding import Ailment
@@ -71,8 +72,23 @@ def test_what_is_to_be_done_is_for_the_system_of_the_text(facts: tuple[str, ...]
     row = KNOWN["NO_KERNEL_IMAGE"]._replace(
         cures=("on Linux `apt install x`", "on Windows run x", "`export A=1`", "set LD_LIBRARY_PATH")
     )
-    assert row.about({}, facts).cures == cures
-    assert row._replace(cures=("on Linux x",)).about({}, {"windows"}).cures == ("on Linux x",)
+    assert row.about({}, facts, lambda _: None).cures == cures
+    assert row._replace(cures=("on Linux x",)).about({}, {"windows"}, lambda _: None).cures == ("on Linux x",)
+
+
+PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED|SUPPORTED)\b")
+
+
+@pytest.mark.parametrize("system", ["linux", "windows", "macos", ""])
+@pytest.mark.parametrize("package", ["vllm", None])
+def test_nothing_is_left_to_fill_in_and_something_to_be_done(system: str, package: str | None) -> None:
+    unknown = dict.fromkeys(("REQUIRED", "PUBLISHED", "SUPPORTED"))
+    values = {"PACKAGE": package, "torch==X.Y.Z": "torch", " --gpu NAME --driver VERSION": "", **unknown}
+    told = [row.about(values, {system}, lambda _: None) for row in KNOWN.values()]
+
+    said = {row.id: " ".join((*row.cures, row.meaning, row.title, *row.causes)) for row in told}
+    assert [name for name, text in said.items() if PLACEHOLDERS.search(text)] == []
+    assert [row.id for row in told if not row.cures] == []
 
 
 @pytest.mark.parametrize(
@@ -147,7 +163,7 @@ def test_utf_16_is_understood_as_windows_shells_write_it() -> None:
     chunks: Iterator[bytes] = iter([data[:7], data[7:]])
 
     found = Search(KNOWN)
-    for chunk in post.decoded(chunks):
+    for chunk in texts.decoded(chunks):
         found.feed(chunk)
 
     assert ids(found.matches()) == ["NO_KERNEL_IMAGE"]

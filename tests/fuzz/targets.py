@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.wheels import making
-from torchpick.doctor import texts
+from torchpick.doctor import situation
 from torchpick.environment import projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.toolsettings import UvFile
@@ -215,7 +215,8 @@ def resolved(data: bytes) -> None:
 
 
 def log(data: bytes) -> None:
-    texts.of_text(data, KNOWLEDGE.file("words.json", texts.read_words))
+    words = KNOWLEDGE.file("words.json", situation.read_words)
+    situation.read_situation(situation.plain(data, words), words, words.facts)
 
 
 KNOWLEDGE = Knowledge({})

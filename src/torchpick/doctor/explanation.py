@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
-from torchpick.doctor import examination, post, remedy, texts, textvalues
+from torchpick.doctor import examination, remedy, situation, texts
 from torchpick.doctor.examination import Examination
+from torchpick.doctor.situation import Situation, Words
 from torchpick.doctor.subject import DescribedEnvironment
-from torchpick.doctor.texts import Match, Mentions, Signature
+from torchpick.doctor.texts import Match, Signature, Weight
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.gpuindex import letters
@@ -69,32 +71,24 @@ class Explanation(NamedTuple):
 def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
     known = run.knowledge.file("errors.json", texts.read_signatures)
-    search = texts.Search(known)
-    start = end = b""
-    for chunk in post.decoded(chunks):
-        search.feed(chunk)
-        room = max(0, texts.MOST_TEXT - len(start))
-        start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
-    start = start[: texts.MOST_TEXT - len(end)] + end
-    words = run.knowledge.file("words.json", texts.read_words)
-    said = texts.of_text(start, words)
-    matches = search.matches()
-    if texts.names("programs", start, words) and all(match.weight == post.Weight.HARMLESS for match in matches):
-        matches = (*(Match(known[name], 0, text) for name, text in said.facts.items() if name in known), *matches)
-    if len(start) > _SHORT and not texts.names("about", start, words):
-        matches = ()  # whatever words it has, it is of something else
+    words = run.knowledge.file("words.json", situation.read_words)
+    said, matches = _read(chunks, known, words)
     request, mentioned = _with_mentions(run, said)
-    facts = _facts(said, request, run)
-    failing = texts.of_text(matches[0].text.encode(), words) if matches else Mentions()
-    named = textvalues.named(said, failing, request, run)
-    facts |= {"torch named"} if said.torch else set()
-    facts |= textvalues.facts(said, matches[0].text if matches else "", run)
-    known = {row.id: row.about(named, facts) for row in known.values()}
-    alone = Explanation(_explained(matches, facts, known), notes=mentioned, facts=said.named)
+    first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
+    values = situation.values(said, situation.package_of((first.text, first.frame), words), request, run)
+    with_package = cache(lambda name: situation.with_package(name, said, request, run))
+    facts = _facts(said, request, run) | situation.facts(said, first.text, run)
+
+    def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
+        advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}
+        advised = {name: cause.about(values, facts, with_package) for name, cause in advised.items()}
+        return _explained(matches, facts, advised, exam)
+
+    alone = Explanation((), notes=(*mentioned, *situation.contradictions(said)), facts=said.named)
     asked = run.with_request(request)
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
     if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
-        return alone
+        return alone._replace(errors=explained())
     try:
         exam = _examined(asked, said, {code for match in matches for code in match.signature.findings[:1]})
     except TorchpickError as error:
@@ -102,32 +96,56 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
         if error.exit_status == 2 and (run.request != Request() or run.has_given_gpus):
             raise
         why = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
-        return alone._replace(notes=(*mentioned, why))
+        return alone._replace(errors=explained(), notes=(*alone.notes, why))
     machine = exam.subject.machine
-    notes = (*mentioned, *_of_torch(said, exam))
-    facts |= _facts_of(exam) | {note.code for note in notes}
+    alone = alone._replace(machine=machine, notes=(*alone.notes, *_of_torch(said, exam)))
+    facts |= _facts_of(exam) | {note.code for note in alone.notes}
     is_judged = isinstance(exam.subject, DescribedEnvironment) and (exam.findings or "TORCH_RUNS" in facts)
     if not (is_judged or machine.counted or asked.has_given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        text = "which GPU is it? none is known here: `--gpu NAME` (and `--driver VERSION`) says it"
+        text = "which GPU is it? none is known here: `--gpu` (and `--driver`) says it"
         asks = any(code in _BY_TORCH for match in matches[:1] for code in match.signature.findings[:1])
         question = (Note("NO_GPU_KNOWN", text),) if asks else ()
-        return alone._replace(machine=machine, errors=_explained(matches, facts, known), notes=(*notes, *question))
+        return alone._replace(errors=explained(), notes=(*alone.notes, *question))
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
     certain = (note for note in machine.notes if note.code != "DRIVER_ASSUMED")  # there is a line for each range
-    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *certain), said.named)
+    return alone._replace(errors=explained(exam), notes=(*alone.notes, *certain))
+
+
+def _read(chunks: Iterable[bytes], known: Mapping[str, Signature], words: Words) -> tuple[Situation, tuple[Match, ...]]:
+    """What a text says, and the known errors in it: those that a program printed, else those in anybody's words."""
+    search = texts.Search(known)
+    start = end = b""
+    for chunk in texts.decoded(chunks):
+        search.feed(chunk)
+        room = max(0, situation.MOST_TEXT - _END - len(start))
+        start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
+    ends = start + end
+    text = situation.plain(ends, words)
+    causes = {*known} - {fact for row in known.values() for case in row.cases for fact in case.where}
+    facts = {name: expression for name, expression in words.facts.items() if name not in causes}
+    said = situation.with_lines(situation.read_situation(text, words, facts), start)
+    matches = search.matches()
+    if all(match.weight is Weight.HARMLESS for match in matches) and situation.names("programs", ends, words):
+        named = {name: words.facts[name] for name in words.facts if name in causes}
+        seen = {**said.facts, **situation.in_words(text, named)}
+        of_words = (Match(known[name], 0, seen[name]) for name in words.facts if name in known and name in seen)
+        matches = (*of_words, *matches)
+    if len(ends) > _SHORT and not situation.names("about", ends, words):
+        matches = ()  # whatever words it has, it is of something else
+    return said, matches
 
 
 def _explained(
-    matches: Iterable[Match], facts: set[str], known: Mapping[str, Signature], exam: Examination | None = None
+    matches: Iterable[Match], facts: set[str], advised: Mapping[str, Signature], exam: Examination | None
 ) -> tuple[Explained, ...]:
-    """The first error of each cause."""
+    """The first error of each cause; `advised` are the causes of the matches, by the ids of what was seen."""
     first: dict[str, Explained] = {}
     ranges = remedy.for_drivers(exam.subject, exam.findings) if exam is not None and exam.remedy is not None else ()
     for match in matches:
-        cause = known[match.signature.cause(facts, known).id]
+        cause = advised[match.signature.id]
         wanted = (*cause.findings, *match.signature.findings)
         # Around torch, on a Mac, and where no wheel was found, a cause of its own has a remedy of its own.
         is_elsewhere = "TORCH_MISSING" in match.signature.findings[:1] or not facts.isdisjoint({*_AROUND, "macos"})
@@ -149,7 +167,7 @@ def _explained(
     return tuple(first.values())
 
 
-def _examined(run: Run, said: Mentions, wanted: Collection[str]) -> Examination:
+def _examined(run: Run, said: Situation, wanted: Collection[str]) -> Examination:
     """The environment that the text is of: the one that is here, unless the text or the request is of another.
 
     Of several builds that its torch may be it is one with which what is `wanted` is wrong.
@@ -175,7 +193,7 @@ def _examined(run: Run, said: Mentions, wanted: Collection[str]) -> Examination:
     return examination.described(asked, {}, None)
 
 
-def _cudas(run: Run, said: Mentions) -> list[str | None]:
+def _cudas(run: Run, said: Situation) -> list[str | None]:
     """What the torch of the text may be built for: one CUDA where that is said, else those of its release's builds."""
     version = said.torch or ""
     if "+" in version or said.cuda is not None:
@@ -189,7 +207,7 @@ def _cudas(run: Run, said: Mentions) -> list[str | None]:
     return [build.cuda for build in table.of(platform).builds(version) if is_listed or build.cuda]
 
 
-def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
+def _with_mentions(run: Run, said: Situation) -> tuple[Request, tuple[Note, ...]]:
     """The machine that the text names is the one it is about, unless another is given."""
     request = run.request
     named: dict[object, str] = {}
@@ -205,7 +223,10 @@ def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]
         return request, ()
     platform = said.platform if request.platform is None and request.machine is None else None
     # What a text says of the system around is no more than a hint: the GPUs have to be there in such a machine.
-    there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), run))
+    there = (
+        gpu.platform in (None, platform) and (gpu.vendor == "apple" or platform not in _MACS)
+        for gpu in _known(request.gpus or (), run)
+    )
     if platform not in (None, interpreter.running().platform.name) and all(there):
         request = request._replace(platform=platform)
         named["platform"] = str(platform)
@@ -218,7 +239,7 @@ def _with_mentions(run: Run, said: Mentions) -> tuple[Request, tuple[Note, ...]]
     return request, (Note("MACHINE_OF_THE_TEXT", text),) if named else ()
 
 
-def _has_gpus(run: Run, said: Mentions, products: Iterable[GpuProduct]) -> bool:
+def _has_gpus(run: Run, said: Situation, products: Iterable[GpuProduct]) -> bool:
     """Whether this computer is of the text's system and has GPUs of these architectures, and of the name in it."""
     if run.request.platform is not None or said.platform not in (None, interpreter.running().platform.name):
         return False
@@ -228,11 +249,11 @@ def _has_gpus(run: Run, said: Mentions, products: Iterable[GpuProduct]) -> bool:
     return is_named and {product.arch for product in products} <= {gpu.arch for gpu in gpus}
 
 
-def _driven(request: Request, said: Mentions) -> Request:
+def _driven(request: Request, said: Situation) -> Request:
     return request._replace(driver=said.driver, cuda_driver=None if said.driver else said.driver_cuda)
 
 
-def _facts(said: Mentions, request: Request, run: Run) -> set[str]:
+def _facts(said: Situation, request: Request, run: Run) -> set[str]:
     """What is known of the surroundings without a look: by the text, and by what was given."""
     facts = set(said.facts)
     if request.platform is not None:
@@ -241,6 +262,8 @@ def _facts(said: Mentions, request: Request, run: Run) -> set[str]:
     vendors = {gpu.vendor for gpu in _known(request.gpus or (), run)}
     if "apple" in vendors:
         facts.add("macos")
+    elif vendors:
+        facts.discard("macos")
     if vendors == {"nvidia"}:
         facts.discard("amd")
     return facts | vendors
@@ -257,7 +280,7 @@ def _facts_of(exam: Examination) -> set[str]:
 
 
 def _by_finding(
-    exam: Examination, known: Collection[Signature], said: Mentions, matches: Collection[Match]
+    exam: Examination, known: Collection[Signature], said: Situation, matches: Collection[Match]
 ) -> Iterator[Match]:
     """What is wrong with the torch that the text names, though no known error in it says so."""
     if not isinstance(exam.subject, DescribedEnvironment) or exam.subject.torch is None:
@@ -270,7 +293,7 @@ def _by_finding(
         yield Match(min(rows, key=lambda each: each.findings.index(code)), 0, f"torch {said.torch}")
 
 
-def _of_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
+def _of_torch(said: Situation, exam: Examination) -> Iterator[Note]:
     """Whether it is the torch of the text whose findings are shown, and for what nothing is wrong with it."""
     subject, torch = exam.subject, exam.subject.torch
     if torch is None or said.torch is None:

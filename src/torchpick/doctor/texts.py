@@ -1,18 +1,118 @@
-"""A text that streams by, as plain lines; the known errors in it; and what it says of a machine and of versions."""
+"""A text that streams by, cut into lines without what was put before them, each weighed; and the known errors in it."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from torchpick.doctor.post import PASSED_OVER, Weight, message, weight
 from torchpick.model.address import redacted
 from torchpick.model.fields import Fields
 from torchpick.model.finding import ERROR, NOTE
-from torchpick.model.versions import normal
+
+_COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
+# What stands before a message: a loader puts several of them, so each is taken off in turn. Every form begins at the
+# start of the line and is bounded, so no line is looked at twice.
+_FRONT = re.compile(
+    rb"\s{0,200}(?:"
+    rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"  # 2026-11-22 03:12:11,123
+    rb"|\[?\d\d-\d\d \d\d:\d\d:\d\d\]?"  # vLLM: 04-03 09:29:49
+    rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?"
+    rb"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]?\d \d\d:\d\d:\d\d \S{1,64}"  # syslog
+    rb"|\[ {0,9}\d{1,9}\.\d{1,9}\]"  # dmesg
+    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [^\]\s]{1,200}\]"  # glog
+    rb"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?:?(?=\s)"
+    rb"|\[[\w.-]{1,40}:\d{1,6}\]"  # [__init__.py:243]
+    rb"|\([A-Za-z_][\w-]{0,40}(?: pid=\d{1,9})?(?:, ip=[\w.:]{1,64})?\)"  # (EngineCore_0 pid=123)
+    rb"|NVRM:"
+    rb"|(?:rank|\[rank)\s?\d{1,5}\]?:"
+    rb"|\d{1,5}: (?=\S)"  # srun -l
+    rb"|-(?= )|\xe2\x94[\x82\x94\x9c](?:\xe2\x94\x80){0,3}|\||>"  # a list's dash, a table, a tree, a quotation
+    rb")\s{0,200}"
+)
+_MOST_FRONTS = 8
+_QUOTES = ((b"\xe2\x80\x98", b"'"), (b"\xe2\x80\x99", b"'"), (b"\xe2\x80\x9c", b'"'), (b"\xe2\x80\x9d", b'"'))
+_BLANKS = re.compile(rb"\s+")
+# A line break that a program wrote out; in `C:\new` it is none.
+_WRITTEN_OUT = re.compile(rb"(?<=[\s.:;,)'\"])(?:\\r)?\\n")
+_FRAME = b"\xe2\x94\x82"
+
+
+def message(line: bytes) -> bytes:
+    """The line as its writer meant it, with single blanks."""
+    if b"\x1b" in line or b"\r" in line:
+        line = _COLOUR.sub(b"", line)
+    for _ in range(_MOST_FRONTS):
+        front = _FRONT.match(line)
+        if front is None:
+            break
+        line = line[front.end() :]
+    if b"\xe2" in line:
+        for curly, plain in _QUOTES:
+            line = line.replace(curly, plain)
+        line = line.rstrip().removesuffix(_FRAME)
+    if b"\\n" in line:
+        line = _WRITTEN_OUT.sub(b" ", line)
+    return _BLANKS.sub(b" ", line).strip()
+
+
+def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
+    stream = iter(chunks)
+    first = next(stream, b"")
+    whole = chain((first,), stream)
+    if first[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return whole
+    return (text.encode() for text in codecs.iterdecode(whole, "utf-16", "replace"))
+
+
+class Weight(IntEnum):
+    """Of a line as evidence, the least number first: what was raised below its frames, and no more handled, ended it.
+
+    An error in the title is somebody's summary, and one that was handled led on to another: both stand beside.
+    """
+
+    RAISED = 0
+    ENDED = 1
+    BESIDE = 2
+    HARMLESS = 3
+
+
+PASSED_OVER = re.compile(
+    rb"(?i)can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore|(?:Future|Deprecation)Warning\b"
+)
+_ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s")
+_HANDLED = b"During handling of the above exception"
+# So many lines may stand between an error's own line and that it was handled.
+_REST_OF_AN_ERROR = 4
+
+
+def weight(lines: Sequence[tuple[int, bytes]], place: int) -> Weight:
+    """The weight of one of these numbered lines; blank ones are left out."""
+    number, line = lines[place]
+    if PASSED_OVER.search(line):
+        return Weight.HARMLESS
+    is_title = number == 1 and len(lines) > 1 and lines[1][0] > number + 1
+    behind = lines[place + 1 : place + _REST_OF_AN_ERROR]
+    is_handled = any(text.startswith(_HANDLED) for _, text in behind)
+    if is_title or is_handled or not _ENDED.search(line):
+        return Weight.BESIDE
+    return Weight.RAISED if frame(lines, place) else Weight.ENDED
+
+
+# The innermost frame stands so many lines above its error: the line of code, and marks under it, are between.
+_BELOW_A_FRAME = 4
+
+
+def frame(lines: Sequence[tuple[int, bytes]], place: int) -> bytes:
+    """The innermost frame above one of these lines; empty where that is not below a traceback."""
+    above = (text for _, text in reversed(lines[max(0, place - _BELOW_A_FRAME) : place]))
+    return next((text for text in above if text.startswith(b'File "')), b"")
+
 
 # A line is looked at so far before and behind the words that were found in it.
 _BEFORE, _BEHIND = 2048, 4096
@@ -74,23 +174,33 @@ class Signature(NamedTuple):
         found = (known[case.cause].cause(facts, known) for case in self.cases if facts >= {*case.where})
         return next(found, self)
 
-    def about(self, named: Mapping[str, str | None], facts: Collection[str]) -> Signature:
+    def about(
+        self, values: Mapping[str, str | None], facts: Collection[str], with_package: Callable[[str], str | None]
+    ) -> Signature:
         """What is to be done with what is known of the text in it: a package, its torch, a machine's flags, a system.
 
-        A remedy that is nothing but what is known goes where that is not, and one of another system always.
+        A remedy with a name of which nothing is known goes, and one of another system. `with_package` answers which
+        release of a package goes with the text's torch, in place of a command that would.
         """
-        cures = [cure for cure in self.cures if named.get(cure, cure) and not _is_elsewhere(cure, facts)]
-        unknown = [name for name, value in named.items() if value is None]
-        if any(named.get(cure) for cure in cures):  # computed for this text, which leaves nothing to fill in
-            cures = [cure for cure in cures if not any(map(cure.count, unknown))]
-        for name, value in named.items():
+        package = values.get("PACKAGE")
+        cures = [cure for cure in self.cures if not _is_elsewhere(cure, facts)] or [*self.cures]
+        planned = [cure for cure in cures if "`torchpick plan" in cure and "PACKAGE" in cure]
+        if package and planned and (answer := with_package(package)):
+            cures[cures.index(planned[0])] = answer
+            cures = [cure for cure in cures if cure not in planned]
+        elif package is None:
+            cures = [cut for cure in cures if (cut := _PLANNED.sub("", cure))]
+        unknown = [name for name, value in values.items() if value is None]
+        cures = [cure for cure in cures if not any(map(cure.count, unknown))]
+        for name, value in values.items():
             cures = [cure.replace(name, name if value is None else value) for cure in cures]
         if "windows" in facts:
             cures = [cure.replace("`export ", "`set ") for cure in cures]
-        meaning = self.meaning.replace("PACKAGE", named.get("PACKAGE") or "it")
-        return self._replace(cures=(*cures,) or self.cures, meaning=meaning)
+        return self._replace(cures=(*cures,), meaning=self.meaning.replace("PACKAGE", package or "it"))
 
 
+# What a cure says of the command that needs a package's name.
+_PLANNED = re.compile(r"[:,]? ?\(?`torchpick plan [^`]{0,80}PACKAGE[^`]{0,80}`[^;)]{0,200}\)?")
 _LINUX_ALONE = re.compile(r"on linux\b|.*`(?:sudo )?apt|.*\bLD_(?:LIBRARY_PATH|PRELOAD)\b", re.IGNORECASE)
 _SYSTEMS = ("linux", "windows", "macos")
 
@@ -105,12 +215,13 @@ def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
 
 
 class Match(NamedTuple):
-    """Where a signature was first seen in a line of the most weight, and that line."""
+    """Where a signature was first seen in a line of the most weight, that line, and the innermost frame above it."""
 
     signature: Signature
     line: int
     text: str
     weight: Weight = Weight.BESIDE
+    frame: str = ""
 
 
 def read_signatures(fields: Fields) -> dict[str, Signature]:
@@ -199,7 +310,7 @@ class Search:
         present = [patterns for word, patterns in self._patterns.items() if word in flat]
         for parts, name in chain.from_iterable(present):
             best = self._found.get(name)
-            if best is not None and best.weight == Weight.ENDED:
+            if best is not None and best.weight is Weight.RAISED:
                 continue
             for at in islice(_places(lower, flat, parts), _MOST_PLACES):
                 place = lower.count(b"\n", 0, at)
@@ -207,7 +318,8 @@ class Search:
                 if best is None or weighs < best.weight:
                     number, text = lines[place]
                     shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
-                    self._found[name] = best = Match(self._wanted[name], number, shown, weighs)
+                    above = frame(lines, place).decode("utf-8", "replace")
+                    self._found[name] = best = Match(self._wanted[name], number, shown, weighs, above)
 
 
 _Pattern = tuple[list[bytes], str]
@@ -246,124 +358,3 @@ def _around(line: str, anchor: bytes) -> str:
     line = redacted(line)  # of what is cut in two nothing tells that it is a password
     at = max(0, line.lower().find(anchor.decode()) - _MOST_SHOWN // 3)
     return ("…" if at else "") + line[at : at + _MOST_SHOWN].strip() + "…"
-
-
-# Of ASCII's words too: in `在Mac上` no letter of Mac is one of another word.
-_BORDER = r"(?:\b|(?a:\b))"
-# So much of a text is searched for what it says of its machine.
-MOST_TEXT = 4 << 20
-# And so much of its start and of its end for anybody's words, which posts have and long logs have not.
-_MOST_WORDS = 1 << 16
-_LONGEST_LINE = 1 << 16
-_MOST_MATCHES = 50
-_MOST_BEFORE = 200
-
-
-class Words(NamedTuple):
-    """compat/words.json: one expression for each name, of what is kept of a text and of what it may say.
-
-    `rewritten` are the forms that are read as another one is.
-    """
-
-    rewritten: Mapping[str, str]
-    kept: Mapping[str, str]
-    facts: Mapping[str, str]
-
-
-class Mentions(NamedTuple):
-    """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports.
-
-    `others` are the GPUs beside the first; `cuda` is the one that torch was built for; `facts` are the names of
-    compat/words.json, each with what the text says of it. `demands` are packages and what they require of torch.
-    """
-
-    capability: str | None = None
-    name: str | None = None
-    others: tuple[str, ...] = ()
-    driver: str | None = None
-    driver_cuda: str | None = None
-    torch: str | None = None
-    cuda: str | None = None
-    python: str | None = None
-    asked: str | None = None
-    packages: Mapping[str, str] = {}
-    demands: tuple[tuple[str, str], ...] = ()
-    facts: Mapping[str, str] = {}
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """What it says of its machine and of torch, for a person."""
-        about = (
-            ("", self.name or self.capability), *(("", name) for name in self.others), ("driver ", self.driver),
-            ("torch ", self.torch), ("Python ", self.python), ("", self.platform),
-        )  # fmt: skip
-        return tuple(f"{what}{value}" for what, value in about if value)
-
-    @property
-    def platform(self) -> str | None:
-        """The platform by its name, where the text says which."""
-        arm = "aarch64" in self.facts
-        if "macos" in self.facts:
-            return "macos-x86_64" if {"intel", "no arm64 list"} & {*self.facts} else "macos-arm64"
-        if "windows" in self.facts:
-            return "windows-arm64" if arm else "windows-x86_64"
-        return "linux-aarch64" if arm else "linux-x86_64" if "linux" in self.facts else None
-
-
-def read_words(fields: Fields) -> Words:
-    """ShapeError where the file is not of its form."""
-    rewritten = {f"(?im){form}": other for form, other in fields.mapping("rewritten").items()}
-    packages = f"(?:{'|'.join(fields.texts('packages'))})"
-    return Words(
-        rewritten,
-        _expressions(fields.object("mentions"), "(?ima)", packages),
-        _expressions(fields.object("words"), "(?im)", packages),
-    )
-
-
-def _expressions(fields: Fields, how: str, packages: str) -> dict[str, str]:
-    """Each with the names of the packages where it has `{package}`, and borders of words as `_BORDER` has them."""
-    joined = {name: "|".join(fields.texts(name)).replace("{package}", packages) for name in fields.names()}
-    return {name: how + expression.replace(r"\b", _BORDER) for name, expression in joined.items()}
-
-
-def of_text(start: bytes, words: Words) -> Mentions:
-    """Look through the start of a text, for the words of compat/words.json too."""
-    lines = start[:MOST_TEXT].split(b"\n")
-    text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
-    for form, other in words.rewritten.items():
-        text = re.sub(form, other, text)
-    wanted = words.kept["wanted"]
-    said: dict[str, Any] = {
-        name: next(_each(form, wanted, text), None) for name, form in words.kept.items() if name in Mentions._fields
-    }
-    ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
-    ends = "\n".join(line for line in ends.split("\n") if not PASSED_OVER.search(line.encode()))
-    packages, demands = (islice(re.finditer(words.kept[kind], text), _MOST_MATCHES) for kind in ("package", "demand"))
-    listed: dict[str, str] = {}
-    for match in packages:
-        listed.setdefault(normal(match[1]), match[2])
-    return Mentions(
-        **said,
-        others=tuple(each for each in _each(words.kept["beside"], wanted, text) if each != said["name"]),
-        packages=listed,
-        demands=tuple(dict.fromkeys((match[1], match[2].strip(", ")) for match in demands)),
-        facts={
-            name: " ".join(each[each.lastindex or 0].split())
-            for name, pattern in words.facts.items()
-            if (each := re.search(pattern, ends))
-        },
-    )
-
-
-def names(kind: str, start: bytes, words: Words) -> bool:
-    """Whether a text names what is of this kind: `programs` that use torch, or all that it may be `about`."""
-    return re.search(words.kept[kind], start[:MOST_TEXT].decode("utf-8", "replace")) is not None
-
-
-def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
-    """What the matches keep that are not merely asked for."""
-    for found in islice(re.finditer(expression, text), _MOST_MATCHES):
-        line = text.rfind("\n", 0, found.start()) + 1
-        if not re.search(wanted, text[max(line, found.start() - _MOST_BEFORE) : found.start()]):
-            yield found[found.lastindex or 0].strip()
