@@ -1,4 +1,4 @@
-"""The situation a text tells of: machine, versions, who requires what; and what follows for the table's remedies."""
+"""What a text says of its situation: machine, versions, who requires what; and what follows for the remedies."""
 
 from __future__ import annotations
 
