@@ -86,7 +86,7 @@ def update(args: argparse.Namespace, report: Report) -> tuple[list[str], list[st
     except TorchpickError as error:
         failed.append(f"the companions were not read: {error.message}")
     layout.write(args.out / "companions.json", companions.built(args.out, args.evidence))
-    failed += [f"{failure.build.sample.file}: {failure.error.message}" for failure in done.failures]
+    failed += [f"{entry.sample.file}: {error.message}" for entry, error in done.failures]
     failed += [f"contradiction: {text}" for text in done.contradictions]
     return failed, [*_said(done), *host.mark_gone(done.gone), *host.move_vendors(done.moved)]
 

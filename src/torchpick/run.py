@@ -12,6 +12,7 @@ from torchpick.errors import InstallerError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model import NamedTuple
+from torchpick.model.address import redacted
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX
 from torchpick.model.machine import Machine
 from torchpick.model.pick import MACHINE_FIELDS, Request, Wish
@@ -191,9 +192,12 @@ class Run(NamedTuple):
 
     def fetch(self, url: str) -> bytes:
         """A requirements file on another computer."""
-        from torchpick.index.pages import fetcher
+        if self.offline:
+            raise UsageError(f"{redacted(url)} is not on this computer, and `--offline` is given", hint="download it")
+        from torchpick.index.client import Client
 
-        return fetcher(self.environ, offline=self.offline)(url)
+        with Client(environ=self.environ) as client:
+            return client.get(url).body
 
 
 def start_run(

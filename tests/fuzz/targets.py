@@ -75,7 +75,7 @@ def archive(data: bytes) -> None:
             left -= len(chunk)
             if left < 0:
                 return
-    wheel.read_wheel(one, wheel.WheelFacts("x", "torch-2.15.0-cp312-cp312-win_amd64.whl"))
+    wheel.read_wheel(one, "torch-2.15.0-cp312-cp312-win_amd64.whl")
 
 
 def library_(data: bytes) -> None:

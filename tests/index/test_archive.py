@@ -22,8 +22,8 @@ class Bytes:
 
     name = "bytes"
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, data: bytes, *, remote: bool = True) -> None:
+        self._data, self._remote = data, remote
         self.size = len(data)
         self.bytes_read = self.requests = 0
 
@@ -31,7 +31,7 @@ class Bytes:
         return b"".join(self.stream(offset, length))
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
-        self.requests += 1
+        self.requests += self._remote
         for start in range(offset, offset + length, 1000):
             chunk = self._data[start : min(start + 1000, offset + length)]
             self.bytes_read += len(chunk)

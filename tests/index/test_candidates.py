@@ -42,7 +42,7 @@ def sdist(version: str, **said: Any) -> ProjectFile:
     ([file("pkg-1.tar.gz", "one"), file("pkg-1.tar.gz", "two")], file("pkg-1.tar.gz", "one")),
 ])  # fmt: skip
 def test_the_best_file_of_a_version(files: list[ProjectFile], taken: ProjectFile) -> None:
-    assert candidates(files, TARGET).files == (taken,)
+    assert candidates(files, TARGET)[0] == (taken,)
 
 
 NOTHING = FileRules()
@@ -66,8 +66,8 @@ def test_a_version_without_a_file_says_why(
 ) -> None:
     found = candidates([one], TARGET, rules)
 
-    assert found.files == ()
-    [left] = found.left_out
+    assert found[0] == ()
+    [left] = found[1]
     assert (left.version, left.reason, left.text) == (one.version, reason, says)
     assert left.file == (one if reason is LeftOutReason.YANKED else None)
 
@@ -81,7 +81,7 @@ def test_a_version_without_a_file_says_why(
 def test_only_what_was_uploaded_before_a_moment(uploaded: str, before: str, taken: bool) -> None:
     found = candidates([sdist("1", uploaded=uploaded)], TARGET, FileRules(uploaded_before=before))
 
-    assert bool(found.files) is taken
+    assert bool(found[0]) is taken
 
 
 FILES = st.builds(

@@ -217,9 +217,9 @@ def test_a_cubin_has_a_whole_header(length: int) -> None:
 def read(
     members: dict[str, bytes], depth: str | None = None, *, remote: bool = True, most: int | None = None
 ) -> Reading:
-    facts = wheel.WheelFacts("shown", "pkg-1.0-py3-none-any.whl", "ab", remote=remote)
     allowance = None if most is None else Allowance(most)
-    return wheel.read_wheel(Archive(Bytes(making.wheel(members, stored=True))), facts, depth, allowance)
+    source = Bytes(making.wheel(members, stored=True), remote=remote)
+    return wheel.read_wheel(Archive(source), "pkg-1.0-py3-none-any.whl", depth, allowance)
 
 
 SMALL, OTHER = making.library(making.module("sm_80")), making.library(making.module("sm_90"))

@@ -189,7 +189,7 @@ def test_a_released_wheel_never_changes() -> None:
     def refused(ref: str, sha256: str | None = digest) -> list[TorchpickError]:
         rows = [ROW._replace(evidence=Evidence("measured", ref))]
         mine = [BUILT[0]._replace(sample=BUILT[0].sample._replace(sha256=sha256))]
-        return [each.error for each in listed.with_another_hash(mine, rows).values()]
+        return [error for _, error in listed.with_another_hash(mine, rows).values()]
 
     [error] = refused(f"{file} sha256:00")
     assert error.message == f"its sha256 is {digest}, and was 00; a released wheel never changes, so it is refused"

@@ -22,14 +22,14 @@ LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("s
 def read(
     data: bytes, file: str = "pkg-1.0-py3-none-any.whl", depth: str | None = None, *, remote: bool = False
 ) -> Reading:
-    return wheel.read_wheel(Archive(Bytes(data)), wheel.WheelFacts(file, file, remote=remote), depth)
+    return wheel.read_wheel(Archive(Bytes(data, remote=remote)), file, depth)
 
 
 def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: Client) -> None:
     noise = making.noise(3, 8_000_000)
     host.files["/t.whl"] = making.torch_wheel(more={"torch/lib/libtorch_cuda.so": noise})
     source = RemoteSource(f"{host.url}/t.whl", client)
-    found = wheel.read_wheel(Archive(source), wheel.WheelFacts("t", TORCH))
+    found = wheel.read_wheel(Archive(source), TORCH)
     source.close()
 
     assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
@@ -85,8 +85,7 @@ def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
         "pkg/links.so": linking(["libcudart.so.13", "libc10.so"]),
     }
     archive = Archive(Bytes(making.wheel(members)))
-    facts = wheel.WheelFacts("pkg", "pkg-1.0-py3-none-any.whl")
-    found = wheel.read_wheel(archive, facts, allowance=Allowance(1_000_000, r"pkg/_C\.so"))
+    found = wheel.read_wheel(archive, "pkg-1.0-py3-none-any.whl", allowance=Allowance(1_000_000, r"pkg/_C\.so"))
 
     assert found.depth == SAMPLE
     assert found.needed == ("libc10.so", "libcudart.so.13")

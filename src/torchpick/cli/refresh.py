@@ -41,9 +41,8 @@ class IndexToRead(NamedTuple):
 def run(args: Arguments) -> int:
     plans = _plans(args)
     if os.environ.get("TORCHPICK_OFFLINE"):
-        raise NetworkError(
-            f"refresh would read {', '.join(redacted(plan.job.base) for plan in plans)}", hint="unset TORCHPICK_OFFLINE"
-        )
+        bases = ", ".join(redacted(plan.job.store.base) for plan in plans)
+        raise NetworkError(f"refresh would read {bases}", hint="unset TORCHPICK_OFFLINE")
     progress = console.progress(args)
     reports: dict[str, Refreshed] = {}
     errors: dict[str, TorchpickError] = {}
@@ -65,8 +64,8 @@ def run(args: Arguments) -> int:
     else:
         print(_page(report))
         console.notes(args, *notes)
-        for failure in report.failures:
-            console.message(plain(f"error: {failure.build.sample.file}: {failure.error}"))
+        for entry, why in report.failures:
+            console.message(plain(f"error: {entry.sample.file}: {why}"))
     return status
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 
 from torchpick.environment import toml
 from torchpick.errors import BrokenOffError, RangesUnsupportedError, WheelError, WheelLayoutError
 from torchpick.index import pages
 from torchpick.index.pages import ProjectFile
-from torchpick.index.ranges import MOST_METADATA, Archive, FileSource, RemoteSource, Source, metadata_of
+from torchpick.index.ranges import MOST_METADATA, Archive, metadata_of, open_source
 from torchpick.index.wheelnames import parsed_version
 from torchpick.model import metadata
 from torchpick.model.address import redacted
@@ -55,33 +56,27 @@ def _of_wheel(file: ProjectFile, client: Callable[[], Client]) -> Metadata:
         if document.status == 200:
             text = pages.sidecar(document.body, file.metadata, file.url)
             return metadata.parse_metadata(text, MetadataSource.SIDECAR)
-    with _opened(file, client) as source:
-        headers = metadata_of(Archive(source))
+    try:
+        headers = _headers(file, client, _SMALL_WHEEL)
+    except RangesUnsupportedError:
+        with _large_wheel:
+            headers = _headers(file, client, None)
     if headers is None:
         raise WheelError("it has no METADATA", hint="request another version of it")
     return metadata.parse_metadata(headers, MetadataSource.WHEEL)
 
 
-@contextmanager
-def _opened(file: ProjectFile, client: Callable[[], Client]) -> Iterator[Source]:
-    with ExitStack() as stack:
-        if file.url.startswith("file:"):
-            yield stack.enter_context(closing(FileSource(pages.local(file.url))))
-            return
-        try:
-            source = RemoteSource(file.url, client(), whole=_SMALL_WHEEL)
-        except RangesUnsupportedError:
-            stack.enter_context(_large_wheel)
-            source = RemoteSource(file.url, client())
-        yield stack.enter_context(closing(source))
+def _headers(file: ProjectFile, client: Callable[[], Client], whole: int | None) -> str | None:
+    with open_source(file.url, client, whole=whole) as source:
+        return metadata_of(Archive(source))
 
 
 def _of_sdist(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
     if file.file.endswith(".zip"):
-        with _opened(file, client) as source:
+        with open_source(file.url, client) as source:
             return read_zip(Archive(source), file.project, file.version)
     if file.url.startswith("file:"):
-        with _opened(file, client) as source:
+        with open_source(file.url, client) as source:
             return read_tar(source.stream(0, source.size), file.project, file.version)
     try:
         return _of_tar(file, client)
@@ -101,84 +96,59 @@ def _of_tar(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
 
 def read_tar(packed: Iterable[bytes], project: str, version: str) -> Metadata | None:
     """What a .tar.gz says; None where a build decides it. It may raise ValueError."""
-    from torchpick.index.client import gunzipped
-
-    findings, stream = _Findings(project, version), _Stream(gunzipped(project, _beginning(packed)))
-    with suppress(_NothingSaidError):
-        while not findings.is_complete and (member := _next_member(stream)) is not None:
-            path, size = member
-            kind, rest = findings.kind(path), -size % _BLOCK
-            if kind and size <= MOST_METADATA:
-                findings.take(kind, stream.read(size))
-            else:
-                rest += size
-            if not stream.skip(rest):
-                break
-    return findings.final or findings.guess()
+    return _said_by(_in_tar(packed, project), project, version)
 
 
 def read_zip(archive: Archive, project: str, version: str) -> Metadata | None:
     """What a .zip says; None where a build decides it. It may raise ValueError."""
-    findings = _Findings(project, version)
-    for member in archive.members():
-        if kind := findings.kind(member.filename):
-            findings.take(kind, archive.read(member, MOST_METADATA))
-            if findings.is_complete:
-                break
-    return findings.final or findings.guess()
+    members = ((member.filename, partial(archive.read, member, MOST_METADATA)) for member in archive.members())
+    return _said_by(members, project, version)
 
 
+# The path of each member, and what reads it.
+Members = Iterator[tuple[str, Callable[[], bytes]]]
 _PKG_INFO, _PYPROJECT, _REQUIRES, _EGG = "PKG-INFO", "pyproject.toml", "requires.txt", ".egg-info"
 
 
-class _Findings:
-    """What was read so far: what is final, else what may be guessed of it."""
+def _said_by(members: Members, project: str, version: str) -> Metadata | None:
+    """What is final, else what may be guessed."""
+    parts: dict[str, Metadata | None] = {}
+    has_egg = False
+    with suppress(_NothingSaidError):
+        for path, read in members:
+            *folders, name = path.removeprefix("./").split("/")
+            is_egg = len(folders) in (2, 3) and folders[-1].endswith(_EGG)
+            if is_egg and normal(folders[-1].removesuffix(_EGG)) == project:
+                has_egg = True
+                if name == _REQUIRES:
+                    parts[name] = metadata.of_requires_txt(read().decode("utf-8", "replace"), project, version)
+            elif len(folders) == 1 and name == _PKG_INFO:
+                text = read().decode("utf-8", "replace")
+                parts[name] = metadata.parse_metadata(text, MetadataSource.SDIST)
+                if metadata.requirements_are_final(text):
+                    return parts[name]
+            elif len(folders) == 1 and name == _PYPROJECT:
+                parts[name] = _static(read(), project, version)
+                if parts[name] is not None:
+                    return parts[name]
+            if len(parts) == 3:  # the kinds of files with requirements
+                break
+    return _guess(parts.get(_REQUIRES), parts.get(_PKG_INFO), has_egg=has_egg)
 
-    def __init__(self, project: str, version: str) -> None:
-        self._project, self._version = project, version
-        self._seen: set[str] = set()
-        self._pkg_info: Metadata | None = None
-        self._requires: Metadata | None = None
-        self._has_egg = False
-        self.final: Metadata | None = None
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing that follows could add to it."""
-        return self.final is not None or self._seen == {_PKG_INFO, _PYPROJECT, _REQUIRES}
+def _guess(requires: Metadata | None, pkg_info: Metadata | None, *, has_egg: bool) -> Metadata | None:
+    """What an earlier build left in it, which the next may change."""
+    if requires is not None:
+        return requires._replace(requires_python="" if pkg_info is None else pkg_info.requires_python)
+    if pkg_info is None or not (pkg_info.requires or has_egg):  # an egg without requires.txt requires nothing
+        return None
+    return pkg_info._replace(source=MetadataSource.GUESSED)
 
-    def kind(self, path: str) -> str:
-        """Which of the files with requirements this is; empty for every other."""
-        folders = path.removeprefix("./").split("/")
-        name = folders.pop()
-        if len(folders) == 1 and name in (_PKG_INFO, _PYPROJECT):
-            return name
-        is_egg = len(folders) in (2, 3) and folders[-1].endswith(_EGG)
-        if is_egg and normal(folders[-1].removesuffix(_EGG)) == self._project:
-            self._has_egg = True
-            return name if name == _REQUIRES else ""
-        return ""
 
-    def take(self, kind: str, data: bytes) -> None:
-        text = data.decode("utf-8", "replace")
-        self._seen.add(kind)
-        if kind == _PKG_INFO:
-            self._pkg_info = metadata.parse_metadata(text, MetadataSource.SDIST)
-            self.final = self._pkg_info if metadata.requirements_are_final(text) else None
-        elif kind == _REQUIRES:
-            self._requires = metadata.of_requires_txt(text, self._project, self._version)
-        else:
-            with suppress(ValueError):  # the build will say what is wrong with it
-                self.final = metadata.of_pyproject(toml.loads(text), self._project, self._version)
-
-    def guess(self) -> Metadata | None:
-        """What an earlier build left in it, which the next may change."""
-        pkg_info = self._pkg_info
-        if self._requires is not None:
-            return self._requires._replace(requires_python="" if pkg_info is None else pkg_info.requires_python)
-        if pkg_info is None or not (pkg_info.requires or self._has_egg):  # an egg without requires.txt requires nothing
-            return None
-        return pkg_info._replace(source=MetadataSource.GUESSED)
+def _static(pyproject: bytes, project: str, version: str) -> Metadata | None:
+    with suppress(ValueError):  # the build will say what is wrong with it
+        return metadata.of_pyproject(toml.loads(pyproject.decode("utf-8", "replace")), project, version)
+    return None
 
 
 class _NothingSaidError(Exception):
@@ -200,6 +170,7 @@ class _Stream:
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks, self._rest = iter(chunks), memoryview(b"")
         self._left = MOST_UNPACKED
+        self.position = 0
 
     def _pieces(self, count: int) -> Iterator[memoryview]:
         while count > 0:
@@ -212,6 +183,7 @@ class _Stream:
                     return
             piece, self._rest = self._rest[:count], self._rest[count:]
             count -= len(piece)
+            self.position += len(piece)
             yield piece
 
     def read(self, count: int) -> bytes:
@@ -221,6 +193,19 @@ class _Stream:
     def skip(self, count: int) -> bool:
         """Whether so many bytes were there."""
         return sum(map(len, self._pieces(count))) == count
+
+
+def _in_tar(packed: Iterable[bytes], name: str) -> Members:
+    from torchpick.index.client import gunzipped
+
+    stream = _Stream(gunzipped(name, _beginning(packed)))
+    while (member := _next_member(stream)) is not None:
+        path, size = member
+        end = stream.position + size + -size % _BLOCK
+        if size <= MOST_METADATA:
+            yield path, partial(stream.read, size)
+        if not stream.skip(end - stream.position):
+            return
 
 
 def _next_member(stream: _Stream) -> tuple[str, int] | None:

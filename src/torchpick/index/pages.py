@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from torchpick.environment import requirementfiles, world
-from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError, WheelLayoutError, silent
+from torchpick.errors import IntegrityError, WheelError, WheelLayoutError, silent
 from torchpick.index import wheelnames
 from torchpick.index.wheelnames import FileName
 from torchpick.model.address import Address, check_characters, is_sha256, redacted
@@ -351,19 +351,14 @@ def named(url: str) -> Iterator[None]:
         raise type(error)(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 
 
-def local(url: str) -> Path:
-    """The path of a file: address."""
-    return Path(requirementfiles.located(url))
-
-
 def page_in_folder(url: str) -> tuple[bytes, str] | None:
     """A folder's page, made of the files that lie there where it has none, and what its links are relative to."""
-    path = local(url)
+    path = Path(requirementfiles.located(url))
     try:
         is_folder = path.is_dir()
         page = path / "index.html" if is_folder else path
         if page.exists():
-            body = _bytes(page)
+            body = world.content(str(page), MOST_BYTES)
         elif is_folder:
             files = sorted(file.name for file in path.iterdir() if file.name.endswith(_SUFFIXES))
             body = "".join(f'<a href="{quote(name)}">{name}</a>' for name in files).encode()
@@ -372,25 +367,3 @@ def page_in_folder(url: str) -> tuple[bytes, str] | None:
     except OSError as error:
         raise WheelError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
     return body, url if not is_folder or url.endswith("/") else url + "/"
-
-
-def _bytes(path: Path) -> bytes:
-    """A file's content; a pipe or a device, which may have no end, is none."""
-    try:
-        return world.content(str(path), MOST_BYTES)
-    except OSError as error:
-        raise NetworkError(f"{path}: cannot be read: {error.strerror}", hint="check `--index-base`") from error
-
-
-def fetcher(environ: Mapping[str, str], *, offline: bool) -> Callable[[str], bytes]:
-    """What `read_requirements` takes to read such a file; it raises where the network may not be used."""
-
-    def fetch(url: str) -> bytes:
-        if offline:
-            raise UsageError(f"{redacted(url)} is not on this computer, and `--offline` is given", hint="download it")
-        from torchpick.index.client import Client
-
-        with Client(environ=environ) as client:
-            return client.get(url).body
-
-    return fetch

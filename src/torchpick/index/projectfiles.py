@@ -71,13 +71,6 @@ class LeftOutVersion(NamedTuple):
     file: ProjectFile | None = None
 
 
-class ProjectCandidates(NamedTuple):
-    """The best file of each version, the newest version first, and the versions that have none."""
-
-    files: tuple[ProjectFile, ...]
-    left_out: tuple[LeftOutVersion, ...]
-
-
 class FileRules(NamedTuple):
     """What the user says of files; `uploaded_before` is a day or a moment in UTC as ISO 8601 has it.
 
@@ -90,13 +83,14 @@ class FileRules(NamedTuple):
 
 
 _NO_RULES = FileRules()
+Candidates = tuple[tuple[ProjectFile, ...], tuple[LeftOutVersion, ...]]
 
 
-def candidates(files: Iterable[ProjectFile], target: IndexTarget, rules: FileRules = _NO_RULES) -> ProjectCandidates:
-    """Which file of each version this Python would take: its best wheel, else its sdist."""
+def candidates(files: Iterable[ProjectFile], target: IndexTarget, rules: FileRules = _NO_RULES) -> Candidates:
+    """The file of each version that this Python would take, and the versions of which it takes none; newest first."""
     by_version = grouped((parsed_version(file.version), file) for file in files)
     choices = [_choice(by_version[version], target, rules) for version in sorted(by_version, reverse=True)]
-    return ProjectCandidates(
+    return (
         tuple(choice for choice in choices if isinstance(choice, ProjectFile)),
         tuple(choice for choice in choices if isinstance(choice, LeftOutVersion)),
     )
@@ -205,8 +199,8 @@ def best_wheels(files: Iterable[ProjectFile], specifier: str, target: IndexTarge
 
     admitted = SpecifierSet(specifier)
     exact = any(part.operator in ("==", "===") and not part.version.endswith(".*") for part in admitted)
-    choices = candidates(files, target, _WHEELS_ALONE)
-    yanked = (left.file for left in choices.left_out if exact and left.file is not None)
-    by_version = {parsed_version(file.version): file for file in (*choices.files, *yanked)}
+    taken, left_out = candidates(files, target, _WHEELS_ALONE)
+    yanked = (left.file for left in left_out if exact and left.file is not None)
+    by_version = {parsed_version(file.version): file for file in (*taken, *yanked)}
     # Pre-releases count where the specifier names one or there is nothing else (PEP 440).
     return [by_version[version] for version in sorted(admitted.filter(by_version), reverse=True)]

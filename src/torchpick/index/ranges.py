@@ -7,12 +7,13 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from torchpick.environment.requirementfiles import located
 from torchpick.environment.world import opened
 from torchpick.errors import (
     BrokenOffError,
@@ -244,6 +245,17 @@ class RemoteSource(Source):
                 hint="its ranges cannot be used: download the file and inspect that",
             )
         return reply
+
+
+@contextmanager
+def open_source(
+    url: str, client: Callable[[], Client], report: Report = silent, whole: int | None = None
+) -> Iterator[Source]:
+    """The file at an address, which may be one of this computer."""
+    is_file = url.startswith("file:")
+    source = FileSource(Path(located(url)), report) if is_file else RemoteSource(url, client(), report, whole)
+    with closing(source):
+        yield source
 
 
 def _range_of(reply: Reply) -> tuple[int, int, int] | None:

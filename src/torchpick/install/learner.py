@@ -145,15 +145,15 @@ class Learner:
         if files is None:
             rows = [row for row in facts.versions if row.place or facts.source_only is not None]
             return facts._replace(versions=tuple(rows), listed=True, unlisted="it is not on your index")
-        choices = candidates(files, self.target, self._policies.rules(name))
-        self._left_out[name] = tuple(left for left in choices.left_out if left.reason in _BY_POLICY)
-        self.sizes |= {(name, file.version): file.size for file in choices.files}
+        chosen, left_out = candidates(files, self.target, self._policies.rules(name))
+        self._left_out[name] = tuple(left for left in left_out if left.reason in _BY_POLICY)
+        self.sizes |= {(name, file.version): file.size for file in chosen}
         listed = {file.version for file in files} - {left.version for left in self._left_out[name]}
         rows = [row for row in facts.versions if row.place or normal_version(row.version) in listed]
         in_table = {normal_version(row.version) for row in rows}
-        withdrawn = (left.file for left in choices.left_out if left.reason is LeftOutReason.YANKED)
+        withdrawn = (left.file for left in left_out if left.reason is LeftOutReason.YANKED)
         fresh: list[Package] = []
-        for file in (*choices.files, *withdrawn):
+        for file in (*chosen, *withdrawn):
             if file is not None and file.version not in in_table:
                 self._files[name, file.version] = file
                 fresh.append(_listed(name, file))
@@ -165,7 +165,7 @@ class Learner:
         else:  # what is to be built with torch in place comes after the wheels of it that were seen elsewhere
             rows += fresh
         why = "" if rows or not files else f"your index has no file of it for {self._target_name()}"
-        newer = _newer_than(rows[0].version, choices.left_out) if rows else None
+        newer = _newer_than(rows[0].version, left_out) if rows else None
         return facts._replace(versions=tuple(rows), listed=True, unlisted=why, newer=newer)
 
     def _installed_version(self, name: str) -> Package | None:

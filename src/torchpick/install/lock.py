@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 import tomlkit
 from packaging.pylock import Pylock, PylockValidationError
 
+from torchpick.environment.requirementfiles import located
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
-from torchpick.index.pages import file_of, local
+from torchpick.index.pages import file_of
 from torchpick.index.projects import ProjectReader
 from torchpick.install.asking import Order, TargetQuestion, folder_refused, name_environment, read_lock_question
 from torchpick.install.env import check_vendor_alone
@@ -102,9 +103,9 @@ def _with_hash(name: str, file: ReportedFile, pick: Pick, host: ProjectReader, h
 def _hash_of_bytes(url: str) -> str:
     """The hash of a file for which no index gives one: only for one of this computer."""
     if url.startswith("file:"):
-        path, digest = local(url), hashlib.sha256()
+        path, digest = located(url), hashlib.sha256()
         try:
-            with opened(str(path)) as stream:
+            with opened(path) as stream:
                 while chunk := stream.read(_CHUNK):
                     digest.update(chunk)
         except OSError as error:

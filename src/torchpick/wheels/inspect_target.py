@@ -22,7 +22,7 @@ from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.projects import NO_LIMITS, ProjectReader, Web
-from torchpick.index.ranges import Archive, FileSource, RemoteSource
+from torchpick.index.ranges import Archive, FileSource, open_source
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.address import is_sha256, redacted
 from torchpick.model.arch import Arch
@@ -290,10 +290,10 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
     if how.elsewhere is not None:
         reading = how.elsewhere(url, how)._replace(target=shown)
     else:
-        facts = wheel.WheelFacts(shown, file, sha256)
         web = how.web or Web(os.environ, NO_LIMITS)
-        with closing(RemoteSource(url, web.client, how.report)) as source, pages.named(shown):
-            reading = wheel.read_wheel(Archive(source), facts, how.depth, how.allowance)
+        with open_source(url, lambda: web.client, how.report) as source, pages.named(shown):
+            reading = wheel.read_wheel(Archive(source), file, how.depth, how.allowance)
+        reading = reading._replace(target=shown, sha256=sha256)
     if how.readings is not None:
         how.readings.keep(url, reading)
     return reading
@@ -312,8 +312,7 @@ def _read_path(path: Path, shown: str, how: ReadOptions) -> Reading:
     with closing(FileSource(path, how.report)) as source, pages.named(shown):
         if source.read(0, min(2, source.size)) == b"PK":
             source.bytes_read = 0
-            facts = wheel.WheelFacts(shown, path.name, remote=False)
-            return wheel.read_wheel(Archive(source), facts, how.depth)
+            return wheel.read_wheel(Archive(source), path.name, how.depth)._replace(target=shown)
         return read_file(str(path), shown)
 
 

@@ -162,23 +162,20 @@ def _updated(row: Build, now: Build) -> Build:
     return row._replace(published=True, yanked=now.yanked)
 
 
-class FailedRead(NamedTuple):
-    """A build whose wheel could not be read, and why."""
-
-    build: ListedBuild
-    error: TorchpickError
+# A build whose wheel could not be read, and why.
+FailedRead = tuple[ListedBuild, TorchpickError]
 
 
 def with_another_hash(builds: Iterable[ListedBuild], rows: Iterable[Build]) -> dict[BuildKey, FailedRead]:
     """The builds whose file has another sha256 than when it was read: a released wheel never changes."""
     digests = {file: digest for row in rows for file, mark, digest in [row.evidence.ref.partition(" sha256:")] if mark}
-    failures = {}
+    failures: dict[BuildKey, FailedRead] = {}
     for entry in builds:
         digest = digests.get(entry.sample.file)
         if digest is not None and entry.sample.sha256 not in (None, digest):
             text = f"its sha256 is {entry.sample.sha256}, and was {digest}; a released wheel never changes"
             error = WheelError(f"{text}, so it is refused", hint="ask the operator of the index; the known row stays")
-            failures[entry.build.key] = FailedRead(entry, error)
+            failures[entry.build.key] = entry, error
     return failures
 
 

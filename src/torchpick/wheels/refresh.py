@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -17,7 +17,7 @@ from torchpick.index import pages
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import NO_LIMITS, ProjectReader, Web
-from torchpick.index.ranges import Archive, FileSource, RemoteSource, Source
+from torchpick.index.ranges import Archive, open_source
 from torchpick.knowledge import locations, refreshed
 from torchpick.model.address import redacted
 from torchpick.model.arch import Arch
@@ -92,14 +92,6 @@ class RefreshJob(NamedTuple):
     of_table: bool = False
     most: int | None = None
 
-    @property
-    def base(self) -> str:
-        return self.store.base
-
-    @property
-    def channel(self) -> str:
-        return self.store.channel
-
 
 class Refreshed(NamedTuple):
     """What a refresh did.
@@ -158,7 +150,7 @@ class _Run:
         changed.update({row.key: row for row in differing})
         pages = {url: CompanionPages(index) for url, index in self.indexes.items()}
         for row in changed.values():
-            as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
+            as_it_is = row.companions or row.family == "xpu" or self.job.store.channel in listed.DATED
             self.rows[row.key] = row if as_it_is else pages[row.vendor and row.vendor.url].paired(row)
         self._write(TABLE_PLATFORMS)
         # One that is named is read although the table knows it, where there is GPU code to read.
@@ -181,16 +173,16 @@ class _Run:
 
     def _builds(self) -> tuple[ListedBuild, ...]:
         """The builds on the index."""
-        self.report(f"reading {redacted(self.job.base)}")
+        self.report(f"reading {redacted(self.job.store.base)}")
         for places in self.job.places:
             index = self._index(places)
             if (links := index.wheels("torch")) is not None:
                 self.indexes[None] = index
-                return listed.list_builds(links, self.job.channel)
+                return listed.list_builds(links, self.job.store.channel)
         hint = "specify the index with `--index-base URL`"
-        if self.job.channel == DEFAULT_INDEX:
+        if self.job.store.channel == DEFAULT_INDEX:
             hint = "pip's and uv's settings say which index is yours"
-        raise WheelError(f"{redacted(self.job.base)} has no page for torch", hint=hint)
+        raise WheelError(f"{redacted(self.job.store.base)} has no page for torch", hint=hint)
 
     def _index(self, places: IndexPlaces) -> ProjectReader:
         return ProjectReader(places, os.environ, anew=True, web=self.web)
@@ -220,7 +212,7 @@ class _Run:
     def _gone(self, before: Table) -> Iterator[Build]:
         """The builds that were known to be on an index that was read, and are no longer."""
         known = {**(self.shipped if self.job.of_table else {}), **before}
-        for key, row in known.items() if self.job.channel not in listed.DATED else ():
+        for key, row in known.items() if self.job.store.channel not in listed.DATED else ():
             if row.published and key not in self.listed and (row.vendor and row.vendor.url) in self.indexes:
                 yield row
 
@@ -232,10 +224,10 @@ class _Run:
             self.report(f"{number} of {len(todo)}: {entry.sample.file}")
             key = entry.build.key
             try:
-                with self._archive(entry.sample.url) as archive:
-                    reading = wheel.read_release(archive, entry.sample)
+                with open_source(entry.sample.url, lambda: self.web.client, self.report) as source:
+                    reading = wheel.read_release(Archive(source), entry.sample)
             except TorchpickError as error:
-                failures.append(FailedRead(entry, error))
+                failures.append((entry, error))
                 continue
             before = self.rows.get(key) or self.shipped[key]
             row = self.rows[key] = measured_row(entry.sample, reading, before)
@@ -246,16 +238,6 @@ class _Run:
             self._write({entry.build.platform})
             read.append(row)
         return tuple(read), tuple(failures)
-
-    @contextmanager
-    def _archive(self, url: str) -> Iterator[Archive]:
-        """A wheel read by ranges."""
-        is_file = url.startswith("file:")
-        source: Source = (
-            FileSource(pages.local(url), self.report) if is_file else RemoteSource(url, self.web.client, self.report)
-        )
-        with closing(source):
-            yield Archive(source)
 
     def _write(self, platforms: Iterable[str]) -> None:
         self.job.store.write(platforms, self.rows, self.listed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
@@ -36,32 +35,21 @@ _SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
 _MOST_PACKED = 96 << 20
 
 
-class WheelFacts(NamedTuple):
-    """What is known of the file before it is opened."""
-
-    target: str
-    file: str
-    sha256: str | None = None
-    remote: bool = True
-
-
-def read_wheel(
-    archive: Archive, facts: WheelFacts, depth: str | None = None, allowance: Allowance | None = None
-) -> Reading:
+def read_wheel(archive: Archive, file: str, depth: str | None = None, allowance: Allowance | None = None) -> Reading:
     """Read a wheel as deep as asked; by default as deep as is cheap and enough, or as an allowance allows."""
-    named = wheelnames.parse(facts.file)
-    by_name = named is not None and named.project == "torch"
-    if depth is None and by_name:
+    named = wheelnames.parse(file)
+    if depth is None and named is not None and named.project == "torch":
         torch = torch_of(archive)
         if torch and (torch.flags or torch.cuda is None):
-            return _reading(archive, facts, FLAGS, torch)
+            return _reading(archive, file, FLAGS, torch)
     members = archive.members()
     archive.check_overlap()
     wanted = [member for member in members if wheelnames.may_hold_code(member.filename)]
     wanted.sort(key=lambda member: member.header_offset)
     packed = sum(member.compress_size for member in wanted)
     if depth is None:
-        depth = SAMPLE if facts.remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
+        is_remote = archive.source.requests > 0
+        depth = SAMPLE if is_remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
     present = {member.filename for member in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else wheelnames.compilers(present)
@@ -71,8 +59,7 @@ def read_wheel(
     libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted, needed, allowance)
     telling = tuple(library for library in libraries if library.holds_code or library.notes or not library.complete)
     unread = len(wanted) - len(libraries)
-    reading = _reading(archive, facts, depth, torch)
-    return reading._replace(
+    return _reading(archive, file, depth, torch)._replace(
         libraries=telling,
         compilers=compilers,
         complete=depth == WHOLE and all(library.complete for library in telling),
@@ -83,13 +70,13 @@ def read_wheel(
     )
 
 
-def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts | None) -> Reading:
+def _reading(archive: Archive, file: str, depth: str, torch: TorchFacts | None) -> Reading:
     """What is known without any library; what it cost so far."""
     source = archive.source
-    named = wheelnames.parse(facts.file)
+    named = wheelnames.parse(file)
     version = torch.version if torch and torch.version else named.version if named else None
     return Reading(
-        target=facts.target,
+        target=file,
         depth=depth,
         complete=True,
         size=source.size,
@@ -97,8 +84,7 @@ def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts 
         requests=source.requests,
         name=named.project if named else None,
         version=version,
-        file=facts.file,
-        sha256=facts.sha256,
+        file=file,
         torch=torch,
     )
 
@@ -118,8 +104,7 @@ def read_release(archive: Archive, link: ProjectFile) -> Reading:
     small = [member for member in small if member.compress_size <= _MOST_PACKED]
     libraries = _whole(archive, sorted(small, key=lambda member: member.header_offset), set())
     with_code = tuple(library for library in libraries if library.holds_code)
-    facts = WheelFacts(link.file, link.file, link.sha256)
-    return _reading(archive, facts, FLAGS, torch)._replace(libraries=with_code, metadata=metadata)
+    return _reading(archive, link.file, FLAGS, torch)._replace(libraries=with_code, metadata=metadata)
 
 
 def torch_of(archive: Archive) -> TorchFacts | None:
