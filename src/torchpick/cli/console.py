@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from torchpick.cli.arguments import Arguments
-    from torchpick.cli.progress import Progress
     from torchpick.errors import Report, TorchpickError
     from torchpick.model.build import Verdict
     from torchpick.model.machine import Machine, Note
@@ -181,13 +180,6 @@ def waiting(news: str | int) -> None:
     """The `Report` of what is seldom waited for: its sentences, where somebody is watching."""
     if isinstance(news, str) and sys.stderr.isatty():
         _say(news)
-
-
-def progress(args: Arguments) -> Progress:
-    """The `Report` of what takes long."""
-    from torchpick.cli.progress import Progress
-
-    return Progress(sys.stderr, width(sys.stderr), quiet=args.quiet or args.json)
 
 
 def print_table(rows: Iterable[Sequence[str]]) -> None:

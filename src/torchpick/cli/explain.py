@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.progress import Progress
+from torchpick.cli.progress import Progress, start_progress
 from torchpick.cli.text import block, note, wrap
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.environment.world import opened
@@ -26,7 +26,7 @@ def run(args: Arguments) -> int:
     if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
     run = console.start(args, arguments.machine_request(args))
-    found = explain(_shown(_chunks(args.words), console.progress(args)), run)
+    found = explain(_shown(_chunks(args.words), start_progress(args)), run)
     if not found.errors:
         raise _not_recognised(found)
     if args.json:

@@ -8,6 +8,7 @@ from difflib import unified_diff
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.progress import start_progress
 from torchpick.decide import demands
 from torchpick.decide.demands import is_backend
 from torchpick.environment import projectfile, rewrite, toml
@@ -61,13 +62,18 @@ def _of_tool(args: Arguments, there: rewrite.Text, tool: str, known: Knowledge) 
     _check_words(args)
     is_project = tool in ("poetry", "pdm")
     project = projectfile.read_project(there.text, there.file) if is_project else Project()
-    backend = othertools.one_backend(tuple(_backends(args).values()), tool)
+    backends = [*_backends(args).values()]
+    if len(backends) != 1:  # these tools lock one torch
+        hint = "`--backend cu126` names one; `torchpick` says which runs on this machine"
+        raise UsageError(f"a project of {tool} is for one backend", hint=hint)
     project = project._replace(requirements=(*project.requirements, *othertools.needs_of(there, tool), *args.words))
     own = _app(args, there, project, known.table(PLATFORMS).without_vendors())
-    file, text = othertools.write(there, tool, own, backend)
+    file, text = othertools.write(there, tool, own, backends[0])
+    before = there if file == there.file else rewrite.read_file(file)
     if not args.write or args.dry_run:
         print(text, end="")
-    elif othertools.put(there, file, text):
+    elif before.text != text or not before.exists:
+        rewrite.write_file(before, text)
         print(file)
         command = {"poetry": "poetry lock", "pip-tools": f"pip-compile {os.path.basename(file)}"}[tool]
         console.notes(args, f"then `{command}`")
@@ -96,7 +102,7 @@ def _app(args: Arguments, there: rewrite.Text | None, project: Project, table: T
     # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc).
     base = public(demands.wish_of(Request(index_base=args.index_base), os.environ).index_base)
     request = Request(index_base=base, offline=args.offline)
-    run = console.start(args, request, report=console.progress(args))
+    run = console.start(args, request, report=start_progress(args))
     folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else os.getcwd()
     # What the project does not have yet is read from the indexes that uv would ask for it.
     return App(run._replace(environ={"UV_PROJECT": folder, **run.environ}), project, table)

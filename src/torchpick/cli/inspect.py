@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.progress import start_progress
 from torchpick.cli.text import lines, paragraphs, plain
 from torchpick.cluster import ray
 from torchpick.errors import DetectionError, TorchpickError, UsageError
@@ -34,7 +35,7 @@ def run(args: Arguments) -> int:
     if unknown is not None:
         console.notes(args, f"no GPU is checked: {unknown}")
     status, results, rules = 0, list[dict[str, object]](), run.knowledge.rules
-    progress = console.progress(args)
+    progress = start_progress(args)
     with progress.during("inspect"), ExitStack() as stack:
         readings = Readings(cache_dir(os.environ))
         depth = WHOLE if args.deep else None

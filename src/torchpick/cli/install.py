@@ -7,7 +7,7 @@ import sys
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, order_of
-from torchpick.cli.progress import Progress
+from torchpick.cli.progress import Progress, start_progress
 from torchpick.cli.text import plain
 from torchpick.decide.answer import Answer
 from torchpick.environment import shell
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def run(args: Arguments) -> int:
     if args.verify and args.dry_run:
         raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
-    progress = console.progress(args)
+    progress = start_progress(args)
     run = console.start(args, installer=args.installer, report=progress)
     question = read_question(run, order_of(args))
     with progress.during("index"):
@@ -76,7 +76,7 @@ def install_remedy(args: Arguments, run: Run, remedy: Remedy, pick: Pick) -> int
     order = Order(RequirementArgs(remedy.words), no_deps=remedy.alone, passed_on=passed_on)
     try:
         question = read_question(run.with_request(remedy.request), order)
-        return install_answer(args, question, Learnt(Answer(question.question, pick)), console.progress(args))
+        return install_answer(args, question, Learnt(Answer(question.question, pick)), start_progress(args))
     except TorchpickError as error:
         console.error(error)
         return error.exit_status

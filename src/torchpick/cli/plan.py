@@ -8,6 +8,7 @@ from pathlib import Path
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, order_of
 from torchpick.cli.pick import older_drivers
+from torchpick.cli.progress import start_progress
 from torchpick.cli.text import plain
 from torchpick.decide import refusal
 from torchpick.environment import rewrite
@@ -27,7 +28,7 @@ DEFAULT = "pylock.torch.toml"
 def run(args: Arguments) -> int:
     if args.dockerfile and args.json:
         raise UsageError("--dockerfile and --json are two forms of one answer", hint="use only one of them")
-    progress = console.progress(args)
+    progress = start_progress(args)
     run = console.start(args, report=progress)
     with progress.during("index"):
         stack, again = plan_environment(run, order_of(args))
@@ -78,7 +79,7 @@ def run_lock(args: Arguments) -> int:
     from torchpick.install.lock import make_lock  # with libraries that no plan needs
 
     _check_output(args)
-    progress = console.progress(args)
+    progress = start_progress(args)
     with progress.during("lock"):
         made = make_lock(console.start(args, installer=args.installer, report=progress), order_of(args))
     path = os.path.normpath(args.output)

@@ -5,12 +5,15 @@ The line only where a person watches: never in a pipe, never with --quiet. It is
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from torchpick.cli import console
+from torchpick.cli.arguments import Arguments
 from torchpick.cli.text import note, plain, wrap
 from torchpick.errors import Expected
 
@@ -94,3 +97,8 @@ class Progress:
         of_all = f" of {self._expected / 1e6:.1f}" if self._expected > self._bytes else ""
         read = f", {self._bytes / 1e6:.1f}{of_all} MB" if self._bytes else ""
         return f"{self._waits}: {minutes}:{rest:02}{read}"
+
+
+def start_progress(args: Arguments) -> Progress:
+    """The `Report` of what takes long."""
+    return Progress(sys.stderr, console.width(sys.stderr), quiet=args.quiet or args.json)

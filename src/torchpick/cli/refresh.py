@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.progress import start_progress
 from torchpick.cli.text import plain
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
 from torchpick.index import index_places
@@ -30,28 +30,24 @@ HOST, OWN = "the wheel host", "your own index"
 _MOST_GONE = 4
 
 
-class IndexToRead(NamedTuple):
-    """One index to read, and the shipped rows that what is there is compared with."""
-
-    what: str
-    job: RefreshJob
-    known: dict[BuildKey, Build]
+# An index to read, and the shipped rows that what is there is compared with.
+Read = tuple[RefreshJob, dict[BuildKey, Build]]
 
 
 def run(args: Arguments) -> int:
     plans = _plans(args)
     if os.environ.get("TORCHPICK_OFFLINE"):
-        bases = ", ".join(redacted(plan.job.store.base) for plan in plans)
+        bases = ", ".join(redacted(job.store.base) for job, _ in plans.values())
         raise NetworkError(f"refresh would read {bases}", hint="unset TORCHPICK_OFFLINE")
-    progress = console.progress(args)
+    progress = start_progress(args)
     reports: dict[str, Refreshed] = {}
     errors: dict[str, TorchpickError] = {}
     with progress.during("refresh"):
-        for plan in plans:
+        for what, (job, known) in plans.items():
             try:
-                reports[plan.what] = refresh.refresh_table(plan.job, plan.known, progress)
+                reports[what] = refresh.refresh_table(job, known, progress)
             except TorchpickError as error:
-                errors[plan.what] = error
+                errors[what] = error
     if not reports:
         raise next(iter(errors.values()))
     notes = [f"{what} could not be read, only {next(iter(reports))}: {error}" for what, error in errors.items()]
@@ -69,7 +65,7 @@ def run(args: Arguments) -> int:
     return status
 
 
-def _plans(args: Arguments) -> list[IndexToRead]:
+def _plans(args: Arguments) -> dict[str, Read]:
     """The wheel host and the user's own index, as far as they are asked for."""
     request = Request(tuple(args.words), backends=tuple(args.backend), channel=args.channel, index_base=args.index_base)
     wish = read_wish(start_run(request))
@@ -84,22 +80,22 @@ def _plans(args: Arguments) -> list[IndexToRead]:
             return False
         return not wish.torch or admitted(build.torch)
 
-    def plan(what: str, base: str, channel: str, places: tuple[index_places.IndexPlaces, ...]) -> IndexToRead:
+    def plan(base: str, channel: str, places: tuple[index_places.IndexPlaces, ...]) -> Read:
         store = CacheStore(Path(cache_dir(os.environ)), base, channel, console.day())
         # A company's mirror stands for the wheel host alone.
         job = RefreshJob(store, places, reads, is_named, of_table=channel == "stable" and is_wheel_host(base))
-        return IndexToRead(what, job, _shipped(default_index=channel == DEFAULT_INDEX))
+        return job, _shipped(default_index=channel == DEFAULT_INDEX)
 
-    plans = []
+    plans: dict[str, Read] = {}
     if set(wish.backends) != {DEFAULT_INDEX}:
         backends = sorted({build.backend for build in _shipped(default_index=False).values()}, key=backend_order)
         places = refresh.places(wish.index_base, args.channel, backends)
-        plans.append(plan(HOST, wish.index_base, args.channel, places))
+        plans[HOST] = plan(wish.index_base, args.channel, places)
     if args.channel == "stable" and (not wish.backends or DEFAULT_INDEX in wish.backends):
         with suppress(InstallerError):
             own = index_places.of_user(os.environ)
             if own.base is not None:
-                plans.append(plan(OWN, own.base, DEFAULT_INDEX, (own,)))
+                plans[OWN] = plan(own.base, DEFAULT_INDEX, (own,))
     if not plans:
         raise UsageError("no package index of yours is known", hint="name it: `export PIP_INDEX_URL=https://…/simple`")
     return plans

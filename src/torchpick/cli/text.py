@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+    from torchpick.model.machine import Gpu, Machine
 
 # A message may quote a line of somebody's file, and such a line can have megabytes.
 _LONGEST = 4000
@@ -177,39 +177,22 @@ def fact_table(machine: Machine, width: int | None = None) -> list[str]:
 
 
 def fact_rows(machine: Machine) -> list[tuple[str, str, str]]:
+    platform, python, driver = machine.platform, machine.python, machine.driver
+    libc = f"glibc {platform.glibc}" if platform.glibc else platform.libc or "C library unknown"
+    where = f", {python.executable}" if python.executable else ""
     rows = [
-        ("platform", _platform_fact(machine.platform), ""),
-        ("python", _python(machine.python), machine.python.source),
-        *_driver(machine.driver),
-        *[(f"gpu {gpu.index}", _gpu(gpu), gpu.source) for gpu in machine.gpus],
+        ("platform", f"{platform.name}, {libc}" if platform.os == "linux" else platform.name, ""),
+        ("python", f"{python.version} ({python.tag}){where}", python.source),
     ]
+    if driver is not None and driver.version is not None:
+        rows.append(("driver", driver.version, driver.source))
+    if driver is not None and driver.cuda is not None:
+        rows.append(("cuda", f"{driver.cuda}, supported by the driver", driver.cuda_source or "unknown"))
+    rows += [(f"gpu {gpu.index}", _gpu(gpu), gpu.source) for gpu in machine.gpus]
     if not machine.gpus:
         # Where something did not answer, nothing is known of a GPU; the error says what it was.
         text = "no GPU was found" if machine.trouble is None else "it is not known whether there is one"
         rows.append(("gpu", f'{text}; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', ""))
-    return rows
-
-
-def _platform_fact(platform: Platform) -> str:
-    if platform.os != "linux":
-        return platform.name
-    libc = f"glibc {platform.glibc}" if platform.glibc else platform.libc or "C library unknown"
-    return f"{platform.name}, {libc}"
-
-
-def _python(python: Python) -> str:
-    where = f", {python.executable}" if python.executable else ""
-    return f"{python.version} ({python.tag}){where}"
-
-
-def _driver(driver: Driver | None) -> list[tuple[str, str, str]]:
-    if driver is None:
-        return []
-    rows = []
-    if driver.version is not None:
-        rows.append(("driver", driver.version, driver.source))
-    if driver.cuda is not None:
-        rows.append(("cuda", f"{driver.cuda}, supported by the driver", driver.cuda_source or "unknown"))
     return rows
 
 

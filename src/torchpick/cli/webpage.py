@@ -23,6 +23,7 @@ from torchpick.knowledge.gpunames import PATTERNS
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
 from torchpick.model.build import Build, Objection, Reason, Verdict, python_name, python_order, python_span
+from torchpick.model.fields import written
 from torchpick.model.machine import Driver, Gpu, GpuProduct, Machine, Platform, Python
 from torchpick.model.pick import Wish, pip_line
 from torchpick.model.table import BuildsByRelease, Kind, Table
@@ -298,8 +299,16 @@ def data(table: Table, wish: Wish, knowledge: Knowledge) -> Json:
     known: _Known = _Numbered(), _Numbered()
     platforms = [_Sheet(name, table, wish, kinds, known).to_dict() for name in PLATFORMS]
     texts, verdicts = known
-    gpus = [_kind(kind) for kind in kinds]
-    gpus += [{"arch": kind.arch, "capability": "", **_shown(kind.generation, kind.examples)} for kind in OTHERS]
+    gpus = [{"arch": kind.arch, "capability": "", **written(kind, "generation", "examples")} for kind in OTHERS]
+    gpus[:0] = [
+        {
+            "arch": str(kind.arch),
+            "capability": "" if kind.vendor == "amd" else f"{kind.arch.major}.{kind.arch.minor}",
+            "generation": kind.generation,
+            "examples": ", ".join(kind.examples),
+        }
+        for kind in kinds
+    ]
     return {
         "gpus": gpus,
         "names": names(knowledge, [str(gpu["arch"]) for gpu in gpus]),
@@ -307,16 +316,6 @@ def data(table: Table, wish: Wish, knowledge: Knowledge) -> Json:
         "verdicts": list(verdicts),
         "texts": list(texts),
     }
-
-
-def _kind(kind: Kind) -> Json:
-    arch = kind.arch
-    capability = "" if kind.vendor == "amd" else f"{arch.major}.{arch.minor}"
-    return {"arch": str(arch), "capability": capability, **_shown(kind.generation, ", ".join(kind.examples))}
-
-
-def _shown(generation: str, examples: str) -> Json:
-    return {"generation": generation, "examples": examples}
 
 
 # What else may stand before a name, as drivers and shops write it.

@@ -50,11 +50,14 @@ class Plan(NamedTuple):
 
 def settings_of(plan: Plan) -> ProjectSettings:
     """The extras, and for an app what uv needs beside them."""
-    extras = _extras(plan)
+    table = ("dependency-groups",) if plan.groups else ("project", "optional-dependencies")
+    settings = []
+    for extra in plan.extras:
+        wrapped = (part for line in extra.comment for part in textwrap.wrap(line, 100, subsequent_indent="  "))
+        settings.append(ProjectSetting((*table, extra.name), list(extra.requirements), tuple(wrapped)))
     if not plan.sources:
-        return ProjectSettings(extras)
+        return ProjectSettings(tuple(settings))
     uv, kind = ("tool", "uv"), "group" if plan.groups else "extra"
-    settings = [*extras]
     settings += [ProjectSetting((*uv, "sources", package), list(entries)) for package, entries in plan.sources.items()]
     # So that such a package is built against the torch that is installed, and not against the newest.
     torch = [{"requirement": "torch", "match-runtime": True}]
@@ -64,18 +67,6 @@ def settings_of(plan: Plan) -> ProjectSettings:
     tables = ({"name": name, "url": url, "explicit": True} for name, url in plan.indexes.items())
     indexes = tuple(ProjectSetting((*uv, "index"), table) for table in tables)
     return ProjectSettings(tuple(settings), indexes, binding=frozenset(plan.sources))
-
-
-def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:
-    table = ("dependency-groups",) if plan.groups else ("project", "optional-dependencies")
-    return tuple(
-        ProjectSetting(
-            (*table, extra.name),
-            list(extra.requirements),
-            tuple(part for line in extra.comment for part in textwrap.wrap(line, 100, subsequent_indent="  ")),
-        )
-        for extra in plan.extras
-    )
 
 
 # What people call the platforms that a library's users have.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from torchpick.environment import projectfile, rewrite, toml, uvsources
+from torchpick.environment import projectfile, toml, uvsources
 from torchpick.environment.projectfile import ProjectSetting, ProjectSettings
 from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import Text
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import TorchpickError
 from torchpick.model.build import TRIO
 from torchpick.model.versions import named
 from torchpick.projects.app import App
@@ -65,14 +65,6 @@ def write(there: Text, tool: str, app: App, backend: str) -> tuple[str, str]:
     )
 
 
-def one_backend(backends: tuple[str, ...], tool: str) -> str:
-    """The one that is asked for: these tools lock one torch."""
-    if len(backends) != 1:
-        hint = "`--backend cu126` names one; `torchpick` says which runs on this machine"
-        raise UsageError(f"a project of {tool} is for one backend", hint=hint)
-    return backends[0]
-
-
 def _of_poetry(there: Text, pins: dict[str, str], url: str, backend: str, marker: str) -> ProjectSettings:
     """An explicit source, with the version on the systems that have it; elsewhere what the project says."""
     elsewhere = " and ".join(uvsources.outside([marker]))
@@ -100,12 +92,3 @@ def _by_hand(tool: str, pins: dict[str, str], url: str) -> list[str]:
         return ["dependencies:", "  - pip", "  - pip:", *pages, *(f"    - {line}" for line in lines)]
     source = ("[[tool.pdm.source]]", 'name = "pytorch"', f'url = "{url}"', f"include_packages = {names}")
     return [f"dependencies = {toml.inline(lines)}", *source, 'exclude_packages = ["*"]']
-
-
-def put(there: Text, file: str, text: str) -> bool:
-    """Write the file where it is another text than before; whether it was."""
-    before = there if file == there.file else rewrite.read_file(file)
-    if before.text == text and before.exists:
-        return False
-    rewrite.write_file(before, text)
-    return True

@@ -104,7 +104,8 @@ def answer() -> None:
         return
     files, *pids = lines
     for pid in pids:
-        _kill(pid)
+        with suppress(OSError):
+            os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
     put_back({file: data and base64.b64decode(data) for file, data in files.items()})
 
 
@@ -132,8 +133,3 @@ def _content(file: str) -> bytes | None:
 def _send(stream: IO[bytes], value: object) -> None:
     stream.write(json.dumps(value).encode() + b"\n")
     stream.flush()
-
-
-def _kill(pid: int) -> None:
-    with suppress(OSError):
-        os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
