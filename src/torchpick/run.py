@@ -45,12 +45,12 @@ class Hardware:
         self.machines: dict[Request, Machine] = {}
         self.fleets: dict[Request, Fleet] = {}
 
-    def look_for_gpus(self, how: LookOptions, platform: Platform) -> Seen:
-        if self.seen is None:
-            from torchpick.machine import computer
+    def once(self, look: Callable[[LookOptions, Platform], Seen]) -> Callable[[LookOptions, Platform], Seen]:
+        def look_once(how: LookOptions, platform: Platform) -> Seen:
+            self.seen = self.seen or look(how, platform)
+            return self.seen
 
-            self.seen = computer.look(how, platform)
-        return self.seen
+        return look_once
 
 
 class Run(NamedTuple):
@@ -113,9 +113,8 @@ class Run(NamedTuple):
         else:
             from torchpick.machine import computer
 
-            machine = computer.detect(
-                facts, knowledge=self.knowledge, report=self.report, look_for_gpus=self.hardware.look_for_gpus
-            )
+            look = self.hardware.once(computer.look)
+            machine = computer.detect(facts, knowledge=self.knowledge, report=self.report, look_for_gpus=look)
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None and facts.driver is None:
             return machine
@@ -216,10 +215,9 @@ def start_run(
 def check_names(requirements: Sequence[str], command: str, environ: Mapping[str, str]) -> None:
     """UsageError for what is no package, or nearly the name of one; a command of this name takes the right one."""
     if any(normal(leading(requirement)) not in ("torch", *COMPANIONS) for requirement in requirements):
-        from torchpick.decide import refusal
-        from torchpick.knowledge.packages import KnownPackages
+        from torchpick.knowledge.packages import refuse
 
-        refusal.refuse(requirements, command, KnownPackages(environ, ""))
+        refuse(requirements, command, environ)
 
 
 def _machine_part(request: Request) -> Request:

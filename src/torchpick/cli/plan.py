@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, order_of
@@ -76,13 +75,20 @@ def _download(stack: Stack) -> list[tuple[str, str]]:
 
 
 def run_lock(args: Arguments) -> int:
-    from torchpick.install.lock import make_lock  # with libraries that no plan needs
+    from torchpick.install.lock import is_lock_name, make_lock  # with libraries that no plan needs
 
-    _check_output(args)
+    path = args.output
+    if os.path.isdir(path):
+        raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")
+    if not is_lock_name(path):
+        hint = f"pip and uv recognize a lock by its name: pylock.toml or pylock.NAME.toml, such as `-o {DEFAULT}`"
+        raise UsageError(f"`-o {path}` is not a valid name for a lock", hint=hint)
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
     progress = start_progress(args)
     with progress.during("lock"):
         made = make_lock(console.start(args, installer=args.installer, report=progress), order_of(args))
-    path = os.path.normpath(args.output)
+    path = os.path.normpath(path)
     rewrite.put(path, made.text)
     if args.json:
         print(console.as_json(made.pick, "lock", lock=_lock_facts(made, path)))
@@ -90,20 +96,6 @@ def run_lock(args: Arguments) -> int:
     console.notes(args, *dict.fromkeys(note.text for note in (*made.pick.every_note, *made.notes)))
     print(plain(path))
     return 0
-
-
-def _check_output(args: Arguments) -> None:
-    """Before any request or download: whether the result can be written to the given place."""
-    from packaging.pylock import is_valid_pylock_path
-
-    path = args.output
-    if os.path.isdir(path):
-        raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")
-    if not is_valid_pylock_path(Path(path)):
-        hint = f"pip and uv recognize a lock by its name: pylock.toml or pylock.NAME.toml, such as `-o {DEFAULT}`"
-        raise UsageError(f"`-o {path}` is not a valid name for a lock", hint=hint)
-    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
 
 
 def _lock_facts(made: Lock, path: str) -> dict[str, object]:

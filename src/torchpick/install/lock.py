@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import tomlkit
-from packaging.pylock import Pylock, PylockValidationError
+from packaging.pylock import Pylock, PylockValidationError, is_valid_pylock_path
 
 from torchpick.environment.requirementfiles import located
 from torchpick.environment.world import opened
@@ -29,6 +30,11 @@ from torchpick.model.versions import marker_facts, numbers
 from torchpick.run import Run
 
 _CHUNK = 1 << 20
+
+
+def is_lock_name(path: str) -> bool:
+    """Whether pip and uv take the file of this name for a lock."""
+    return is_valid_pylock_path(Path(path))
 
 
 class Lock(NamedTuple):

@@ -7,6 +7,7 @@ from torchpick.decide import demands
 from torchpick.decide.answer import Answer, Question
 from torchpick.environment import world
 from torchpick.errors import TorchpickError
+from torchpick.knowledge.locations import cache_dir
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, Wish
 from torchpick.run import Run, one_of
@@ -50,7 +51,6 @@ def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
     if prefix is None and not toolsettings.variables_bind(run.environ):
         return ()
     from torchpick.install.user_settings import as_limits, unasked_constraints
-    from torchpick.knowledge.locations import cache_dir
 
     settings = read_settings(run, prefix)
     installer = run.installer if prefix is None or run.installer != "auto" else _choose_installer(run)
