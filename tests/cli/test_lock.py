@@ -65,7 +65,7 @@ def test_several_machines_are_sent_to_locks_of_their_own(
 
     assert main(["lock", "torch", "--machine", "fleet"]) == 2
 
-    assert "hint: lock for one of them at a time, each in a file of its own" in capsys.readouterr().err
+    assert "hint: ask for one of them at a time" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["override-dependencies", "constraint-dependencies"])

@@ -103,7 +103,7 @@ def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str
                 assert got is promised
                 continue
             assert got.torch == promised.torch
-            _, kinds, floor = drawn.audience(promised)
+            kinds, floor = drawn.audience(promised)
             for kind in kinds:
                 assert runs(got, kind, tag, None, DEFAULT), (extra, tag, kind)
             # and the named driver is the oldest: one of the branch before does not carry it

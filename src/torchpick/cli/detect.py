@@ -11,7 +11,6 @@ from torchpick.cli.arguments import Arguments
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.machine import machine_lines
-from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 
@@ -71,10 +70,19 @@ def run_arch(args: Arguments) -> int:
     machines = run.find_machines() if args.machine else (run.find_machine(),)
     gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch)
     if not gpus:
-        raise _nothing(machines)
+        hint = "specify it: `torchpick arch --gpu sm_86`"
+        if (trouble := next(filter(None, (machine.trouble for machine in machines)), None)) is not None:
+            message = f"there is no GPU to compile for: {trouble.text}"
+            raise TorchpickError(message, hint=f"{trouble.hint}; or {hint}")
+        raise UsageError("there is no NVIDIA or AMD GPU to compile for", hint=hint)
     chosen = tuple(sorted({gpu for gpu in gpus if gpu.kind == "sm"}, key=lambda arch: arch.capability))
     between, form = _FORMS[args.for_ or "torch"]
-    line = between.join(map(form.format, chosen)) if chosen else _amd(args, gpus)
+    if not chosen and args.for_ == "nvcc":
+        raise UsageError(
+            "nvcc does not apply to AMD GPUs", hint="`--for torch` and `--for cmake` print their gfx names"
+        )
+    # PYTORCH_ROCM_ARCH and CMAKE_HIP_ARCHITECTURES are `gfx90a;gfx1100`.
+    line = between.join(map(form.format, chosen)) or ";".join(dict.fromkeys(map(str, gpus)))
     notes = [note for machine in machines for note in machine.notes if note.code.endswith("LEFT_OUT")]
     if args.json:
         print(dumps(envelope("arch", form=args.for_, arch=line, targets=chosen, notes=notes)))
@@ -82,23 +90,6 @@ def run_arch(args: Arguments) -> int:
         print(line)
         console.notes(args, *notes)
     return 0
-
-
-def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
-    trouble = next(filter(None, (machine.trouble for machine in machines)), None)
-    hint = "specify it: `torchpick arch --gpu sm_86`"
-    if trouble is not None:
-        return TorchpickError(f"there is no GPU to compile for: {trouble.text}", hint=f"{trouble.hint}; or {hint}")
-    return UsageError("there is no NVIDIA or AMD GPU to compile for", hint=hint)
-
-
-def _amd(args: Arguments, gpus: tuple[Arch, ...]) -> str:
-    """PYTORCH_ROCM_ARCH and CMAKE_HIP_ARCHITECTURES: `gfx90a;gfx1100`."""
-    if args.for_ == "nvcc":
-        raise UsageError(
-            "nvcc does not apply to AMD GPUs", hint="`--for torch` and `--for cmake` print their gfx names"
-        )
-    return ";".join(dict.fromkeys(map(str, gpus)))
 
 
 def summarize(machine: Machine) -> list[str]:

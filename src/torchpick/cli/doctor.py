@@ -75,16 +75,13 @@ def _supported(exam: Examination) -> list[tuple[str, str]]:
     """How each GPU is supported: that it runs machine code of an older GPU is worth a line, not a warning."""
     torch, machine = exam.subject.torch, exam.subject.machine
     verdict = torch and torch.verdict
-    if verdict is None or not verdict.ok or any(_stops_import(finding) for finding in exam.findings):
+    # Where torch cannot be imported nothing is said to run.
+    codes = (Ailment.TORCH_BROKEN, Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY)
+    severe = (finding for finding in exam.findings if finding.severity == ERROR and finding.by_torch)
+    if verdict is None or not verdict.ok or any(finding.ailment in codes for finding in severe):
         return []
     labels = {gpu.index: gpu.label for gpu in machine.gpus}
     return list(dict.fromkeys((labels[fit.gpu], fit_words(fit.fit, fit.via)) for fit in verdict.fits))
-
-
-def _stops_import(finding: Finding) -> bool:
-    """Whether torch cannot be imported, so that nothing is said to run."""
-    codes = (Ailment.TORCH_BROKEN, Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY)
-    return finding.ailment in codes and finding.severity == ERROR and finding.by_torch
 
 
 def _json(exam: Examination) -> dict[str, object]:

@@ -124,7 +124,10 @@ def _write(args: Arguments, outlook: Outlook, environments: tuple[emit.SiteEnvir
     if args.emit and unnamed:
         hint = "write the host's name before its line, as `n1: {…}`, or name its file n1.json and pass the folder"
         raise UsageError(f"`--emit` writes hosts, and {_counted('machine', unnamed)} came without a name", hint=hint)
-    texts = {} if args.html is None else {args.html: _html(outlook, environments)}
+    texts = {}
+    if args.html is not None:  # the same text as one page
+        body = escape(f"{_page(outlook, environments)}\n\ntorchpick {VERSION}")
+        texts[args.html] = _HTML.format(title=_title(outlook, environments), body=body)
     for form in args.emit:
         texts |= {os.path.join(str(args.out), name): text for name, text in emit.FORMS[form](environments).items()}
     if args.out is not None:
@@ -199,16 +202,12 @@ def _page(outlook: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str
         lines.append(bold(f"with {_counted('environment', len(groups))}, and a newer driver"))
         lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in outlook.upgrades] or ["  no torch is newer"]
         lines.append("")
-    lines += [bold("left out"), _causes(fleet), ""] if fleet.left_out else []
-    return "\n".join(lines[:-1])
-
-
-def _causes(fleet: Fleet) -> str:
-    """Who is left out and why, and what to do about those causes."""
+    # Who is left out and why, and what to do about those causes.
     rows: list[tuple[str, str]] = []
-    for hint, parts in grouped((left.hint, left.words) for left in fleet.left_out).items():
-        rows += [*(("  cause", words) for words in parts), ("  try", hint)]
-    return block([row for row in rows if row[1]], None, indent=9)
+    for hint, causes in grouped((left.hint, left.words) for left in fleet.left_out).items():
+        rows += [*(("  cause", words) for words in causes), ("  try", hint)]
+    lines += [bold("left out"), block([row for row in rows if row[1]], None, indent=9), ""] if rows else []
+    return "\n".join(lines[:-1])
 
 
 def _title(outlook: Outlook, groups: Sequence[SiteEnvironment]) -> str:
@@ -255,9 +254,3 @@ def _json(outlook: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
             for upgrade in outlook.upgrades or ()
         ],
     }
-
-
-def _html(outlook: Outlook, environments: Sequence[SiteEnvironment]) -> str:
-    """The same text as one page."""
-    body = f"{_page(outlook, environments)}\n\ntorchpick {VERSION}"
-    return _HTML.format(title=_title(outlook, environments), body=escape(body))

@@ -27,7 +27,7 @@ from torchpick.projects.extras import (
     PLATFORMS,
     Extra,
     Plan,
-    generations,
+    in_words,
     python_of,
     python_test,
     pythons,
@@ -233,10 +233,8 @@ def _build_on(platform: str, table: Table, build: Build) -> Build | None:
 
 
 def _comment(table: Table, build: Build) -> list[str]:
-    audience = served(build, table)
     labels = [label for platform, label in PLATFORMS.items() if _build_on(platform, table, build) is not None]
-    driver = f", driver {audience.driver} or newer" if audience.driver else ""
-    gpus = f": {generations(audience.kinds, table)}{driver}" if build.family == "cuda" else ""
+    gpus = f": {in_words(served(build, table), table)}" if build.family == "cuda" else ""
     return [f"torch {build.torch}{gpus}", f"{pythons(build.pythons)} on {', '.join(labels)}"]
 
 

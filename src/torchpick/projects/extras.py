@@ -78,12 +78,8 @@ PLATFORMS = {
 }
 
 
-class BuildAudience(NamedTuple):
-    """One build on one platform: the kinds of GPU it has machine code for, and the oldest driver that carries it."""
-
-    build: Build
-    kinds: tuple[Kind, ...]
-    driver: str | None
+# The kinds of GPU that a build has machine code for, and the oldest driver that carries it.
+Audience = tuple[Sequence[Kind], str | None]
 
 
 def default_table(builds: Iterable[Build], table: Table) -> Table:
@@ -96,30 +92,33 @@ def default_table(builds: Iterable[Build], table: Table) -> Table:
     return table._replace(builds={platform: BuildsByRelease.of(group) for platform, group in by_platform.items()})
 
 
-def served(build: Build, table: Table) -> BuildAudience:
+def served(build: Build, table: Table) -> Audience:
     """Whom this build supports; each kind of GPU with the newest driver that supports it.
 
     PTX alone does not count: it needs a newer driver than the one that is named.
     """
     if build.family != "cuda" or not build.pythons:
-        return BuildAudience(build, (), None)
+        return (), None
     platform = Platform.parse(build.platform)
     kinds = tuple(kind for kind in table.nvidia if kind.found_on(build.platform))
     machine = Machine(platform, python_of(build.pythons[-1]), None, matrix.gpus_of(kinds))
     rows = matrix.rows(machine, table._replace(builds={build.platform: BuildsByRelease.of([build])}), Wish())
-    supported = tuple(
-        kind
-        for kind, row in zip(kinds, rows, strict=True)
-        if row.newest is not None and all(gpu.fit is not Fit.JIT for gpu in row.newest.fits)
-    )
+    newest = ((kind, row.newest) for kind, row in zip(kinds, rows, strict=True))
+    supported = [kind for kind, best in newest if best and all(gpu.fit is not Fit.JIT for gpu in best.fits)]
     floor = table.drivers.floor(build.cuda, platform.os) if build.cuda is not None else None
-    return BuildAudience(build, supported, floor)
+    return supported, floor
 
 
 def python_of(tag: str) -> Python:
     """`cp314t` → that Python, as a given one."""
     name = python_name(tag).split()[-1]
     return Python(name.removesuffix("t"), tag[:2], name.endswith("t"))
+
+
+def in_words(audience: Audience, table: Table) -> str:
+    """`Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer`."""
+    kinds, floor = audience
+    return generations(kinds, table) + (f", driver {floor} or newer" if floor else "")
 
 
 def generations(kinds: Sequence[Kind], table: Table) -> str:
@@ -163,9 +162,9 @@ class Shop:
         self.builds = [build for build in self._all if self._admits(build.torch)]
         tags = {tag for build in self._all for tag in build.pythons if tag.startswith("cp") and fits(tag)}
         self.tags = sorted(tags, key=lambda tag: (tag.endswith("t"), python_order(tag)[1]))
-        self._audiences: dict[str, BuildAudience] = {}
+        self._audiences: dict[str, Audience] = {}
 
-    def audience(self, build: Build) -> BuildAudience:
+    def audience(self, build: Build) -> Audience:
         if build.torch not in self._audiences:
             self._audiences[build.torch] = served(build, self.table)
         return self._audiences[build.torch]
@@ -189,10 +188,8 @@ class Shop:
         for build in self.builds:
             if not (tags := [tag for tag in self.tags if newest[tag] is build]):
                 continue
-            _, kinds, floor = self.audience(build)
             cuda = f" for CUDA {build.cuda}" if build.cuda else ""
-            driver = f", driver {floor} or newer" if floor else ""
-            text = f"torch {build.torch}{cuda} on {pythons(tags)}: {generations(kinds, self.table)}{driver}"
+            text = f"torch {build.torch}{cuda} on {pythons(tags)}: {in_words(self.audience(build), self.table)}"
             lines.append(text if lines else f"{PLATFORMS[HOME]} gets {text}")
         if without := [tag for tag, build in newest.items() if build is None]:
             lines.append(f"no wheel, and so a clear failure, on {pythons(without)}")
@@ -209,7 +206,7 @@ class Shop:
     def newest_for(self, kinds: Iterable[Kind]) -> Build | None:
         """The newest build of the range that supports all of these and has a wheel for a Python of the library."""
         wanted = {*kinds}
-        builds = (build for build in self.builds if wanted <= {*self.audience(build).kinds})
+        builds = (build for build in self.builds if wanted <= {*self.audience(build)[0]})
         return next((build for build in builds if {*self.tags} & {*build.pythons}), None)
 
 
@@ -252,7 +249,7 @@ def _steps(shop: Shop) -> Iterator[tuple[str, Build]]:
 
     Of GPUs that the newest release does not support, those that an older one does; by driver branch.
     """
-    newest, last = shop.audience(shop.builds[0]).kinds, shop.table.drivers.last_branch
+    (newest, _), last = shop.audience(shop.builds[0]), shop.table.drivers.last_branch
     for number, branch in enumerate(sorted(set(last.values()), reverse=True)):
         here = (kind for kind in shop.table.nvidia if kind.found_on(HOME) and kind not in newest)
         ended = [kind for kind in here if last.get(kind.arch.capability) == branch]
