@@ -299,14 +299,14 @@ def test_without_dependencies_nothing_that_is_required_counts(planning: Planning
 def test_a_project_on_two_indexes_is_named_with_both(
     planning: Planning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = WheelIndex({"robots": {"3.0": ["torch<2.10"]}}).write(tmp_path / "other")
+    other = WheelIndex({"robots": {"3.0": ["torch<2.10"]}, "sim": {"1.0": []}}).write(tmp_path / "other")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", other)
 
-    found = planning("robots")
+    found = planning("robots", "sim")
 
     assert found.pins["robots"] == "3.0"
     (note,) = found.notes("INDEX_ORDER")
-    assert note.startswith("robots is on ")
+    assert note.startswith("robots, sim are on ")
     assert other in note
 
 

@@ -26,7 +26,7 @@ from torchpick.model.build import TRIO, python_name
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata, of_pyproject
 from torchpick.model.package import Package, PackageFacts, Stage
-from torchpick.model.versions import normal
+from torchpick.model.versions import grouped, normal
 
 _REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+", re.IGNORECASE)
 # The version of a folder whose build decides it.
@@ -174,11 +174,12 @@ def _page(value: str, file: str) -> str:
 
 
 def index_order_notes(indexes: Mapping[str, tuple[str, ...]], installer: str | None) -> Iterator[Note]:
-    """The projects that lie on more than one index, where pip and uv differ."""
+    """The projects that lie on more than one index, where pip and uv differ: those on the same ones together."""
     rule = "uv takes the first that has it" if installer == "uv" else "pip takes the newest of all"
-    for name, urls in indexes.items():
-        if len(urls) > 1:
-            yield Note("INDEX_ORDER", f"{name} is on {' and '.join(map(redacted, urls))}, and {rule}")
+    for urls, names in grouped((urls, name) for name, urls in indexes.items() if len(urls) > 1).items():
+        verb = "are" if len(names) > 1 else "is"
+        places = " and ".join(map(redacted, urls))
+        yield Note("INDEX_ORDER", f"{', '.join(names)} {verb} on {places}, and {rule}")
 
 
 def unread_notes(asked: Requirements, projects: Iterable[PlacedProject]) -> Iterator[Note]:
