@@ -103,7 +103,7 @@ class PackageFit:
         self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
     ) -> Objection | None:
         """Why this version does not go with this torch build (None: an environment without torch)."""
-        if build and (objection := self._linked(package, build, level) or self._brought(own, build, level)):
+        if build and (objection := self.linked(package, build, level) or self._brought(own, build, level)):
             return objection
         missing = () if package.optional else self.missing(package, build, own, level)
         if not missing or level >= ADDED_WHEEL or package.major is None:
@@ -170,7 +170,8 @@ class PackageFit:
                 return Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index)
         return None
 
-    def _linked(self, package: Package, build: Build, level: int) -> Objection | None:
+    def linked(self, package: Package, build: Build, level: int) -> Objection | None:
+        """The CUDA that it links or was built for, where that is not the build's."""
         if package.optional:
             return None
         if build.family == "cuda" and package.per_cuda:

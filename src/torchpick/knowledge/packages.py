@@ -127,7 +127,8 @@ def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM)
     if platform == WINDOWS and "windows" in row:
         row = {**row, **row["windows"]}
     elif platform != READ_PLATFORM and row["file"] is not None:
-        pure = "any" in row["platforms"] and platform not in row["platforms"]
+        # No wheel for macOS is for CUDA, whatever that for Linux links.
+        pure = platform.startswith("macos") or ("any" in row["platforms"] and platform not in row["platforms"])
         row = {**row, **(_PURE if pure else {"code": row["code"] and None})}
     return _noun(Package, row, name=name, code=_code(row), evidence=Evidence(**row["evidence"]))
 
