@@ -158,7 +158,6 @@ class Attempt:
     def __init__(self, search: SearchFacts, cone: Cone, level: int) -> None:
         self.search, self.cone, self.level = search, cone, level
         self._limits = grouped((limit.name, limit) for limit in search.limits)
-        self._linking: dict[int, tuple[Package, Objection | None]] = {}
 
     def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | None:
         start = _State({}, frozenset(), {}, self.search.builds, frozenset(), None)
@@ -206,19 +205,7 @@ class Attempt:
         excluding = (item for item in posed if len(self.search.fitting(facts, [item.demand])) < len(facts.versions))
         causes = posed[0].causes.union(*(item.causes for item in excluding))
         candidates = self.search.candidates(facts, demands)
-        return (package for package in candidates if package is None or self._links_a_build(package)), causes
-
-    def _links_a_build(self, package: Package) -> bool:
-        """Whether what links torch was built for one that runs here, whatever else is chosen; if not, that is said."""
-        key, fit = id(package), self.search.fit
-        if key not in self._linking:
-            is_judged = package.links_torch and fit.refusal(package) is None  # of any other reason `choose` tells
-            builds = [verdict.build for verdict in self.search.builds if is_judged]
-            against = [fit.linked(package, build, self.level) for build in builds]
-            self._linking[key] = package, next(iter(against), None) if all(against) else None
-            if objection := self._linking[key][1]:
-                self._refuse(package, objection)
-        return self._linking[key][1] is None
+        return (one for one in candidates if one is None or self.search.links_a_build(one, self.level)), causes
 
     def choose(self, state: _State, name: str, candidate: Package | None) -> _State | Conflict | Needs:
         if self.search.is_unseen(name):

@@ -174,6 +174,15 @@ class SearchFacts:
         admitted = self.fitting(facts, demands)
         return self._worth_trying(facts, admitted) if admitted else self._without_known(facts, demands)
 
+    def links_a_build(self, package: Package, level: int) -> bool:
+        """Whether what links torch was built for one that runs here, whatever else is chosen; if not, that is said."""
+        builds = self.builds if package.links_torch and self.fit.refusal(package) is None else ()
+        against = [self.fit.linked(package, verdict.build, level) for verdict in builds]
+        if against and all(against) and against[0]:
+            self.refuse(package, against[0])
+            return False
+        return True
+
     def _without_known(self, facts: PackageFacts, demands: list[PackageDemand]) -> Iterator[Package | None]:
         """One that is not in the table, which a note says, where what is there speaks for it."""
         versions = [package.version for package in facts.versions]
