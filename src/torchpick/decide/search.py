@@ -204,8 +204,7 @@ class Attempt:
         demands = [*(item.demand for item in posed), *self._limits.get(name, ())]
         excluding = (item for item in posed if len(self.search.fitting(facts, [item.demand])) < len(facts.versions))
         causes = posed[0].causes.union(*(item.causes for item in excluding))
-        candidates = self.search.candidates(facts, demands)
-        return (one for one in candidates if one is None or self.search.links_a_build(one, self.level)), causes
+        return self.search.candidates(facts, demands, self.level), causes
 
     def choose(self, state: _State, name: str, candidate: Package | None) -> _State | Conflict | Needs:
         if self.search.is_unseen(name):

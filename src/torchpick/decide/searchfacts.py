@@ -169,12 +169,12 @@ class SearchFacts:
         name, version = ("torch", "") if package is None else (package.name, package.version)
         self.refused.append(Refused(name, version, objection))
 
-    def candidates(self, facts: PackageFacts, demands: list[PackageDemand]) -> Iterator[Package | None]:
+    def candidates(self, facts: PackageFacts, demands: list[PackageDemand], level: int) -> Iterator[Package | None]:
         """The versions that fit these demands, best first; None is one that was not read."""
         admitted = self.fitting(facts, demands)
-        return self._worth_trying(facts, admitted) if admitted else self._without_known(facts, demands)
+        return self._worth_trying(facts, admitted, level) if admitted else self._without_known(facts, demands)
 
-    def links_a_build(self, package: Package, level: int) -> bool:
+    def _links_a_build(self, package: Package, level: int) -> bool:
         """Whether what links torch was built for one that runs here, whatever else is chosen; if not, that is said."""
         builds = self.builds if package.links_torch and self.fit.refusal(package) is None else ()
         against = [self.fit.linked(package, verdict.build, level) for verdict in builds]
@@ -200,7 +200,7 @@ class SearchFacts:
             why = unread
         self.refused.append(Refused(facts.name, version, constrained(why)))
 
-    def _worth_trying(self, facts: PackageFacts, admitted: list[Package]) -> Iterator[Package]:
+    def _worth_trying(self, facts: PackageFacts, admitted: list[Package], level: int) -> Iterator[Package]:
         """What was not read comes last, and not at all where what was read beside it speaks against it."""
         fit, machine = self.fit, self.machine
         unread = [package for package in admitted if package.stage is Stage.READ and fit.is_unread(package)]
@@ -221,8 +221,8 @@ class SearchFacts:
             if has_no_code and _needs_torch(admitted[0], machine) and not _needs_torch(package, machine):
                 why = "does not need torch by itself, so it is not what newer versions are"
                 self.refuse(package, constrained(why))
-                continue
-            yield package
+            elif self._links_a_build(package, level):
+                yield package
 
     def _is_hopeless(self, facts: PackageFacts, package: Package) -> bool:
         """Whether a version that is to be read lies between, or before, known ones that do not run here."""
