@@ -75,27 +75,6 @@ def test_the_json_of_a_deep_look(capsys: pytest.CaptureFixture[str]) -> None:
     assert result["gpus"][0]["failing"][0]["text"] == "1 of 33 modules load"
 
 
-@pytest.mark.usefixtures("files")
-def test_the_page_fits_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "50")
-
-    main(["inspect", TORCH, "--gpu", "6.1", "--deep"])
-
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
-
-
-@pytest.mark.usefixtures("files")
-def test_the_page_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", TORCH, "--gpu", "GTX 1080 Ti"]) == 3
-    out = capsys.readouterr().out
-
-    assert "torch 2.15.0+cu132" in out
-    assert "code      sm_75 sm_80 sm_90" in out
-    assert "PTX       none" in out
-    assert "`--deep` reads every library" in out
-    assert "sm_61     will not run" in out
-
-
 @pytest.mark.process
 def test_a_bare_name_is_looked_up_in_the_environment_that_is_active(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -115,13 +94,6 @@ def test_a_bare_name_is_looked_up_in_the_environment_that_is_active(
     [result] = results(capsys)
 
     assert (result["version"], result["sass"]) == ("4.0", ["sm_90"])
-
-
-@pytest.mark.usefixtures("files")
-def test_modules_without_a_kernel_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["inspect", "one.so", "--gpu", "none"])
-
-    assert "and 1 without a kernel" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("files")
@@ -199,22 +171,6 @@ def test_names_from_an_archive_reach_the_terminal_escaped(tmp_path: Path, capsys
     assert "\\x1b[31mred" in out
 
 
-def test_an_amd_gpu_is_not_served_by_cuda_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "one.so").write_bytes(making.library(making.module("sm_80")))
-
-    assert main(["inspect", str(tmp_path / "one.so"), "--gpu", "gfx1100", "--json"]) == 3
-    assert results(capsys)[0]["gpus"][0]["gpu"] == "gfx1100"
-
-
-@pytest.mark.usefixtures("files")
-def test_a_driver_that_does_not_support_the_gpu_is_said_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", TORCH, "--gpu", "6.1", "--driver", "595.58.03"]) == 3
-    out = capsys.readouterr().out
-
-    assert "driver 595.58.03 does not support sm_61: driver branch 580 is the last that supports it; it needs a" in out
-    assert "('" not in out
-
-
 @pytest.mark.usefixtures("files")
 def test_the_function_says_what_the_command_says() -> None:
     inspection = torchpick.inspect("bits-1.0-py3-none-any.whl", gpus=["sm_52", "sm_86"])
@@ -225,86 +181,3 @@ def test_the_function_says_what_the_command_says() -> None:
         ("sm_52", "will not run"),
         ("sm_86", "runs"),
     ]
-
-
-_FLAGS = """\
-torch 2.15.0+cu132: 0.0 MB
-  code      sm_75 sm_80 sm_90
-  PTX       none
-  CUDA      13.2
-  read      the compiled flags; `--deep` reads every library
-"""
-PAGES = {
-    f"{TORCH} --gpu 8.0 --driver 525.60.13": f"""\
-{_FLAGS}  sm_80     will not run
-            it is built with CUDA 13.2, which needs driver 580
-""",
-    f"{TORCH} --gpu 6.1 --driver 595.58.03": f"""\
-{_FLAGS}  sm_61     will not run
-            driver 595.58.03 does not support sm_61: driver branch 580 is the
-              last that supports it; it needs a driver of branch 580
-""",
-    f"{TORCH} --gpu 8.0 --gpu 8.0 --gpu 7.5 --driver 580.95.05": f"""\
-{_FLAGS}  sm_80     runs, by its sm_80
-  sm_75     runs, by its sm_75
-""",
-    f"{TORCH} --gpu 6.1": """\
-torch 2.15.0+cu132: 0.0 MB
-  code      sm_75 sm_80 sm_90
-  PTX       none
-  CUDA      13.2
-  read      the compiled flags; `--deep` reads every library
-  sm_61     will not run
-""",
-    f"{TORCH} --gpu 7.5 --deep": """\
-torch 2.15.0+cu132: 0.0 MB
-  code      sm_75 sm_80 sm_90
-  PTX       none
-  CUDA      13.2
-  library                  modules  code
-  libtorch_cuda_linalg.so       33  sm_75 sm_80 sm_90
-  sm_75     partly, by its sm_75
-            torch/lib/libtorch_cuda_linalg.so: 1 of 33 modules load
-""",
-    "one.so --gpu 9.0 --gpu sm_61": """\
-one.so: 0.0 MB
-  code      sm_52 sm_70
-  PTX       compute_80
-  library  modules  code
-  one.so         1  sm_52 sm_70 compute_80
-                    and 1 without a kernel
-  sm_90     runs by JIT, by its compute_80
-  sm_61     will not run
-            one.so: its module does not load
-""",
-    "plain-1.0-py3-none-any.whl tri-1.0-py3-none-any.whl bits-1.0-py3-none-any.whl --gpu 6.1": """\
-plain 1.0: 0.0 MB
-  no GPU code
-  sm_61     no GPU code
-tri 1.0: 0.0 MB
-  compiles at run time
-  compiles  at run time, with tri/bin/ptxas
-  sm_61     compiles at run time
-bits 1.0: 0.0 MB
-  code      sm_60 sm_80
-  PTX       none
-  library          modules  code
-  libb_cuda126.so        1  sm_60
-  libb_cuda132.so        1  sm_80
-  sm_61     runs, by its sm_60
-            judged libb_cuda126.so, the one for the newest CUDA that runs
-              here, as no torch was given
-""",
-}
-
-
-@pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("words", PAGES)
-def test_the_whole_page_for_a_person(
-    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-
-    main(["inspect", *words.split()])
-
-    assert capsys.readouterr() == (PAGES[words], "")

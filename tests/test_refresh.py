@@ -91,14 +91,6 @@ def test_a_new_release_is_usable_the_hour_it_appears(index: Index, capsys: pytes
     assert pick["index_url"] == f"{index.base}/cu126"
 
 
-@pytest.mark.usefixtures("index")
-def test_what_a_library_lacks_is_kept_with_the_row(capsys: pytest.CaptureFixture[str]) -> None:
-    refreshed(capsys, *HERE)
-    pick = picked(capsys)["pick"]
-
-    assert "PARTIAL_LIBRARY" in [note["code"] for note in pick["notes"]]
-
-
 def test_a_second_run_reads_the_page_alone(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     refreshed(capsys, *HERE)
     index.host.seen.clear()
@@ -120,15 +112,6 @@ def test_what_the_page_lists_no_longer_is_not_offered_there(index: Index, capsys
     assert answer["pick"]["version"] == "2.12.1+cu126"
     # What was never seen published anywhere stays what it is.
     assert not {"2.14.1+cu126", "2.99.0+cu126"} & {row["version"] for row in answer["considered"]}
-
-
-def test_what_the_page_lists_for_another_platform_is_not_offered_here(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    index.add("2.14.1+cu126", "sm_50 sm_60", platform="win_amd64")
-    refreshed(capsys, "--platform", "all")
-
-    assert "2.14.1+cu126" not in {row["version"] for row in picked(capsys)["considered"]}
 
 
 def test_from_a_server_without_ranges_a_small_wheel_is_downloaded_and_a_large_one_not_read(
@@ -202,17 +185,6 @@ def test_a_wheel_that_cannot_be_read_fails_alone_and_is_read_next_time(
     assert [each["version"] for each in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu132"]
 
 
-def test_pages_of_each_backend_serve_where_there_is_none_of_all(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = index.host.files.pop("/whl/torch/")
-    index.host.files["/whl/cu126/torch/"] = page
-    index.host.types["/whl/cu126/torch/"] = "text/html"
-    answer = refreshed(capsys, *HERE)
-
-    assert [row["version"] for row in answer["read"]] == ["2.99.0+cu126"]
-
-
 def test_companions_are_those_whose_metadata_pins_the_release(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     links = ""
     for version, torch in (("0.98.0", "2.98.0"), ("0.99.1", "2.99.0"), ("0.99.2", ">=2")):
@@ -273,34 +245,6 @@ def test_a_companion_for_one_python_is_none_for_another(index: Index, capsys: py
     ]
 
 
-def test_a_companion_that_comes_a_day_later_is_found_by_the_next_refresh(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refreshed(capsys, *HERE)
-    name = "torchvision-0.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    text = b"Name: torchvision\nVersion: 0.99.0+cu126\nRequires-Dist: torch==2.99.0\n"
-    index.host.files[f"/whl/cu126/{name}"] = making.wheel({"torchvision-0.99.0.dist-info/METADATA": text})
-    index.host.files["/whl/torchvision/"] = f'<a href="/whl/cu126/{name}">x</a>'.encode()
-    index.host.types["/whl/torchvision/"] = "text/html"
-    index.publish()
-    refreshed(capsys, *HERE)
-
-    assert picked(capsys)["pick"]["companions"] == {"torchvision": "0.99.0+cu126"}
-
-
-def test_a_companions_metadata_is_taken_from_the_file_beside_it(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = "/whl/cu126/torchvision-0.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    index.host.files[f"{path}.metadata"] = b"Name: torchvision\nVersion: 0.99.0+cu126\nRequires-Dist: torch==2.99.0\n"
-    index.host.files["/whl/torchvision/"] = f'<a href="{path}" data-core-metadata="true">x</a>'.encode()
-    index.host.types["/whl/torchvision/"] = "text/html"
-    refreshed(capsys, *HERE)
-
-    assert picked(capsys)["pick"]["companions"] == {"torchvision": "0.99.0+cu126"}
-    assert path not in [one.path for one in index.host.seen]
-
-
 def test_a_mirrors_rows_answer_for_that_mirror_alone_and_go_with_it(
     index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,19 +294,6 @@ def test_nightly_lands_in_its_own_table(index: Index, capsys: pytest.CaptureFixt
     assert picked(capsys, "--channel", "nightly")["pick"]["version"] == "3.0.0.dev20261102+cu126"
 
 
-@pytest.mark.parametrize("base", ["file", "flat"])
-def test_a_mirror_in_a_folder(base: str, tmp_path: Path, index: Index, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "mirror" / ("torch" if base == "file" else "")
-    folder.mkdir(parents=True)
-    name = "torch-2.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-    (folder / name).write_bytes(making.torch_wheel("sm_61 sm_70", version="2.99.0+cu126", cuda="12.6"))
-    url = (tmp_path / "mirror").as_uri()
-    answer = refreshed(capsys, *HERE, "--index-base", url if base == "file" else f"flat+{url}")
-
-    assert [row["arches"] for row in answer["read"]] == [["sm_61", "sm_70"]]
-    assert not index.host.seen
-
-
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[]", '{"schema": 1, "platform": "x", "builds": [[1]]}'])
 @pytest.mark.usefixtures("index")
 def test_a_broken_cache_is_made_anew(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -395,26 +326,6 @@ def test_an_index_that_does_not_answer_leaves_the_table(
 
     assert words in answer["error"]["text"]
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
-
-
-@pytest.mark.usefixtures("index")
-def test_the_page_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["refresh", *HERE]) == 0
-    out, err = capsys.readouterr()
-
-    assert "new       2.99.0+cu126" in out
-    assert "read      2.99.0+cu126         linux-x86_64    sm_50 sm_60 sm_90" in out
-    assert "reading" in err
-    assert main(["refresh", *HERE]) == 0
-    assert capsys.readouterr().out.startswith("nothing new")
-
-
-@pytest.mark.parametrize(
-    "words", [["torchvision"], ["--platform", "beos"], ["--backend", "x"], ["--channel", "weekly"], ["numpy"]]
-)
-def test_slips_of_the_pen(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["refresh", *words]) == 2
-    assert "hint: " in capsys.readouterr().err
 
 
 def test_a_cuda_build_that_names_no_architecture_stays_unread(index: Index, capsys: pytest.CaptureFixture[str]) -> None:

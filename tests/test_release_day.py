@@ -181,34 +181,6 @@ def test_what_one_index_holds_is_no_answer_about_another_and_goes_with_it(
     assert answer(capsys, *default)["pick"]["version"] == "2.14.1"
 
 
-def test_a_known_file_of_the_users_index_with_another_hash_is_refused(
-    own_index: Release, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own_index.come_out()
-    answer(capsys, "refresh", *HERE)
-    before = answer(capsys, *GIVEN, "--backend", "default")["pick"]["evidence"]["ref"]
-    digest = before.rpartition(":")[2]
-    own_index.lines["torch"] = [line.replace(digest, "cd" * 32) for line in own_index.lines["torch"]]
-    own_index.publish("torch")
-
-    assert "a released wheel never changes" in answer(capsys, "refresh", *HERE, status=1)["failures"][0]["text"]
-    assert answer(capsys, *GIVEN, "--backend", "default")["pick"]["evidence"]["ref"] == before
-
-
-def test_a_torchaudio_that_names_no_torch_is_not_believed_without_a_label(
-    own_index: Release, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It loads beside torch's own CUDA alone: 2.11.0 of the default index has 13.0, torch 2.15.0 has 13.2."""
-    own_index.lines["torchaudio"] = []
-    audio = making.wheel({"torchaudio-2.11.0.dist-info/METADATA": b"Name: torchaudio\nVersion: 2.11.0\n"})
-    own_index.add("torchaudio", "2.11.0", "cp312-cp312", audio)
-    own_index.come_out()
-    answer(capsys, "refresh", *HERE)
-
-    companions = answer(capsys, *GIVEN, "--backend", "default")["pick"]["companions"]
-    assert companions == {"torchvision": "0.29.2"}
-
-
 def test_neither_index_answers(own_index: Release, capsys: pytest.CaptureFixture[str]) -> None:
     own_index.host.files.clear()
 

@@ -49,16 +49,6 @@ def test_the_issue_s_own_example(capsys: pytest.CaptureFixture[str], monkeypatch
     assert "https://github.com/" in capsys.readouterr().out
 
 
-def test_with_a_torch_there_the_finding_is_doctor_s(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    home.torch()
-
-    assert main(["explain", *OLD, KERNELS]) == 0
-    out = capsys.readouterr().out
-
-    assert "torch 2.9.1+cu128 holds no code for sm_61" in out
-    assert "torchpick install torch==2.9.1" in out
-
-
 def test_a_gpu_that_the_text_names_is_the_one_it_is_about(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     home.torch()
     text = "NVIDIA GTX 1080 with CUDA capability sm_61 is not compatible with the current PyTorch installation."
@@ -150,14 +140,6 @@ def test_an_empty_text_is_refused(
     assert "no text was given" in capsys.readouterr().err
 
 
-def test_an_empty_file_is_refused_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    log = tmp_path / "build.log"
-    log.write_bytes(b"\n")
-
-    assert main(["explain", str(log)]) == 2
-    assert "no text was given" in capsys.readouterr().err
-
-
 def test_a_terminal_without_a_text_is_told_how(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,11 +161,6 @@ def test_what_the_user_told_wrongly_is_refused(words: list[str], capsys: pytest.
 def test_escapes_in_a_log_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "\x1b[31mCUDA out of memory\x1b]0;title\x07"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-
-
-def test_the_readme_s_own_words_are_known(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "no kernel image is available", *OLD]) == 0
-    assert "CUDA error 209" in capsys.readouterr().out
 
 
 def test_a_gpu_that_no_build_supports_gets_no_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -324,14 +301,6 @@ def test_an_answer_is_one_screen_and_begins_with_the_point(
     assert labels[1] in ("run", "do")
     assert main(["explain", "--more", text]) == 0
     assert len(capsys.readouterr().out) > len(out)
-
-
-def test_what_was_understood_of_a_text_without_a_known_error_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "my RTX 3090\nwith driver 570.86 is slow, torch 2.6.0+cu126\nPython 3.11"]) == 1
-    err = capsys.readouterr().err
-
-    assert "it names RTX 3090 (line 1), driver 570.86 (line 2), torch 2.6.0+cu126 (line 2), Python 3.11 (line 3)" in err
-    assert "with which line did the program end?" in err
 
 
 def test_of_a_large_log_a_line_says_how_much_was_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from pathlib import Path
 
@@ -33,24 +32,6 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
     out, err = capsys.readouterr()
     assert "Traceback" not in err
     return status, out, err
-
-
-def test_without_a_file_the_flags_say_all(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "torch>=2.5", "--for", "library")
-
-    assert status == 0
-    assert out.startswith("[project.optional-dependencies] # torchpick\n# torchpick: Linux x86-64 gets torch")
-    assert '\nnvidia-old = ["torch>=2.5,<2.8"] # torchpick\n' in out
-    assert err == ""
-
-
-def test_the_projects_own_range_is_read(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("pyproject.toml").write_text(LIBRARY.replace(">=2.5", ">=2.6"), "utf-8")
-
-    _, out, _ = run(capsys)
-
-    assert '"torch>=2.6,<2.8"' in out
-    assert Path("pyproject.toml").read_text("utf-8") == LIBRARY.replace(">=2.5", ">=2.6")
 
 
 def test_writing_twice_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,53 +84,6 @@ def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) ->
     assert content.count(b"\n") == content.count(b"\r\n") > 10
     assert Path("pyproject.toml").is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-
-
-def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("pyproject.toml").write_text(LIBRARY, "utf-8")
-
-    _, out, _ = run(capsys, "--json", "--for", "app", "--backend", "cu126")
-    answer = json.loads(out)
-    _, written, _ = run(capsys, "--json", "--write", "pyproject.toml")
-
-    assert answer["extras"] == [
-        {
-            "name": "cu126",
-            "requirements": ["torch==2.14.1+cu126 ; sys_platform == 'linux' or sys_platform == 'win32'"],
-            "backend": "cu126",
-            "serves": [
-                "torch 2.14.1: Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer",
-                "Python 3.10 to 3.15, 3.14t, 3.15t on Linux x86-64, Linux aarch64, Windows x86-64",
-            ],
-        }
-    ]
-    assert answer["indexes"] == [{"name": "pytorch-cu126", "url": "https://download.pytorch.org/whl/cu126"}]
-    assert json.loads(written)["changed"] is True
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (["--write", "missing.toml"], 1),
-        (["torch two"], 2),
-        (["torch>=99"], 2),
-        (["--for", "library", "--groups"], 2),
-        (["--for", "app", "--backend", "sm_61"], 2),
-        (["--for", "app", "--backend", "cu999"], 2),
-        (["--for", "app", "--backend", "no"], 2),
-        (["--for", "app", "--index-base", "flat+https://x.example"], 2),
-        (["numpy"], 2),
-        (["torchcodec"], 2),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_with_a_hint(
-    words: list[str], status: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found, out, err = run(capsys, *words)
-
-    assert (found, out) == (status, "")
-    assert err.startswith("error: ")
-    assert "\nhint: " in err
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe[\0p\0", b"[project\n", b"x = " + b"[" * 9999, b"#" * (4 << 20) + b"##"])

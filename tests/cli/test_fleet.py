@@ -6,7 +6,6 @@ import json
 import os
 import re
 from html.parser import HTMLParser
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -403,13 +402,6 @@ def test_a_cluster_that_does_not_answer_is_said_once(
         assert "left out\n  cause  `sc" in out if status == 0 else err.startswith("error: ")
 
     assert said == [(1, 1, 0), (1, 1, 1), (0, 1, 0)]
-
-
-def test_an_empty_stdin_is_called_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"")))
-
-    assert main(["fleet", "-"]) == 2
-    assert "error: stdin contains no machine" in capsys.readouterr().err
 
 
 def test_the_library_answers_the_same() -> None:

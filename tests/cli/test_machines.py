@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import time
-from io import BytesIO, TextIOWrapper
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.cli.console import error_json
 from torchpick.environment import world
-from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machine_lines, machinefiles
 from torchpick.model.arch import Arch
@@ -23,7 +22,6 @@ from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 from torchpick.model.pick import Request
 
-PYTHON = Python("3.12")
 PASCAL = Machine(
     platform=Platform("linux", "x86_64", "2.36", "glibc"),
     python=Python("3.11", executable="/usr/bin/python3", source=".venv"),
@@ -32,7 +30,6 @@ PASCAL = Machine(
     notes=(Note("GPU_LOST", "one"),),
 )
 BARE = Machine(Platform("linux", "aarch64", None, "glibc"), Python("3.13"), name="b")
-TROUBLE = Machine(Platform("linux", "x86_64"), PYTHON, trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
 
 
 def line(machine: Machine) -> str:
@@ -62,16 +59,6 @@ def test_a_value_that_was_cut_among_escaped_quotes_is_passed_by_at_once() -> Non
     assert [left.text for left in found.unread] == ["fleet, line 1: not JSON: cut in the middle"]
     assert [crowd.machine for crowd in found.crowds] == [BARE]
     assert time.process_time() - began < 5
-
-
-def test_machines_that_are_alike_are_counted_and_named_once() -> None:
-    nodes = [PASCAL._replace(name=f"n{number}", gpus=(PASCAL.gpus[0]._replace(uuid=f"GPU-{number}"),))
-             for number in (3, 1, 2, 7, 2)]  # fmt: skip
-    found = fleet("\n".join(map(line, nodes)))
-    [crowd] = found.crowds
-    assert (crowd.hosts.count, crowd.hosts.text, crowd.machine.name) == (4, "n[1-3,7]", None)
-    assert crowd.machine.gpus[0].uuid is None
-    assert [(note.code, note.text) for note in found.notes] == [("GPU_LOST", "one (5 machines)")]
 
 
 @pytest.mark.parametrize("count", [1, 2, 16])
@@ -133,23 +120,6 @@ def test_what_windows_shells_write(coding: str) -> None:
     assert len(read(f"{line(PASCAL)}\r\n{line(BARE)}\r\n".encode(coding)).crowds) == 2
 
 
-def test_from_files_folders_and_stdin_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "fleet.jsonl"
-    file.write_text(line(PASCAL), "utf-8")
-    (tmp_path / "nodes").mkdir()
-    (tmp_path / "nodes" / "n1.json").write_text(line(PASCAL._replace(name=None)), "utf-8")
-    (tmp_path / "nodes" / "n2.json").write_text("", "utf-8")
-    (tmp_path / "nodes" / ".hidden.json").write_text("nonsense", "utf-8")
-    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(line(BARE).encode())))
-    reader = machinefiles.Reader(Request(), Knowledge({}))
-    for place in (str(file), str(tmp_path / "nodes"), "-"):
-        reader.read(place)
-    found = reader.fleet()
-    assert [(crowd.hosts.count, crowd.hosts.text) for crowd in found.crowds] == [(2, "n1"), (1, "b")]
-    assert [(left.hosts.text, left.text) for left in found.silent] == [("n2", "its file is empty")]
-    assert found.unread == ()
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -181,13 +151,6 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
     }
 
 
-@pytest.mark.parametrize("where", ["gone", "a\0b"])
-def test_a_file_that_cannot_be_read(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"^cannot read "):
-        machinefiles.Reader(Request(), Knowledge({})).read(where)
-
-
 UNREADABLE = [
     ("hello", "fleet, line 1: not JSON: hello"),
     ("n3: bash: torchpick: command not found", "fleet, line 1: not JSON: n3: bash: torchpick"),
@@ -207,13 +170,6 @@ UNREADABLE = [
     ('{"schema": 1, "machine": null, "machines": [{}, {}]}', "contains no machine"),
     ('{"apiVersion": "v1", "kind": "Pod"}', "kind: must be Node"),
 ]
-
-
-@pytest.mark.parametrize("text", ["", "\n \n", "[]"])
-def test_nothing_is_no_fleet(text: str) -> None:
-    with pytest.raises(UsageError, match="contains no machine") as caught:
-        fleet(text)
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize(("text", "words"), UNREADABLE)
@@ -248,26 +204,6 @@ def test_not_text() -> None:
     found = read(line(PASCAL).encode() + b"\n\xff\xfe\x00\n" + line(BARE).encode())
     assert [left.text for left in found.unread] == ["fleet, line 2: not JSON: not UTF-8 text"]
     assert len(found.crowds) == 2
-
-
-ERROR = DetectionError("updated", hint="reboot", code="DRIVER_MISMATCH")
-
-
-@pytest.mark.parametrize("text", [line(TROUBLE), error_json(ERROR, "detect")])
-def test_without_any_answer_it_is_exit_4(text: str) -> None:
-    with pytest.raises(DetectionError, match="fleet, line 1: updated") as caught:
-        fleet(text)
-    assert (caught.value.exit_status, caught.value.code, caught.value.hint) == (4, "DRIVER_MISMATCH", "reboot")
-
-
-@pytest.mark.parametrize("text", [line(TROUBLE), error_json(ERROR, "detect")])
-def test_machines_without_an_answer_are_left_out_and_all_named(text: str) -> None:
-    data = f"n1: {text}\nn2: {text}\n{line(PASCAL)}\n{text}".encode()
-    found = read(data)
-    assert [left.words for left in found.silent] == ["n[1-2]: updated", "fleet, line 4: updated"]
-    assert len(found.crowds) == 1
-    with pytest.raises(DetectionError, match="3 machines did not answer"):
-        read(data, strict=True)
 
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))

@@ -152,18 +152,3 @@ def test_the_labellers_of_amd_and_intel() -> None:
     found = {machine.name: [(gpu.vendor, str(gpu.arch)) for gpu in machine.gpus] for machine in fleet.machines}
     assert found == {"mi300": [("amd", "gfx942")] * 8, "mi250": [("amd", "gfx90a")], "pvc": [("intel", "None")] * 2}
     assert [(left.hosts.text, left.code) for left in fleet.silent] == [("unknown", "NO_CAPABILITY")]
-
-
-def test_a_machine_is_named_before_its_gpus_and_those_that_are_alike_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    four = {**BASE, "cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "nvidia.com/gpu.count": "4"}
-    file = tmp_path / "nodes.json"
-    file.write_text(
-        json.dumps({"kind": "List", "items": [node("g1", four), node("a1", A100), node("a2", A100)]}), "utf-8"
-    )
-
-    assert main(["--machine", str(file), "--python", "3.12"]) == 0
-    shown = [line.split("  ")[-1].strip() for line in capsys.readouterr().out.partition("\n\n")[0].splitlines()]
-    assert shown[:2] == ["1 machine: g1", "4 × nvidia-tesla-t4 (sm_75)"]
-    assert shown[3:5] == ["2 machines: a[1-2]", "NVIDIA-A100-SXM4-40GB (sm_80)"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-import torchpick
 from tests import envelope
 from torchpick.cli import main
 from torchpick.machine import computer
@@ -42,18 +41,6 @@ def test_what_is_built_against_torch_is_planned_with_its_commands(
     assert [line.partition(", then `")[2] for line in lines] == ([] if steps is None else [steps])
 
 
-def test_a_reason_that_versions_in_a_row_share_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "vllm", "--gpu", "t4", *MACHINE]) == 0
-    out = capsys.readouterr().out
-    table, _, passed_over = out.partition("\n\npassed over\n")
-    runs = {row.split()[0] for row in table.splitlines()[1:]}
-
-    assert any(row.endswith("as above") for row in table.splitlines())
-    assert "needs libcudart.so.13" in passed_over
-    assert len(passed_over.splitlines()) < 5
-    assert {line.split()[0] for line in passed_over.splitlines()}.isdisjoint(runs)
-
-
 def test_the_versions_of_a_package_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "list", "xformers", "--gpu", "sm_61", *MACHINE)
     versions = found["versions"]
@@ -71,16 +58,6 @@ def test_a_package_of_which_nothing_runs_is_exit_3(capsys: pytest.CaptureFixture
 def test_an_unknown_package_is_named_with_its_neighbour(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "xformer", "--gpu", "t4", *MACHINE]) == 2
     assert "did you mean `xformers`" in capsys.readouterr().err
-
-
-def test_the_function() -> None:
-    stack = torchpick.plan("vllm", gpus=["sm_80"], driver="535.183.01", platform="linux-x86_64", python="3.12")
-
-    assert isinstance(stack, torchpick.Stack)
-    assert stack.version("torch") == "2.10.0+cu128"
-    assert repr(stack).startswith("Stack(vllm==0.19.1 torch==2.10.0+cu128")
-    assert "<table>" in stack._repr_html_()
-    assert not torchpick.plan("vllm", gpus=["sm_61"], platform="linux-x86_64").ok
 
 
 def test_a_stack_as_a_dockerfile(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,10 +13,7 @@ import pytest
 
 from torchpick.cluster import ray
 from torchpick.cluster.engine import ClusterError
-from torchpick.errors import NetworkError, UsageError
-from torchpick.knowledge.locations import PACKAGE
-from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.readings import Reading
+from torchpick.errors import UsageError
 
 
 class FakeRay(ModuleType):
@@ -136,14 +133,6 @@ def test_each_node_runs_the_command_and_says_what_it_printed_and_who_is_dead(
     ]
 
 
-@pytest.mark.parametrize(
-    ("said", "line"),
-    [("a\nb\n", "b"), (RuntimeError("x\ny"), "y"), ("", "it did not answer"), (" \n", "it did not answer")],
-)
-def test_the_end_of_what_was_said(said: object, line: str) -> None:
-    assert ray.last_line(said) == line
-
-
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ClusterError) as caught:
@@ -167,37 +156,7 @@ def test_an_address_that_is_none(word: str, install: Callable[..., FakeRay]) -> 
     assert caught.value.hint == "`--on ray`, or `--on ray:ADDRESS`"
 
 
-READ = Reading("https://a.example/x.whl", "fast", complete=True, size=1, bytes_read=1, requests=1)
 STATUS = "`ray status` says what the cluster lacks; its Python needs httpx and packaging"
-
-
-def test_a_wheel_is_a_task_that_is_waited_for_and_may_be_given_up(install: Callable[..., FakeRay]) -> None:
-    refused = NetworkError("refused", hint="a hint")
-    fake = install(a=READ, b=RuntimeError("Traceback\nthe node was killed"), c=refused)
-    reports: list[str | int] = []
-
-    with ray.reader("auto") as read:
-        assert read("a", ReadOptions("deep", report=reports.append)) is READ
-        with pytest.raises(ClusterError) as killed:
-            read("b", ReadOptions(None))
-        with pytest.raises(NetworkError) as caught:
-            read("c", ReadOptions(None))
-
-    assert (killed.value.message, killed.value.hint) == ("the node was killed", STATUS)
-    assert caught.value is refused
-    assert reports == [0]
-    assert fake.told == [
-        ("init", {"address": "auto", "runtime_env": {"py_modules": [PACKAGE]}, **QUIET}),
-        ("remote", {"num_cpus": 1, "max_retries": 2}),
-        ("wait", {"timeout": 1}),
-        ("wait", {"timeout": 1}),
-        ("get", (None, "a", "deep", {})),
-        ("wait", {"timeout": 1}),
-        ("get", (None, "b", None, {})),
-        ("wait", {"timeout": 1}),
-        ("get", (None, "c", None, {})),
-        ("shutdown", None),
-    ]
 
 
 def test_a_cluster_that_cannot_be_reached_reads_no_wheel(install: Callable[..., FakeRay]) -> None:

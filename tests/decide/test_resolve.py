@@ -6,10 +6,9 @@ import pytest
 
 from tests.laws.strategies import gpu, table
 from torchpick.decide import matrix, refusal, resolve
-from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
-from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick, Wish
 
 
@@ -112,27 +111,6 @@ def test_musl_has_no_wheel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "reasons"),
-    [
-        (Wish(torch="<2.10"), ["NOT_REQUESTED"]),
-        (Wish(torch="==2.10.0+cu128"), []),
-        (Wish(torch="==2.10.0+cu126"), ["NOT_REQUESTED"]),
-        (Wish(backends=("cu126",)), ["BACKEND_NOT_ALLOWED"]),
-        (Wish(companions={"torchvision": ""}), []),
-        (Wish(companions={"torchvision": "<0.25"}), ["COMPANION_MISSING"]),
-        (Wish(companions={"torchaudio": ""}), ["COMPANION_MISSING"]),
-        (Wish(whole=True), ["LIBRARY_DROPPED_GPU"]),
-    ],
-)
-def test_a_wish_narrows(wish: Wish, reasons: list[str]) -> None:
-    one = build(
-        lacks={"libx.so": (Arch.parse("sm_80"),)}, companions={"torchvision": "0.25.0+cu128", "torchaudio": None}
-    )
-
-    assert {reason.name for reason in objections(machine("sm_80"), one, wish)} == set(reasons)
-
-
-@pytest.mark.parametrize(
     ("better", "worse", "where"),
     [
         (build("2.10.0", "cu126"), build("2.9.1", "cu130"), machine("sm_80")),  # the newest torch
@@ -221,20 +199,3 @@ def test_a_gpu_below_the_floor_of_nccl_is_named_with_it() -> None:
     assert [note.text for note in pick.notes if note.code == "PARTIAL_LIBRARY"] == [
         "NCCL 2.28.9 in it supports sm_60 and newer: sm_50 cannot be used together with other GPUs"
     ]
-
-
-@pytest.mark.parametrize(("arch", "all_judged"), [("sm_75", True), ("sm_86", False), ("sm_61", False)])
-def test_what_comes_after_the_pick_is_judged_where_a_library_of_it_lacks_the_gpu(
-    arch: str, *, all_judged: bool
-) -> None:
-    """For another build may have that library; else nobody needs to know."""
-    known = Knowledge({}).table(["linux-x86_64"])
-    here = Machine(
-        Platform("linux", "x86_64", "2.35", "glibc"), Python("3.12"), Driver("580.95.05"),
-        (Gpu(0, "nvidia", None, Arch.parse(arch)),),
-    )  # fmt: skip
-
-    short, whole = (resolve.pick(here, known, Wish(), everything=everything) for everything in (False, True))
-
-    assert short.build == whole.build
-    assert (len(short.considered) == len(whole.considered)) is all_judged

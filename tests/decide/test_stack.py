@@ -9,7 +9,6 @@ import pytest
 from torchpick.decide import demands, environments
 from torchpick.decide import search as engine
 from torchpick.decide.searchfacts import Needs, SearchFacts
-from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
@@ -64,47 +63,6 @@ def plan(table: Table, facts: Mapping[str, PackageFacts], *asked: str, where: Ma
 
 def reasons(stack: Stack) -> set[str]:
     return {each.objection.reason.name for each in stack.objections}
-
-
-def seen(platform: str) -> dict[str, PackageFacts]:
-    """A project whose own page has wheels for Linux, and a stranger's for Windows; the index has the source alone."""
-    source = {
-        "version": "2.8.4",
-        "file": None,
-        "requires": ["torch"],
-        "links_torch": True,
-        "evidence": {"kind": "declared", "ref": "setup.py"},
-        "code": [{"path": "attn", "main": True, "arches": "sm_80 sm_90"}],
-    }
-    own = {
-        "url": "https://own.example",
-        "text": "attn-{version}-linux.whl",
-        "wheels": [["2.8.3", PLATFORM, "torch==2.9.*", "cu12", "cp312"]],
-    }
-    other = {
-        "url": "https://other.example",
-        "text": "+{cu}",
-        "wheels": [["2.8.3", "windows-x86_64", "torch==2.10.*", "cu128 cu130", "cp312"]],
-    }
-    row = {
-        "name": "attn",
-        "source_only": "the index has its source alone",
-        "versions": [source],
-        "elsewhere": [own, other],
-    }
-    return {**known(), "attn": packages.parse(row, platform)}
-
-
-def test_named_packages_move_before_torch_and_the_order_of_their_names_changes_nothing(table: Table) -> None:
-    facts = known(
-        package("one", "2", "torch==2.10.0", links_torch=True),
-        package("one", "1", "torch==2.11.0", links_torch=True),
-        package("two", "2", "torch==2.11.0", links_torch=True),
-        package("two", "1", "torch==2.10.0", links_torch=True),
-    )
-
-    assert plan(table, facts, "one", "two").requirements[:2] == ("one==2", "two==1")
-    assert plan(table, facts, "two", "one").requirements[:2] == ("one==2", "two==1")
 
 
 def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) -> None:
@@ -168,20 +126,6 @@ def test_a_version_that_cannot_be_installed_here_is_passed_over(
     assert older.version("ext") == "1"
 
 
-@pytest.mark.parametrize(
-    ("requires", "torch", "said"),
-    [("torch>=2.10", "2.9.0", True), ("torch>=2.10", "2.10.0", False), ("torch", "2.10.0", False)],
-)
-def test_the_table_begins_late_only_where_all_that_it_knows_is_newer(
-    table: Table, requires: str, torch: str, *, said: bool
-) -> None:
-    facts = known(package("ext", "1", requires, links_torch=True))
-
-    stack = plan(table, facts, "ext", f"torch=={torch}", where=machine(python="3.9"))
-
-    assert ("the table of ext begins at 1" in stack.hints) is said
-
-
 def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> None:
     facts = known(
         package("app", "1", 'win; sys_platform == "win32"', 'lib; extra == "gpu"', 'old; python_version < "3.12"'),
@@ -191,30 +135,6 @@ def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> No
     assert plan(table, facts, "app").requirements == ("app==1",)
     assert plan(table, facts, "app[gpu]").requirements == ("app[gpu]==1", "lib==1")
     assert plan(table, facts, "app", where=machine(python="3.11")).requirements == ("app==1", "old==1")
-
-
-def test_where_no_known_version_is_for_the_python_others_are_to_be_looked_for(table: Table) -> None:
-    facts = known(package("lib", "2.0", requires_python=">=3.13"), package("lib", "1.0", pythons=("cp311",)))
-
-    assert plan(table, facts, "lib").unknown == {"lib": ""}
-    assert plan(table, facts, "lib>=1").unknown == {"lib": ">=1"}
-    assert plan(table, facts, "lib==1.0").unknown == {}  # that very version is known, and is not for this Python
-    assert plan(table, facts, "lib", where=machine(python="3.13")).unknown == {}
-
-
-def test_a_version_without_an_extra_that_others_have_is_passed_over(table: Table) -> None:
-    facts = known(
-        package("lib", "2.0", 'torch; extra == "gpu"', requires_python=">=3.13"),
-        package("lib", "1.0", 'torch; extra == "old"'),
-    )
-
-    assert plan(table, facts, "lib[old]", "torch").version("lib") == "1.0"
-    assert plan(table, facts, "lib[docs]").version("lib") == "1.0"  # nobody knows of such an extra
-    without = plan(table, facts, "lib[gpu]")
-    assert [(each.versions, each.objection.text) for each in without.objections] == [
-        (("2.0",), "there is no wheel for Python 3.12: it has >=3.13"),
-        (("1.0",), "has no extra gpu"),
-    ]
 
 
 def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,14 +257,3 @@ def test_another_index_is_named_where_the_driver_carries_what_it_has(table: Tabl
     assert plan(table, {**both, "ext": facts["ext"]}, "an-old", "ext").hints[:3] == named
     unknown = machine()._replace(driver=None)
     assert plan(table, {**both, "ext": facts["ext"]}, "an-old", "ext", where=unknown).hints[:3] == named
-
-
-def test_what_is_known_against_a_package_is_said_beside_its_page(table: Table) -> None:
-    facts = seen(PLATFORM)
-    facts["attn"] = facts["attn"]._replace(refused="was renamed")
-
-    assert (
-        plan(table, facts, "attn")
-        .notes[0]
-        .text.endswith(", at https://own.example: attn-2.8.3-linux.whl; attn was renamed")
-    )

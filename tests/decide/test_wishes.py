@@ -6,34 +6,12 @@ import pytest
 
 from torchpick.decide import demands
 from torchpick.errors import UsageError
-from torchpick.model.address import WHEEL_HOST
-from torchpick.model.pick import Request, Wish
+from torchpick.model.pick import Request
 
 SUCH = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"
 CPU = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
 MIRROR = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
 PATH = "remove what follows the path; credentials go before the host or into netrc"
-
-
-@pytest.mark.parametrize(
-    ("request_", "environ", "wish"),
-    [
-        (Request(), {}, Wish()),
-        (Request(backends=("cu126", "cpu")), {"TORCHPICK_BACKEND": "xpu"}, Wish(backends=("cu126", "cpu"))),
-        (Request(), {"TORCHPICK_BACKEND": " cu126, ,rocm7.2,"}, Wish(backends=("cu126", "rocm7.2"))),
-        (Request(cpu=True), {"TORCHPICK_BACKEND": "cu126"}, Wish(backends=("cpu",))),
-        (Request(cpu=True, backends=("cpu",)), {}, Wish(backends=("cpu",))),
-        (Request(channel="nightly"), {}, Wish(channel="nightly")),
-        (Request(allow_cpu=True), {}, Wish(allow_cpu=True)),
-        (Request(allow_unconfirmed=True), {}, Wish(allow_unconfirmed=True)),
-        (Request(whole=True), {}, Wish(whole=True)),
-        (Request(index_base="https://m.example/whl"), {"TORCHPICK_INDEX_BASE": "no"}, Wish(index_base="https://m.example/whl")),
-        (Request(), {"TORCHPICK_INDEX_BASE": "https://m.example/whl/"}, Wish(index_base="https://m.example/whl")),
-        (Request(), {"TORCHPICK_INDEX_BASE": ""}, Wish(index_base=WHEEL_HOST)),
-    ],
-)  # fmt: skip
-def test_a_flag_beats_its_variable(request_: Request, environ: dict[str, str], wish: Wish) -> None:
-    assert demands.wish_of(request_, environ) == wish
 
 
 @pytest.mark.parametrize("typed", ["gpu", "cu", "cpu1", "cuda12x", "cux126", "xrocm7.2", "rocmx", "7.2-rocm", "mps"])

@@ -150,21 +150,6 @@ def test_the_cuda_of_a_package_is_that_of_its_libraries(needed: tuple[str, ...],
     assert [seen["cuda"] for seen in found] == ([] if cuda is None else [cuda])
 
 
-@pytest.mark.parametrize(
-    ("name", "cuda"),
-    [("lib-cuda13x", "13"), ("lib-cuda13-plugin", "13"), ("lib-cu13", "13"), ("lib-cu12", None), ("lib-cu130", None),
-     ("libcu13", None), ("nvidia-x-cu13", None), ("cuda-x-cu13", None), ("triton-cu13", None),
-     ("pytorch-triton-cu13", None)],
-)  # fmt: skip
-def test_or_that_of_its_name(name: str, cuda: str | None, home: Home) -> None:
-    home.add(name, "1.0")
-
-    found = examine(home, "sm_86", driver="570.124.06").findings
-    assert [finding.seen["cuda"] for finding in found if finding.code != "TORCH_MISSING"] == (
-        [] if cuda is None else [cuda]
-    )
-
-
 @pytest.mark.parametrize("version", ["4.8.5", "4.8.5+cu130"])
 def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installed(version: str, home: Home) -> None:
     """Its Python, its platform, its glibc, and that it was withdrawn: only what it loads counts."""

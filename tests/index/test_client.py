@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import ssl
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from tests.index.conftest import QUICK
 from tests.index.server import Host
 from torchpick.errors import NetworkError
 from torchpick.index import transport
-from torchpick.index.client import Client, Limits, Reply
+from torchpick.index.client import Client, Limits, Reply, gunzipped
 from torchpick.index.transport import TooSlowError
 
 
@@ -240,3 +242,22 @@ def test_what_a_server_refuses_with_says_what_to_do(status: int, hint: str) -> N
     error = Reply("https://host.example/x", status, httpx.Headers(), iter(()), lambda: None).refusal("x.whl")
 
     assert (error.message, error.hint) == (f"x.whl: the server answered {status}", hint)
+
+
+def test_a_long_pause_is_not_begun(host: Host) -> None:
+    pauses: list[float] = []
+    host.mood = "503"
+    limits = Limits(pauses=(1.0, 2.0, 60.0))
+    with Client(limits, sleep=pauses.append) as client, pytest.raises(NetworkError, match="answered 503"):
+        client.get(host.url)
+    assert pauses == [1.0, 2.0]
+
+
+def test_what_follows_a_compressed_page_is_not_kept() -> None:
+    tracemalloc.start()
+    try:
+        chunks = (gzip.compress(b"page"), *[bytes(1 << 16)] * 100)
+        assert b"".join(gunzipped("page", chunks)) == b"page"
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.index.server import Host
 from tests.wheels import making
-from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError, TorchpickError
+from torchpick.errors import IntegrityError, NetworkError
 from torchpick.index.client import Client, Limits
 from torchpick.index.ranges import Archive, RemoteSource
 
@@ -117,19 +117,6 @@ def test_a_file_that_changes_meanwhile_is_an_error(host: Host, client: Client, m
     with pytest.raises(IntegrityError, match="changed while it was read"):
         one.read(0, 1000)
     assert host.seen[1].if_range == '"one"'
-
-
-@pytest.mark.parametrize(("mood", "kind"), [
-    ("wrong range", RangesUnsupportedError), ("gzip", RangesUnsupportedError), ("lying numbers", TorchpickError),
-    ("416", IntegrityError), ("no ranges", IntegrityError),
-])  # fmt: skip
-def test_ranges_that_cannot_be_trusted_are_refused(
-    host: Host, client: Client, mood: str, kind: type[Exception]
-) -> None:
-    one = source(host, client)
-    host.mood, host.after = mood, 1
-    with pytest.raises(kind):
-        one.read(0, 1000)
 
 
 def test_an_endless_answer_is_given_up(host: Host, client: Client) -> None:

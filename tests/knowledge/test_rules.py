@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from torchpick.errors import CompatError, TorchpickError
-from torchpick.knowledge import compat, indexes, locations, packages
+from torchpick.errors import TorchpickError
+from torchpick.knowledge import compat, packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import Names, pci_arches
-from torchpick.knowledge.locations import base_key, cache_dir, compat_dir, table_file
+from torchpick.knowledge.locations import base_key, table_file
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
@@ -25,68 +24,6 @@ LINUX = "linux-x86_64"
 
 def file(name: str) -> Any:
     return json.loads((Path(os.environ["TORCHPICK_COMPAT_DIR"]) / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def per_os(row: dict[str, str]) -> dict[str, str]:
-    return {os: row[os] for os in ("linux", "windows") if row.get(os)}
-
-
-def pair(text: str) -> tuple[int, int]:
-    major, minor = text.split(".")
-    return int(major), int(minor)
-
-
-def test_the_rules_of_drivers_are_those_of_the_file() -> None:
-    drivers, found = file("drivers"), Knowledge(os.environ).rules.drivers
-
-    assert found.toolkits == {row["cuda"]: per_os(row) for row in file("index/rules")["toolkits"]}
-    assert found.majors == {row["cuda_major"]: per_os(row) for row in drivers["majors"]}
-    assert sorted(found.branches) == sorted(
-        (row["branch"], row["cuda"], row["windows_last"]) for row in drivers["branches"]
-    )
-    assert [branch.number for branch in found.branches] == sorted(branch.number for branch in found.branches)
-    listed = {pair(each): row["branch"] for row in drivers["last_branch"] for each in row["capabilities"]}
-    assert found.last_branch == listed
-    first = {pair(each): per_os(row) for row in drivers["first_driver"] for each in row["capabilities"]}
-    assert found.first_driver == first
-    assert found.unified_tegra == drivers["unified_tegra"]["linux"]
-    assert [cuda for cuda, _ in found.generations] == sorted((cuda for cuda, _ in found.generations), key=pair)
-    assert dict(found.generations)["11.8"] == {3, 5, 6, 7, 8, 9}
-
-
-def test_the_rules_of_amds_gpus_are_those_of_the_file() -> None:
-    amd, found = file("amd"), Knowledge(os.environ).rules
-
-    assert [(gap.since, gap.before, [*map(str, gap.lacks)]) for gap in found.rocblas_gaps] == [
-        (row["from"], row["before"], row["lacks"]) for row in amd["rocblas"]
-    ]
-    assert [([*map(str, each.targets)], each.version, each.works, each.why) for each in found.gfx_overrides] == [
-        (row["targets"], row["as"], row["works"], row["why"]) for row in amd["overrides"]
-    ]
-
-
-def test_the_kinds_of_gpu_are_those_of_the_file() -> None:
-    table = Knowledge(os.environ).rules
-    known = {str(kind.arch): (kind.generation, kind.examples, kind.platforms) for kind in table.kinds}
-
-    assert known["sm_61"] == ("Pascal", ("GeForce GTX 1080 Ti", "Tesla P40"), ())
-    assert known["sm_87"][0] == "Ampere"
-    assert known["sm_87"][2] == ("linux-aarch64",)
-    assert len(known) == len(table.kinds) > 20
-    assert table.date == "2026-11-22"
-    assert "torchvision 0.29.2" in table.excluded["3.14.1"]
-
-
-def test_the_floors_of_triton_that_are_sure() -> None:
-    rows = [{"from": "2.0", "floor": "7.0", "confidence": "high"}, {"from": "3.0", "floor": "8.0", "confidence": "low"}]
-
-    assert indexes.triton_floors(Fields({"triton": rows})) == [("2.0", (7, 0))]
-
-
-def test_the_first_remedy_of_a_cause() -> None:
-    causes = [{"id": "a", "cures": ["do this", "or that"]}, {"id": "b", "cures": []}]
-
-    assert indexes.first_remedies(Fields({"signatures": causes})) == {"a": "do this"}
 
 
 def test_a_name_belongs_to_products_of_its_line_alone() -> None:
@@ -134,26 +71,6 @@ def test_a_device_id_that_is_listed_answers_before_the_range_that_it_is_in() -> 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("environ", "platform", "expected"),
-    [
-        ({"TORCHPICK_CACHE_DIR": "there"}, "linux", "{here}/there"),
-        ({}, "linux", "{home}/.cache/torchpick"),
-        ({"XDG_CACHE_HOME": "relative"}, "linux", "{home}/.cache/torchpick"),
-        ({"XDG_CACHE_HOME": "/x", "LOCALAPPDATA": "/local"}, "darwin", "{home}/Library/Caches/torchpick"),
-        ({"XDG_CACHE_HOME": "/x"}, "win32", "{home}/AppData/Local/torchpick/Cache"),
-    ],
-)
-@pytest.mark.skipif(sys.platform == "win32", reason="the separator of paths is another")
-def test_the_cache_is_where_the_platform_keeps_caches(
-    environ: dict[str, str], platform: str, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-
-    assert cache_dir(environ, platform) == expected.format(here=tmp_path, home=tmp_path / "home")
-
-
 def test_each_index_has_its_own_rows_in_the_cache() -> None:
     mirror = base_key("https://mirror.example/whl")
 
@@ -162,16 +79,6 @@ def test_each_index_has_its_own_rows_in_the_cache() -> None:
     assert (len(mirror), mirror[-1]) == (17, "-")
     path = os.path.join("c", "table", f"{mirror}nightly-{LINUX}.json")
     assert table_file("c", "https://mirror.example/whl", "nightly", LINUX) == path
-
-
-def test_the_folder_of_the_table_is_the_one_that_is_named(tmp_path: Path) -> None:
-    assert compat_dir({"TORCHPICK_COMPAT_DIR": str(tmp_path)}) == str(tmp_path)
-    assert compat_dir({"TORCHPICK_COMPAT_DIR": ""}) == locations.shipped_dir()
-    with pytest.raises(CompatError) as caught:
-        compat_dir({"TORCHPICK_COMPAT_DIR": str(tmp_path / "none")})
-    assert caught.value.hint == "unset TORCHPICK_COMPAT_DIR, or point it at a folder of compat files"
-    (tmp_path / "a").write_bytes(b"12345")
-    assert (locations.read(str(tmp_path / "a")), locations.read(str(tmp_path / "a"), 3)) == (b"12345", b"123")
 
 
 OWN = "https://own.example/simple"

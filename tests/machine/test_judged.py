@@ -44,6 +44,10 @@ def shows(value: str, *readings: DriverReading, **more: str) -> Case:
     return Case(FACTS, readings or (NVML,), {"CUDA_VISIBLE_DEVICES": value, **more})
 
 
+def failed(kind: str, code: int | None = None, source: str = "nvml") -> tuple[DriverReading, ...]:
+    return (DriverReading(source, failure=Failure(kind, f"{source} {kind}", code)),)
+
+
 CASES = {
     "NVML answers": Case(FACTS, (NVML,)),
     "libcuda alone answers": Case(FACTS, (DriverReading("nvml", failure=Failure("absent", "none")), CUDA)),
@@ -80,6 +84,18 @@ CASES = {
     "WSL2 without an answer": Case(KernelFacts(wsl=True, wsl_driver=True)),
     "a GPU of a virtual machine": Case(FACTS._replace(pci=(PASCAL, AMPERE._replace(bound="vfio-pci"))),
                                        (NVML._replace(devices=(OLD,)),)),
+    "nouveau has one of two": Case(KernelFacts(pci=(PASCAL._replace(bound="nouveau"), AMPERE))),
+    "nouveau has it": Case(KernelFacts(pci=(PASCAL._replace(bound="nouveau"),))),
+    "libcuda speaks of a mismatch and no NVML is there": Case(FACTS, failed("absent") + failed("refused", 803, "cuda")),
+    "NVML speaks of a mismatch": Case(FACTS, failed("refused", 18)),
+    "it hangs": Case(FACTS, failed("hangs")),
+    "it crashes": Case(FACTS, failed("crashed")),
+    "it is a stub": Case(FACTS, failed("stub")),
+    "no process could ask": Case(FACTS, failed("unasked")),
+    "nothing was passed into the container": Case(FACTS._replace(nodes=(), container=True)),
+    "its nodes may not be opened": Case(FACTS._replace(permitted=False), failed("refused", 9)),
+    "its module is not loaded": Case(FACTS._replace(module=False), failed("refused", 9)),
+    "the driver no longer serves it": Case(FACTS._replace(version="595.1", pci=(PASCAL,)), failed("refused", 9)),
     "shows none": shows(""),
     "shows all": shows("0,1"),
     "shows the first of those that are not alike": shows("0"),

@@ -283,3 +283,15 @@ def test_a_driver_that_is_there_and_sees_nothing(computer: Computer, look: Look)
     """NVIDIA_VISIBLE_DEVICES=none: the libraries, and no device."""
     computer.driver(gpus=0).file("/.dockerenv").pci("0000:01:00.0", RTX_4090).say("cuda.init 100")
     assert trouble(look(computer)).code == "GPU_NOT_PASSED_IN"
+
+
+def test_all_gpus_lost_or_forbidden(computer: Computer, look: Look) -> None:
+    computer.driver(gpus=2)
+    lost = "\n".join(gpu(each, "8.9", handle="15", cuda="no") for each in (1, 2))
+    for said, code, text in (
+        (lost, "GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 15)"),
+        (lost.replace("handle=15", "handle=4", 1), "GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 4)"),
+        (lost.replace("handle=15", "handle=4"), "NO_PERMISSION", "the driver refuses all 2 GPUs to this user or job"),
+    ):
+        found = trouble(look(computer.say(said)))
+        assert (found.code, found.text) == (code, text)

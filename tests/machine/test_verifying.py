@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
-import sys
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,14 +11,12 @@ from typing import Any
 import pytest
 
 from torchpick.errors import InstallerError
-from torchpick.knowledge import locations
 from torchpick.machine import probe, verify
 from torchpick.machine.probe import Device, DriverReading, Failure
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Python
 
-SCRIPT = runpy.run_path(os.path.join(locations.PACKAGE, "machine", "verify_script.py"))
 ONE = Gpu(3, "nvidia", "RTX 3090", Arch.parse("sm_86"), "GPU-a")
 TWO = Gpu(5, "nvidia", None, Arch.parse("sm_61"), "GPU-b")
 RX, ARC = Gpu(0, "amd", "RX", Arch.parse("gfx1100")), Gpu(1, "intel", "Arc", None)
@@ -98,38 +93,6 @@ FIRST, SECOND = {"name": "the GPU at cuda:0"}, {"name": "the GPU at cuda:1"}
 HEAD = {"torch": "2.9.1+cu126", "devices": 1}
 
 
-@pytest.mark.parametrize(
-    ("kind", "module", "said", "synchronized"),
-    [
-        ("cuda", torch(devices=2), [HEAD | {"devices": 2}, FIRST, SECOND], 2),
-        ("cuda", torch(devices=0), [HEAD | {"devices": 0}], 0),
-        ("cuda", torch(devices=2, wrong="cuda:1"),
-         [HEAD | {"devices": 2}, FIRST, SECOND | {"error": "WRONG", "text": "computed (2359296.0, 324.0)"}], 2),
-        ("cuda", torch(devices=2, broken="cuda:0"),
-         [HEAD | {"devices": 2}, FIRST | {"error": "RuntimeError", "text": "no kernel image"}, SECOND], 1),
-        ("xpu", torch(), [HEAD, {"name": "the GPU at xpu:0"}], 1),
-        ("mps", torch(), [HEAD, FINE], 1),
-        ("mps", torch(mps=False), [HEAD | {"devices": 0}], 0),
-        ("cpu", torch(), [HEAD, FINE], 0),
-        ("cpu", torch(numpy="no NumPy"), [HEAD, {"error": "RuntimeError", "text": "no NumPy"}], 0),
-    ],
-)  # fmt: skip
-def test_each_device_says_what_it_computed(
-    kind: str, module: Any, said: list[dict[str, object]], synchronized: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    numpy = ModuleType("numpy")
-    numpy.__spec__ = ModuleSpec("numpy", None)
-    monkeypatch.setitem(sys.modules, "numpy", numpy)
-    monkeypatch.setitem(sys.modules, "torch", module)
-    found: list[dict[str, object]] = []
-
-    SCRIPT["check"](lambda **facts: found.append(facts), kind)
-
-    assert found == said
-    assert len(module.synchronized) == synchronized
-    assert SCRIPT["words"](KeyError("x" * 5000)) == {"error": "KeyError", "text": repr("x" * 5000)[:4000]}
-
-
 def python(folder: Path, *lines: object, more: str = "") -> str:
     """A program that answers so, and then does what stands in `more`."""
     file = folder / "python"
@@ -156,24 +119,6 @@ def test_whether_torch_compile_works_stands_beside_what_was_computed(tmp_path: P
     assert ran(HEAD, {}).compiles is None
     late = ran(HEAD, {}, more="sleep 60", deadline_s=2.0)
     assert (late.ran[0].ok, late.compiles) == (True, "it did not finish within 2 s")
-
-
-def test_what_torch_compile_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def compiled(_function: object) -> Any:
-        raise RuntimeError("InductorError: cannot\ncompile")
-
-    module = torch()
-    module.compile = compiled
-    monkeypatch.setattr(SCRIPT["shutil"], "which", lambda _name: None)
-    monkeypatch.setattr(SCRIPT["sysconfig"], "get_path", lambda _name: str(tmp_path))
-    assert SCRIPT["compiles"](module, "cpu", "cpu") == (
-        "it lacks a C compiler (gcc or clang) on PATH and Python.h (python3-dev or python3-devel has it)"
-    )
-    assert SCRIPT["compiles"](module, "cuda", "cuda:0").endswith(" and triton")
-
-    (tmp_path / "Python.h").touch()
-    monkeypatch.setattr(SCRIPT["shutil"], "which", str)
-    assert SCRIPT["compiles"](module, "cpu", "cpu") == "InductorError: cannot"
 
 
 @pytest.mark.process

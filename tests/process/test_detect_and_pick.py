@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from tests.fakes.nvidia import gpu
 from tests.process.test_detect import environ, libraries, pytestmark, run
@@ -66,55 +62,9 @@ def test_no_hardware_is_the_cpu_build_and_says_how_to_tell_a_gpu() -> None:
     assert "`--gpu`" in spoken.stdout
 
 
-def test_many_nodes_one_line_each_are_one_question(libraries: Path) -> None:
-    lines = "".join(
-        run("torchpick", "detect", "--json", env=environ(libraries, gpu(1, capability))).stdout
-        for capability in ("8.0", "8.6", "7.0")
-    )
-    env = environ(None)
-
-    done = subprocess.run(
-        [sys.executable, "-m", "torchpick", "--machine", "-", "--json", "--python", "3.12"],
-        input=lines, env=env, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    told = json.loads(done.stdout)
-
-    assert (done.returncode, told["machine"], len(told["machines"])) == (0, None, 3)
-    assert told["pick"]["version"] == "2.14.1+cu126"
-    assert [(fit["machine"], fit["via"]) for fit in told["pick"]["fits"]] == [(0, "sm_80"), (1, "sm_86"), (2, "sm_70")]
-
-
-def test_a_node_without_an_answer_is_named_by_its_host_and_the_rest_is_answered(libraries: Path) -> None:
-    good = run("torchpick", "detect", "--json", env=environ(libraries, gpu(1, "8.0"))).stdout
-    bad = run(
-        "torchpick", "detect", "--json", env=environ(libraries, "nvml.init 18\ncuda.init 803", SLURMD_NODENAME="n7")
-    ).stdout
-
-    def asked(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "torchpick", "--machine", "-", *words],
-            input=good + bad, env=environ(None), capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-
-    done, strict = asked(), asked("--strict")
-
-    assert (done.returncode, strict.returncode) == (0, 4)
-    assert "1 machine did not answer and is left out: n7: " in done.stdout
-    assert "n7: " in strict.stderr
-    assert "reboot" in strict.stderr
-
-
 def test_list_does_not_decide_so_it_only_notes_the_silent_driver(libraries: Path) -> None:
     done = run("torchpick", "list", env=environ(libraries, "nvml.init 18\ncuda.init 803"))
 
     assert done.returncode == 0
     assert "reboot" in done.stderr
     assert re.search(r"(?m)^2\.14\.1 +.*\bcu126\b", done.stdout)
-
-
-@pytest.mark.parametrize("command", ["list", "url"])
-def test_a_machine_file_and_a_told_gpu_contradict_each_other(command: str, tmp_path: Path) -> None:
-    done = run("torchpick", command, "--machine", str(tmp_path), "--gpu", "sm_61", env=environ(None))
-
-    assert done.returncode == 2
-    assert "both describe the machine" in done.stderr

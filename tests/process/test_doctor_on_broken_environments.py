@@ -20,7 +20,6 @@ import pytest
 from tests import usersettings
 from tests.doctor.homes import Home, codes, examine
 from tests.process import wheelmembers
-from torchpick.environment import distributions
 
 pytestmark = [pytest.mark.process, pytest.mark.network, pytest.mark.long]
 INFO = "torch-2.9.1.dist-info"
@@ -126,27 +125,3 @@ def test_a_cleaner_that_took_headers_and_tests_broke_nothing(installed: Home) ->
         rmtree(installed.site / folder, ignore_errors=True)
 
     assert codes(examine(installed, "RTX 4090")) == []
-
-
-def test_torchcodec_and_xformers_of_another_cuda(installed: Home, wheels: dict[str, Path]) -> None:
-    """Torchcodec 0.17.0 links CUDA 13, xformers 0.0.35 CUDA 12; torch 2.9.1 of the index is for 12.8."""
-    with_requirements(installed)
-    for name in ("torchcodec", "xformers"):
-        add(installed, wheels[name])
-
-    found = examine(installed, "a100", driver="580.95.05")
-
-    other = ("CUDA_MAJOR_MIXED", "COMPANION_OTHER_CUDA")
-    mixed = [finding.text.partition(" ")[0] for finding in found.findings if finding.code in other]
-    assert mixed == ["torchcodec"]
-
-
-def test_an_environment_of_jax_alone(home: Home, wheels: dict[str, Path]) -> None:
-    add(home, wheels["jax_cuda13_plugin"])
-
-    well, old = examine(home, "a100", driver="580.95.05"), examine(home, "a100", driver="570.124.06")
-
-    assert codes(well) == []
-    assert codes(old) == ["PACKAGE_DRIVER_TOO_OLD"]
-    assert "torch" not in old.findings[0].text + str(old.findings[0].advice)
-    assert distributions.read_environment(home.python, {}).find("jax-cuda13-plugin") is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -251,18 +250,6 @@ def locked(host: torches.Host, folder: Path, needs: list[str], *words: str, more
 
 def synced(folder: Path, extra: str) -> str:
     return uv(folder, "sync", "--dry-run", "--frozen", "--extra", extra).stderr
-
-
-def test_companions_that_belong_to_several_torches_need_no_override(host: torches.Host, tmp_path: Path) -> None:
-    """With the METADATA of the real ones: torchaudio 2.11.0 asks for no torch, torchvision 0.29.1 for a lower bound."""
-    file, trouble = locked(host, tmp_path, ["torch>=2.5", "torchvision", "torchaudio"])
-
-    assert trouble == ""
-    assert "override-dependencies" not in file.read_text("utf-8")
-    for name in ("cu126", "cu130"):
-        assert f"+ torch==2.14.1+{name}" in synced(tmp_path, name)
-        assert f"+ torchaudio==2.11.0+{name}" in synced(tmp_path, name)
-        assert f"+ torchvision==0.29.1+{name}" in synced(tmp_path, name)
 
 
 def test_what_a_package_pins_that_the_table_lacks_decides(tmp_path: Path) -> None:
@@ -533,24 +520,3 @@ def test_pdm_locks_the_build_of_the_page_and_nothing_else_of_that_host(tmp_path:
     assert {each["name"]: each["version"] for each in packages} == {
         "filelock": "3.20.0", "numpy": "2.3.0", "torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126",
     }  # fmt: skip
-
-
-def test_the_pre_commit_hook_writes_once(tmp_path: Path) -> None:
-    """pre-commit fails where a hook changed a file."""
-    (entry,) = re.findall(
-        r"^  entry: torchpick (extras .*)$", (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"), re.MULTILINE
-    )
-    file = tmp_path / "pyproject.toml"
-    build = '[build-system]\nrequires = ["hatchling"]\n\n'
-    file.write_text(
-        build + '[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n', "utf-8"
-    )
-
-    texts = []
-    for _ in range(2):
-        done = run(tmp_path, sys.executable, "-m", "torchpick", *entry.split())
-        assert done.returncode == 0, done.stderr
-        texts.append(file.read_text("utf-8"))
-
-    assert "nvidia-old = " in texts[0]
-    assert texts[1] == texts[0]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.fakes.indexes import SimpleIndex, WheelHost, of_table
-from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.installers import uv_and_later_pip
 from tests.process.install.test_unread import compiled
 from tests.process.test_lock_with_tools import (
-    GTX_1080_TI,
-    OTHER,
     OWN,
-    TOOLS,
     Flipping,
     World,
     flipping,
@@ -84,43 +78,6 @@ def test_a_version_that_is_asked_for_and_does_not_run_is_refused(vllm: World) ->
 
     assert "needs libcudart.so.13" in done.stderr
     assert not (vllm.folder / "pylock.torch.toml").exists()
-
-
-@pytest.mark.parametrize("resolver", TOOLS)
-def test_a_project_that_the_table_lacks_is_judged_too(world: World, resolver: str) -> None:
-    own_index(world).add(compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, "sm_90", requires=("torch",)))
-
-    done = world.lock("swift-ops", *GTX_1080_TI, "--installer", resolver, status=3)
-
-    assert "holds no code for sm_61" in done.stderr
-
-
-def test_the_wheel_of_each_python_is_the_one_that_is_read(world: World) -> None:
-    for python, arch in ((OWN, "sm_61"), (OTHER, "sm_90")):
-        wheel = compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, arch, requires=("torch",))
-        own_index(world).add(wheel._replace(tag=tag(python)))
-
-    assert versions(world, "swift-ops", *GTX_1080_TI, *LINUX, OWN)["torch"] == "2.14.1+cu126"
-    assert "holds no code for sm_61" in world.lock("swift-ops", *GTX_1080_TI, *LINUX, OTHER, status=3).stderr
-
-
-def test_offline_reads_no_wheel(world: World) -> None:
-    own_index(world).add(compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, "sm_90", requires=("torch",)))
-
-    world.lock("swift-ops", *GTX_1080_TI, "--offline", status=None)
-
-    assert not [asked for asked in world.server.log if "swift_ops" in asked.path]
-
-
-def test_what_cannot_be_read_is_said_with_the_reason(world: World) -> None:
-    own_index(world).add(compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, "sm_90", requires=("torch",)))
-    site = world.server.sites["127.0.0.1"]
-    world.server.sites["127.0.0.1"] = lambda path: Answer(403) if path.endswith(".whl") else site(path)
-
-    answer = json.loads(world.lock("swift-ops", *GTX_1080_TI, "--json").stdout)
-
-    said = [note["text"] for note in answer["lock"]["notes"] if note["code"] == "PACKAGE_UNREAD"]
-    assert any("wheel of swift-ops" in text and "403" in text for text in said), said
 
 
 def test_a_torch_of_the_default_index_that_is_another_file_is_refused(world: World) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes import pagenames
 from torchpick.cli import webpage
 from torchpick.decide import resolve
 from torchpick.errors import UsageError
@@ -27,6 +28,11 @@ from torchpick.model.table import BuildsByRelease, Table
 KNOWLEDGE = compat.Knowledge({"TORCHPICK_CACHE_DIR": "/nonexistent"})
 
 
+@pytest.fixture(autouse=True)
+def _names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webpage, "names", pagenames.names)
+
+
 @pytest.fixture(scope="module")
 def table() -> Table:
     return compat.Knowledge(os.environ).table(webpage.PLATFORMS)
@@ -34,7 +40,9 @@ def table() -> Table:
 
 @pytest.fixture(scope="module")
 def data(table: Table) -> dict[str, Any]:
-    return webpage.data(table, Wish(), KNOWLEDGE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(webpage, "names", pagenames.names)
+        return webpage.data(table, Wish(), KNOWLEDGE)
 
 
 def added_up(data: dict[str, Any], sheet: dict[str, Any], used: str, python: int, gpu: str) -> dict[str, list[str]]:
@@ -169,12 +177,12 @@ FORTY = (
 
 @pytest.mark.process
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node")
-def test_a_name_means_to_the_page_what_it_means_to_the_command(own: dict[str, Any], tmp_path: Path) -> None:
+def test_a_name_means_to_the_page_what_it_means_to_the_command(data: dict[str, Any], tmp_path: Path) -> None:
     """Every product of the table too."""
-    arches = [gpu["arch"] for gpu in own["gpus"]]
+    arches = [gpu["arch"] for gpu in data["gpus"]]
     products = (name for name, _ in (*KNOWLEDGE.gpu_names.products, *KNOWLEDGE.other_names.amd_named))
     names = [*FORTY, *(name for name in products if name != "FirePro S9300 x2"), *KNOWLEDGE.other_names.intel_products]
-    (tmp_path / "asked.json").write_text(json.dumps({"data": own, "names": names}), "utf-8")
+    (tmp_path / "asked.json").write_text(json.dumps({"data": data, "names": names}), "utf-8")
     script = webpage.part("names.js") + (
         'const { data, names } = JSON.parse(require("fs").readFileSync(process.argv[1]));'
         "console.log(JSON.stringify(names.map(gpuNames(data).look)));"
@@ -199,19 +207,14 @@ def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
     assert json.loads(inside) == {"text": text}
 
 
-@pytest.fixture
-def own(table: Table) -> dict[str, Any]:
-    return webpage.data(table, Wish(), KNOWLEDGE)
-
-
-def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older_one(own: dict[str, Any]) -> None:
-    sheet, texts = own["platforms"][0], own["texts"]
+def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older_one(data: dict[str, Any]) -> None:
+    sheet, texts = data["platforms"][0], data["texts"]
     places = {(torch, backend): place for place, (torch, backend, *_) in enumerate(sheet["builds"])}
-    numbers = {gpu["arch"]: str(number) for number, gpu in enumerate(own["gpus"])}
+    numbers = {gpu["arch"]: str(number) for number, gpu in enumerate(data["gpus"])}
 
     def said(arch: str, build: tuple[str, str], way: str) -> tuple[list[str], int, str, list[str]]:
         ways = sheet["gpus"][numbers[arch]]
-        why, fit, how, notes = own["verdicts"][ways.get(way, ways["home"])[places[build]]]
+        why, fit, how, notes = data["verdicts"][ways.get(way, ways["home"])[places[build]]]
 
         def shown(text: int) -> str:
             return str(texts[text]).replace("{gpu}", arch)
@@ -234,11 +237,11 @@ def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older
     assert sheet["gpus"][numbers["gfx1100"]]["home"][places["2.14.1", "cu130"]] is None
 
 
-def test_a_build_has_its_command_its_glibc_and_its_evidence(own: dict[str, Any]) -> None:
-    texts = own["texts"]
+def test_a_build_has_its_command_its_glibc_and_its_evidence(data: dict[str, Any]) -> None:
+    texts = data["texts"]
     rows = {
         (torch, backend, sheet["name"]): (cuda, *(texts[each] for each in said), vendor)
-        for sheet in own["platforms"]
+        for sheet in data["platforms"]
         for torch, backend, cuda, *said, vendor, _ in sheet["builds"]
     }
 
@@ -250,7 +253,8 @@ def test_a_build_has_its_command_its_glibc_and_its_evidence(own: dict[str, Any])
     assert {family for _, family, _ in rows} >= {"cu126", "rocm7.2", "cpu", "xpu"}
 
 
-def test_what_was_read_out_of_a_wheel_says_so(table: Table) -> None:
+def test_what_was_read_out_of_a_wheel_says_so(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webpage, "names", lambda *_: {})
     build = next(each for each in table.of("linux-x86_64") if each.version == "2.14.1+cu126")
     read = build._replace(evidence=Evidence("measured", "torch-2.14.1.whl"))
 
@@ -260,18 +264,18 @@ def test_what_was_read_out_of_a_wheel_says_so(table: Table) -> None:
     assert found["texts"][row[5]] == "measured: read out of the wheel"
 
 
-def test_the_lists_of_the_page_begin_with_the_newest(own: dict[str, Any]) -> None:
-    sheet = own["platforms"][0]
+def test_the_lists_of_the_page_begin_with_the_newest(data: dict[str, Any]) -> None:
+    sheet = data["platforms"][0]
 
-    assert [(each["name"], each["label"]) for each in own["platforms"]] == [*webpage.PLATFORMS.items()]
+    assert [(each["name"], each["label"]) for each in data["platforms"]] == [*webpage.PLATFORMS.items()]
     assert sheet["releases"][:4] == ["2.15.0", "2.14.1", "2.14.0", "2.13.0"]
     assert sheet["newest"][:3] == [0, 1, 3]
     assert sheet["drivers"][:3] == ["615", "610", "595"]
     assert [each["name"] for each in sheet["pythons"][:2]] == ["Python 3.15", "Python 3.14"]
-    assert own["gpus"][0] == {
+    assert data["gpus"][0] == {
         "arch": "sm_121", "capability": "12.1", "generation": "Blackwell", "examples": "DGX Spark, GB10",
     }  # fmt: skip
-    assert [gpu["arch"] for gpu in own["gpus"][-4:]] == ["gfx900", "xpu", "mps", "cpu"]
+    assert [gpu["arch"] for gpu in data["gpus"][-4:]] == ["gfx900", "xpu", "mps", "cpu"]
     assert sheet["says"]["580"]["relies"] == ["13.2"]
     assert sheet["says"]["575"]["relies"] == ["13.0", "13.2"]
 

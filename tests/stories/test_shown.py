@@ -27,15 +27,6 @@ def test_vllm_on_glibc_2_28_with_cuda_12() -> None:
     assert plan("vllm<0.20", gpu="a100", driver="535.183.01", glibc="2.28").version("vllm") == "0.11.2"
 
 
-def test_no_vllm_holds_code_for_pascal() -> None:
-    stack = plan("vllm", gpu="sm_61")
-
-    assert not stack.ok
-    assert codes(stack, "vllm") == ["PACKAGE_NO_KERNELS"]
-    assert stack.objections[0].versions[0] == "0.33.0"
-    assert stack.objections[0].versions[-1] == "0.5.5"
-
-
 def test_vllm_of_cuda_13_on_a_driver_for_cuda_12_names_the_library() -> None:
     stack = plan("vllm>=0.20", gpu="a100", driver="550.54.15")
 
@@ -66,30 +57,10 @@ def test_no_driver_and_no_other_index_is_named_where_no_version_has_code() -> No
     )
 
 
-def test_the_newest_xformers_needs_a_torch_of_cuda_12() -> None:
-    stack = plan("xformers", gpu="rtx 3090", driver="580.95.05")
-
-    assert stack.requirements == ("xformers==0.0.35", "torch==2.14.1+cu126")
-    assert noted(stack, "DEFAULT_INDEX_WHEEL")
-
-
-def test_volta_takes_the_last_xformers_that_has_its_code() -> None:
-    stack = plan("xformers", gpu="v100", driver="550.54.15")
-
-    assert stack.requirements == ("xformers==0.0.30", "torch==2.7.0+cu126")
-
-
 def test_lmdeploy_on_blackwell() -> None:
     stack = plan("lmdeploy", gpu="rtx 5090")
 
     assert stack.requirements == ("lmdeploy==0.18.0", "torch==2.12.1+cu129", "torchvision==0.27.1+cu129")
-
-
-def test_torchcodec_on_a_driver_for_cuda_12() -> None:
-    stack = plan("torch", "torchcodec", gpu="a100", driver="535.183.01")
-
-    assert stack.version("torchcodec") == "0.13.0"
-    assert stack.version("torch") == "2.14.1+cu126"
 
 
 def test_sglang_comes_with_torch_and_torchaudio_of_one_cuda() -> None:
@@ -100,12 +71,6 @@ def test_sglang_comes_with_torch_and_torchaudio_of_one_cuda() -> None:
     assert stack.version("torch") == "2.14.1+cu130"
     assert stack.version("torchaudio") == "2.11.0+cu130"
     assert noted(stack, "COMPANION_UNVERIFIED")
-
-
-def test_speechbrain_on_pascal() -> None:
-    stack = plan("speechbrain", gpu="sm_61", driver="580.95.05")
-
-    assert stack.requirements[1:] == ("torch==2.14.1+cu126", "torchaudio==2.11.0+cu126")
 
 
 @pytest.mark.parametrize(

@@ -151,17 +151,6 @@ def test_a_dry_run_shows_what_the_real_run_does(world: World, newest: str) -> No
     assert world.installed(python)["torch"] == "2.7.1+cu126"
 
 
-def test_a_hash_file_without_a_hash_for_torch_fails_in_a_dry_run_too(world: World) -> None:
-    python = world.environment("pip")
-    file = world.folder / "locked.txt"
-    file.write_text(f"numpy==2.0.0 --hash=sha256:{'0' * 64}\ntorch==2.14.1\n", "utf-8")
-
-    done = world.install("-r", str(file), "--installer", "pip", "--dry-run", python=python, status=2)
-
-    assert "locked.txt line 2" in done.stderr
-    assert "hash" in done.stderr
-
-
 @UV_AND_LATER_PIP
 def test_a_group_of_a_project_and_a_constraint_of_its_file(world: World, newest: str) -> None:
     python = world.environment(newest)
@@ -187,18 +176,3 @@ def test_a_group_of_a_project_and_a_constraint_of_its_file(world: World, newest:
     found = world.installed(python)
     assert (found["torch"], found["numpy"]) == ("2.7.1+cu126", "2.0.0")
     world.family_is_clean()
-
-
-def test_nor_in_a_shell_that_env_prepared(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    folder = world.folder / "links"
-    folder.mkdir()
-    for wheel in (TinyWheel("torch", "2.14.1+cu126", EVIL), TinyWheel("torchvision", "0.29.1+cu126", EVIL)):
-        folder.joinpath(wheel.filename).write_bytes(wheel.content)
-    places = {"PIP_FIND_LINKS": str(folder), "UV_FIND_LINKS": str(folder)}
-
-    line = f"{prepared(world)} && {plain(world, python, newest, 'torch', 'torchvision')}"
-    world.run(["sh", "-c", line], environ=places)
-
-    assert world.sources()["torch"] == {"wheel host"}
-    assert world.sources()["torchvision"] == {"wheel host"}

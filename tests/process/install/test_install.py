@@ -97,34 +97,6 @@ def test_pip_takes_triton_from_the_wheel_host_wherever_that_is_asked_anyway(worl
         world.family_is_clean()
 
 
-@UV_AND_LATER_PIP
-def test_an_installed_torch_that_runs_here_stays_where_nobody_asks_for_another(world: World, newest: str) -> None:
-    python = world.environment(newest, "torch==2.9.1+cu126")
-
-    world.install("accelerate", "--installer", kind(newest), python=python)
-
-    assert world.installed(python)["torch"] == "2.9.1+cu126"
-    assert "torch" not in world.sources()
-
-
-@UV_AND_LATER_PIP
-def test_an_installed_torch_that_does_not_run_here_is_replaced_for_a_library(world: World, newest: str) -> None:
-    python = world.environment(newest, "torch==2.9.1+cu130")
-
-    world.install("accelerate", "--installer", kind(newest), python=python)
-
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
-
-
-def test_a_dry_run_starts_nothing_and_asks_nobody(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    done = world.install("torch", "--dry-run", "--installer", kind(newest), python=python)
-
-    assert "torch==2.14.1+cu126" in done.stdout
-    assert world.server.log == []
-
-
 def test_the_command_of_a_dry_run_can_be_run_as_it_is(world: World, newest: str) -> None:
     python = world.environment(newest)
     words = ("torch", "torchvision", "--dry-run", "--installer", kind(newest))
@@ -147,17 +119,6 @@ def test_json_is_one_object_and_the_installer_talks_on_stderr(world: World, newe
     assert answer["installer"] == {"name": kind(newest), "status": 0}
     assert answer["pick"]["version"] == "2.14.1+cu126"
     assert "torch" in done.stderr
-
-
-def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick(world: World) -> None:
-    python = world.environment("uv")
-
-    done = world.install("torch", "--dry-run", "--json", "--installer", "pip", python=python)
-
-    argv = json.loads(done.stdout)["install"]["argv"]
-    assert argv[argv.index("install") - 2 : argv.index("install")] == ["--python", str(python)]
-    world.install("torch", "--installer", "pip", python=python)
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
 @UV_AND_LATER_PIPS

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.process.install.conftest import SOURCE, World
+from tests.process.install.conftest import World
 from tests.skips import needs_root
 
 PROJECT = '# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = []\n'
@@ -56,15 +55,6 @@ def test_plain_pip_takes_the_pinned_torch_below_somebody_elses_package(world: Wo
     assert not (prefix / "share" / "torchpick").exists()
     world.run([python, "-m", "pip", "install", "-U", "torch"])
     assert world.installed(python)["torch"] == "2.15.0"
-
-
-def test_an_installed_torch_that_runs_is_what_is_held(world: World) -> None:
-    python = world.environment("pip", "torch==2.9.1+cu126")
-
-    pin(world, python)
-    world.run([python, "-m", "pip", "install", "-U", "accelerate", "torch"])
-
-    assert world.installed(python)["torch"] == "2.9.1+cu126"
 
 
 def test_a_pinned_environment_is_no_hindrance_to_torchpick(world: World) -> None:
@@ -177,15 +167,6 @@ def test_what_the_project_says_otherwise_is_shown_and_nothing_is_touched(
     assert "uv keeps no settings for one environment" in done.stderr
 
 
-def test_where_no_build_runs_nothing_is_touched(world: World) -> None:
-    python = plain_environment(world, "pip")
-    before = (python.parent.parent / "pip.conf").read_bytes()
-
-    world.torchpick("pin", "--gpu", "sm_120", "--driver", "560.28.03", python=python, status=3)
-
-    assert (python.parent.parent / "pip.conf").read_bytes() == before
-
-
 def test_a_conda_environment_is_pinned_for_pip_and_uv_is_given_the_variables(world: World) -> None:
     python = world.environment("pip")
     (python.parent.parent / "conda-meta").mkdir()
@@ -194,47 +175,6 @@ def test_a_conda_environment_is_pinned_for_pip_and_uv_is_given_the_variables(wor
 
     assert done.stdout.splitlines() == [str(python.parent.parent / "pip.conf")]
     assert 'eval "$(torchpick env)"' in done.stderr
-
-
-def test_an_environment_that_nobody_named_is_not_touched(world: World) -> None:
-    """Torchpick's own environment on PATH is not an active one, and its checkout is nobody's project."""
-    home = Path(sys.prefix)
-    conf = home / "pip.conf"
-    checkout = (SOURCE.parent / "pyproject.toml").read_bytes()
-    path = {"PATH": f"{home / 'bin'}:/usr/bin:/bin"}
-    before = conf.exists()
-
-    for words in (["pin", "--gpu", "sm_61", "--driver", "580.95.05"], ["unpin"], ["unpin", "--python", "3.12"]):
-        done = world.torchpick(*words, status=2, environ=path)
-        assert "no environment is active, and there is no .venv here or above" in done.stderr
-        assert "--python PATH" in done.stderr
-
-    assert conf.exists() == before
-    assert (SOURCE.parent / "pyproject.toml").read_bytes() == checkout
-
-
-def test_the_checkout_that_torchpick_runs_from_is_no_project_to_pin(world: World) -> None:
-    """Run from a copy, so that a failure edits nothing of ours."""
-    checkout = world.folder / "checkout"
-    shutil.copytree(SOURCE, checkout / "src")
-    shutil.copytree(SOURCE.parent / "compat", checkout / "compat")
-    (checkout / "pyproject.toml").write_text(PROJECT, "utf-8")
-    python = world.installers.environment(checkout / ".venv", "pip")
-    words = ["pin", "--gpu", "sm_61", "--driver", "580.95.05", "--python", str(python)]
-    environ = {"PYTHONPATH": str(checkout / "src")}
-
-    world.torchpick(*words, environ=environ)
-    done = world.torchpick(*words, "--project", str(checkout / "pyproject.toml"), environ=environ, status=2)
-
-    assert (checkout / "pyproject.toml").read_text("utf-8") == PROJECT
-    assert "is torchpick's own project" in done.stderr
-
-
-def test_nothing_pinned_is_said(world: World) -> None:
-    done = world.torchpick("unpin", python=world.environment("pip"))
-
-    assert done.stdout == ""
-    assert "nothing was pinned" in done.stderr
 
 
 @needs_root

@@ -89,29 +89,6 @@ def test_lines_that_end_as_on_windows_stay_so(world: World) -> None:
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("text", "status", "said"),
-    [
-        ("import torch\n", 2, "has no block of inline metadata"),
-        ("# /// script\n# dependencies = [\n# ///\n", 1, "train.py is not TOML: "),
-        ('# /// script\n# dependencies = ["torch @ https://x.example/t.whl"]\n# ///\n', 1, "names a file"),
-        (
-            '# /// script\n# dependencies = []\n# [tool.uv.sources]\n# torch = { path = "t" }\n# ///\n',
-            1,
-            "says otherwise",
-        ),
-    ],
-)
-def test_what_cannot_be_pinned_is_left_as_it_is(world: World, text: str, status: int, said: str) -> None:
-    file = world.folder / "train.py"
-    file.write_text(text, "utf-8")
-
-    done = world.torchpick("pin", str(file), *GTX_1080_TI, status=status)
-
-    assert said in done.stderr
-    assert file.read_text("utf-8") == text
-
-
 def test_a_script_stands_alone(world: World) -> None:
     file = script(world, '["torch"]')
 

@@ -21,36 +21,6 @@ def test_an_extra_that_caps_torch_narrows_the_pick(world: World, installer: str)
     world.family_is_clean()
 
 
-@UV_AND_LATER_PIP
-def test_an_extra_that_pins_the_exact_build_narrows_the_pick(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    world.install("mylib[cu126]", "--installer", kind(newest), python=python)
-
-    assert world.installed(python)["torch"] == "2.9.1+cu126"
-
-
-@uv_and_later_pip("installer")
-def test_where_nothing_suits_both_it_is_said_who_asks_for_what(world: World, installer: str) -> None:
-    python = world.environment(installer)
-
-    done = world.install("mylib[new]", "--installer", kind(installer), python=python, status=3)
-
-    assert "no environment fits mylib[new]" in done.stderr
-    assert "mylib 1.0: asks for torch>=2.5 and torch>=2.15" in done.stderr
-    assert "`torchpick list mylib` says of each version why" in done.stderr
-    assert world.installed(python) == {}
-
-
-@UV_AND_LATER_PIP
-def test_specifiers_of_the_command_line_are_honoured(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    world.install("torch<2.10", "accelerate", "--installer", kind(newest), python=python)
-
-    assert world.installed(python)["torch"] == "2.9.1+cu126"
-
-
 def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World, newest: str) -> None:
     python = world.environment(newest)
     world.folder.joinpath("more.txt").write_text(
@@ -71,17 +41,6 @@ def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World
     assert found["torch"] == "2.9.1+cu126"
     world.family_is_at_home()
     assert f"https://download.pytorch.org/whl/cu130 ({world.folder / 'more.txt'}:1)" in done.stderr
-
-
-@UV_AND_LATER_PIP
-def test_a_constraints_file_of_the_users_narrows_the_pick(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    file = world.folder / "limits.txt"
-    file.write_text("torch<2.8\nnumpy==2.0.0\n", "utf-8")
-
-    world.install("torch", "-c", str(file), "--installer", kind(newest), python=python)
-
-    assert world.installed(python)["torch"] == "2.7.1+cu126"
 
 
 def test_a_file_with_hashes_stays_in_force(world: World, newest: str) -> None:
@@ -127,16 +86,6 @@ def test_an_editable_project_and_its_sources_do_not_lead_elsewhere(world: World,
     found = world.installed(python)
     assert (found["torch"], found["app"]) == ("2.14.1+cu126", "1.0")
     world.family_is_clean()
-
-
-@UV_AND_LATER_PIP
-def test_a_local_folder_that_caps_torch_narrows_the_pick(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    project(world.folder / "lib", "lib", ("torch<2.8",))
-
-    world.install("./lib", "--installer", kind(newest), python=python)
-
-    assert world.installed(python)["torch"] == "2.7.1+cu126"
 
 
 @UV_AND_LATER_PIP

@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 
-import pytest
-
 from tests.process.install.conftest import GTX_1080_TI, World
 
 
@@ -51,20 +49,3 @@ def test_its_status_and_its_signals_are_its_own(world: World) -> None:
     words[-1] = "echo on; kill -TERM $$; sleep 60"
     with subprocess.Popen(words, env=world.environ, cwd=world.folder, stdout=subprocess.PIPE, text=True) as started:
         assert started.wait(timeout=30) == -signal.SIGTERM
-
-
-def test_where_no_build_runs_nothing_is_started(world: World) -> None:
-    mark = world.folder / "started"
-
-    done = world.torchpick("run", "--gpu", "sm_120", "--driver", "560.28.03", "touch", str(mark), status=3)
-
-    assert not mark.exists()
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize("words", [[], ["--gpu", "t4"], ["nonesuch-command"], ["--", "nonesuch-command", "--json"]])
-def test_without_a_command_it_is_a_slip(world: World, words: list[str]) -> None:
-    done = world.torchpick("run", *words, status=2)
-
-    assert done.stdout == ""
-    assert "hint: " in done.stderr

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 from tests.process.install.conftest import GTX_1080_TI, World
-from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 WORDS = ("install", "torch", "--installer", "uv", *GTX_1080_TI)
@@ -175,58 +172,6 @@ def test_it_has_the_terminal(world: World) -> None:
 
     assert child.wait(30) == 0
     assert b"has the terminal" in seen
-
-
-@UV_AND_LATER_PIP
-def test_json_of_a_failure_is_one_object(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    done = world.install("torch", "--json", "--installer", kind(newest), "--", "--no-index", python=python, status=1)
-
-    answer = json.loads(done.stdout)
-    assert (answer["status"], answer["exit"]) == ("error", 1)
-    assert answer["installer"] == {"name": kind(newest), "status": 1}
-    assert answer["error"]["code"] == "INSTALLER"
-
-
-def test_an_environment_of_a_tool_and_one_that_is_managed_are_refused(world: World) -> None:
-    python = world.environment("uv")
-    receipt = python.parent.parent / "uv-receipt.toml"
-    receipt.touch()
-
-    done = world.install("torch", python=python, status=1)
-
-    assert "an environment that uv tool keeps for one program" in done.stderr
-    assert world.server.log == []
-
-
-def test_no_installer_at_all_is_said(world: World) -> None:
-    """A Python without pip runs torchpick for a target without pip, and there is no uv."""
-    python = world.environment("uv")
-    code = (
-        "import sys; sys.modules['uv'] = None; sys.path = [p for p in sys.path if 'site-packages' not in p]\n"
-        "from torchpick.cli import main; raise SystemExit(main(sys.argv[1:]))"
-    )
-
-    done = world.run(
-        [sys.executable, "-c", code, "install", "torch", *GTX_1080_TI, "--python", python],
-        status=1, environ={"UV": "", "PATH": "/nowhere"},
-    )  # fmt: skip
-
-    assert "has no pip, and no uv was found" in done.stderr
-    assert "ensurepip" in done.stderr
-
-
-def test_an_override_of_the_users_cannot_lead_around_the_pick(world: World) -> None:
-    """It binds as a constraint does."""
-    python = world.environment("uv")
-    file = world.folder / "override.txt"
-    file.write_text("torch==2.15.0\n", "utf-8")
-
-    done = world.install("torch", "--installer", "uv", python=python, status=3, environ={"UV_OVERRIDE": str(file)})
-
-    assert "override.txt line 1" in done.stderr
-    assert world.installed(python) == {}
 
 
 def test_an_interrupted_run_is_called_that_and_blames_no_index(world: World) -> None:

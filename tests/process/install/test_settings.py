@@ -30,48 +30,6 @@ def test_variables_that_name_a_wheel_index_do_not_change_torch_and_a_private_ind
     assert f"{CU130} ({variable})" in done.stderr
 
 
-def test_pip_conf_that_names_a_wheel_index_does_not_change_torch(world: World, installer: str) -> None:
-    python = world.environment(installer)
-    conf = world.home / ".config" / "pip" / "pip.conf"
-    conf.parent.mkdir(parents=True)
-    conf.write_text(
-        f"[global]\nindex-url = {world.index}\n[install]\nextra-index-url =\n    {CU130}\n    {world.private}\n",
-        "utf-8",
-    )
-
-    done = world.install(
-        "torch", "torchvision", "inhouse", python=python, environ={"PIP_INDEX_URL": "", "UV_DEFAULT_INDEX": ""}
-    )
-
-    found = world.installed(python)
-    assert found["torch"] == "2.14.1+cu126"
-    assert found["inhouse"] == "3.1"
-    world.family_is_at_home()
-    assert f"{CU130} ({conf}:5)" in done.stderr
-    if installer == "uv":
-        assert "pip is used, as uv would not see" in done.stderr
-
-
-def test_uv_files_that_name_a_wheel_index_and_a_backend_do_not_change_torch(world: World) -> None:
-    python = world.environment("uv")
-    file = world.home / ".config" / "uv" / "uv.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text(
-        f'torch-backend = "cu130"\n[[index]]\nname = "torch"\nurl = "{CU130}"\n'
-        f'[[index]]\nname = "own"\nurl = "{world.private}"\n',
-        "utf-8",
-    )
-
-    done = world.install("torch", "inhouse", "accelerate", "numpy", python=python, environ={"PIP_INDEX_URL": ""})
-
-    found = world.installed(python)
-    assert (found["torch"], found["inhouse"]) == ("2.14.1+cu126", "3.1")
-    assert found["numpy"] == "9999.0.0", "the user's index comes first, and it has one"
-    world.family_is_at_home()
-    assert "has numpy too: uv takes the first index that has a name" in done.stderr
-    assert f"{CU130} ({file}:4)" in done.stderr
-
-
 def test_the_default_indexs_torch_is_not_taken_for_that_of_a_wheel_index(world: World, newest: str) -> None:
     """`==2.7.1` would be content with 2.7.1+cu126."""
     python = world.environment(newest)
@@ -161,15 +119,3 @@ def test_what_a_clusters_modules_and_the_user_site_hold_counts_for_pip_as_for_pl
     world.install("torch", "torchvision", "--installer", "pip", python=python, environ=environ)
 
     assert world.sources().keys() == {"torch", "torchvision", "triton"}, "filelock and numpy are there already"
-
-
-def test_a_cooldown_does_not_keep_the_pick_out(world: World, newest: str) -> None:
-    """The wheel host's page has no dates here, which both take for too new."""
-    python = world.environment(newest)
-
-    world.install(
-        "torch", "torchvision", "--no-deps", "--installer", kind(newest), python=python,
-        environ={"UV_EXCLUDE_NEWER": "2026-01-01", "PIP_UPLOADED_PRIOR_TO": "2026-01-01"},
-    )  # fmt: skip
-
-    assert world.installed(python) == {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}

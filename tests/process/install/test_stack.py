@@ -74,16 +74,6 @@ def test_what_the_index_lacks_moves_the_run_as_it_moves_its_dry_run(world: World
     world.family_is_clean()
 
 
-@UV_AND_LATER_PIP
-def test_a_package_without_code_for_the_gpu_is_refused(vllm: World, newest: str) -> None:
-    python = vllm.environment(newest)
-
-    done = vllm.install("vllm", "--installer", kind(newest), python=python, status=3)
-
-    assert "holds no code for sm_61" in done.stderr
-    assert vllm.installed(python) == {}
-
-
 @pytest.mark.parametrize(
     ("words", "label"),
     [
@@ -111,16 +101,6 @@ def test_what_is_installed_beside_torch_is_what_plan_says(
     assert (found["torchcodec"], found["torch"]) == (f"0.13.0{label}", "2.14.1+cu126")
 
 
-@UV_AND_LATER_PIP
-def test_a_pin_that_the_driver_cannot_carry_is_refused_with_what_would_run(vllm: World, newest: str) -> None:
-    python = vllm.environment(newest)
-
-    done = vllm.install("vllm>=0.20", "--installer", kind(newest), python=python, gpu=A100, status=3)
-
-    assert "needs libcudart.so.13" in done.stderr
-    assert "without `>=0.20` on vllm: vllm 0.19.1" in done.stderr
-
-
 def test_a_wheel_that_no_index_has_is_named_with_its_page_before_an_installer_starts(world: World) -> None:
     python = world.environment("uv")
 
@@ -140,14 +120,3 @@ def test_what_is_built_from_source_is_built_where_torch_is_in_place(world: World
     assert "note: flash-attn is built from source, which needs nvcc of CUDA 12.8" in done.stderr
     assert "flash-attn" in done.stdout
     assert "--no-build-isolation" in done.stdout
-
-
-@UV_AND_LATER_PIP
-def test_a_proof_names_each_host(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    done = world.install("torch", "numpy", "--prove", "--installer", kind(newest), python=python)
-
-    assert "torch 2.14.1+cu126  download" in done.stderr
-    assert "numpy 2.0.0  127.0.0.1" in done.stderr
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
