@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
@@ -48,31 +47,6 @@ def test_nothing_wrong_is_said_and_how_it_runs(sick: Home, capsys: pytest.Captur
     assert (status, err) == (0, "")
     assert "RTX 4090 (sm_89): runs the machine code of sm_86" in out
     assert "result     nothing wrong" in out
-
-
-def test_json_has_the_same_facts(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    status = main(["doctor", "--python", sick.python, *MX330, "--json"])
-    answer = json.loads(capsys.readouterr().out)
-
-    assert (status, answer["exit"], answer["command"], answer["status"]) == (3, 3, "doctor", "no_build")
-    (finding,) = answer["findings"]
-    assert {"code", "severity", "text", "seen", "cure"} <= finding.keys()
-    assert finding["code"] == "NO_KERNELS"
-    assert finding["cure"].startswith("torchpick install torch==2.9.1")
-    assert answer["cure"]["version"] == "2.9.1+cu126"
-    assert answer["cure"]["keeps_version"] is True
-    assert answer["torch"]["version"] == "2.9.1+cu128"
-    assert answer["machine"]["gpus"][0]["arch"] == "sm_61"
-
-
-def test_the_width_of_the_terminal_is_kept_but_for_commands(
-    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    main(["doctor", "--python", sick.python, *MX330])
-
-    for line in capsys.readouterr().out.splitlines():
-        assert len(line) <= 60 or line.startswith("run ") or "/" in line, line
 
 
 class Handed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from pathlib import Path
 
@@ -49,35 +48,6 @@ def test_the_issue_s_own_example(capsys: pytest.CaptureFixture[str], monkeypatch
     assert "https://github.com/" in capsys.readouterr().out
 
 
-def test_a_gpu_that_the_text_names_is_the_one_it_is_about(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    home.torch()
-    text = "NVIDIA GTX 1080 with CUDA capability sm_61 is not compatible with the current PyTorch installation."
-
-    assert main(["explain", text]) == 0
-    out, err = capsys.readouterr()
-    assert "holds no code for sm_61" in out
-    assert "the text names sm_61, so that machine is meant" in err
-
-    assert main(["explain", "--gpu", "sm_90", text]) == 0
-    out, err = capsys.readouterr()
-    assert "here" not in out
-    assert "the text names" not in err
-
-
-def test_the_driver_s_cuda_is_read_out_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    text = "The NVIDIA driver on your system is too old (found version 12020)."
-
-    assert main(["explain", "--gpu", "a100", "--json", text]) == 0
-    answer = json.loads(capsys.readouterr().out)
-
-    assert answer["machine"]["driver"]["cuda"] == "12.2"
-    (finding,) = answer["findings"]
-    assert finding["code"] == "DRIVER_TOO_OLD"
-    assert finding["seen"] == {"cause": "DRIVER_TOO_OLD", "line": 1, "text": text}
-    assert finding["cure"] == "torchpick install torch --gpu a100 --cuda-driver 12.2"
-    assert {"code", "severity", "text", "why", "seen", "cure", "causes", "cures", "no_use", "links"} <= finding.keys()
-
-
 def test_a_whole_log_on_stdin(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     home.torch()
     log = b"step\n" * 1000 + b"CUDA out of memory\n" + b"\xff\xfe\0step\n" * 1000 + KERNELS.encode()
@@ -89,15 +59,6 @@ def test_a_whole_log_on_stdin(home: Home, capsys: pytest.CaptureFixture[str], mo
     assert "line 2002: " in out
     assert "OUT_OF_MEMORY" not in out
     assert "the text has OUT_OF_MEMORY too: `--more` explains all" in err
-
-
-def test_what_is_no_install_problem_is_said_and_asks_no_machine(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VIRTUAL_ENV", "/nowhere")
-
-    assert main(["explain", "CUDA out of memory"]) == 0
-    assert "no install problem" in capsys.readouterr().out
 
 
 def test_an_environment_that_cannot_be_looked_at_does_not_hide_the_meaning(
@@ -122,12 +83,6 @@ def test_nothing_known_is_exit_1(
     assert out == ""
     assert "no known error" in err
     assert "`torchpick doctor` examines" in err
-
-
-def test_nothing_known_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "--json", "hello"]) == 1
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["exit"], answer["error"]["code"]) == (1, "NOT_RECOGNISED")
 
 
 @pytest.mark.parametrize(("words", "data"), [([""], b"not read"), ([], b""), (["-"], b" \n\n"), ([], b" " * (3 << 20))])
@@ -171,18 +126,6 @@ def test_a_gpu_that_no_build_supports_gets_no_command(home: Home, capsys: pytest
 
     assert "no published build from torch 1.7.0 on is known to run on sm_30" in out
     assert "torchpick install" not in out
-
-
-@pytest.mark.parametrize(("version", "other"), [("2.15.0+cu132", True), ("2.9.1+cu128", False), ("2.9.1", False)])
-def test_another_torch_in_the_text_is_named(
-    version: str, *, other: bool, home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
-    home.torch("2.9.1+cu128")
-
-    assert main(["explain", *OLD, f"PyTorch version: {version}\n{KERNELS}"]) == 0
-    named = f"the text names torch {version}, so that one is judged" in capsys.readouterr().err
-
-    assert named == other
 
 
 def test_a_file_is_read_and_a_python_may_be_another_machine_s(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.install.installers import find_pip
 from torchpick.model.machine import Python
-
-VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def target(folder: Path, *installed: str, cfg: str = "home = /usr/bin\n", version: str = "3.12") -> Environment:
@@ -82,17 +79,6 @@ def test_the_base_of_conda(tmp_path: Path, made: tuple[str, ...], variables: dic
     found = read(tmp_path, **{name: value.format(tmp_path) for name, value in variables.items()})
 
     assert found.is_conda_base is is_base
-
-
-@pytest.mark.process
-def test_a_python_that_is_no_environment_is_asked() -> None:
-    base = Path(sys.base_prefix) / "bin" / f"python{VERSION}"
-    if not base.exists():
-        pytest.skip("the base interpreter lies elsewhere")
-
-    found = distributions.read_target(Python(VERSION, executable=str(base)), {})
-
-    assert Path(found.packages[0]).name in ("site-packages", "dist-packages")
 
 
 @pytest.mark.process

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
 
 import pytest
 
@@ -17,58 +16,6 @@ SHA = "5" * 64
 WHEEL = "https://h.example/My_Lib-1.0-py3-none-any.whl"
 SOURCE = "https://h.example/my-lib-1.0.tar.gz"
 COMMIT = "c" * 40
-
-
-def of_pip(info: dict[str, Any], **more: Any) -> ReportedPackage:
-    metadata = {"name": "My_Lib", "version": "1.0", **more.pop("metadata", {})}
-    (item,) = read_pip_report(json.dumps({"install": [{"metadata": metadata, "download_info": info, **more}]}))
-    return item
-
-
-@pytest.mark.parametrize(
-    ("info", "more", "expected"),
-    [
-        (
-            {"url": WHEEL, "archive_info": {"hashes": {"sha256": SHA.replace("5", "A")}}},
-            {"metadata": {"requires_dist": ["torch>=2", "numpy"]}},
-            ReportedPackage(
-                "my-lib",
-                "1.0",
-                WHEEL,
-                "wheels",
-                (ReportedFile(Address(WHEEL), SHA.replace("5", "a")),),
-            ),
-        ),
-        ({"url": WHEEL}, {}, ReportedPackage("my-lib", "1.0", WHEEL, "wheels", (ReportedFile(Address(WHEEL)),))),
-        (
-            {"url": f"{WHEEL}#x", "archive_info": None},
-            {"metadata": {"requires_dist": None}},
-            ReportedPackage("my-lib", "1.0", f"{WHEEL}#x", "wheels", (ReportedFile(Address(f"{WHEEL}#x")),)),
-        ),
-        (
-            {"url": SOURCE, "archive_info": {"hashes": {"md5": "0"}}},
-            {"is_direct": False},
-            ReportedPackage("my-lib", "1.0", SOURCE, "sdist", (ReportedFile(Address(SOURCE)),)),
-        ),
-        (
-            {"url": SOURCE, "archive_info": {"hashes": {"sha256": SHA}}},
-            {"is_direct": True},
-            ReportedPackage("my-lib", "1.0", SOURCE, "archive", (ReportedFile(Address(SOURCE), SHA),)),
-        ),
-        (
-            {"url": "file:///srv/lib", "dir_info": {}},
-            {"is_direct": True},
-            ReportedPackage("my-lib", "1.0", "file:///srv/lib", "directory", (ReportedFile(Address("file:///srv/lib")),)),
-        ),
-        (
-            {"url": "https://h.example/lib", "vcs_info": {"vcs": "git", "commit_id": COMMIT}, "subdirectory": "py"},
-            {"is_direct": True},
-            ReportedPackage("my-lib", "1.0", "https://h.example/lib", "vcs"),
-        ),
-    ],
-)  # fmt: skip
-def test_a_package_of_pips_report(info: dict[str, Any], more: dict[str, Any], expected: ReportedPackage) -> None:
-    assert of_pip(info, **more) == expected
 
 
 @pytest.mark.parametrize(

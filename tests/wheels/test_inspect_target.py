@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.index.server import Host
 from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Environment
@@ -16,54 +15,11 @@ from torchpick.errors import (
     WheelError,
     WheelLayoutError,
 )
-from torchpick.index.pages import ProjectFile
-from torchpick.index.wheelnames import FileName, WheelTarget
-from torchpick.model.address import Address
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
 
 WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""
-
-
-def test_a_wheel_file(tmp_path: Path) -> None:
-    file = tmp_path / "pkg-1.0-py3-none-any.whl"
-    file.write_bytes(WHEEL)
-    found = inspect_target.read_target(str(file), ReadOptions())
-
-    assert (found.name, found.requests, texts(found.sass)) == ("pkg", 0, ["sm_80"])
-    assert inspect_target.read_target(file.as_uri(), ReadOptions(offline=True)).sass == found.sass
-
-
-def test_what_is_known_of_a_file_and_what_reading_it_cost(tmp_path: Path) -> None:
-    file, library = tmp_path / "pkg-1.0-py3-none-any.whl", tmp_path / "lib.so"
-    file.write_bytes(WHEEL)
-    library.write_bytes(making.library(making.module("sm_90")))
-
-    one, other = (
-        inspect_target.read_target(str(file), ReadOptions()),
-        inspect_target.read_target(str(library), ReadOptions()),
-    )
-
-    assert (one.target, one.file, one.version, one.depth) == (str(file), file.name, "1.0", "whole")
-    assert one.complete
-    assert (one.size, one.sha256) == (len(WHEEL), None)
-    assert 0 < one.bytes_read <= 2 * len(WHEEL)
-    size = library.stat().st_size
-    assert (other.target, other.file, other.depth, other.complete) == (str(library), "lib.so", "whole", True)
-    assert (other.size, other.bytes_read, other.requests, other.name) == (size, size, 0, None)
-    assert [each.path for each in other.libraries] == ["lib.so"]
-
-
-@pytest.mark.parametrize(
-    ("text", "digest"),
-    [
-        (f"sha256={'AB' * 32}", "ab" * 32), (f"sha256={'ab' * 31}", None), (f"sha256={'ab' * 31}a-", None),
-        (f"md5={'ab' * 32}", None), ("", None), ("ab" * 32, None),
-    ],
-)  # fmt: skip
-def test_the_hash_behind_an_address(text: str, digest: str | None) -> None:
-    assert inspect_target.sha256_of(text) == digest
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"\x7fEL", bytes(5000), b"BC\xc0\xde" + bytes(100)])
@@ -116,16 +72,6 @@ def test_a_source_archive_is_said_to_be_one() -> None:
         inspect_target.read_target("https://files.example/torch-1.0.tar.gz", ReadOptions())
 
 
-def test_a_url(host: Host) -> None:
-    host.files["/pkg-1.0%2Bcu126-py3-none-any.whl"] = WHEEL
-    url = f"{host.url}/pkg-1.0%2Bcu126-py3-none-any.whl#sha256={'a' * 64}"
-    found = inspect_target.read_target(url, ReadOptions())
-
-    assert (found.version, found.sha256) == ("1.0+cu126", "a" * 64)
-    assert found.target == url.partition("#")[0]
-    assert found.requests > 0
-
-
 def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "_C.so").write_bytes(making.library(making.module("sm_70")))
@@ -136,28 +82,6 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     found = inspect_target.read_target("Pkg", ReadOptions())
 
     assert (found.version, texts(found.sass)) == ("3.0", ["sm_70"])
-
-
-def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    host.files["/pkg-9.0-py3-none-any.whl"] = WHEEL
-    asked = []
-
-    def locates(requirement: object, wanted: WheelTarget, _: object) -> ProjectFile:
-        asked.append((str(requirement), wanted))
-        file = "pkg-9.0-py3-none-any.whl"
-        return ProjectFile(file, Address(f"{host.url}/{file}"), FileName("pkg", "9.0", "py3", "none", "any"), "b" * 64)
-
-    monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: Environment(None, "", "3.12"))
-    monkeypatch.setattr(inspect_target, "locate", locates)
-    news: list[str | int] = []
-    found = inspect_target.read_target("pkg", ReadOptions(report=news.append))
-
-    assert (found.target, found.version, found.sha256) == ("pkg", "9.0", "b" * 64)
-    assert asked == [("pkg", WheelTarget())]
-    assert [each for each in news if isinstance(each, str)] == [
-        "pkg is not installed: looking it up on the index",
-        f"the newest wheel that fits is {host.url}/pkg-9.0-py3-none-any.whl",
-    ]
 
 
 @pytest.mark.parametrize("text", ["--index-url=x", "-e .", "torch==", "a;b", "torch\n--pre"])

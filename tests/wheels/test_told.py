@@ -7,15 +7,11 @@ from typing import cast
 
 import pytest
 
-from tests.index.test_archive import Bytes
-from tests.wheels import making
 from tests.wheels.test_rows import links, torch
 from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
-from torchpick.index.ranges import Archive
-from torchpick.wheels import inspect_target, wheel
+from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.librarycode import texts
-from torchpick.wheels.readings import FLAGS, WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
 
 URL = "https://me:secret@host.example/a%2Bb-1.0-py3-none-any.whl"
 SHOWN = "https://me:****@host.example/a%2Bb-1.0-py3-none-any.whl"
@@ -96,43 +92,3 @@ def test_what_was_read_before_costs_nothing_now_and_what_another_computer_reads_
 
 
 [LINK] = links(torch("2.15.0+cu132"))
-
-
-def released(data: bytes) -> Reading:
-    return wheel.read_release(Archive(Bytes(data)), LINK)
-
-
-def test_of_a_release_its_flags_its_small_libraries_and_its_headers_are_read() -> None:
-    linalg = making.library(making.module("sm_80"))
-    more = {
-        "torch/lib/libtorch_nvshmem.so": making.library(making.module("sm_90")),
-        "torch/lib/torch_cuda_linalg.dll": linalg,
-        "torch/lib/libtorch_cuda_linalg.so": making.elf({".text": b"x"}),
-        "torch/lib/libtorch_cuda.so": linalg,
-        "torch/lib/libtorch_cuda_linalg.so.1": linalg,
-    }
-    found = released(making.torch_wheel("sm_80 sm_90", more=more))
-
-    assert [(one.path, texts(one.sass)) for one in found.libraries] == [
-        ("torch/lib/libtorch_nvshmem.so", ["sm_90"]), ("torch/lib/torch_cuda_linalg.dll", ["sm_80"]),
-    ]  # fmt: skip
-    assert (texts(found.flags), found.depth, found.version) == (["sm_80", "sm_90"], FLAGS, "2.15.0+cu132")
-    assert (found.target, found.file) == (LINK.file, LINK.file)
-    assert found.metadata == "Metadata-Version: 2.1\nName: torch\n"
-    assert released(making.torch_wheel(None, cuda=None, more=more)).libraries == ()
-
-
-@pytest.mark.parametrize(
-    ("data", "message", "hint"),
-    [
-        (making.wheel({"x.py": b""}), "contains no torch/version.py", "it is not a PyTorch wheel that torchpick knows"),
-        (making.torch_wheel(None), "names no architectures", "run `torchpick inspect --deep` to read its libraries"),
-        (making.torch_wheel(None, cuda=None, more={"torch/version.py": making.version_py("2.9", None, "7.2.1")}),
-         "names no architectures", "run `torchpick inspect --deep` to read its libraries"),
-    ],
-    ids=["no torch", "no flags", "no flags of AMD's"],
-)  # fmt: skip
-def test_why_a_release_is_not_taken(data: bytes, message: str, hint: str) -> None:
-    with pytest.raises(WheelLayoutError) as caught:
-        released(data)
-    assert (caught.value.message, caught.value.hint) == (f"{LINK.file} {message}", hint)
