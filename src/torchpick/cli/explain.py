@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -26,7 +26,7 @@ def run(args: Arguments) -> int:
     if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
     run = console.start(args, arguments.machine_request(args))
-    found = explain(_shown(_chunks(args.words), start_progress(args)), run)
+    found = explain(_chunks(args.words, start_progress(args)), run)
     if not found.errors:
         raise _not_recognised(found)
     if args.json:
@@ -99,20 +99,14 @@ def _not_recognised(explanation: Explanation) -> TorchpickError:
     return TorchpickError(f"there is no known error in this text{facts}", hint=hint, code="NOT_RECOGNISED")
 
 
-def _shown(chunks: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
-    """The chunks, with a line that shows how much was read; a large log takes seconds."""
+def _chunks(words: Sequence[str], progress: Progress) -> Iterator[bytes]:
+    """The text, with a line that shows how much of it was read; UsageError at its end where there was none."""
+    is_blank = True
     with progress.during("reading the text"):
-        for chunk in chunks:
+        for chunk in _read_text(words):
+            is_blank = is_blank and not chunk.strip()
             yield chunk
             progress(len(chunk))
-
-
-def _chunks(words: Sequence[str]) -> Iterator[bytes]:
-    """The text; UsageError at its end where there was none."""
-    is_blank = True
-    for chunk in _read_text(words):
-        is_blank = is_blank and not chunk.strip()
-        yield chunk
     if is_blank:
         hint = '`torchpick explain "TEXT"`, or pipe a log into it: `… 2>&1 | torchpick explain`'
         raise UsageError("no text was given to explain", hint=hint)

@@ -49,12 +49,14 @@ def run(args: Arguments) -> int:
         project = project._replace(requirements=(*project.requirements, *members, *args.words))
         own = _app(args, there, project, table)
         plan, notes = _taken_over(args, there, own), tuple(own.notes)
-    if there is None or not (args.write or args.dry_run):
-        done = _printed(args, plan, kind, known.rules)
+    if there is not None and (args.write or args.dry_run):
+        _finish(args, there, plan, kind, known.rules)
+    elif args.json:
+        console.print_json(args, known.rules.date, **_json(plan, kind))
     else:
-        done = _finish(args, there, plan, kind, known.rules)
+        print(projectfile.add_settings("", extras.settings_of(plan), HERE), end="")
     console.notes(args, *notes)
-    return done
+    return 0
 
 
 def _of_tool(args: Arguments, there: rewrite.Text, tool: str, known: Knowledge) -> int:
@@ -150,14 +152,7 @@ def _taken_over(args: Arguments, there: rewrite.Text | None, own: App) -> Plan:
     return app.plan(own, {name: backend for name, backend in backends.items() if name not in authors}, theirs)
 
 
-def _printed(args: Arguments, plan: Plan, kind: str, rules: Table) -> int:
-    if args.json:
-        return console.print_json(args, rules.date, **_json(plan, kind))
-    print(projectfile.add_settings("", extras.settings_of(plan), HERE), end="")
-    return 0
-
-
-def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> int:
+def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> None:
     text = projectfile.add_settings(there.text, extras.settings_of(plan), there.file)
     changed, locked = text != there.text, False
     if changed and not args.dry_run:
@@ -174,7 +169,6 @@ def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: 
     elif plan.indexes and not args.dry_run:
         first = "" if locked else "`uv lock`, and "
         console.notes(args, f"then {first}`torchpick run uv sync` on each machine installs what runs there")
-    return 0
 
 
 def _json(plan: Plan, kind: str) -> dict[str, object]:

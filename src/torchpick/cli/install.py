@@ -171,16 +171,15 @@ def _outcome(
     if failure is not None:
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=failure)
     if verified is not None:
+        objections = [None if ran.ok else explain_failure(ran, verified, pick) for ran in verified.ran]
         answer["verify"] = {
             **written(verified, "torch", "compiles"),
-            "ran": [_ran_facts(ran, verified, pick) for ran in verified.ran],
+            "ran": [
+                {**ran._asdict(), "code": objection and objection.code}
+                for ran, objection in zip(verified.ran, objections, strict=True)
+            ],
         }
     return answer
-
-
-def _ran_facts(ran: Ran, verified: Verified, pick: Pick) -> dict[str, object]:
-    objection = None if ran.ok else explain_failure(ran, verified, pick)
-    return {**ran._asdict(), "code": objection and objection.code}
 
 
 def _gpu_name(ran: Ran) -> str:
