@@ -167,7 +167,7 @@ def test_the_grid_says_what_resolve_says(
     table = compat.Knowledge(os.environ).table([system])
     said = Driver(driver, table.drivers.speaks(Driver(driver)))
     free = python.endswith("t")
-    others = {kind.arch for kind in webpage.OTHERS}
+    others = {*webpage.OTHERS}
     for name, words in ((name, words) for name, words in shown.items() if name not in others):
         arch = Arch.parse(name)
         gpu = Gpu(0, "amd" if arch.kind == "gfx" else "nvidia", None, arch)

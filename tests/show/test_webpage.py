@@ -99,7 +99,7 @@ def test_a_build_is_shown_with_the_companions_that_this_python_has(
 def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn: st.DataObject) -> None:
     sheet = drawn.draw(st.sampled_from([sheet for sheet in data["platforms"] if sheet["drivers"]]))
     python = drawn.draw(st.sampled_from(range(len(sheet["pythons"]))))
-    others = {kind.arch for kind in webpage.OTHERS}
+    others = {*webpage.OTHERS}
     gpu = drawn.draw(st.sampled_from([gpu for gpu in sheet["gpus"] if data["gpus"][int(gpu)]["arch"] not in others]))
     arch = Arch.parse(data["gpus"][int(gpu)]["arch"])
     used = drawn.draw(st.sampled_from([sheet["gpus"][gpu]["driver"], *sheet["drivers"]])) if arch.kind == "sm" else ""

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from torchpick.cli import text
 from torchpick.cli.arguments import Arguments
@@ -23,7 +23,6 @@ from torchpick.knowledge.gpunames import PATTERNS
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
 from torchpick.model.build import Build, Objection, Reason, Verdict, python_name, python_order, python_span
-from torchpick.model.fields import written
 from torchpick.model.machine import Driver, Gpu, GpuProduct, Machine, Platform, Python
 from torchpick.model.pick import Wish, pip_line
 from torchpick.model.table import BuildsByRelease, Kind, Table
@@ -49,21 +48,12 @@ _AMD = ("linux-x86_64", "windows-x86_64")
 _HOME, _ABROAD = Driver(None, "999.0"), Driver(None, "0.1")
 
 
-class OtherKind(NamedTuple):
-    """What builds are chosen for without an architecture: Intel's GPUs, a Mac's, none."""
-
-    arch: str
-    generation: str
-    examples: str
-    vendor: str | None
-    platforms: Sequence[str]
-
-
-OTHERS = (
-    OtherKind("xpu", "Intel Arc", "Arc A770, Arc B580", "intel", ("linux-x86_64", "windows-x86_64")),
-    OtherKind("mps", "Apple silicon", "M1 to M5", "apple", ("macos-arm64",)),
-    OtherKind("cpu", "No GPU", "the CPU build", None, tuple(PLATFORMS)),
-)
+# What builds are chosen for without an architecture: its generation, examples, vendor and platforms.
+OTHERS: Mapping[str, tuple[str, str, str | None, Sequence[str]]] = {
+    "xpu": ("Intel Arc", "Arc A770, Arc B580", "intel", ("linux-x86_64", "windows-x86_64")),
+    "mps": ("Apple silicon", "M1 to M5", "apple", ("macos-arm64",)),
+    "cpu": ("No GPU", "the CPU build", None, tuple(PLATFORMS)),
+}
 
 
 def run(args: Arguments, file: str, run: Run) -> int:
@@ -143,8 +133,8 @@ class _Sheet:
         gpus = [gpu for gpu, kind in numbered if kind.found_on(name) and self.platform.os != "macos"]
         self.nvidia = tuple(gpu for gpu in gpus if gpu.vendor == "nvidia")
         self.home = self._rows(_HOME, self.nvidia) + self._rows(None, tuple(gpu for gpu in gpus if gpu.vendor == "amd"))
-        others = enumerate(OTHERS, len(kinds))
-        self.home += tuple(self._other_row(place, kind) for place, kind in others if name in kind.platforms)
+        others = enumerate(OTHERS.values(), len(kinds))
+        self.home += tuple(self._other_row(index, vendor) for index, (*_, vendor, there) in others if name in there)
         judged = {verdict.build.key: verdict for row in self.home for cell in row.cells for verdict in cell.verdicts}
         # The newest release first, and in it the best build first where GPU and driver support them alike; each as it
         # is for any Python and GPU.
@@ -152,10 +142,10 @@ class _Sheet:
         whole = {build.key: build for build in table.of(name)}
         self.builds = [whole[verdict.build.key] for verdict in best]
 
-    def _other_row(self, place: int, kind: OtherKind) -> Row:
+    def _other_row(self, index: int, vendor: str | None) -> Row:
         """The newest patches of each release; what is newer fits as well, and nobody's code is missing in them."""
-        gpu = Gpu(place, kind.vendor or "none", None, None)
-        machine = Machine(self.platform, _ANY_PYTHON, None, (gpu,) if kind.vendor else ())
+        gpu = Gpu(index, vendor or "none", None, None)
+        machine = Machine(self.platform, _ANY_PYTHON, None, (gpu,) if vendor else ())
         verdicts = resolve.judge(machine, self.table, self.wish)
         wanted = (Reason.BACKEND_NOT_ALLOWED, Reason.NOT_REQUESTED)
         own = grouped((each.build.torch, each) for each in verdicts if not each.reasons & {*wanted})
@@ -299,8 +289,7 @@ def data(table: Table, wish: Wish, knowledge: Knowledge) -> Json:
     known: _Known = _Numbered(), _Numbered()
     platforms = [_Sheet(name, table, wish, kinds, known).to_dict() for name in PLATFORMS]
     texts, verdicts = known
-    gpus = [{"arch": kind.arch, "capability": "", **written(kind, "generation", "examples")} for kind in OTHERS]
-    gpus[:0] = [
+    gpus = [
         {
             "arch": str(kind.arch),
             "capability": "" if kind.vendor == "amd" else f"{kind.arch.major}.{kind.arch.minor}",
@@ -308,6 +297,10 @@ def data(table: Table, wish: Wish, knowledge: Knowledge) -> Json:
             "examples": ", ".join(kind.examples),
         }
         for kind in kinds
+    ]
+    gpus += [
+        {"arch": arch, "capability": "", "generation": generation, "examples": examples}
+        for arch, (generation, examples, *_) in OTHERS.items()
     ]
     return {
         "gpus": gpus,
