@@ -257,6 +257,56 @@ def test_the_release_of_a_package_is_that_of_the_one_search(
     assert [words for words in says if words not in done] == [], done
 
 
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (("ERROR: Failed building wheel for x", "Getting requirements to build wheel", "flash-attn", "AssertionError: "
+          "torch is needed to build ops"), "BUILD_ISOLATED"),
+        (("docker run --gpus all app", "torch.cuda.is_available() False"), "CUDA_NOT_AVAILABLE"),
+        (("docker run app", "torch.cuda.is_available() False"), "GPU_NOT_PASSED_IN"),
+        (("FROM python:3.12", "RUN pip install torch", "deployed: torch.cuda.is_available() False"),
+         "CUDA_NOT_AVAILABLE"),
+        (("doesn't have a wheel for the current platform", "FROM python:3.12-alpine"), "MUSL"),
+        (("doesn't have a wheel for the current platform", "torch", "cpython-3.11-windows-x86"), "PYTHON_32_BIT"),
+        (("doesn't have a wheel for the current platform", "torch", "marker = \"sys_platform == 'darwin'\""),
+         "NO_WHEEL_HERE"),
+        (("torch.cuda.is_available() False, conda", "Intel(R) UHD Graphics 630"), "INTEL_GPU"),
+    ],
+)  # fmt: skip
+def test_the_words_around_a_line_that_fits_many_causes_decide(lines: tuple[str, ...], cause: str, home: Home) -> None:
+    assert explained(home, *lines).errors[0].cause.id == cause
+
+
+@pytest.mark.parametrize(
+    ("lines", "platform"),
+    [
+        (("torch", "platform_machine == 'aarch64' or sys_platform == 'darwin'", "on Windows 11"), "windows-x86_64"),
+        (("hint: You're on Windows (`win_amd64`), but no wheels", "manylinux_2_28_aarch64"), "windows-x86_64"),
+        (("Operating System :: MacOS", "Programming Language :: Python :: 3.9", "Ubuntu 24.04"), "linux-x86_64"),
+    ],
+)
+def test_a_marker_a_classifier_and_a_list_of_tags_are_no_machine(
+    lines: tuple[str, ...], platform: str, home: Home
+) -> None:
+    assert explained(home, *lines).facts == (f"{platform} (line {1 if 'You' in lines[0] else 3})",)
+
+
+def test_a_capability_of_hip_chooses_no_build_of_cuda(home: Home) -> None:
+    found = explained(home, KERNELS, "GPU 0: AMD Radeon RX 7900 XTX; Compute Capability: 11.0", "torch 2.9.1+rocm6.4")
+
+    assert found.machine is not None
+    assert [str(gpu.arch) for gpu in found.machine.gpus] == ["gfx1100"]
+    assert [finding.cure for error in found.errors for finding in error.findings if finding.cure] == []
+
+
+def test_an_end_that_is_not_known_is_said_beside_what_was_only_warned_of(home: Home) -> None:
+    ends = ("Traceback (most recent call last):", '  File "a.py", line 3', "ModuleNotFoundError: No module named 'a.b'")
+    found = explained(home, "UserWarning: CUDA initialization: " + DRIVER, *ends)
+
+    assert found.ending == (4, ends[-1])
+    assert explained(home, *ends, f"RuntimeError: {KERNELS}").ending is None
+
+
 def test_an_error_of_cuda_in_a_text_that_speaks_of_a_mac_alone_is_of_another_machine(home: Home) -> None:
     line = f"RuntimeError: {KERNELS}"
     cause = explained(home, f"\u5728Mac M1\u4e0a\u9762 {line}").errors[0].cause

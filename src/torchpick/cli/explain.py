@@ -45,7 +45,8 @@ def run(args: Arguments) -> int:
         return 0
     also = [error.cause.id for error in errors[1:]]
     more = f"the text has {' and '.join(also)} too: `--more` explains all" if also else ""
-    notes = [*filter(None, [more]), *(note.text for note in found.notes)]
+    end = f"nothing is known of the end of this text{_end(found)}" if found.ending else ""
+    notes = [*filter(None, [end, more]), *(note.text for note in found.notes)]
     below = sum(len(wrap(note(each), _COLUMNS)) for each in notes)
     console.print_blocks([_brief(list(_explained(errors[0])), max(_MOST_LINES - below, _LEAST_LINES))])
     console.notes(args, *notes)
@@ -95,8 +96,20 @@ def _not_recognised(explanation: Explanation) -> TorchpickError:
     facts = f"; it names {', '.join(explanation.facts)}" if explanation.facts else ""
     sound = [note.text for note in explanation.notes if note.code == "TORCH_RUNS"]
     ask = "with which line did the program end? `torchpick explain` takes it, or all that was printed before it"
+    if explanation.ending is not None:
+        ask = "`torchpick explain` takes what was printed before that line, which may say more"
     hint = "; ".join([*sound, ask, "`torchpick doctor` examines the environment itself"])
-    return TorchpickError(f"there is no known error in this text{facts}", hint=hint, code="NOT_RECOGNISED")
+    return TorchpickError(
+        f"there is no known error in this text{_end(explanation)}{facts}", hint=hint, code="NOT_RECOGNISED"
+    )
+
+
+def _end(explanation: Explanation) -> str:
+    """The line that a program ended with, where it is not known."""
+    if explanation.ending is None:
+        return ""
+    number, line = explanation.ending
+    return f", which ends with line {number}, `{_shorter('seen', redacted(line))}`"
 
 
 def _chunks(words: Sequence[str], progress: Progress) -> Iterator[bytes]:

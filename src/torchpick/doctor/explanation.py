@@ -22,7 +22,6 @@ from torchpick.model.pick import Request
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
-_SYSTEMS = {"windows", "macos", "linux", "aarch64", "intel"}
 # The errors that another build of torch fixes by itself, where they are what a text means first.
 _BY_TORCH = {
     "CPU_ONLY_BUILD",
@@ -33,6 +32,8 @@ _BY_TORCH = {
     "LIBRARY_DROPPED_GPU",
     "TORCH_MISSING",
 }
+# And of these those whose fix depends on the GPU.
+_OF_GPUS = _BY_TORCH - {"TORCH_MISSING"} | {"PACKAGE_NO_KERNELS"}
 # So much of the end of a long log, where its error stands, is read for what it says.
 _END = 1 << 16
 # A line or two may be an error alone; a longer text says what it is about.
@@ -60,19 +61,21 @@ class Explanation(NamedTuple):
     """Every cause that was recognised, causes before what follows from them, else in the order of the text.
 
     `machine` is None where no error depends on it, or it could not be examined. `facts` are what the text names.
+    `ending` is the line that the program ended with, and its number, where it is not known.
     """
 
     errors: tuple[Explained, ...]
     machine: Machine | None = None
     notes: tuple[Note, ...] = ()
     facts: tuple[str, ...] = ()
+    ending: tuple[int, str] | None = None
 
 
 def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
     known = run.knowledge.file("errors.json", texts.read_signatures)
     words = run.knowledge.file("words.json", situation.read_words)
-    said, matches = _read(chunks, known, words)
+    said, matches, ending = _read(chunks, known, words)
     request, mentioned = _with_mentions(run, said)
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
     values = situation.values(said, situation.package_of((first.text, first.frame), words), request, run)
@@ -84,7 +87,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
         advised = {name: cause.about(values, facts, with_package) for name, cause in advised.items()}
         return _explained(matches, facts, advised, exam)
 
-    alone = Explanation((), notes=(*mentioned, *situation.contradictions(said)), facts=said.named)
+    alone = Explanation((), notes=(*mentioned, *situation.contradictions(said)), facts=said.named, ending=ending)
     asked = run.with_request(request)
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
     if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
@@ -104,9 +107,10 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     if not (is_judged or machine.counted or asked.has_given_gpus or request != Request()):
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         text = "which GPU is it? none is known here: `--gpu` (and `--driver`) says it"
-        asks = any(code in _BY_TORCH for match in matches[:1] for code in match.signature.findings[:1])
+        errors = explained()
+        asks = any({*error.cause.findings[:1]} & _OF_GPUS for error in errors[:1])
         question = (Note("NO_GPU_KNOWN", text),) if asks else ()
-        return alone._replace(errors=explained(), notes=(*alone.notes, *question))
+        return alone._replace(errors=errors, notes=(*alone.notes, *question))
     matches = (*matches, *_by_finding(exam, known.values(), said, matches))
     if exam.subject.torch is not None and exam.remedy is not None and not exam.ok:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
@@ -114,8 +118,10 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     return alone._replace(errors=explained(exam), notes=(*alone.notes, *certain))
 
 
-def _read(chunks: Iterable[bytes], known: Mapping[str, Signature], words: Words) -> tuple[Situation, tuple[Match, ...]]:
-    """What a text says, and the known errors in it: those that a program printed, else those in anybody's words."""
+def _read(
+    chunks: Iterable[bytes], known: Mapping[str, Signature], words: Words
+) -> tuple[Situation, tuple[Match, ...], tuple[int, str] | None]:
+    """What a text says, the known errors in it: of a program, else in anybody's words; and an end that is not known."""
     search = texts.Search(known)
     start = end = b""
     for chunk in texts.decoded(chunks):
@@ -135,7 +141,9 @@ def _read(chunks: Iterable[bytes], known: Mapping[str, Signature], words: Words)
         matches = (*of_words, *matches)
     if len(ends) > _SHORT and not situation.names("about", ends, words):
         matches = ()  # whatever words it has, it is of something else
-    return said, matches
+    ending = None if end else texts.last_error(start, _END)
+    is_known = ending is None or any(match.line == ending[0] or match.weight <= Weight.ENDED for match in matches)
+    return said, matches, None if is_known else ending
 
 
 def _explained(
@@ -256,9 +264,11 @@ def _driven(request: Request, said: Situation) -> Request:
 def _facts(said: Situation, request: Request, run: Run) -> set[str]:
     """What is known of the surroundings without a look: by the text, and by what was given."""
     facts = set(said.facts)
+    if "gpus passed" in facts:
+        facts.discard("container")  # its command gives it the GPUs: something else is to blame
     if request.platform is not None:
         os, _, cpu = request.platform.partition("-")
-        facts = (facts - _SYSTEMS) | {os, cpu}
+        facts = (facts - situation.SYSTEMS) | {os, cpu}
     vendors = {gpu.vendor for gpu in _known(request.gpus or (), run)}
     if "apple" in vendors:
         facts.add("macos")

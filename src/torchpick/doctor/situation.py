@@ -11,6 +11,7 @@ from torchpick.decide.answer import Answer
 from torchpick.doctor.texts import PASSED_OVER, message
 from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError
+from torchpick.index import wheelnames
 from torchpick.install.question import answer_request, collect_question
 from torchpick.model.address import WHEEL_HOST
 from torchpick.model.build import COMPANIONS, Build, python_span
@@ -22,6 +23,8 @@ from torchpick.run import Run
 
 # Of ASCII's words too: in `在Mac上` no letter of Mac is one of another word.
 _BORDER = r"(?:\b|(?a:\b))"
+# What a text says of its system.
+SYSTEMS = frozenset({"windows", "macos", "linux", "aarch64", "intel"})
 # So much of a text is searched for what it says of its machine.
 MOST_TEXT = 4 << 20
 # And so much of its start and of its end for anybody's words, which posts have and long logs have not.
@@ -47,7 +50,8 @@ class Situation(NamedTuple):
 
     `others` are the GPUs beside the first; `cuda` is the one that torch was built for; `facts` are the names of
     compat/words.json, each with what the text says of it. `demands` are packages and what they require of torch.
-    `lines` are the numbers of the lines in which these words stand first, `torches` the versions beside the first.
+    `tag` is the system in an installer's own words. `lines` are the numbers of the lines in which these words stand
+    first, `torches` the versions beside the first.
     """
 
     capability: str | None = None
@@ -59,6 +63,7 @@ class Situation(NamedTuple):
     cuda: str | None = None
     python: str | None = None
     asked: str | None = None
+    tag: str | None = None
     packages: Mapping[str, str] = {}
     demands: tuple[tuple[str, str], ...] = ()
     facts: Mapping[str, str] = {}
@@ -85,7 +90,9 @@ class Situation(NamedTuple):
 
     @property
     def platform(self) -> str | None:
-        """The platform by its name, where the text says which."""
+        """The platform by its name, where the text says which: an installer's own word before anybody's."""
+        if self.tag and (platform := wheelnames.platform_of(self.tag)):
+            return platform
         arm = "aarch64" in self.facts
         if "macos" in self.facts:
             return "macos-x86_64" if {"intel", "no arm64 list"} & {*self.facts} else "macos-arm64"
@@ -143,12 +150,23 @@ def read_situation(text: str, words: Words, facts: Mapping[str, str]) -> Situati
     listed: dict[str, str] = {}
     for match in packages:
         listed.setdefault(normal(match[1]), match[2])
+    seen = in_words(text, facts)
+    if said["tag"] and (platform := wheelnames.platform_of(said["tag"])):
+        os, _, cpu = platform.partition("-")
+        seen = {name: value for name, value in seen.items() if name not in SYSTEMS} | {
+            os: said["tag"],
+            cpu: said["tag"],
+        }
+    if "apple chip" in seen:
+        seen.pop("intel", None)
+    if "amd" in seen and "nvidia" not in seen and not str(said["capability"]).startswith("gfx"):
+        said["capability"] = None  # HIP has such numbers too, and they are no GPU of NVIDIA's
     return Situation(
         **said,
         others=tuple(name for name in _each(words.kept["beside"], wanted, text) if name != said["name"]),
         packages=listed,
         demands=tuple(dict.fromkeys((match[1], match[2].strip(", ")) for match in demands)),
-        facts=in_words(text, facts),
+        facts=seen,
         torches=tuple(version for version in dict.fromkeys(_each(words.kept["torch"], wanted, text)))[1:],
     )
 
@@ -196,7 +214,7 @@ _MOST_DEMANDS = 4
 
 def values(said: Situation, package: str | None, request: Request, run: Run) -> Mapping[str, str | None]:
     """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
-    pin, required = _required(said.demands)
+    pin, required = _required(said, run)
     flags = _flags(request, run)
     return {
         "PACKAGE": package or said.facts.get("package"),
@@ -288,7 +306,7 @@ def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str
 def facts(said: Situation, line: str, run: Run) -> set[str]:
     """What follows from the table and the line of the error."""
     follows = {
-        "other python": _is_other_python(said, run),
+        "other python": _is_other_python(said.asked, said, run),
         "own library": _is_own_library(line, said),
         "mac alone": said.is_of_a_mac,
         "torch named": said.torch is not None,
@@ -296,8 +314,9 @@ def facts(said: Situation, line: str, run: Run) -> set[str]:
     return {fact for fact, holds in follows.items() if holds}
 
 
-def _required(demands: Sequence[tuple[str, str]]) -> tuple[str | None, str | None]:
+def _required(said: Situation, run: Run) -> tuple[str | None, str | None]:
     """The torch that all of these packages take, and who requires which; None where nobody pins one."""
+    demands = said.demands
     pins = [text.removeprefix("==") for _, text in demands if re.fullmatch(r"==\d+(\.\d+)*", text)]
     if not pins:
         return None, None
@@ -306,6 +325,9 @@ def _required(demands: Sequence[tuple[str, str]]) -> tuple[str | None, str | Non
     if taken is None:
         advice = "no torch is all of these, so install other releases of them, or each into its own environment"
         return None, f"{who}: {advice}"
+    if _is_other_python(taken, said, run):
+        pythons = python_span(_builds(taken, said, run)[0].pythons)
+        return taken, f"{who}: that one has wheels for Python {pythons}, and the text's is {said.python}"
     return taken, f"{who}: `torchpick install torch=={taken} torchvision torchaudio` installs that one"
 
 
@@ -315,12 +337,12 @@ def _published(said: Situation, run: Run) -> str | None:
     if not builds:
         return None
     label = (said.asked or "").partition("+")[2]
-    if any(build.backend == label for build in builds) and not _is_other_python(said, run):
+    if any(build.backend == label for build in builds) and not _is_other_python(said.asked, said, run):
         where = f"lies on the index of its label alone, for Python {python_span(builds[0].pythons)}"
         return f"torch {said.asked} {where}: `--index-url {WHEEL_HOST}/{label}`"
     glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
     where = f"{', '.join(build.backend for build in builds)}, and for Python {python_span(builds[0].pythons)}{glibc}"
-    here = f", and the text's Python is {said.python}" if _is_other_python(said, run) else ""
+    here = f", and the text's Python is {said.python}" if _is_other_python(said.asked, said, run) else ""
     return f"torch {builds[0].torch} is there for {where}{here}"
 
 
@@ -332,8 +354,8 @@ def _supported(said: Situation) -> str | None:
     return f"the driver supports CUDA {said.driver_cuda}: take a build for CUDA {major}, or a newer driver"
 
 
-def _is_other_python(said: Situation, run: Run) -> bool:
-    builds = _builds(said.asked, said, run)
+def _is_other_python(version: str | None, said: Situation, run: Run) -> bool:
+    builds = _builds(version, said, run)
     return said.python is not None and bool(builds) and f"cp{said.python.replace('.', '')}" not in builds[0].pythons
 
 

@@ -84,6 +84,7 @@ class Weight(IntEnum):
 
 PASSED_OVER = re.compile(
     rb"(?i)can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore|(?:Future|Deprecation)Warning\b"
+    rb"|is looking at multiple versions of|to determine which version is compatible"
 )
 _ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s")
 _HANDLED = b"During handling of the above exception"
@@ -246,6 +247,16 @@ def _signature(row: Fields) -> Signature:
         cases=tuple(Case(case.texts("where"), case.text("cause")) for case in row.maybe_objects("cases")),
         finding=row.maybe_text("finding"),
     )
+
+
+def last_error(text: bytes, size: int) -> tuple[int, str] | None:
+    """The number and the words of the last line that a program ended with, in so much of the end of a text."""
+    first = 1 + text.count(b"\n", 0, max(0, len(text) - size))
+    numbered = ((number, message(line)) for number, line in enumerate(text[-size:].split(b"\n"), first))
+    lines = [(number, line) for number, line in numbered if line]
+    places = (place for place in reversed(range(len(lines))) if weight(lines, place) <= Weight.ENDED)
+    place = next(places, None)
+    return None if place is None else (lines[place][0], lines[place][1].decode("utf-8", "replace"))
 
 
 def found_in(text: bytes, parts: Iterable[bytes]) -> bool:
