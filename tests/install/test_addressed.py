@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.install.jobs import TARGET, job
+from tests.install.jobs import PICK, TARGET, job
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.errors import InstallerError, NetworkError
+from torchpick.errors import InstallerError, IntegrityError, NetworkError
 from torchpick.index import pages
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import ProjectReader
@@ -29,6 +29,7 @@ THERE = {
     "torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126", "torchaudio": "2.11.0+cu126",
     "triton": "3.8.0", "torchao": "0.17.0+cu126", "mylib": "1.0", "torch-tensorrt": "",
 }  # fmt: skip
+PINS = {"mylib": "1.0", "torchao": "0.17.0", "torchcodec": "0.9.0"}
 
 
 @pytest.fixture
@@ -56,6 +57,43 @@ def addressed(job: Job, installer: str = "uv", *, look: bool = True) -> Job:
 
 def there(**installed: str) -> Job:
     return job(target=TARGET._replace(installed=installed))
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "pages_of"),
+    [
+        (job(), ["torch", "triton"], ["torch", "triton"]),
+        (job(RequirementArgs(("torchvision",))), ["torchvision"], ["torchvision"]),
+        (job(RequirementArgs(("mylib",))), [], []),
+        (job(no_deps=True), ["torch"], ["torch"]),
+        # What was judged and is the family's own; of a page that does not answer the installer tells.
+        (job(pins=PINS), ["torch", "triton", "torchao"], ["torch", "triton", "torchao", "torchcodec"]),
+        # What is there stays: by its very build of the family, by its version of all else.
+        (there(torch="2.14.1+cu126", triton="3.8.0"), [], []),
+        (there(torchao="0.17.0+cu126")._replace(pins=PINS), ["torch", "triton"], ["torch", "triton", "torchcodec"]),
+    ],
+)
+def test_each_member_is_named_by_its_file_and_hash(
+    asked: Job, names: list[str], pages_of: list[str], read: list[str]
+) -> None:
+    made = addressed(asked)
+
+    assert made.files == {
+        name: f"{HOST}/{name}/{name}-{THERE[name].replace('+', '%2B')}-cp312-cp312-manylinux_2_28_x86_64.whl"
+        f"#sha256={SHA}"
+        for name in names
+    }
+    assert (read, made.notes) == (pages_of, asked.notes)
+
+
+@pytest.mark.usefixtures("read")
+def test_a_mirrors_page_with_another_hash_than_public_locks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {file: "a" * 64})
+    mirror = PICK._replace(wish=PICK.wish._replace(index_base="https://mirror.example/whl"))
+
+    with pytest.raises(IntegrityError, match="public locks have"):
+        addressed(job(pick=mirror))
 
 
 def test_a_file_by_an_address_that_is_not_valid_is_passed_over_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.install.jobs import PICK
 from torchpick.cli import main
+from torchpick.install.env import uv_index
 from torchpick.machine import computer
 from torchpick.machine.given import MachineOverrides
 from torchpick.model.machine import Machine
@@ -64,3 +66,17 @@ def test_no_setting_gets_a_line_of_its_own_among_a_jobs_variables(
         assert status == 0 or f"{name} holds a line break" in err
         assert all(line.startswith(("PIP_", "UV_")) and "=" in line for line in lines), (name, lines)
         monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(
+    ("base", "entry"),
+    [
+        ("https://mirror/whl/", {"name": "pytorch-cu126", "url": "https://mirror/whl/cu126", "explicit": True}),
+        (
+            "flat+https://mirror/wheels/",
+            {"name": "pytorch-mirror", "url": "https://mirror/wheels/", "format": "flat", "explicit": True},
+        ),
+    ],
+)
+def test_uv_asks_the_index_of_the_pick_for_what_names_it_alone(base: str, entry: dict[str, object]) -> None:
+    assert uv_index(PICK._replace(wish=PICK.wish._replace(index_base=base))) == entry

@@ -377,3 +377,8 @@ def test_a_version_whose_cuda_is_not_that_of_torch_gives_way(own: OwnIndex, caps
     # Where no version does, that is the answer.
     said = refused(capsys, "swift-norm", "torch==2.14.1+cu130", *A100, "580.95.05", *LINUX)
     assert "swift-norm 1.0 to 2.0: links CUDA 12, and torch 2.14.1+cu130 is for CUDA 13.0" in said
+
+
+def test_without_code_it_depends_on_whether_all_was_read() -> None:
+    assert unread.as_one_library("swift", [], all_read=True) == []
+    assert unread.as_one_library("swift", [], all_read=False) is None
