@@ -59,7 +59,7 @@ NOTHING = FileRules()
     (sdist("1", uploaded="2024-02-01T00:00:00Z"), FileRules(uploaded_before="2024-02-01"), LeftOutReason.TOO_NEW,
      "uploaded on 2024-02-01"),
     (sdist("1"), FileRules(uploaded_before="2024-02-01"), LeftOutReason.TOO_NEW,
-     "uploaded at an unknown time"),
+     "uploaded on an unknown day"),
 ])  # fmt: skip
 def test_a_version_without_a_file_says_why(
     one: ProjectFile, rules: FileRules, reason: LeftOutReason, says: str

@@ -229,10 +229,10 @@ TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
 @pytest.mark.parametrize(
     ("requirement", "message", "hint"),
     [
-        ("pkg==", "`pkg==` is neither a file nor a valid requirement",
+        ("pkg==", "`pkg==` is neither a file nor a name with its versions",
          "write it as `name`, `name==1.2.3` or `name>=1.2`"),
         ("pkg ; python_version > '3'",
-         "`pkg ; python_version > '3'` has an address or a condition, which inspect does not support",
+         "`pkg ; python_version > '3'` is neither a file nor a name with its versions",
          "write it as `name`, `name==1.2.3` or `name>=1.2`"),
     ],
 )  # fmt: skip

@@ -87,7 +87,7 @@ def test_the_newest_that_fits_is_taken_for_a_bare_name(host: Host, capsys: pytes
     (["gpupkg==7.0"],  "has no gpupkg==7.0 that fits: it has 1.5 for Python"),
     (["no-such-package==1"], "has no no-such-package==1 that fits: no file of it is listed there"),
     (["gpupkg>=2", "--platform", "linux-s390x"], "on linux-s390x"),
-    ([f"gpupkg=={'1' * 5000}"], "is neither a file nor a valid requirement"),
+    ([f"gpupkg=={'1' * 5000}"], "is neither a file nor a name with its versions"),
 ])  # fmt: skip
 @pytest.mark.usefixtures("host")
 def test_what_the_index_lacks_is_an_error_that_says_why(

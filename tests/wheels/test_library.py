@@ -63,7 +63,7 @@ def test_sections_that_overlap_are_read_once() -> None:
         data[table + 64 * place + 24 : table + 64 * place + 40] = first
     one = librarycode.read_buffer(bytes(data), "lib.so")
 
-    assert one.unregistered.total == 1
+    assert one.apart.total == 1
 
 
 def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def reading(tmp_path: Path) -> Reading:
 
 def test_what_goes_in_comes_out(reading: Reading, tmp_path: Path) -> None:
     assert reading.torch is not None
-    assert reading.libraries[0].unregistered.total
+    assert reading.libraries[0].apart.total
     cache = Readings(str(tmp_path))
     cache.keep(URL, reading)
 

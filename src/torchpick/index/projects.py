@@ -19,8 +19,7 @@ from torchpick.index import pages
 from torchpick.index.filemetadata import read_metadata
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import ProjectFile, named
-from torchpick.index.projectcache import KeptPage, ProjectCache
-from torchpick.index.projectfiles import IndexTarget, best_wheels
+from torchpick.index.projectfiles import IndexTarget, KeptPage, ProjectCache, best_wheels
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import redacted
 from torchpick.model.build import python_name

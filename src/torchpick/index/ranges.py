@@ -389,10 +389,6 @@ def metadata_of(archive: Archive) -> str | None:
     for member in archive.members():
         folder, _, name = member.filename.rpartition("/")
         if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
-            return headers_of(archive.read(member, MOST_METADATA).decode("utf-8", "replace"))
+            text = archive.read(member, MOST_METADATA).decode("utf-8", "replace")
+            return text.replace("\r\n", "\n").partition("\n\n")[0]
     return None
-
-
-def headers_of(metadata: str) -> str:
-    """What stands before the description, with the ends of lines as one system has them."""
-    return metadata.replace("\r\n", "\n").partition("\n\n")[0]

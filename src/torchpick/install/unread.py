@@ -6,13 +6,12 @@ its reading is kept by its sha256, and `torchpick inspect` finds it there too.
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 from torchpick.errors import TorchpickError
 from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import ReadingLimits, Web
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 MOST_BYTES = 60_000_000
 MOST_WHEELS = 8  # for one question
 MOST_SECONDS = 120.0
-_AT_ONCE = 4
 
 
 def read_wheels(  # noqa: PLR0913 # what is read, for what, and how much was read before
@@ -50,25 +48,15 @@ def read_wheels(  # noqa: PLR0913 # what is read, for what, and how much was rea
     if not todo:
         return [*lacking]
     names = ", ".join(f"{file.project} {file.version}" for file in todo)
-    report(f"reading which GPUs and which CUDA {names} {'were' if len(todo) > 1 else 'was'} built for")
-    over, deadline = threading.Event(), time.monotonic() + MOST_SECONDS
-
-    def report_in_time(news: str | int) -> None:
-        if over.is_set() or time.monotonic() > deadline:
-            raise TorchpickError(f"it did not come within {MOST_SECONDS:.0f} seconds", hint="run the command again")
-        report(news)
-
-    options = ReadOptions(report=report_in_time, readings=Readings(cache_dir(environ)))
+    news = f"reading which GPUs and which CUDA {names} {'were' if len(todo) > 1 else 'was'} built for"
     shares = before + len(todo)
-    pool = ThreadPoolExecutor(_AT_ONCE)
-    try:
-        rows = [
-            *pool.map(lambda file: _read_wheel(file, packages[file.project], options, own_cuda, platform, shares), todo)
-        ]
-    finally:
-        over.set()
-        pool.shutdown(cancel_futures=True)
-    return [*rows, *lacking]
+    limits = ReadingLimits(bytes=float("inf"), seconds=MOST_SECONDS)
+    with closing(Web(environ, limits, report)) as web, web.running(news):
+        options = ReadOptions(report=report, readings=Readings(cache_dir(environ)), web=web)
+        rows = web.side_by_side(
+            lambda file: _read_wheel(file, packages[file.project], options, own_cuda, platform, shares), todo
+        )
+    return [*(row.message if isinstance(row, TorchpickError) else row for row in rows.values()), *lacking]
 
 
 def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
@@ -81,8 +69,6 @@ def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
     try:
         reading = inspect_target.read_target(file.with_hash, options._replace(allowance=allowance))
         row = package_of_reading(SurveyWheel(file, ("any",), (platform,)), rule, reading, own_cuda)
-    except TorchpickError as error:
-        return error.message
     except ValueError:
         return "its METADATA cannot be understood"
     return package_of(facts.name, row) if row is not None else "what is read of so large a wheel does not show it"

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import closing, suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -235,13 +235,11 @@ def _checked(requirement: str) -> Requirement:
     """Read a requirement; refuse what is not one, or more than a name and its versions."""
     hint = "write it as `name`, `name==1.2.3` or `name>=1.2`"
     shown = redacted(requirement[:200])
-    try:
+    with suppress(ValueError):
         read = parsed(requirement)
-    except ValueError as error:
-        raise RequirementError(f"`{shown}` is neither a file nor a valid requirement", hint=hint) from error
-    if read.url or read.marker:
-        raise RequirementError(f"`{shown}` has an address or a condition, which inspect does not support", hint=hint)
-    return read
+        if not (read.url or read.marker):
+            return read
+    raise RequirementError(f"`{shown}` is neither a file nor a name with its versions", hint=hint)
 
 
 def locate(

@@ -178,7 +178,7 @@ def _judged(library: Library) -> CodeContents | None:
     cuFFT does so: what it registers is one module without a kernel. A library that registers nothing, as triton's
     profiler does, holds a tool's code, and so do bare cubins.
     """
-    contents = library.code if library.code.total or not library.code.empty else library.unregistered
+    contents = library.code if library.code.total or not library.code.empty else library.apart
     return contents if contents.total else None
 
 

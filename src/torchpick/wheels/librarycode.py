@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
-from torchpick.model.fields import written
 from torchpick.wheels import fatbin
 from torchpick.wheels.fatbin import DATA, EXECUTABLE, Buffer
 
@@ -61,13 +60,13 @@ class CodeContents(NamedTuple):
 class Library(NamedTuple):
     """What one file holds. `complete` is false where only a part of it was read or could be read.
 
-    `unregistered` is in its own data: no loader registers it, and the library may load it by itself.
+    `apart` is in its own data: no loader registers it, and the library may load it by itself.
     """
 
     path: str
     size: int
     code: CodeContents = CodeContents()
-    unregistered: CodeContents = CodeContents()
+    apart: CodeContents = CodeContents()
     ptx_cuda: str | None = None  # the CUDA that the driver must support to compile its newest PTX
     complete: bool = True
     notes: tuple[str, ...] = ()
@@ -82,16 +81,12 @@ class Library(NamedTuple):
 
     @property
     def holds_code(self) -> bool:
-        return any((self.sass, self.ptx, self.unregistered.sass, self.unregistered.ptx))
+        return any((self.sass, self.ptx, self.apart.sass, self.apart.ptx))
 
     @property
     def generations(self) -> int | None:
         """How many its machine code is for; None where PTX makes it run on later ones."""
         return None if self.ptx else len({arch.major for arch in self.sass})
-
-    def to_dict(self) -> dict[str, object]:
-        """With `apart`, which is what JSON calls `unregistered`."""
-        return {"apart" if name == "unregistered" else name: value for name, value in written(self).items()}
 
 
 def in_order(arches: Iterable[Arch]) -> tuple[Arch, ...]:

@@ -241,7 +241,7 @@ def _library(row: Fields) -> Library:
         path=row.text("path"),
         size=row.number("size"),
         code=_contents(row.object("code")),
-        unregistered=_contents(row.object("apart")),
+        apart=_contents(row.object("apart")),
         ptx_cuda=row.maybe_text("ptx_cuda"),
         complete=row.flag("complete"),
         notes=row.texts("notes"),
