@@ -29,10 +29,10 @@ from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import Archive, RemoteSource, metadata_of
-from torchpick.wheels import fatbin, librarycode, packaged
+from torchpick.wheels import fatbin, librarycode, wheelfiles
 from torchpick.wheels.librarycode import Library
-from torchpick.wheels.packaged import SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
+from torchpick.wheels.wheelfiles import SurveyWheel
 
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
 # Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.
@@ -81,10 +81,10 @@ def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
         unread=unread,
         metadata=metadata,
     )
-    found = packaged.evidence_line(wheel, reading)
+    found = wheelfiles.evidence_line(wheel, reading)
     if not unread:
         libraries = [one for one in reading.libraries if one.holds_code]
-        found["code"] = [{**packaged.code_line(one), "modules": one.code.total} for one in libraries]
+        found["code"] = [{**wheelfiles.code_line(one), "modules": one.code.total} for one in libraries]
     return {
         **found,
         "uploaded": wheel.link.uploaded,
@@ -121,7 +121,7 @@ def main(argv: list[str]) -> int:
         jobs = []
         for name, versions in todo.items():
             for version in versions:
-                wheel = packaged.wheel_of_version(pages[name], version, args.platform)
+                wheel = wheelfiles.wheel_of_version(pages[name], version, args.platform)
                 if wheel is None:
                     print(f"{name}=={version}: no wheel for {args.platform} on the index", file=sys.stderr)
                 else:

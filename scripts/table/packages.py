@@ -16,8 +16,8 @@ from packaging.version import Version
 from scripts.table import layout
 from scripts.table.package_rules import RULES, Rule, Source
 from torchpick.index import wheelnames
-from torchpick.wheels import packaged
-from torchpick.wheels.packaged import OwnCuda, Row
+from torchpick.wheels import wheelfiles
+from torchpick.wheels.wheelfiles import OwnCuda, Row
 
 ROOT = Path(__file__).parents[2]
 COMPAT = ROOT / "compat"
@@ -86,7 +86,7 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
 def _version(line: Row, rule: Rule, own_cuda: OwnCuda) -> Row:
     """A line as a version; one that was read for its links alone says nothing of code."""
     line = {**line, "needed": [*line["needed"], *line.get("needed_cuda", ())]}
-    found = packaged.make_row({"code": [], **line}, rule.wheel, own_cuda)
+    found = wheelfiles.make_row({"code": [], **line}, rule.wheel, own_cuda)
     if "code" not in line:
         ref = found["evidence"]["ref"]
         found.update(code=None, evidence={"kind": "declared", "ref": f"METADATA and links of {ref}"})
@@ -97,7 +97,7 @@ def _add_windows(versions: list[Row], lines: dict[str, Row], rule: Rule) -> None
     """What differs for Windows: its wheel and the code in it. What that links its libraries do not say."""
     for row in versions:
         if (line := lines.get(row["version"])) is not None:
-            found = packaged.make_row(line, rule.wheel, {})
+            found = wheelfiles.make_row(line, rule.wheel, {})
             row["windows"] = {key: found[key] for key in ("file", "sha256", "pythons", "code", "evidence")}
             needs = [name for name in row["needs"] if not name.startswith("libnccl")]  # there is none for Windows
             if not found["code"]:
@@ -112,7 +112,7 @@ def default_torch(compat: Path) -> list[Row]:
     for path in compat.glob("torch-*.json"):
         for build_ in json.loads(path.read_text(encoding="utf-8"))["builds"]:
             if build_["backend"] == "default" and build_["platform"] == "linux-x86_64":
-                row = packaged.empty_row(
+                row = wheelfiles.empty_row(
                     build_["version"], {"kind": build_["evidence"]["kind"], "ref": build_["evidence"]["ref"]}
                 )
                 found.append({**row, "cuda": build_["cuda"], "platforms": ["linux-x86_64"]})
@@ -122,7 +122,7 @@ def default_torch(compat: Path) -> list[Row]:
 def _from_source(rule_name: str, source: Source, rule: Rule) -> Row:
     code = [{"path": rule_name, "main": True, "cuda": None, "arches": " ".join(source.arches)}]
     return {
-        **packaged.empty_row(source.version, {"kind": "declared", "ref": source.source}),
+        **wheelfiles.empty_row(source.version, {"kind": "declared", "ref": source.source}),
         "requires": list(source.requires),
         "links_torch": bool(rule.links_torch),
         "code": code if source.arches else None,

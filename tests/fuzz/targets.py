@@ -35,7 +35,7 @@ from torchpick.model.machine import Platform
 from torchpick.model.metadata import parse_metadata
 from torchpick.model.pick import Request
 from torchpick.model.versions import admits, major_minor, marker_applies, marker_facts, release_key
-from torchpick.wheels import librarycode, readings, wheel
+from torchpick.wheels import librarycode, readings, wheelfiles
 
 # What unpacks within one input; a bomb is refused before this is reached.
 _MOST = 32 << 20
@@ -75,7 +75,7 @@ def archive(data: bytes) -> None:
             left -= len(chunk)
             if left < 0:
                 return
-    wheel.read_wheel(one, "torch-2.15.0-cp312-cp312-win_amd64.whl")
+    wheelfiles.read_wheel(one, "torch-2.15.0-cp312-cp312-win_amd64.whl")
 
 
 def library_(data: bytes) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.wheels import making
 from torchpick.index.ranges import Archive, FileSource
-from torchpick.wheels import readings, wheel
+from torchpick.wheels import readings, wheelfiles
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, Readings
 
 URL = "https://user:secret@files.example/torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -27,7 +27,7 @@ def reading(tmp_path: Path) -> Reading:
     file.write_bytes(making.torch_wheel(more={"torch/lib/libx.so": rich}))
     source = FileSource(file)
     try:
-        return wheel.read_wheel(Archive(source), file.name, WHOLE)._replace(sha256=HASH)
+        return wheelfiles.read_wheel(Archive(source), file.name, WHOLE)._replace(sha256=HASH)
     finally:
         source.close()
 

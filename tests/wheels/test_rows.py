@@ -17,7 +17,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import plain
 from torchpick.model.package import WheelRule
-from torchpick.wheels import librarycode, listed, packaged, refresh
+from torchpick.wheels import librarycode, listed, refresh, wheelfiles
 from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
 
 FILE = Path(__file__).with_name("rows.json")
@@ -157,8 +157,8 @@ READ = Reading(
 def rows() -> dict[str, object]:
     now: dict[str, object] = {}
     for name, (line, rule) in LINES.items():
-        now[f"a wheel: {name}"] = packaged.make_row(LINE | line, rule, OWN_CUDA)
-    now["a version of which nothing is known"] = packaged.empty_row("1.0", {"kind": "declared", "ref": "x"})
+        now[f"a wheel: {name}"] = wheelfiles.make_row(LINE | line, rule, OWN_CUDA)
+    now["a version of which nothing is known"] = wheelfiles.empty_row("1.0", {"kind": "declared", "ref": "x"})
     for name, (found, channel) in LISTED.items():
         builds = listed.list_builds(found, channel)
         now[f"a page: {name}"] = [in_words(each.build) | {"sample": each.sample.file} for each in builds]

@@ -11,7 +11,7 @@ from tests.wheels import making
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
-from torchpick.wheels import wheel
+from torchpick.wheels import wheelfiles
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading
 
@@ -22,14 +22,14 @@ LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("s
 def read(
     data: bytes, file: str = "pkg-1.0-py3-none-any.whl", depth: str | None = None, *, remote: bool = False
 ) -> Reading:
-    return wheel.read_wheel(Archive(Bytes(data, remote=remote)), file, depth)
+    return wheelfiles.read_wheel(Archive(Bytes(data, remote=remote)), file, depth)
 
 
 def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: Client) -> None:
     noise = making.noise(3, 8_000_000)
     host.files["/t.whl"] = making.torch_wheel(more={"torch/lib/libtorch_cuda.so": noise})
     source = RemoteSource(f"{host.url}/t.whl", client)
-    found = wheel.read_wheel(Archive(source), TORCH)
+    found = wheelfiles.read_wheel(Archive(source), TORCH)
     source.close()
 
     assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
@@ -73,7 +73,7 @@ def test_a_sample_stays_within_its_share_and_never_claims_to_be_all() -> None:
     found = read(data, depth=SAMPLE, remote=True)
 
     assert not found.complete
-    assert found.bytes_read <= len(data) * wheel.SAMPLE_SHARE + 300_000
+    assert found.bytes_read <= len(data) * wheelfiles.SAMPLE_SHARE + 300_000
     assert "sm_90" not in texts(found.sass)
 
 
@@ -85,7 +85,7 @@ def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
         "pkg/links.so": linking(["libcudart.so.13", "libc10.so"]),
     }
     archive = Archive(Bytes(making.wheel(members)))
-    found = wheel.read_wheel(archive, "pkg-1.0-py3-none-any.whl", allowance=Allowance(1_000_000, r"pkg/_C\.so"))
+    found = wheelfiles.read_wheel(archive, "pkg-1.0-py3-none-any.whl", allowance=Allowance(1_000_000, r"pkg/_C\.so"))
 
     assert found.depth == SAMPLE
     assert found.needed == ("libc10.so", "libcudart.so.13")
@@ -101,4 +101,4 @@ def test_a_wheel_that_is_one_bomb_is_refused() -> None:
 @pytest.mark.parametrize("file", ["torch-2.0.tar.gz", "x-1.0.tgz", "a.tar.zst"])
 def test_source_is_refused_with_the_reason(file: str) -> None:
     with pytest.raises(WheelError, match="is source"):
-        wheel.check_is_wheel(file)
+        wheelfiles.check_is_wheel(file)

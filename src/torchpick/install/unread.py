@@ -15,10 +15,10 @@ from torchpick.index.projects import ReadingLimits, Web
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
-from torchpick.wheels import inspect_target, packaged
+from torchpick.wheels import inspect_target, wheelfiles
 from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.packaged import OwnCuda, Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.wheelfiles import OwnCuda, Row, SurveyWheel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
 def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, own_cuda: OwnCuda) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
     with_code = [library for library in reading.libraries if library.holds_code]
-    code = [{**packaged.code_line(library), "whole": library.complete} for library in with_code]
+    code = [{**wheelfiles.code_line(library), "whole": library.complete} for library in with_code]
     # What a library links stands at its end: one that was read in part has not told it.
     unread = reading.unread + (
         0 if reading.depth == WHOLE else sum(not library.complete for library in reading.libraries)
     )
-    line = {**packaged.evidence_line(wheel, reading), "libraries_unread": unread, "code": code}
-    row = packaged.make_row(line, rule or WheelRule(), own_cuda)
+    line = {**wheelfiles.evidence_line(wheel, reading), "libraries_unread": unread, "code": code}
+    row = wheelfiles.make_row(line, rule or WheelRule(), own_cuda)
     libraries = row["code"] or []
     if rule is None:
         return {**row, "code": as_one_library(str(wheel.link.name.project), libraries, all_read=not unread)}

@@ -31,7 +31,7 @@ from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform
 from torchpick.model.table import DriverTable
 from torchpick.model.versions import normal, parsed
-from torchpick.wheels import fatbin, judging, librarycode, readings, wheel
+from torchpick.wheels import fatbin, judging, librarycode, readings, wheelfiles
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import (
@@ -275,7 +275,7 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
         raise UsageError(f"`{redacted(url)}` is not a valid URL", hint="check its spelling") from error
     shown = target or redacted(url).partition("#")[0]
     file = path.rpartition("/")[2]
-    wheel.check_is_wheel(file)
+    wheelfiles.check_is_wheel(file)
     if parts.scheme == "file":
         return _read_path(Path(located(url)), shown, how)
     if parts.scheme not in ("http", "https"):
@@ -290,7 +290,7 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
     else:
         web = how.web or Web(os.environ, NO_LIMITS)
         with open_source(url, lambda: web.client, how.report) as source, pages.named(shown):
-            reading = wheel.read_wheel(Archive(source), file, how.depth, how.allowance)
+            reading = wheelfiles.read_wheel(Archive(source), file, how.depth, how.allowance)
         reading = reading._replace(target=shown, sha256=sha256)
     if how.readings is not None:
         how.readings.keep(url, reading)
@@ -306,11 +306,11 @@ def sha256_of(text: str) -> str | None:
 def _read_path(path: Path, shown: str, how: ReadOptions) -> Reading:
     if not path.is_file():
         raise WheelError(f"{shown} is not a file", hint="give a wheel or a library; `--from FOLDER` reads its wheels")
-    wheel.check_is_wheel(path.name)
+    wheelfiles.check_is_wheel(path.name)
     with closing(FileSource(path, how.report)) as source, pages.named(shown):
         if source.read(0, min(2, source.size)) == b"PK":
             source.bytes_read = 0
-            return wheel.read_wheel(Archive(source), path.name, how.depth)._replace(target=shown)
+            return wheelfiles.read_wheel(Archive(source), path.name, how.depth)._replace(target=shown)
         return read_file(str(path), shown)
 
 
@@ -340,12 +340,10 @@ def _text(source: str) -> str:
 def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
-    from torchpick.wheels import packaged
-
     with closing(Web(os.environ, NO_LIMITS)) as web:
         links = pages.fetch(url, None if url.startswith("file:") else web.client)
     platform = target_of(how.wanted).platform.name
-    wheels = packaged.wheels_of_versions(links or (), platform)
+    wheels = wheelfiles.wheels_of_versions(links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
     return [wheel.link.with_hash for wheel in wheels]

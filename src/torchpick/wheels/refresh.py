@@ -25,7 +25,7 @@ from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_u
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import TABLE_PLATFORMS
 from torchpick.model.versions import grouped, normal
-from torchpick.wheels import judging, listed, wheel
+from torchpick.wheels import judging, listed, wheelfiles
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.listed import CompanionPages, FailedRead, ListedBuild
 from torchpick.wheels.readings import Reading
@@ -225,7 +225,7 @@ class _Run:
             key = entry.build.key
             try:
                 with open_source(entry.sample.url, lambda: self.web.client, self.report) as source:
-                    reading = wheel.read_release(Archive(source), entry.sample)
+                    reading = wheelfiles.read_release(Archive(source), entry.sample)
             except TorchpickError as error:
                 failures.append((entry, error))
                 continue
