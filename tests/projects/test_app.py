@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 import pytest
 
@@ -26,8 +27,9 @@ def requirements(found: app.App, backend: str) -> tuple[str, ...]:
     return found.exact(backend).requirements
 
 
-def planned(found: app.App, *backends: str, theirs: app.Theirs = app.Theirs()) -> Plan:  # noqa: B008
-    return app.plan(found, {name.replace(".", "-"): name for name in backends or found.backends()}, theirs)
+def planned(found: app.App, *backends: str, sources: Mapping[str, object] | None = None) -> Plan:
+    names = {name.replace(".", "-"): name for name in backends or found.backends()}
+    return app.plan(found, names, sources_before=sources)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_each_system_has_the_wheels_that_are_published_for_it() -> None:
 def test_what_the_author_has_for_windows_and_macos_stays() -> None:
     sources = {"torch": [{"index": "pytorch-cu130", "marker": f"{LINUX} or {WINDOWS}"}]}
 
-    plan = planned(own("torchvision", python=">=3.11"), "cu126", theirs=app.Theirs(sources=sources))
+    plan = planned(own("torchvision", python=">=3.11"), "cu126", sources=sources)
 
     (extra,) = plan.extras
     assert extra.requirements[0] == f"torch==2.14.1+cu126 ; {LINUX}"

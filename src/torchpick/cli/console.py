@@ -94,14 +94,14 @@ def day(environ: Mapping[str, str] = os.environ, *, ago: int = 0) -> str:
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
     for machine in machines:
         for what, fact, source in text.fact_rows(machine):
-            _say(f"{what}: {fact}{f' [{source}]' if source else ''}")
+            say(f"{what}: {fact}{f' [{source}]' if source else ''}")
         for note in machine.notes:
-            _say(f"{note.code}: {note.text}")
+            say(f"{note.code}: {note.text}")
     runnable = [verdict.build for verdict in considered if verdict.ok]
     if considered:
-        _say(f"considered {len(considered)} builds, of which {len(runnable)} run")
+        say(f"considered {len(considered)} builds, of which {len(runnable)} run")
     if runnable:
-        _say(f"evidence of torch {runnable[0].version}: {runnable[0].evidence.kind}, {runnable[0].evidence.ref}")
+        say(f"evidence of torch {runnable[0].version}: {runnable[0].evidence.kind}, {runnable[0].evidence.ref}")
 
 
 def message(*lines: str) -> None:
@@ -111,7 +111,8 @@ def message(*lines: str) -> None:
     sys.stderr.flush()
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """What torchpick does, as a line on stderr."""
     message(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)))
 
 
@@ -179,7 +180,7 @@ def error_json(failure: TorchpickError, command: str) -> str:
 def waiting(news: str | int) -> None:
     """The `Report` of what is seldom waited for: its sentences, where somebody is watching."""
     if isinstance(news, str) and sys.stderr.isatty():
-        _say(news)
+        say(news)
 
 
 def print_table(rows: Iterable[Sequence[str]]) -> None:

@@ -11,14 +11,13 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.detect import summarize
 from torchpick.cli.install import install_remedy
 from torchpick.cli.text import fit as fit_words
-from torchpick.cli.text import plain
+from torchpick.cli.text import note
 from torchpick.decide import several
 from torchpick.doctor.examination import Examination, examine, unmade_project
 from torchpick.doctor.locked import JudgedChoice, JudgedLock, judge, with_better
 from torchpick.environment import shell
 from torchpick.errors import UsageError
 from torchpick.machine import machinefiles
-from torchpick.model.address import redacted
 from torchpick.model.fields import written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding, worst_first
 from torchpick.model.fleet import Crowd, Hosts
@@ -143,22 +142,21 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
     """Install exactly what was shown, and look again: 0 only where no error is left."""
     status = 0 if exam.ok else 3
     if exam.remedy is None or exam.remedy.pick is None:
-        console.message("torchpick: there is nothing here that another build of torch fixes")
+        console.say("there is nothing here that another build of torch fixes")
         return status
     command = shell.line(exam.remedy.command, exam.subject.run.shell)
-    console.message(f"torchpick: running {plain(redacted(command))}")
-
+    console.message(note(f"running {command}", "torchpick"))
     if status := install_remedy(args, exam.subject.run, exam.remedy, exam.remedy.pick):
-        console.message(f"torchpick: not fixed: `torchpick install` ended with status {status}")
+        console.say(f"not fixed: `torchpick install` ended with status {status}")
         return status
     # Whatever was looked up before is of the environment as it was.
     again = examine(console.start(args, request))
-    console.message(f"torchpick: looked again: {_count(again.findings)}")
+    console.say(f"looked again: {_count(again.findings)}")
     for finding in again.findings:
         if finding.severity == ERROR:
-            console.message(f"torchpick: still {finding.code}: {plain(redacted(finding.text))}")
+            console.say(f"still {finding.code}: {finding.text}")
         elif finding.ailment is Ailment.LOCK_UNDOES:
-            console.message(f"torchpick: {plain(redacted(f'{finding.text}: {finding.remark}'))}")
+            console.say(f"{finding.text}: {finding.remark}")
     return 0 if again.ok else 3
 
 

@@ -81,7 +81,10 @@ def _run_each(lines: Iterable[Sequence[str]]) -> int:
 
 
 def run_label(args: Arguments) -> int:
-    project = _project_backends() if args.among is None else None
+    project = read_backends(os.getcwd()) if args.among is None else None
+    if project is None and args.among is None:
+        hint = "such as `--among cpu,cu126,cu130`; in a project whose extras or groups are backends it is left out"
+        raise UsageError("label among which names?", hint=hint)
     backends = _named_backends(args.among or "") if project is None else project.names
     if args.backend or args.cpu:
         hint = "remove `--backend` and `--cpu`: `--among` specifies the backends"
@@ -91,14 +94,6 @@ def run_label(args: Arguments) -> int:
         print(name)
         console.notes(args, *pick.every_note)
     return 0
-
-
-def _project_backends() -> BackendNames:
-    project = read_backends(os.getcwd())
-    if project is None:
-        hint = "such as `--among cpu,cu126,cu130`; in a project whose extras or groups are backends it is left out"
-        raise UsageError("label among which names?", hint=hint)
-    return project
 
 
 def choose(args: Arguments, backends: Mapping[str, str], project: BackendNames | None = None) -> tuple[str, Pick]:

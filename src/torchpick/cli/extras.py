@@ -23,7 +23,7 @@ from torchpick.model.pick import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named, normal
 from torchpick.projects import app, extras, othertools
-from torchpick.projects.app import App, Theirs
+from torchpick.projects.app import App
 from torchpick.projects.backends import backend_names
 from torchpick.projects.extras import PLATFORMS, Plan, Shop
 from torchpick.projects.takeover import member_requirements, write_project
@@ -148,8 +148,9 @@ def _taken_over(args: Arguments, there: rewrite.Text | None, own: App) -> Plan:
     groups = args.groups or bool(before and kind == "group")
     backends = _backends(args) or before or {normal(backend): backend for backend in own.backends()}
     data = toml.read(projectfile.remove_settings(there.text, MARK), there.file) if there is not None else {}
-    theirs = Theirs(tuple(authors), groups, toml.table_at(data, *projectfile.SOURCES))
-    return app.plan(own, {name: backend for name, backend in backends.items() if name not in authors}, theirs)
+    sources = toml.table_at(data, *projectfile.SOURCES)
+    ours = {name: backend for name, backend in backends.items() if name not in authors}
+    return app.plan(own, ours, tuple(authors), groups=groups, sources_before=sources)
 
 
 def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> None:

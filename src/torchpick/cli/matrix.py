@@ -50,18 +50,15 @@ def _machine(run: Run) -> Machine:
         described = run if run.has_given_gpus else run.with_request(run.request._replace(gpus=("none",)))
         if described.find_machine().platform.os == "macos":  # whose GPU is its own
             return run.find_machine()
-        return _open(described.find_machine(), run.knowledge.rules)
+        # Without a driver that was only assumed for all the GPUs together.
+        machine = described.find_machine()
+        driver = None if machine.driver is None or machine.driver.source == "assumed" else machine.driver
+        here = (kind for kind in run.knowledge.rules.nvidia if kind.found_on(machine.platform.name))
+        return machine._replace(driver=driver, gpus=machine.gpus or matrix.gpus_of(here))
     machine, *others = run.find_machines()
     if others:
         raise UsageError("`matrix` is about one machine", hint="`torchpick fleet FILE` answers for many")
     return machine
-
-
-def _open(machine: Machine, table: Table) -> Machine:
-    """Without a driver that was only assumed for all the GPUs together, and with every kind of GPU where none is."""
-    driver = None if machine.driver is None or machine.driver.source == "assumed" else machine.driver
-    gpus = machine.gpus or matrix.gpus_of(kind for kind in table.nvidia if kind.found_on(machine.platform.name))
-    return machine._replace(driver=driver, gpus=gpus)
 
 
 def _matrix(rows: Sequence[Row]) -> list[tuple[str, ...]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from torchpick.decide import answer as answers
 from torchpick.decide import demands, matrix
@@ -41,20 +40,6 @@ _APART, _APART_BY_PACKAGES = 2, 6
 _MAC = "macos-arm64"
 # The first release whose wheels for other vendors call their triton so (before it: `pytorch-triton-rocm`).
 _TRITON_RENAMED = "2.10.0"
-
-
-class Theirs(NamedTuple):
-    """What the author has already: extras (or groups) that are backends, and sources, which keep what is no Linux."""
-
-    names: tuple[str, ...] = ()
-    groups: bool = False
-    sources: Mapping[str, object] = {}
-
-    def supplies(self, package: str, platform: str, python: Python) -> bool:
-        """Whether uv takes the package from an index of the author's on a platform that is left to them."""
-        if package not in self.sources or platform.startswith("linux"):
-            return False
-        return applies(self.sources[package], marker_facts(python.version, platform=platform))
 
 
 class App:
@@ -169,9 +154,19 @@ class App:
         return {"cpu", *(row.newest.build.backend for row in rows if row.newest is not None)}
 
 
-def plan(app: App, backends: Mapping[str, str], theirs: Theirs = Theirs()) -> Plan:  # noqa: B008 # cannot be changed
-    """An extra for each of these backends, by its name."""
-    kind = "group" if theirs.groups else "extra"
+def plan(
+    app: App,
+    backends: Mapping[str, str],
+    names: Sequence[str] = (),
+    *,
+    groups: bool = False,
+    sources_before: Mapping[str, object] | None = None,
+) -> Plan:
+    """An extra (or group) for each of these backends, by its name.
+
+    `names` are those that the author has already, and the author's own sources keep what is no Linux.
+    """
+    kind = "group" if groups else "extra"
     extras: list[Extra] = []
     sources: dict[str, list[Mapping[str, str]]] = {}
     for name, backend in backends.items():
@@ -180,9 +175,8 @@ def plan(app: App, backends: Mapping[str, str], theirs: Theirs = Theirs()) -> Pl
         for package in packages:
             of_index = []
             for version, platforms in _versions(app.table, build, package).items():
-                left = [
-                    platform for platform in platforms if not theirs.supplies(package, platform, app.machine.python)
-                ]
+                own = (sources_before or {}).get(package)
+                left = [platform for platform in platforms if not _keeps(own, platform, app.machine.python)]
                 of_index += [platform for platform in left if platform != _MAC]
                 lines += [f"{package}=={version} ; {marker_of(left)}"] if left else []
             if of_index:
@@ -194,8 +188,14 @@ def plan(app: App, backends: Mapping[str, str], theirs: Theirs = Theirs()) -> Pl
                     sources.setdefault(triton, []).append(entry)
         extras.append(Extra(name, tuple(lines), tuple(_comment(app.table, build)), backend))
     indexes = {f"pytorch-{backend}": _index_url(backend, app.base) for backend in backends.values()}
-    conflicts = (*theirs.names, *(name for name in backends if name not in theirs.names))
-    return Plan(tuple(extras), theirs.groups, indexes, sources, app.builds_with_torch, conflicts)
+    conflicts = (*names, *(name for name in backends if name not in names))
+    return Plan(tuple(extras), groups, indexes, sources, app.builds_with_torch, conflicts)
+
+
+def _keeps(source: object, platform: str, python: Python) -> bool:
+    """Whether uv takes a package from the author's source on a platform that is left to it."""
+    is_left = source is not None and not platform.startswith("linux")
+    return is_left and applies(source, marker_facts(python.version, platform=platform))
 
 
 def _index_url(backend: str, base: str) -> str:
