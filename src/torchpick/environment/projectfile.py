@@ -96,8 +96,7 @@ def _requirements(data: Mapping[str, Any]) -> tuple[str, ...]:
     apart = {
         normal(str(name))
         for group in (conflicts if isinstance(conflicts, list) else ())
-        for item in (group if isinstance(group, list) else ())
-        if isinstance(item, Mapping)
+        for item in toml.tables(group)
         for name in item.values()
     }
     sources = toml.table_at(uv, "sources")
@@ -200,9 +199,8 @@ def _by_their_indexes(data: Mapping[str, Any], wanted: ProjectSettings) -> Proje
     """Ours by the names that the author gives to the same indexes."""
     names = {}
     for entry in wanted.entries:
-        tables = _value(data, entry.path)
-        for table in tables if isinstance(tables, list) else ():
-            if isinstance(table, Mapping) and str(table.get("url", "")).rstrip("/") == entry.value["url"]:
+        for table in toml.tables(_value(data, entry.path)):
+            if str(table.get("url", "")).rstrip("/") == entry.value["url"]:
                 names[entry.value["name"]] = table.get("name")
     names = {ours: theirs for ours, theirs in names.items() if isinstance(theirs, str)}
     if not names:
@@ -311,8 +309,7 @@ def _value(data: Mapping[str, Any], path: Path) -> object:
 
 def _namesake(data: Mapping[str, Any], entry: ProjectSetting) -> Mapping[str, Any] | None:
     """The author's entry of this name; uv lets an index be without one."""
-    name, entries = normal(str(entry.value["name"])), _value(data, entry.path)
-    tables = (table for table in entries if isinstance(table, Mapping)) if isinstance(entries, list) else ()
+    name, tables = normal(str(entry.value["name"])), toml.tables(_value(data, entry.path))
     return next((table for table in tables if normal(str(table.get("name", ""))) == name), None)
 
 

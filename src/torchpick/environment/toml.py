@@ -67,6 +67,11 @@ def texts(value: object) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
+def tables(value: object) -> list[Mapping[str, Any]]:
+    """The tables of a list; empty for anything else."""
+    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []
+
+
 def _is_deep(value: object) -> bool:
     """Whether tables and lists stand in one another so deep that nobody means it; a dotted key makes a table a dot."""
     level: list[object] = [value]

@@ -101,16 +101,12 @@ def backend_of(name: str) -> str:
 
 def _backends_of_indexes(uv: Mapping[str, object], kind: str) -> dict[str, str]:
     """Of extras (or groups) with a name of their own, such as `gpu`: the folder of the index torch is taken from."""
-    rows, sources = uv.get("index"), toml.table_at(uv, "sources").get("torch")
-    urls = (
-        {row.get("name"): str(row.get("url", "")) for row in rows if isinstance(row, dict)}
-        if isinstance(rows, list)
-        else {}
-    )
+    urls = {row.get("name"): str(row.get("url", "")) for row in toml.tables(uv.get("index"))}
+    sources = toml.tables(toml.table_at(uv, "sources").get("torch"))
     return {
         str(source[kind]): urls.get(source.get("index"), "").rstrip("/").rpartition("/")[2]
-        for source in (sources if isinstance(sources, list) else [])
-        if isinstance(source, dict) and kind in source
+        for source in sources
+        if kind in source
     }
 
 

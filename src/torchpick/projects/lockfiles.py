@@ -181,7 +181,7 @@ def _read_toml(file: str) -> LockFile:
     if not (of_uv or isinstance(data.get("lock-version"), str)):
         hint = "uv.lock, pylock.*.toml and requirements files are judged"
         raise TorchpickError(f"{file} is neither a uv.lock nor a pylock.toml", hint=hint, code="TOML")
-    rows = _tables(tables)
+    rows = toml.tables(tables)
     if len(rows) > _MOST_PACKAGES:
         raise TorchpickError(f"{file} has more than {_MOST_PACKAGES:,} packages", hint="split it", code="TOML")
     return _of_uv(file, data, rows) if of_uv else _of_pylock(file, data, rows)
@@ -259,7 +259,7 @@ def _exact(requested: Requested) -> str:
 def _package(row: Mapping[str, Any]) -> LockedPackage:
     source = row.get("source")
     index = source.get("registry") if isinstance(source, dict) else row.get("index")
-    addresses = [_text(wheel, "url") or _text(wheel, "name") for wheel in _tables(row.get("wheels"))]
+    addresses = [_text(wheel, "url") or _text(wheel, "name") for wheel in toml.tables(row.get("wheels"))]
     wheels = tuple(address.partition("#")[0].rpartition("/")[2].replace("%2B", "+") for address in addresses)
     return LockedPackage(_name(row), _text(row, "version"), index if isinstance(index, str) else "", wheels)
 
@@ -267,16 +267,12 @@ def _package(row: Mapping[str, Any]) -> LockedPackage:
 def _edges(rows: object) -> tuple[Edge, ...]:
     return tuple(
         Edge(_name(row), *_package(row)[1:3], tuple(toml.texts(row.get("extra"))), _text(row, "marker"))
-        for row in _tables(rows)
+        for row in toml.tables(rows)
     )
 
 
 def _lists(table: object) -> dict[str, tuple[Edge, ...]]:
     return {name: _edges(rows) for name, rows in table.items()} if isinstance(table, dict) else {}
-
-
-def _tables(value: object) -> list[Mapping[str, Any]]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _name(row: Mapping[str, Any]) -> str:
