@@ -194,8 +194,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     if machine.trouble is not None:
         return Stack(machine, words, hints=(machine.trouble.hint,))
     from torchpick.environment.requirements import RequirementArgs  # with packaging, which a check does without
-    from torchpick.install.asking import Order, file_rules
-    from torchpick.install.planning import plan_environment
+    from torchpick.install import asking, planning
 
     given = RequirementArgs(
         words,
@@ -204,8 +203,10 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
         _list("editables", editables, "."),
         _list("groups", groups, "dev"),
     )
-    rules = file_rules(_list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn"), pre=pre)
-    return plan_environment(run, Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules))[0]
+    wheels, sources = _list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn")
+    rules = asking.file_rules(wheels, sources, pre=pre)
+    order = asking.Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)
+    return planning.plan_environment(run, order)[0]
 
 
 @_public
@@ -227,15 +228,13 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     """
     run = start_run(_request(locals()), environ)
     from torchpick.index.wheelnames import WheelTarget
-    from torchpick.wheels import inspect_target
-    from torchpick.wheels.inspect_target import ReadOptions, read_target
-    from torchpick.wheels.judging import Inspection
+    from torchpick.wheels import inspect_target, judging
 
     wanted = WheelTarget(python, platform)
-    reading = read_target(thing, ReadOptions(wanted=wanted, offline=run.offline))
+    reading = inspect_target.read_target(thing, inspect_target.ReadOptions(wanted=wanted, offline=run.offline))
     machine, drivers = run.find_machine(), run.knowledge.rules.drivers
     machines = () if machine.trouble else (machine,)
-    return Inspection(
+    return judging.Inspection(
         reading, inspect_target.judge_machines(reading, machines, drivers, wanted.program), machine.trouble
     )
 

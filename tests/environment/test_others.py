@@ -17,7 +17,7 @@ from torchpick.cli import main
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError
-from torchpick.install.command import check_private_store, store_notes
+from torchpick.install.command import store_folder, store_notes
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -128,7 +128,7 @@ def test_a_cache_that_others_may_write_is_passed_over(place: str, tmp_path: Path
     assert found.startswith(str(tmp_path / "torchpick-"))
     assert [note.code for note in store_notes(str(cache), found)] == ["CACHE_IGNORED"]
     with pytest.raises(InstallerError, match="others may write to") as caught:
-        check_private_store(str(cache))
+        store_folder(str(cache), lasting=True)
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli import main
-from torchpick.install.lasting import find_undone
+from torchpick.install.job import find_undone
 
 PROJECT = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.9"]\n'
 # As uv's documentation has it.

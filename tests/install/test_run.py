@@ -28,9 +28,7 @@ pytestmark = pytest.mark.process
 def stand_in(folder: Path, script: str, installer: str = "uv") -> Command:
     """An installer that does what the script says."""
     file = stored_file(str(folder), "limits", ".txt", "torch==2.9.1\n")
-    return Command(
-        installer, ("/bin/sh", "-c", script, "sh", "install", file.path), {"SET": "by us"}, ("GONE",), (file,)
-    )
+    return Command(installer, ("/bin/sh", "-c", script, "sh", "install", *file), {"SET": "by us"}, ("GONE",), file)
 
 
 ENVIRON = {"PATH": os.environ["PATH"], "GONE": "x", "SET": "before", "KEPT": "y"}
@@ -166,13 +164,13 @@ def test_where_the_signal_ends_nothing_the_status_says_it() -> None:
 def test_a_command_is_shown_without_its_passwords() -> None:
     url = "https://anna:hunter2@mirror.example/whl"
     file = stored_file("/store", "limits", ".txt", f"torch @ {url}\n")
-    command = Command("pip", ("pip", url), {"PIP_INDEX_URL": url}, ("X",), (file,), (Note("A", "b"),))
+    command = Command("pip", ("pip", url), {"PIP_INDEX_URL": url}, ("X",), file, (Note("A", "b"),))
 
     assert command.shown().to_dict() == {
         "installer": "pip",
         "argv": ["pip", "https://anna:****@mirror.example/whl"],
         "environ": {"set": {"PIP_INDEX_URL": "https://anna:****@mirror.example/whl"}, "unset": ["X"]},
-        "files": {file.path: "torch @ https://anna:****@mirror.example/whl\n"},
+        "files": dict.fromkeys(file, "torch @ https://anna:****@mirror.example/whl\n"),
         "notes": [{"code": "A", "text": "b"}],
     }
     assert command.environ({"X": "1", "Y": "2"}) == {"Y": "2", "PIP_INDEX_URL": url}

@@ -19,41 +19,49 @@ def folder_of(cache: str, temporary: str) -> str:
 
 def test_a_file_is_named_by_its_content_and_written_once(tmp_path: Path) -> None:
     one, same, other = (stored_file(str(tmp_path), "limits", ".txt", text) for text in ("a", "a", "b"))
-    write_files([one, other])
-    before = os.stat(one.path).st_mtime_ns
-    write_files([same])
+    write_files(one | other)
+    (path,) = one
+    before = os.stat(path).st_mtime_ns
+    write_files(same)
 
-    assert one.path == same.path != other.path
-    assert Path(one.path).read_text("utf-8") == "a"
-    assert os.stat(one.path).st_mtime_ns == before
-    assert sorted(os.listdir(tmp_path)) == sorted(os.path.basename(each.path) for each in (one, other))
+    assert one == same != other
+    assert Path(path).read_text("utf-8") == "a"
+    assert os.stat(path).st_mtime_ns == before
+    assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, one | other))
 
 
 def test_a_file_that_somebody_changed_is_written_anew(tmp_path: Path) -> None:
     made = stored_file(str(tmp_path), "limits", ".txt", "a")
-    Path(made.path).write_text("tampered", "utf-8")
+    (path,) = made
+    Path(path).write_text("tampered", "utf-8")
 
-    write_files([made])
+    write_files(made)
 
-    assert Path(made.path).read_text("utf-8") == "a"
-
-
-def test_a_file_with_a_login_in_an_address_is_private(tmp_path: Path) -> None:
-    for content, private in (
-        ("torch @ https://me:secret@mirror.example/torch.whl\n", True),
-        ('<a href="https://token@mirror.example/torch.whl">torch</a>', True),
-        ("torch @ https://mirror.example/torch@2.whl\n", False),
-        ("torch==2.14.1\n", False),
-    ):
-        assert stored_file(str(tmp_path), "constraints", ".txt", content).private is private
+    assert Path(path).read_text("utf-8") == "a"
 
 
-def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
-    made = stored_file(str(tmp_path), "needs", ".txt", "https://me:secret@x", private=True)
+@pytest.mark.parametrize(
+    ("content", "shared", "mode"),
+    [
+        ("torch @ https://me:secret@mirror.example/torch.whl\n", True, 0o600),
+        ('<a href="https://token@mirror.example/torch.whl">torch</a>', True, 0o600),
+        ("torch @ https://mirror.example/torch@2.whl\n", True, 0o644),
+        ("torch==2.14.1\n", True, 0o644),
+        ("torch==2.14.1\n", False, 0o600),
+    ],
+)
+def test_a_file_is_private_but_for_what_an_environment_shares_without_a_login_in_it(
+    content: str, shared: bool, mode: int, tmp_path: Path
+) -> None:
+    made = stored_file(str(tmp_path), "constraints", ".txt", content)
+    umask = os.umask(0o022)
+    try:
+        write_files(made, shared=shared)
+    finally:
+        os.umask(umask)
 
-    write_files([made])
-
-    assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o600
+    (path,) = made
+    assert stat.S_IMODE(os.stat(path).st_mode) == mode
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
@@ -95,18 +103,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
     made = stored_file(str(tmp_path / "gone"), "limits", ".txt", "a")
 
     with pytest.raises(TorchpickError, match=r"cannot write .*gone"):
-        write_files([made])
-
-
-def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
-    made = stored_file(str(tmp_path), "limits", ".txt", "a")
-    umask = os.umask(0o022)
-    try:
-        write_files([made])
-    finally:
-        os.umask(umask)
-
-    assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o644
+        write_files(made)
 
 
 def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> None:

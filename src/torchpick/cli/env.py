@@ -18,7 +18,7 @@ from torchpick.install.command import Command, die_of, run_command, write_files
 from torchpick.install.env import command_of, variables_for
 from torchpick.install.pin import check_named, pin, unpin
 from torchpick.install.question import answer_request, pick_build
-from torchpick.model.fields import dumps, envelope
+from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, Request
 from torchpick.projects import scripts
@@ -38,17 +38,15 @@ def guard(words: list[str], _status: int) -> str | None:
 
 def run(args: Arguments) -> int:
     named = args.shell or "sh"
-    pick, variables, notes = variables_for(console.start(args), named)
-    if console.tell_as_json(pick, args, environ=variables, notes=notes):
+    pick, variables = variables_for(console.start(args), named)
+    if console.tell_as_json(pick, args, environ=written(variables, "set", "unset", "files"), notes=variables.notes):
         return 0
     if named != "dockerfile":
         write_files(variables.files)
-    lines = shell.variables(
-        named, variables.set, variables.unset, {file.path: file.content for file in variables.files}
-    )
+    lines = shell.variables(named, variables.set, variables.unset, variables.files)
     print(lines)
     password = console.of_password(lines, image=named == "dockerfile")
-    console.notes(args, *pick.every_note, *(note.text for note in notes), password)
+    console.notes(args, *pick.every_note, *(note.text for note in variables.notes), password)
     return 0
 
 
@@ -75,7 +73,7 @@ def _run_each(lines: Iterable[Sequence[str]]) -> int:
     """One after the other up to the first that fails, under the variables as they are: a project's lock decides."""
     status = 0
     for argv in lines:
-        if status := run_command(Command(argv[0], tuple(argv), {}, (), ()), os.environ).status:
+        if status := run_command(Command(argv[0], tuple(argv)), os.environ).status:
             break
     return die_of(status)
 

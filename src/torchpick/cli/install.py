@@ -90,9 +90,9 @@ def _show(args: Arguments, quoting: str, pick: Pick, command: Command) -> int:
     if shown.before is not None:
         print(shell.command(shown.before.argv, shown.before.set, shown.before.unset, quoting))
     print(shell.command(shown.argv, shown.set, shown.unset, quoting))
-    for file in shown.files:
-        print(f"\n{plain(file.path)}")
-        print("".join(f"  {plain(line)}\n" for line in file.content.splitlines()), end="")
+    for path, content in shown.files.items():
+        print(f"\n{plain(path)}")
+        print("".join(f"  {plain(line)}\n" for line in content.splitlines()), end="")
     return 0
 
 

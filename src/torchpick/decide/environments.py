@@ -248,7 +248,8 @@ class _Environment:
             if (name, extra) not in asked:
                 yield Note("CUDA_EXTRA", f"{name}[{extra}] is taken: without an extra it is not for torch's CUDA")
         for name, stays in same_module_conflicts(solution.packages, names, search.facts).items():
-            yield same_module(name, stays)
+            end = f"and the one installed last wins: uninstall both, then install {stays} alone"
+            yield Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")
         if torch is not None:
             yield from remarks.inferred(torch.build, names)
         yield from self._mixed()
@@ -335,11 +336,3 @@ def _beside(facts: PackageFacts, package: Package, torch: Build | None, python: 
     built = f" for torch {torch.version} on {torch.platform}" if torch is not None else ""
     none = f"; no wheel of it is known{built}" if any(index.wheels for index in facts.elsewhere) else ""
     return f"{package.who}: {facts.source_only}{none}{f'. {pages}' if pages else ''}"
-
-
-def same_module(name: str, stays: str, *, left_out: bool = False) -> Note:
-    """Two packages that install the same module, of which one is left out or has to go."""
-    end = f"and the one installed last wins: uninstall both, then install {stays} alone"
-    if left_out:
-        end = f"so {name} is left out"
-    return Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")

@@ -16,7 +16,7 @@ from torchpick.environment import shell
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
-from torchpick.install import lasting
+from torchpick.install import job
 from torchpick.install.question import answer_request, collect_question
 from torchpick.model.build import DEFAULT_INDEX, TRIO, Build
 from torchpick.model.fields import written
@@ -270,10 +270,10 @@ def _build(run: Run, machine: Machine, one: JudgedChoice) -> Build | None:
 def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A pin, or the lock of the project, for another GPU or driver than the machine has."""
     prefix = subject.environment.prefix
-    pinned = lasting.read_pin(prefix)
+    pinned = job.read_pin(prefix)
     if pinned is not None:
         yield from _pin_behind(subject, *pinned)
-    elif project := lasting.project_of_environment(prefix, subject.run.environ):
+    elif project := job.project_of_environment(prefix, subject.run.environ):
         yield from _lock_behind(subject, os.path.join(project, "uv.lock"))
 
 

@@ -10,7 +10,7 @@ from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
-from torchpick.install import lasting
+from torchpick.install import job
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import NOTE, Ailment, Finding
 from torchpick.model.versions import some_of
@@ -68,7 +68,7 @@ def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """An installed torch that the lock of the project does not have."""
     here = subject.environment
     torch = here.find("torch")
-    found = torch and lasting.find_undone(here.prefix, torch.version, subject.run.environ)
+    found = torch and job.find_undone(here.prefix, torch.version, subject.run.environ)
     if torch and found:
         yield Finding(
             Ailment.LOCK_UNDOES,

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from subprocess import CompletedProcess
@@ -19,7 +19,7 @@ from torchpick.environment.toolsettings import store_in
 from torchpick.environment.world import is_yours, start_of
 from torchpick.errors import InstallerError
 from torchpick.model.address import holds_secret, redacted
-from torchpick.model.fields import plain, written
+from torchpick.model.fields import written
 from torchpick.model.machine import Note
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
 class Command(NamedTuple):
-    """An installer's exact arguments, what changes in its environment, and the files it is given.
+    """An installer's exact arguments, what changes in its environment, and the files it is given, by their paths.
 
     `before` is what has to be done first, and well.
     """
@@ -42,7 +42,7 @@ class Command(NamedTuple):
     argv: tuple[str, ...]
     set: Mapping[str, str] = {}
     unset: tuple[str, ...] = ()
-    files: tuple[StoredFile, ...] = ()
+    files: Mapping[str, str] = {}
     notes: tuple[Note, ...] = ()
     before: Command | None = None
 
@@ -55,16 +55,14 @@ class Command(NamedTuple):
         return self._replace(
             argv=tuple(map(redacted, self.argv)),
             set={name: redacted(value) for name, value in self.set.items()},
-            files=tuple(file._replace(content=redacted(file.content)) for file in self.files),
+            files={path: redacted(content) for path, content in self.files.items()},
             before=self.before and self.before.shown(),
         )
 
     def to_dict(self) -> dict[str, object]:
         return {
-            **written(self, "installer", "argv", "before", optional=("before",)),
+            **written(self, "installer", "argv", "before", "files", "notes", optional=("before",)),
             "environ": written(self, "set", "unset"),
-            "files": {file.path: file.content for file in self.files},
-            "notes": plain(self.notes),
         }
 
 
@@ -186,17 +184,14 @@ def die_of(status: int) -> int:
     return 128 - status
 
 
-class StoredFile(NamedTuple):
-    """A file and what is in it. A private one may hold what a user wrote, passwords too."""
+def store_folder(cache: str, *, lasting: bool = False) -> str:
+    """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only.
 
-    path: str
-    content: str
-    private: bool = False
-
-
-def store_folder(cache: str) -> str:
-    """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
+    Where files must last, a cache that others may change is refused.
+    """
     store = store_in(cache)
+    if lasting and not is_private_store(cache):
+        raise _no_cache(f"others may write to {cache}, and pip and uv read files there")
     with suppress(OSError):
         rewrite.private_folder(store)
         if os.access(store, os.W_OK) and is_private_store(cache):
@@ -223,22 +218,13 @@ def store_notes(cache: str, store: str) -> tuple[Note, ...]:
     return (Note("CACHE_IGNORED", f"others may write to {cache}, so {store} is used in its place"),)
 
 
-def check_private_store(cache: str) -> None:
-    """Refuse a cache in which files must last that others may change."""
-    if not is_private_store(cache):
-        raise _no_cache(f"others may write to {cache}, and pip and uv read files there")
-
-
 def _no_cache(message: str) -> InstallerError:
     return InstallerError(message, hint="set a folder of your own with TORCHPICK_CACHE_DIR", code="NO_CACHE")
 
 
-def stored_file(store: str, kind: str, suffix: str, content: str, *, private: bool = False) -> StoredFile:
-    """A file named by its content, so that two runs share it and none can change another's.
-
-    One in which the redactor finds a secret is private; `private` says so of what may hold one otherwise.
-    """
-    return StoredFile(f"{store}/{kind}-{_digest(content)}{suffix}", content, private or holds_secret(content))
+def stored_file(store: str, kind: str, suffix: str, content: str) -> dict[str, str]:
+    """A file by its path, which its content names: two runs share it and none can change another's."""
+    return {f"{store}/{kind}-{_digest(content)}{suffix}": content}
 
 
 def record_path(store: str, *key: str) -> str:
@@ -250,10 +236,13 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def write_files(files: Iterable[StoredFile]) -> None:
-    """Write what is not there yet; a reader sees the whole file or none."""
-    for file in files:
-        content = file.content.encode()
-        if start_of(file.path, len(content) + 1) != content:
-            mode = 0o600 if file.private else 0o644
-            rewrite.put(file.path, file.content, mode, follow=False, hint="set another folder with TORCHPICK_CACHE_DIR")
+def write_files(files: Mapping[str, str], *, shared: bool = False) -> None:
+    """Write what is not there yet; a reader sees the whole file or none.
+
+    Others may read what is `shared` where the redactor finds no secret in it.
+    """
+    for path, text in files.items():
+        content = text.encode()
+        if start_of(path, len(content) + 1) != content:
+            mode = 0o644 if shared and not holds_secret(text) else 0o600
+            rewrite.put(path, text, mode, follow=False, hint="set another folder with TORCHPICK_CACHE_DIR")

@@ -7,18 +7,17 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
-from urllib.parse import quote
+from html import escape
+from pathlib import Path, PurePosixPath
 
-from torchpick.environment.requirementfiles import file_of, is_word, not_below, requirement
+from torchpick.environment.requirementfiles import file_of, not_below, requirement
 from torchpick.environment.toolsettings import UV_PLACES, store_of
 from torchpick.environment.world import content
-from torchpick.errors import InstallerError, NetworkError, UsageError
-from torchpick.index import wheelnames
+from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
+from torchpick.index import pages, wheelnames
+from torchpick.index.pages import ProjectFile
 from torchpick.install.command import (
     Command,
-    StoredFile,
-    check_private_store,
     record_path,
     store_folder,
     stored_file,
@@ -26,21 +25,19 @@ from torchpick.install.command import (
 )
 from torchpick.install.files import (
     Hashes,
-    Wheel,
     best_wheel,
     check_mirror,
+    fits,
     is_folder_index,
+    on_mirror,
     open_host,
     project_page,
     torch_wheels,
-    wheel_of_file,
 )
 from torchpick.install.job import exact_specifier
-from torchpick.install.question import find_prefix, pick_build, read_settings, read_wish
-from torchpick.install.user_settings import UserSettings, note_indexes
+from torchpick.install.question import find_prefix, pick_build, read_wish
+from torchpick.install.user_settings import UserSettings, note_indexes, read_settings
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.address import Address, is_sha256
-from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.run import Run
@@ -60,69 +57,51 @@ _BESIDE = (
     *("index-url", "extra-index-url", "find-links", "uploaded-prior-to", "default-index", "index"),
     *UV_PLACES,
 )
-_OTHER_PLACES = Note(
-    "OTHER_PLACES",
-    "your settings name indexes, and one with torch in this very version could supply it; `torchpick install` names "
-    "the very files",
-)
 # How long it is believed that a page has nothing for this Python, and that it cannot be reached.
 _DAY_S, _HOUR_S = 86400, 3600
 _MOST_RECORD = 16 << 20
 
 
-class Variables(NamedTuple):
-    """The variables to set and to take away, the files that their values name, and what a person should know."""
-
-    set: Mapping[str, str] = {}
-    unset: tuple[str, ...] = ()
-    notes: tuple[Note, ...] = ()
-    files: tuple[StoredFile, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        return {**written(self, "set", "unset"), "files": {file.path: file.content for file in self.files}}
-
-
-def variables_for(run: Run, shell: str) -> tuple[Pick, Variables, tuple[Note, ...]]:
-    """The pick, the variables that hand it over, and what a person should know."""
+def variables_for(run: Run, shell: str) -> tuple[Pick, Command]:
+    """The pick, and the variables that hand it over as a command without words."""
     environ = run.environ
     pick = pick_build(run)
     check_vendor_alone(pick)
-    check_private_store(cache_dir(environ))
+    store = store_folder(cache_dir(environ), lasting=True)
     if shell == "dockerfile":
         _check_image(run, pick)
     wheels, notes = list_files(run, pick)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        return pick, variables_of(pick, _IN_IMAGE, UserSettings(), wheels), notes
+        return pick, variables_of(pick, _IN_IMAGE, UserSettings(), wheels)._replace(notes=notes)
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
-    store = store_folder(os.path.join(runner, "torchpick")) if runner else store_folder(cache_dir(run.environ))
+    store = store_folder(os.path.join(runner, "torchpick")) if runner else store
     prefix = find_prefix(run)
     settings = read_settings(run, prefix)
     # What `pin` wrote into the environment gives way to this pick.
     variables = variables_of(pick, store, settings, wheels, (store_of(prefix),) if prefix else ())
-    return pick, variables, (*note_indexes(settings, ("pip", "uv")), *variables.notes, *notes)
+    return pick, variables._replace(notes=(*note_indexes(settings, ("pip", "uv")), *notes))
 
 
 def command_of(run: Run, argv: Sequence[str]) -> tuple[Pick, Command]:
     """The pick, and the command as it is to be run; NoBuildError where no build runs."""
-    pick, variables, notes = variables_for(run, "sh")
-    command = Command(argv[0], tuple(argv), variables.set, variables.unset, variables.files)
-    return pick, command._replace(notes=(*notes, *_not_taken_notes(argv)))
+    pick, variables = variables_for(run, "sh")
+    notes = (*variables.notes, *_not_taken_notes(argv))
+    return pick, variables._replace(installer=argv[0], argv=tuple(argv), notes=notes)
 
 
 def _not_taken_notes(argv: Sequence[str]) -> tuple[Note, ...]:
     """What takes torch from a file of its own."""
     name = os.path.basename(argv[0]).lower().removesuffix(".exe")
+    of_project = name == "uv" and argv[1:2] and argv[1] in _OF_PROJECTS
     if name in _OTHERS:
         text = f"{name} reads none of these variables: `torchpick url` says which build to name there"
-        return (Note("NOT_TAKEN", text),)
-    if name != "uv" or len(argv) < 2 or argv[1] not in _OF_PROJECTS:
+    elif of_project and ("--no-project" not in argv or any(word.startswith("--with") for word in argv)):
+        pins = "`torchpick pin` writes the pick into a project or a script"
+        text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables: {pins}"
+    else:
         return ()
-    with_more = any(word.startswith("--with") for word in argv)
-    if "--no-project" in argv and not with_more:
-        return ()
-    text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables"
-    return (Note("NOT_TAKEN", f"{text}: `torchpick pin` writes the pick into a project or a script"),)
+    return (Note("NOT_TAKEN", text),)
 
 
 def _check_image(run: Run, pick: Pick) -> None:
@@ -158,9 +137,9 @@ def variables_of(
     pick: Pick,
     store: str,
     settings: UserSettings,
-    files: Mapping[str, Sequence[Wheel]] = {},
+    files: Mapping[str, Sequence[ProjectFile]] = {},
     beside: tuple[str, ...] = (),
-) -> Variables:
+) -> Command:
     """What hands the pick over, beside the user's own settings, which must not get lost behind it.
 
     `files` are those of torch's family as their pages have them, for every Python; what lies in the
@@ -168,9 +147,9 @@ def variables_of(
     """
     pins, on_host = pick.build.pins, bool(pick.index_url)
     wheels = [wheel for of_project in files.values() for wheel in of_project]
-    stored = [stored_file(store, "links", ".html", links_page(wheels))] if wheels else []
+    stored = stored_file(store, "links", ".html", links_page(wheels)) if wheels else {}
     unread = [name for name in pins if on_host and name not in files]
-    pages = [*(file_url(file.path) for file in stored), *dict.fromkeys(project_page(pick, name) for name in unread)]
+    links = [*map(file_url, stored), *dict.fromkeys(project_page(pick, name) for name in unread)]
     # Where the user's places may have the very version, an address alone says which file is meant; without any none is
     # named, as pip reads the file again for whatever requires torch.
     named = (setting for setting in (*settings.pip.values(), *settings.uv_places) if setting.name in _BESIDE)
@@ -181,52 +160,46 @@ def variables_of(
     triton = {"triton": pick.build.libraries["triton"]} if exact and "triton" in files else {}
     versions = {**pins, **triton}
     lines = (_limit(pick, name, version, files.get(name, ()) if exact else ()) for name, version in versions.items())
-    stored.append(stored_file(store, "constraints", ".txt", file_of(lines)))
-    ours, users = file_url(stored[-1].path), settings.pip_words("find-links")
+    limits = stored_file(store, "constraints", ".txt", file_of(lines))
+    ours, users = file_url(*limits), settings.pip_words("find-links")
     kept = not_below(users, store, *beside)
     uv_users = settings.environ.get("UV_FIND_LINKS", "")
-    uv_links = (*pages, *not_below(filter(str.strip, uv_users.split(",")), store, *beside))
+    uv_links = (*links, *not_below(filter(str.strip, uv_users.split(",")), store, *beside))
     changed = {
         "PIP_CONSTRAINT": " ".join((ours, *not_below(settings.pip_words("constraint"), store, *beside))),
         "UV_CONSTRAINT": " ".join((ours, *not_below(settings.uv_words("UV_CONSTRAINT"), store, *beside))),
     }
-    if pages or len(kept) != len(users):  # a blank: an empty variable would let the configuration file speak again
-        changed["PIP_FIND_LINKS"] = " ".join((*pages, *kept)) or " "
+    if links or len(kept) != len(users):  # a blank: an empty variable would let the configuration file speak again
+        changed["PIP_FIND_LINKS"] = " ".join((*links, *kept)) or " "
     if uv_links:
         changed["UV_FIND_LINKS"] = ",".join(uv_links)
     unset = () if uv_links or not uv_users else ("UV_FIND_LINKS",)
-    return Variables(changed, unset, (_OTHER_PLACES,) if exact and unread else (), tuple(stored))
+    return Command("", (), changed, unset, stored | limits)
 
 
-def _limit(pick: Pick, name: str, version: str, wheels: Iterable[Wheel]) -> str:
+def _limit(pick: Pick, name: str, version: str, wheels: Iterable[ProjectFile]) -> str:
     """The one version; with files, the very one for the machine's Python."""
-    wheel = next((wheel for wheel in wheels if wheel.fits(pick)), None)
+    wheel = next((wheel for wheel in wheels if fits(wheel, pick)), None)
     if wheel is None:
         return requirement(name, exact_specifier(version))
-    return requirement(name, address=wheel.address)
+    return requirement(name, address=wheel.with_hash)
 
 
 def file_url(path: str) -> str:
     """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
-    plain = path.replace("\\", "/")
-    return "file://" + quote(os.fsencode(plain if plain.startswith("/") else f"/{plain}"), safe="/:")
+    return (PurePosixPath(path) if path.startswith("/") else Path(path)).as_uri()
 
 
-def links_page(wheels: Iterable[Wheel]) -> str:
+def links_page(wheels: Iterable[ProjectFile]) -> str:
     """One HTML page for `--find-links`. No date: uv needs none on such a page, and pip reads none in HTML."""
-    links = "\n".join(f'<a href="{_escaped(wheel.address)}">{_escaped(wheel.file)}</a><br/>' for wheel in wheels)
+    links = "\n".join(f'<a href="{escape(wheel.with_hash)}">{escape(wheel.file)}</a><br/>' for wheel in wheels)
     return f"<!DOCTYPE html>\n<html>\n<body>\n{links}\n</body>\n</html>\n"
-
-
-def _escaped(text: str) -> str:
-    """For an attribute or a text; html.escape would load every entity there is."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 # The files for every Python.
 
 
-def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[Wheel, ...]], tuple[Note, ...]]:
+def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[ProjectFile, ...]], tuple[Note, ...]]:
     """What the pages of torch and its companions have of this very build, each read once and kept; with notes.
 
     A project whose page could not be read is not among them: the installer is given the page, and says what is wrong.
@@ -236,27 +209,27 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[Wheel, ...]], t
         return {}, ()
     check_mirror(read_settings(run, find_prefix(run)), pick.index_url)
     hashes = Hashes(pick, run.knowledge)
-    files: dict[str, tuple[Wheel, ...]] = {}
+    files: dict[str, tuple[ProjectFile, ...]] = {}
     is_folder, is_down, wanted = is_folder_index(pick), False, ("torch", *pick.wish.companions)
     with open_host(pick) as host:
         for name, version in {**pick.build.pins, **_tritons(pick)}.items():
-            record = record_path(
-                store_folder(cache_dir(run.environ)), project_page(pick, name), name, version, pick.build.platform
-            )
-            is_kept, wheels = (False, None) if is_folder else _read_record(record, pick)
+            page = project_page(pick, name)
+            record = record_path(store_folder(cache_dir(run.environ)), page, name, version, pick.build.platform)
+            is_kept, wheels = (False, None) if is_folder else _read_record(record, page, pick)
             if not is_kept and (is_folder or not run.offline):
                 wheels = None if is_down else _read_page(host, name, version, pick)
                 is_down = wheels is None
                 if wheels == [] and name in wanted:
                     machine = pick.machine
                     best_wheel(pick, host, hashes, machine.python.tag, machine.platform, name, f"=={version}")
-                write_files([StoredFile(record, json.dumps([time.time(), wheels]), private=True)])
+                text = json.dumps([time.time(), None if wheels is None else links_page(wheels)])
+                write_files({record: text})
             if wheels is None and name == "torch":
                 wheels = _torch_of_table(pick, hashes) or None
             if wheels is not None:
                 files[name] = tuple(map(hashes.check, wheels))
         passed_over = host.notes()
-    fitting = (wheel for name in pick.build.pins for wheel in files.get(name, ()) if wheel.fits(pick))
+    fitting = (wheel for name in pick.build.pins for wheel in files.get(name, ()) if fits(wheel, pick))
     return files, (*hashes.notes(fitting), *passed_over)
 
 
@@ -268,44 +241,37 @@ def _tritons(pick: Pick) -> Mapping[str, str]:
     return {"triton": version} if version[:1].isdigit() else {}
 
 
-def _torch_of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
+def _torch_of_table(pick: Pick, hashes: Hashes) -> list[ProjectFile]:
     """Torch's files whose name and hash are known without a page."""
     if pick.is_flat:
         return []
     named = (wheel for tag in pick.build.pythons for wheel in torch_wheels(pick.build, tag, pick.index_url))
     wheels = [wheel for wheel in map(hashes.add, named) if wheel.sha256]
-    return wheels if any(wheel.fits(pick) for wheel in wheels) else []
+    return wheels if any(fits(wheel, pick) for wheel in wheels) else []
 
 
-def _read_page(host: ProjectReader, name: str, version: str, pick: Pick) -> list[Wheel] | None:
+def _read_page(host: ProjectReader, name: str, version: str, pick: Pick) -> list[ProjectFile] | None:
     """The files of a project on its page; None where that cannot be reached."""
     platforms = (pick.build.platform, None)
     with suppress(NetworkError):
         return [
-            wheel_of_file(file, pick.index_url)
+            on_mirror(file, pick.index_url)
             for file in host.wheels(name) or ()
             if version in ("", file.name.version) and wheelnames.platform_of(file.name.platform) in platforms
         ]
     return None
 
 
-def _read_record(record: str, pick: Pick) -> tuple[bool, list[Wheel] | None]:
+def _read_record(record: str, url: str, pick: Pick) -> tuple[bool, list[ProjectFile] | None]:
     """Whether an earlier run still knows of a page, and the files of it, None where it could not be reached."""
+    refused: list[str] = []
     try:
-        read_at, rows = json.loads(content(record, _MOST_RECORD))
+        read_at, page = json.loads(content(record, _MOST_RECORD))
         age = time.time() - read_at
-        if rows is None:
+        if page is None:
             return age < _HOUR_S, None
-        wheels = [_recorded(*row) for row in rows]
-    except (OSError, ValueError, TypeError, AttributeError):
+        wheels = [*pages.parse(page.encode(), url, refuse=refused.append)]
+    except (OSError, ValueError, TypeError, AttributeError, TorchpickError):
         return False, None
-    return (True, wheels) if age < _DAY_S or any(wheel.fits(pick) for wheel in wheels) else (False, None)
-
-
-def _recorded(name: str, file: str, url: str, sha256: str | None, other_hash: str | None = None) -> Wheel:
-    """A file of a record; a ValueError where it is not what a page can have said."""
-    if not (is_word(name) and is_word(file.replace("+", ".")) and (sha256 is None or is_sha256(sha256))):
-        raise ValueError("no file has these values")
-    wheel = Wheel(name, file, Address(url), sha256, other_hash)
-    wheel.url.with_hash(other_hash)  # raises where it is none
-    return wheel
+    is_of_use = age < _DAY_S or any(fits(wheel, pick) for wheel in wheels)
+    return (True, wheels) if is_of_use and not refused else (False, None)

@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from ipaddress import ip_address
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.environment import toml
 from torchpick.errors import InstallerError, IntegrityError, NetworkError, TorchpickError, UsageError
 from torchpick.index import wheelnames
+from torchpick.index.pages import ProjectFile
+from torchpick.index.wheelnames import FileName
 from torchpick.install.job import Job
 from torchpick.install.user_settings import UserSettings, options_of
 from torchpick.knowledge.compat import Knowledge
@@ -28,46 +29,29 @@ from torchpick.model.versions import named, parsed, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.index.pages import ProjectFile
     from torchpick.index.projects import ProjectReader
 
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
-# How long it is believed that a page has nothing for this Python, and that it cannot be reached.
-_DAY_S, _HOUR_S = 86400, 3600
-_MOST_RECORD = 16 << 20
 
 
-class Wheel(NamedTuple):
-    """One wheel file on the wheel host or a mirror of it."""
-
-    name: str
-    file: str
-    url: Address
-    sha256: str | None = None
-    other_hash: str | None = None  # of its page, where that has no sha256
-
-    @property
-    def address(self) -> Address:
-        """Where it lies, with its hash where that is known."""
-        return self.url.with_hash(f"sha256={self.sha256}" if self.sha256 else self.other_hash)
-
-    def fits(self, pick: Pick) -> bool:
-        """Whether it is for the Python and the platform of a pick."""
-        name, machine = wheelnames.parse(self.file), pick.machine
-        return name is not None and wheelnames.rank(name, machine.python.tag, machine.platform) is not None
+def fits(link: ProjectFile, pick: Pick) -> bool:
+    """Whether a wheel is for the Python and the platform of a pick."""
+    return wheelnames.rank(link.name, pick.machine.python.tag, pick.machine.platform) is not None
 
 
-def torch_wheels(build: Build, tag: str, index_url: str) -> list[Wheel]:
+def torch_wheels(build: Build, tag: str, index_url: str) -> list[ProjectFile]:
     """The wheels of torch for a Python (`cp312`), where their names are known.
 
     Torch's tags stand in the table. Those of its companions do not, and differ from release to release (torchvision
     0.21.0 is linux_x86_64 where torch 2.6.0+cu126 is manylinux_2_28_x86_64; torchvision 0.29.2 is py3-none): their
     names are read on their pages.
     """
-    python = f"{tag.rstrip('t')}-{_abi(build, tag)}"
-    files = [f"torch-{build.version}-{python}-{platform}.whl" for platform in build.tags if tag in build.pythons]
-    return [Wheel("torch", file, Address(f"{index_url}/{file.replace('+', '%2B')}")) for file in files]
+    platforms = build.tags if tag in build.pythons else ()
+    names = [FileName("torch", build.version, tag.rstrip("t"), _abi(build, tag), platform) for platform in platforms]
+    files = [f"{'-'.join(name)}.whl" for name in names]
+    urls = [Address(f"{index_url}/{file.replace('+', '%2B')}") for file in files]
+    return [*map(ProjectFile, files, urls, names)]
 
 
 def _abi(build: Build, tag: str) -> str:
@@ -134,37 +118,43 @@ class Hashes:
         released = pick.wish.channel == "stable" and pick.build.vendor is None
         self._in_public_locks = knowledge.hashes_in_public_locks(pick.build.backend) if released else {}
 
-    def add(self, wheel: Wheel) -> Wheel:
-        """The file with the hash that the table has for it, if it has one."""
-        digest = measured_hash(self._build, wheel.file) or self._in_public_locks.get(wheel.file)
-        return wheel._replace(sha256=digest or wheel.sha256)
+    def expected(self, file: str) -> str | None:
+        """The hash that the table has for a file, if it has one."""
+        return measured_hash(self._build, file) or self._in_public_locks.get(file)
 
-    def check(self, wheel: Wheel) -> Wheel:
-        """The file of a page with the hash that it must have; raises where its page and the table disagree.
+    def add(self, link: ProjectFile) -> ProjectFile:
+        return link._replace(sha256=self.expected(link.file) or link.sha256)
+
+    def check(self, link: ProjectFile) -> ProjectFile:
+        """The file of a page with the hash that it must have."""
+        return link._replace(sha256=self.checked(link.file, link.url, link.sha256))
+
+    def checked(self, file: str, url: str, sha256: str | None) -> str | None:
+        """The hash that a file must have; raises where its page and the table disagree.
 
         The wheel host may have replaced a file since others saw it; a mirror has nothing of its own to say.
         """
-        expected = self.add(wheel)
-        if wheel.sha256 in (None, expected.sha256):
-            return expected
-        was_read = measured_hash(self._build, wheel.file) is not None
+        expected = self.expected(file)
+        if expected is None or sha256 in (None, expected):
+            return expected or sha256
+        was_read = measured_hash(self._build, file) is not None
         if self._on_host and not was_read:
-            return wheel
+            return sha256
         before = "the wheel that was read had" if was_read else "public locks have"
         raise IntegrityError(
-            f"{wheel.file}: its page says sha256 {wheel.sha256}, {before} {expected.sha256} ({redacted(wheel.url)})",
+            f"{file}: its page says sha256 {sha256}, {before} {expected} ({redacted(url)})",
             hint="somebody changed the file or the page: do not install it, and compare with another source",
         )
 
-    def notes(self, wheels: Iterable[Wheel]) -> list[Note]:
+    def notes(self, links: Iterable[ProjectFile]) -> list[Note]:
         """What a person should know of files that were checked: those without a hash, and those that were replaced."""
         notes = []
-        for wheel in wheels:
-            if wheel.sha256 is None and wheel.other_hash is None:
-                text = f"{wheel.file} has no known sha256, so it is taken from {redacted(wheel.url)} unchecked"
+        for link in links:
+            if link.sha256 is None and link.other_hash is None:
+                text = f"{link.file} has no known sha256, so it is taken from {redacted(link.url)} unchecked"
                 notes.append(Note("UNHASHED", text))
-            elif wheel.sha256 is not None and self.add(wheel) != wheel:
-                text = f"{wheel.file} has another sha256 on the wheel host than in public locks: the host's is taken"
+            elif link.sha256 is not None and self.expected(link.file) not in (None, link.sha256):
+                text = f"{link.file} has another sha256 on the wheel host than in public locks: the host's is taken"
                 notes.append(Note("HASH_CHANGED", text))
         return notes
 
@@ -203,12 +193,12 @@ def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Know
             [] if pick.is_flat or is_folder_index(pick) else torch_wheels(pick.build, job.target.tag, pick.index_url)
         )
         wheels = [*map(hashes.add, by_name)] if len(by_name) == 1 and "torch" in names else []
-    files = {wheel.name: wheel.address for wheel in wheels}
+    files = {link.project: link.with_hash for link in wheels}
     if pages or out_of_reach:
         return job._replace(files={**job.files, **files}, notes=(*job.notes, *hashes.notes(wheels), *notes))
     # A command that is only shown finds there what has no address yet.
     unread = dict.fromkeys(project_page(pick, name) for name in names if name not in files)
-    hashed = {wheel.name for wheel in wheels if wheel.sha256}
+    hashed = {link.project for link in wheels if link.sha256}
     notes = _page_notes(pick, [name for name in names if name not in hashed])
     return job._replace(files={**job.files, **files}, pages=(*unread,), notes=(*job.notes, *notes))
 
@@ -235,11 +225,12 @@ def open_host(pick: Pick, *, offline: bool = False) -> ProjectReader:
 
 def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
     job: Job, names: Sequence[str], platform: Platform, host: ProjectReader, hashes: Hashes, family: Collection[str]
-) -> list[Wheel]:
+) -> list[ProjectFile]:
     """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
     read = partial(best_wheel, job.pick, host, hashes, job.target.tag, platform)
     wheels = [read(name, f"=={job.family[name]}") for name in names]
-    others = dict(_triton_to_install(job, host, next((wheel.url for wheel in wheels if wheel.name == "torch"), None)))
+    urls = {link.project: link.url for link in wheels}
+    others = dict(_triton_to_install(job, host, urls.get("torch")))
     judged = {name: version for name, version in job.pins.items() if name in family and name not in job.placed}
     others |= {name: f"=={version}" for name, version in judged.items()}
     for name, specifier in others.items():
@@ -253,7 +244,7 @@ def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
 
 def best_wheel(  # noqa: PLR0913 # who asks for which file, and who answers
     pick: Pick, host: ProjectReader, hashes: Hashes, tag: str, platform: Platform, name: str, specifier: str
-) -> Wheel:
+) -> ProjectFile:
     """The file of a project; an error where its page does not have it, or where there is no such page."""
     from torchpick.index.projectfiles import IndexTarget  # with packaging, which a refusal does without
 
@@ -261,7 +252,7 @@ def best_wheel(  # noqa: PLR0913 # who asks for which file, and who answers
     if pick.build.vendor is not None:  # no mirror stands for a vendor's index
         hint = f"`torchpick refresh` reads what it has now; `torch<{pick.build.torch}` takes an older one"
     file = host.best_wheel(name, specifier, IndexTarget(tag, platform), hint)
-    return hashes.check(wheel_of_file(file, pick.index_url))
+    return hashes.check(on_mirror(file, pick.index_url))
 
 
 def _triton_to_install(job: Job, host: ProjectReader, torch: Address | None) -> Mapping[str, str]:
@@ -287,13 +278,12 @@ def _tritons_of(torch: Address, host: ProjectReader) -> Mapping[str, str]:
     return {triton.name: str(triton.specifier) for triton in tritons}
 
 
-def wheel_of_file(file: ProjectFile, index: str) -> Wheel:
+def on_mirror(file: ProjectFile, index: str) -> ProjectFile:
     """A file of a page; on a mirror there, as a copied page may still lead to the wheel host, which is not asked."""
-    url = file.url
     is_mirror = not (urlsplit(index).hostname or "").endswith(PYTORCH)
-    if is_mirror and (urlsplit(url).hostname or "").endswith(PYTORCH):
-        url = Address(f"{index.rstrip('/')}/{url.rpartition('/')[2]}")
-    return Wheel(file.project, file.file, url, file.sha256, file.other_hash)
+    if is_mirror and (urlsplit(file.url).hostname or "").endswith(PYTORCH):
+        return file._replace(url=Address(f"{index.rstrip('/')}/{file.url.rpartition('/')[2]}"))
+    return file
 
 
 def is_folder_index(pick: Pick) -> bool:

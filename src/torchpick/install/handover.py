@@ -12,15 +12,13 @@ from typing import NamedTuple, cast
 
 from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
-from torchpick.decide.environments import same_module
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import requirement
 from torchpick.errors import InstallerError
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import with_addresses
-from torchpick.install.job import Job
-from torchpick.install.lasting import check_pin
+from torchpick.install.job import Job, check_pin
 from torchpick.install.reporting import read_report, stand_ins
 from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
@@ -28,7 +26,7 @@ from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
 from torchpick.model.machine import Note
-from torchpick.model.package import Catalog, PackageFacts, same_module_conflicts
+from torchpick.model.package import Catalog, PackageFacts
 from torchpick.model.pick import Pick
 from torchpick.model.versions import some_of
 
@@ -59,7 +57,6 @@ def find_answer(question: TargetQuestion) -> Learnt:
         answer = question.answer_or_needs(question.run.read_catalog(question.machine))
         return Learnt(decided(cast("Answer", answer), rules))
     from torchpick.install.learner import Learner  # reads indexes: torch's family does without
-    from torchpick.install.places import unread_notes
 
     learner = Learner(question)
     answer = learner.answer(question.answer_or_needs)
@@ -72,7 +69,6 @@ def find_answer(question: TargetQuestion) -> Learnt:
     decided(answer, rules)
     notes = (
         *check_builds(question, answer, learner.catalog.packages),
-        *unread_notes(question.requirements, question.placed),
         *learner.notes(answer),
     )
     catalog = learner.catalog._replace(may_learn=False)
@@ -121,11 +117,7 @@ def check_builds(question: TargetQuestion, answer: Answer, facts: Mapping[str, P
             hint = f"{first} `torchpick install` with the URL of its wheel"
             if url.endswith(".whl"):
                 hint = f"`torchpick install torch=={pick.version} '{name} @ {url}'`; no hash of that file is known"
-        elif source and can_build:
-            text = f"{name} is built from source, which needs {toolkit}; `{_arch_list(pick)}`"
-            notes.append(Note("BUILT_FROM_SOURCE", text))
-            continue
-        elif source:
+        elif source and not can_build:
             message = f"{name} is built from source, with torch and {toolkit} in place: {source}"
             command = f"{_arch_list(pick)} torchpick install {name} -- {_FLAG}".lstrip()
             hint = f"{first} `{command}`"
@@ -165,18 +157,8 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
     if "torch" in named or (not order.no_deps and not TRIO.isdisjoint(named)):
         needs.add("torch")
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
-    names = [*named, *pins]
-    twins = same_module_conflicts(
-        names, {*names, *answer.unknown, *_required_by(named, learnt)}, learnt.catalog.packages
-    )
-    leaves_out = question.installer.name == "uv"
     of_pick = {note.text for note in pick.notes}
-    notes = [note for note in stack.notes if note.text not in of_pick and note.code != "SAME_MODULE"]
-    if twins:
-        notes += [
-            same_module(name, stays, left_out=leaves_out and name not in target.installed)
-            for name, stays in twins.items()
-        ]
+    notes = [note for note in stack.notes if note.text not in of_pick]
     asked = {(demand.name, extra) for demand in answer.question.wanted for extra in demand.extras}
     cache = cache_dir(question.run.environ)
     store = store_folder(cache)
@@ -187,7 +169,7 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
         target=target,
         store=store,
         settings=question.settings,
-        pins={name: version for name, version in pins.items() if name not in twins},
+        pins=pins,
         needs=frozenset(needs),
         files={package.name: Address(package.index) for package in stack.packages if "#sha256=" in package.index},
         added=(
@@ -195,7 +177,6 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
             *(pin.requirement for pin in stack.packages if {(pin.name, extra) for extra in pin.extras or ()} - asked),
             *_missing_torch(learnt, named, target.installed.get("torch")),
         ),
-        left_out=tuple(twins) if leaves_out else (),
         upgrade=order.upgrade,
         no_deps=order.no_deps,
         offline=question.run.offline,
@@ -206,25 +187,12 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
     )
 
 
-def _needs_of(name: str, learnt: Learnt, *, guess: bool = False) -> list[str]:
-    """What the version in the answer requires; of one that is not in it, by a guess what the newest does."""
+def _needs_of(name: str, learnt: Learnt) -> list[str]:
+    """What the version in the answer requires."""
     answer, packages = learnt.answer, learnt.catalog.packages
     rows = packages[name].versions if name in packages else ()
-    taken = [row for row in rows if row.version == answer.environment.version(name)]
-    if guess and not taken:
-        taken = [*rows[:1]]
+    taken = (row for row in rows if row.version == answer.environment.version(name))
     return [need.name for row in taken for need in required(row.requires, answer.pick.machine, (), "")]
-
-
-def _required_by(names: Iterable[str], learnt: Learnt) -> set[str]:
-    """Whatever comes with these, as far as it was read."""
-    required_names, todo = set[str](), [*names]
-    while todo:
-        name = todo.pop()
-        if name not in required_names:
-            required_names.add(name)
-            todo += _needs_of(name, learnt, guess=True)
-    return required_names
 
 
 def _missing_torch(learnt: Learnt, named: Iterable[str], installed: str | None) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from torchpick.decide.remarks import installs_from
 from torchpick.environment.distributions import Environment
-from torchpick.environment.requirementfiles import file_of, located, not_below, requirement
+from torchpick.environment.requirementfiles import located, not_below
 from torchpick.environment.toolsettings import Setting
 from torchpick.environment.world import which
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install.command import Command, StoredFile, stored_file
+from torchpick.install.command import Command, stored_file
 from torchpick.install.job import (
     Job,
     after_vendor,
@@ -33,7 +33,7 @@ from torchpick.install.user_settings import UserSettings
 from torchpick.model.address import redacted
 from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
-from torchpick.model.versions import NEVER, numbers
+from torchpick.model.versions import numbers
 
 
 class PipInstaller(NamedTuple):
@@ -50,7 +50,7 @@ class PipInstaller(NamedTuple):
     def command(self, job: Job) -> Command:
         """The installation."""
         variables, limits = self._variables(job), constraints_file(job)
-        argv = [*self.argv, "install", "-c", limits.path, *self._users(job)]
+        argv = [*self.argv, "install", "-c", *limits, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--force-reinstall"] if job.family_to_reinstall else []
@@ -59,7 +59,7 @@ class PipInstaller(NamedTuple):
         notes = (*self.notes, *job_notes(job))
         # Stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
         unset = ("PIP_UPLOADED_PRIOR_TO",) if job.releases else ()
-        command = Command("pip", tuple(argv), variables, unset, (limits,), notes)
+        command = Command("pip", tuple(argv), variables, unset, limits, notes)
         return after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
@@ -89,7 +89,7 @@ class PipInstaller(NamedTuple):
     def _variables(self, job: Job) -> dict[str, str]:
         """What to set for the run: neither a constraint of an earlier pick nor the current folder may have a say.
 
-        Files of projects, and a mix of requirements with and without a hash are refused.
+        Files of projects are refused.
         """
         if job.elsewhere is not None:
             label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
@@ -98,11 +98,6 @@ class PipInstaller(NamedTuple):
         for path in job.requirements.opaque:
             hint = "name its folder, or `--installer uv`"
             raise UsageError(f"{path} is not a requirements file for pip", hint=hint)
-        for requested in job.requirements.wanted if job.requirements.hashed else ():
-            if not requested.hashed:
-                hint = "give it one, or `--installer uv`, which checks the hashes that there are"
-                message = f"{requested.source} has no hash, and pip takes none without beside those that have one"
-                raise UsageError(message, hint=hint)
         constraints = job.settings.pip_words("constraint")
         users = not_below(constraints, *job.our_folders)
         remote = [word for word in users if "://" in located(word)]
@@ -152,15 +147,14 @@ class UvInstaller(NamedTuple):
     def command(self, job: Job) -> Command:
         """The installation."""
         limits = constraints_file(job)
-        users, overrides = self._users(job)
-        argv = [self.path, "pip", "install", "--python", job.target.program, "-c", limits.path, *users]
+        argv = [self.path, "pip", "install", "--python", job.target.program, "-c", *limits, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += repeat_option("--reinstall-package", job.family_to_reinstall)
         argv += repeat_option("-r", job.requirements.given.files)
         argv += self._links(job) if job.pages else []
         argv += [*repeat_option("--group", job.requirements.given.groups), *job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
-        command = Command("uv", tuple(argv), files=(limits, *overrides), notes=notes)
+        command = Command("uv", tuple(argv), files=limits, notes=notes)
         return after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
@@ -172,40 +166,34 @@ class UvInstaller(NamedTuple):
     def reporter(self, job: Job) -> Command:
         """What the installation would choose, as a lock that names every file."""
         limits = constraints_file(job)
-        users, overrides = self._users(job)
         environment = ["--python", job.target.program]
         if job.elsewhere is not None:
             version, platform = job.elsewhere.python.version, uv_platform(job.elsewhere)
             environment = ["--python-version", version, "--python-platform", platform]
         argv = [self.path, "pip", "compile", "--quiet", "--no-header", *environment, "--format", "pylock.toml"]
-        argv += ["-c", limits.path, *users, *resolution_options(job.passed_on), *self._links(job)]
-        needs = stored_file(job.store, "needs", ".txt", requirement_lines(job), private=True)
-        argv += [*repeat_option("--group", job.requirements.given.groups), *job.requirements.given.files, needs.path]
+        argv += ["-c", *limits, *self._users(job), *resolution_options(job.passed_on), *self._links(job)]
+        needs = stored_file(job.store, "needs", ".txt", requirement_lines(job))
+        argv += [*repeat_option("--group", job.requirements.given.groups), *job.requirements.given.files, *needs]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
         macos = None if job.elsewhere is None else installs_from(job.pick.build)
         variables = {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
-        return Command("uv", tuple(argv), variables, files=(*overrides, needs, limits))
+        return Command("uv", tuple(argv), variables, files=needs | limits)
 
     def _links(self, job: Job) -> list[str]:
         """The job's pages beside the user's own, whose variable an option hides."""
         users = filter(str.strip, job.settings.environ.get("UV_FIND_LINKS", "").split(","))
         return repeat_option("--find-links", (*job.pages, *users))
 
-    def _users(self, job: Job) -> tuple[list[str], tuple[StoredFile, ...]]:
-        """The user's own constraints, and a file of overrides: an option hides its variable, so that is said again."""
+    def _users(self, job: Job) -> list[str]:
+        """The user's own constraints: an option hides its variable, so that is said again."""
         constraints = not_below(job.settings.uv_words("UV_CONSTRAINT"), *job.our_folders)
         argv = repeat_option("-c", (*constraints, *job.requirements.given.constraints))
-        overrides: tuple[StoredFile, ...] = ()
-        if job.left_out:  # what is never to be installed, whoever needs it
-            lines = (requirement(name, marker=NEVER) for name in job.left_out)
-            overrides = (stored_file(job.store, "overrides", ".txt", file_of(lines)),)
-            argv += repeat_option("--overrides", (overrides[0].path, *job.settings.uv_words("UV_OVERRIDE")))
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--offline"] if job.offline else []
         if job.may_have_sources:
             names = [*job.family, *(name for name in TRITONS if name not in job.named)]
             argv += repeat_option("--no-sources-package", names)
-        return argv, overrides
+        return argv
 
 
 def uv_platform(machine: Machine) -> str:

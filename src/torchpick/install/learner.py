@@ -27,7 +27,7 @@ from torchpick.index.projectfiles import (
 from torchpick.index.projects import LIMIT_CODE, ProjectReader
 from torchpick.index.wheelnames import normal_version, parsed_version
 from torchpick.install.asking import TargetQuestion
-from torchpick.install.places import check_fit, facts_of, index_order_notes, with_more_indexes
+from torchpick.install.places import check_fit, facts_of, index_order_notes, unread_notes, with_more_indexes
 from torchpick.model.address import is_wheel_host
 from torchpick.model.build import TRIO, python_name
 from torchpick.model.machine import Note
@@ -273,6 +273,7 @@ class Learner:
 
     def notes(self, answer: Answer) -> Iterator[Note]:
         """What was not read or not judged: it is named, never approved in silence."""
+        yield from unread_notes(self._question.requirements, self._question.placed)
         packages = self.catalog.packages
         judged = {name: version for name, version in answer.judged.items() if name in packages}
         for row in self._taken(answer):

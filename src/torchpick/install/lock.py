@@ -19,7 +19,7 @@ from torchpick.index.pages import file_of
 from torchpick.index.projects import ProjectReader
 from torchpick.install.asking import Order, TargetQuestion, folder_refused, name_environment, read_lock_question
 from torchpick.install.env import check_vendor_alone
-from torchpick.install.files import Hashes, Wheel, open_host
+from torchpick.install.files import Hashes, open_host
 from torchpick.install.handover import find_answer, hand_over, prove
 from torchpick.install.job import Job
 from torchpick.install.reporting import ReportedFile, ReportedPackage
@@ -99,11 +99,10 @@ def with_hashes(package: ReportedPackage, job: Job, host: ProjectReader, hashes:
 
 def _with_hash(name: str, file: ReportedFile, pick: Pick, host: ProjectReader, hashes: Hashes) -> ReportedFile:
     """The file with its hash; of what the user names on torch's index the resolver's word is that of a download."""
-    wheel = Wheel(name, file_of(file.url), file.url, file.sha256)
+    base, sha256 = file_of(file.url), file.sha256
     if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
-        sha256 = next((one.sha256 for one in host.wheels(name) or () if one.file == wheel.file), None)
-        wheel = wheel._replace(sha256=sha256)
-    return file._replace(sha256=hashes.check(wheel).sha256 or _hash_of_bytes(file.url))
+        sha256 = next((one.sha256 for one in host.wheels(name) or () if one.file == base), None)
+    return file._replace(sha256=hashes.checked(base, file.url, sha256) or _hash_of_bytes(file.url))
 
 
 def _hash_of_bytes(url: str) -> str:

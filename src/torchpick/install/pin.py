@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from torchpick.decide.answer import TorchToKeep, decided
+from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs, read_requirements
@@ -17,10 +17,11 @@ from torchpick.environment.rewrite import Text
 from torchpick.environment.uvsources import MARKED_PLATFORMS, marker_of
 from torchpick.environment.world import World, is_yours
 from torchpick.errors import InstallerError, TorchpickError, UsageError
+from torchpick.index.pages import ProjectFile
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_question
-from torchpick.install.command import write_files
-from torchpick.install.env import Variables, check_vendor_alone, list_files, uv_index, variables_of
-from torchpick.install.files import Wheel, project_page
+from torchpick.install.command import Command, write_files
+from torchpick.install.env import check_vendor_alone, list_files, uv_index, variables_of
+from torchpick.install.files import project_page
 from torchpick.install.handover import find_answer
 from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.install.user_settings import note_indexes, read_user_settings
@@ -67,7 +68,7 @@ def pin(run: Run, project: str | None) -> Pinned:
     with rewrite.of_environment(prefix):
         _put_back(prefix, project)
         variables, index_notes = _variables(run, pick, prefix, wheels)
-        notes = [*project_notes, *index_notes, *file_notes, *variables.notes]
+        notes = [*project_notes, *index_notes, *file_notes]
         changes = [_pip_change(prefix, variables)]
         if file is not None:
             changes.append(_project_change(run, file, pick, wheels))
@@ -75,12 +76,12 @@ def pin(run: Run, project: str | None) -> Pinned:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
         record = _record(prefix)
         rewrite.folder(os.path.dirname(record), _ANOTHER)
-        write_files(variables.files)
+        write_files(variables.files, shared=True)
         rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for before, after in changes:
             rewrite.write_file(before, after)
     notes += [note for before, after in changes for note in rewrite.note_password(before, after)]
-    return Pinned(pick, tuple(before.file for before, _ in changes), (*notes, *_hidden(run.environ)))
+    return Pinned(pick, tuple(before.file for before, _ in changes), tuple(notes))
 
 
 def _record(prefix: str) -> str:
@@ -97,30 +98,24 @@ def _decide(run: Run, target: Environment, file: str | None) -> tuple[Pick, tupl
     needs = projectfile.read_requirements(rewrite.read_file(file).text, file) if file is not None else ()
     typed, notes = run.request.requirements, tuple[Note, ...]()
     if any(named(word) not in TRIO for word in needs):
+        order = Order(RequirementArgs((*typed, *needs)), only_planned=True)
+        requirements = read_requirements(order.args, run.environ, run.fetch)
+        planned = TargetQuestion(run.without_requirements(), order, requirements, target.emptied)
+        planned.question = planned.question._replace(stays=stays)
         try:
-            return _plan(run, target, (*typed, *needs), stays)
+            learnt = find_answer(planned)
         except InstallerError as error:
             notes = (Note("PROJECT_UNREAD", f"what {file} requires beside torch is not known: {error.message}"),)
+        else:
+            return learnt.answer.pick, learnt.notes
     words = (*typed, *(word for word in needs if named(word) in TRIO))
     question = collect_question(run.with_request(run.request._replace(requirements=words)))
     return decided(answer_request(run, question._replace(stays=stays)), run.knowledge.rules).pick, notes
 
 
-def _plan(
-    run: Run, target: Environment, words: tuple[str, ...], stays: TorchToKeep | None
-) -> tuple[Pick, tuple[Note, ...]]:
-    """The torch of the environment that these requirements make, with what is installed kept of torch alone."""
-    order = Order(RequirementArgs(words), only_planned=True)
-    requirements = read_requirements(order.args, run.environ, run.fetch)
-    planned = TargetQuestion(run.without_requirements(), order, requirements, target.emptied)
-    planned.question = planned.question._replace(stays=stays)
-    learnt = find_answer(planned)
-    return learnt.answer.pick, learnt.notes
-
-
 def _variables(
-    run: Run, pick: Pick, prefix: str, wheels: Mapping[str, Sequence[Wheel]]
-) -> tuple[Variables, tuple[Note, ...]]:
+    run: Run, pick: Pick, prefix: str, wheels: Mapping[str, Sequence[ProjectFile]]
+) -> tuple[Command, tuple[Note, ...]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
     files = toolsettings.read_pip_settings(run.environ, prefix, os.path.expanduser("~"))
@@ -129,7 +124,7 @@ def _variables(
     return variables, note_indexes(settings, ("pip",))
 
 
-def _pip_change(prefix: str, variables: Variables) -> tuple[Text, str]:
+def _pip_change(prefix: str, variables: Command) -> tuple[Text, str]:
     before = rewrite.read_file(toolsettings.own_pip_file(prefix))
     options = {
         option: tuple(variables.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in variables.set
@@ -152,7 +147,7 @@ def project_of(prefix: str, named: str | None) -> str | None:
     return os.path.abspath(file)
 
 
-def _project_change(run: Run, file: str, pick: Pick, wheels: Mapping[str, Sequence[Wheel]]) -> tuple[Text, str]:
+def _project_change(run: Run, file: str, pick: Pick, wheels: Mapping[str, Sequence[ProjectFile]]) -> tuple[Text, str]:
     before = rewrite.read_file(file)
     # A page that the host does not have ends uv's run.
     names = (name for name in dict.fromkeys((*pick.build.pins, *wheels)) if wheels.get(name, True))
@@ -175,13 +170,6 @@ def _marker(run: Run, pick: Pick) -> str:
         for platform in MARKED_PLATFORMS
         if platform == build.platform or any((row.torch, row.backend, row.pins) == pins for row in table.of(platform))
     )
-
-
-def _hidden(environ: Mapping[str, str]) -> list[Note]:
-    """Variables that are stronger than the files just written."""
-    names = [name for name in _PIP_OPTIONS if environ.get(name)]
-    text = "{} is set in this shell and hides what was written: unset it"
-    return [Note("HIDDEN", text.format(name)) for name in names]
 
 
 def unpin(prefix: str, project: str | None) -> tuple[str, ...]:

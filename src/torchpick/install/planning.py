@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Container
-from contextlib import suppress
 from shlex import quote
 
 from torchpick.decide import resolve
 from torchpick.decide.answer import Answer
 from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment import shell
-from torchpick.errors import NetworkError, NoBuildError, UsageError
+from torchpick.errors import NoBuildError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.env import variables_for
-from torchpick.install.files import Hashes, best_wheel, open_host
 from torchpick.install.handover import Learnt, find_answer, index_notes
 from torchpick.install.question import answer_request
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Download, Stack
-from torchpick.model.pick import Pick
 from torchpick.run import Run
 
 _OFFLINE = "without `--offline` their wheels are read from your index"
@@ -53,26 +50,9 @@ def plan_environment(run: Run, order: Order) -> tuple[Stack, Callable[[Machine],
             run, learnt.answer.question, machines=(machine,), everything=False, catalog=learnt.catalog
         )
 
-    stack = _with_vendors_files(run, stack, learnt.answer.pick)
     notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
     folders = {project.name for project in question.placed if project.file is None}
     return stack._replace(notes=notes, download=_download(learnt, stack, folders)), again
-
-
-def _with_vendors_files(run: Run, stack: Stack, pick: Pick) -> Stack:
-    """The very files of a build that a vendor's own index has; one that it does not have is an error."""
-    vendor = pick.build.vendor if pick.ok else None
-    if vendor is None or vendor.alone or run.offline:
-        return stack
-    hashes, machine = Hashes(pick, run.knowledge), pick.machine
-    packages = list(stack.packages)
-    with open_host(pick) as host, suppress(NetworkError):
-        for place, pin in enumerate(packages):
-            if pin.name in pick.build.pins:
-                tag, version = machine.python.tag, f"=={pin.version}"
-                wheel = best_wheel(pick, host, hashes, tag, machine.platform, pin.name, version)
-                packages[place] = pin._replace(index=wheel.address)
-    return stack._replace(packages=tuple(packages))
 
 
 def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> Download | None:
@@ -138,8 +118,7 @@ def dockerfile(run: Run, stack: Stack) -> str:
         raise UsageError(f"there is no image of Python {machine.python.tag}", hint="`--python 3.12` names another")
     _check_origins(stack)
     request = run.request._replace(requirements=(f"torch=={torch}",))
-    _, variables, _ = variables_for(run.with_request(request), "dockerfile")
-    files = {file.path: file.content for file in variables.files}
+    _, variables = variables_for(run.with_request(request), "dockerfile")
     return "\n".join(
         (
             f"# {' '.join(stack.asked)} for {machine.in_short}.",
@@ -147,7 +126,7 @@ def dockerfile(run: Run, stack: Stack) -> str:
             f"FROM --platform={architecture} {machine.python.image}",
             "",
             "# Torch and its companions come from their own index, and nothing else does.",
-            shell.variables("dockerfile", variables.set, variables.unset, files),
+            shell.variables("dockerfile", variables.set, variables.unset, variables.files),
             "",
             f"RUN python -m pip install --no-cache-dir {' '.join(map(quote, stack.requirements))}",
         )

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
 from torchpick.decide.answer import Answer
-from torchpick.decide.demands import PackageDemand, are_compatible, required
+from torchpick.decide.demands import PackageDemand
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.toolsettings import Setting, UvFile
@@ -22,7 +22,7 @@ from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersio
 from torchpick.index.wheelnames import parsed_version
 from torchpick.install.user_settings import UserSettings, options_of, requirements_under
 from torchpick.model.machine import Note
-from torchpick.model.package import Package, PackageFacts
+from torchpick.model.package import PackageFacts
 from torchpick.model.versions import normal, some_of
 
 ALL = ":all:"
@@ -102,7 +102,7 @@ class Policies(NamedTuple):
             for row in packages[name].versions
             if row.version == version
         ]
-        yield from self._override_notes(answer, rows)
+        yield from self._override_notes(answer)
         if self.no_deps and any(row.requires for row in rows):
             names = some_of([row.who for row in rows])
             yield Note("CONSTRAINED", f"{self.no_deps}: what {names} requires was left out")
@@ -128,26 +128,13 @@ class Policies(NamedTuple):
         if source := self.sources_alone(project):
             yield Note("CONSTRAINED", f"{project} {version} is built from source, as {source} says")
 
-    def _override_notes(self, answer: Answer, rows: Iterable[Package]) -> Iterator[Note]:
-        """Which overrides took the place of what the versions that are taken do not meet."""
-        if not self.overrides:
-            return
-        versions = {**answer.taken, **(answer.pick.build.pins if answer.pick.ok else {})}
-        demands = [(f"`{demand.text}`", demand) for demand in answer.question.wanted]
-        demands += [
-            (f"{demand.text} of {row.who}", demand)
-            for row in rows
-            for demand in required(row.requires, answer.pick.machine, (), row.who)
-        ]
+    def _override_notes(self, answer: Answer) -> Iterator[Note]:
+        """Which overrides hold of the projects of an answer."""
+        names = {*answer.judged, *(answer.pick.build.pins if answer.pick.ok else ())}
         for override in self.overrides:
-            version = versions.get(override.name)
-            replacing = PackageDemand(override.name, override.specifier)
-            for who, demand in demands:
-                if demand.name == override.name and not (
-                    demand.admits(version) if version else are_compatible([demand, replacing])
-                ):
-                    yield Note("CONSTRAINED", f"`{override.text}` in {override.where} takes the place of {who}")
-                    break
+            if override.name in names:
+                text = f"`{override.text}` in {override.where} takes the place of whatever is required of it"
+                yield Note("CONSTRAINED", text)
 
 
 def _stronger(places: Mapping[str, str], others: Mapping[str, str], project: str) -> str:
@@ -238,8 +225,9 @@ def _set_format(places: dict[str, str], others: dict[str, str], setting: Setting
 
 
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
-_ISO_SPAN = re.compile(r"P(?:(\d{1,5})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?)?", re.IGNORECASE)
-_SPAN = re.compile(r"(\d{1,6})\s*(w|weeks?|d|days?|h|hours?|hrs?|m|mins?|minutes?)(?:\s+ago)?", re.IGNORECASE)
+# `P7D`, `PT36H`, `2 weeks`, `1 day 12 hours ago`.
+_PART = r"T?(\d{1,6})\s*(w|d|h|m)(?:eeks?|ays?|ours?|rs?|ins?|inutes?)?\s*"
+_SPAN = re.compile(rf"P?(?:{_PART})+(?:ago)?", re.IGNORECASE)
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
 
 
@@ -249,11 +237,10 @@ def _moment(text: str, place: str, *, whole_day: bool) -> str:
     try:
         if _DAY.fullmatch(text):
             moment = datetime.fromisoformat(text) + timedelta(days=1 if whole_day else 0)
-        elif (match := _ISO_SPAN.fullmatch(text)) is not None and any(match.groups()):
-            numbers = (int(part or 0) for part in match.groups())
-            moment = datetime.now(timezone.utc) - timedelta(**dict(zip(_UNITS.values(), numbers, strict=True)))
-        elif (match := _SPAN.fullmatch(text)) is not None:
-            moment = datetime.now(timezone.utc) - timedelta(**{_UNITS[match[2][0].lower()]: int(match[1])})
+        elif _SPAN.fullmatch(text):
+            parts = re.findall(_PART, text, re.IGNORECASE)
+            spans = (timedelta(**{_UNITS[unit.lower()]: int(count)}) for count, unit in parts)
+            moment = datetime.now(timezone.utc) - sum(spans, timedelta())
         else:
             moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
         utc = moment.astimezone(timezone.utc)

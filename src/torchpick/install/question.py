@@ -14,8 +14,6 @@ from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.environment.distributions import Environment
-    from torchpick.install.user_settings import UserSettings
     from torchpick.model.package import Catalog
     from torchpick.model.pick import Limit
 
@@ -50,7 +48,7 @@ def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
     prefix = here if here and toolsettings.files_bind(run.environ, here) else None
     if prefix is None and not toolsettings.variables_bind(run.environ):
         return ()
-    from torchpick.install.user_settings import as_limits, unasked_constraints
+    from torchpick.install.user_settings import as_limits, read_settings, unasked_constraints
 
     settings = read_settings(run, prefix)
     installer = run.installer if prefix is None or run.installer != "auto" else _choose_installer(run)
@@ -61,7 +59,9 @@ def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
 
 def _choose_installer(run: Run) -> str | None:
     """Which installer would install here; None where nothing could be installed."""
+    from torchpick.install.asking import find_target
     from torchpick.install.installers import choose_installer, find_uv
+    from torchpick.install.user_settings import read_settings
 
     try:
         target = find_target(run)
@@ -118,19 +118,3 @@ def find_prefix(run: Run) -> str | None:
     if program is None:
         return None
     return world.prefix_of(program)
-
-
-def find_target(run: Run) -> Environment:
-    """The environment to install into, of the target interpreter; a version that was given must be its own."""
-    from torchpick.environment import distributions, interpreter
-
-    (machine,) = run.find_machines()
-    python = interpreter.installable(machine.python, run.request.python)
-    return distributions.read_target(python, run.environ)
-
-
-def read_settings(run: Run, prefix: str | None) -> UserSettings:
-    """The settings of the user's pip and uv in an environment; without one those of variables alone."""
-    from torchpick.install.user_settings import read_user_settings
-
-    return read_user_settings(run.environ, prefix, run.fetch, run.index_base)

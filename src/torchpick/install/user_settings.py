@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torchpick.environment.requirementfiles import RequirementLine
     from torchpick.environment.requirements import Fetch
     from torchpick.environment.toolsettings import Setting, UvFile
+    from torchpick.run import Run
 
 # Options that put packages elsewhere than into the target, or nowhere.
 _AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
@@ -83,6 +84,11 @@ def read_user_settings(
     elsewhere = {*toolsettings.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
     of_folder = tuple(file.path for file in uv_files if file.path not in elsewhere)
     return UserSettings(environ, {**files, **variables}, uv_files, of_folder, fetch, base)
+
+
+def read_settings(run: Run, prefix: str | None) -> UserSettings:
+    """The settings of the user's pip and uv in an environment; without one those of variables alone."""
+    return read_user_settings(run.environ, prefix, run.fetch, run.index_base)
 
 
 def _without_pin(files: dict[str, Setting], prefix: str, base: str) -> dict[str, Setting]:
