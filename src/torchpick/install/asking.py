@@ -16,7 +16,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements, read_requirements
 from torchpick.environment.world import World
 from torchpick.errors import RequirementError, TorchpickError, UsageError
-from torchpick.install.installers import Installer, choose_installer, find_uv
+from torchpick.install.installers import Installer, choose_installer, find_target, find_uv
 from torchpick.install.question import find_prefix, read_limits, read_wish
 from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on, read_settings
 from torchpick.model.build import DEFAULT_INDEX, TRIO
@@ -187,13 +187,6 @@ def read_question(run: Run, order: Order) -> TargetQuestion:
     target = find_target(run)
     distributions.check_installable(target, order.passed_on)
     return TargetQuestion(run, order, requirements, target)
-
-
-def find_target(run: Run) -> Environment:
-    """The environment to install into, of the target interpreter; a version that was given must be its own."""
-    (machine,) = run.find_machines()
-    python = interpreter.installable(machine.python, run.request.python)
-    return distributions.read_target(python, run.environ)
 
 
 def read_plan_question(run: Run, order: Order) -> TargetQuestion:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from torchpick.decide.remarks import installs_from
+from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirementfiles import located, not_below
 from torchpick.environment.toolsettings import Setting
@@ -34,6 +35,7 @@ from torchpick.model.address import redacted
 from torchpick.model.build import TRITONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.versions import numbers
+from torchpick.run import Run
 
 
 class PipInstaller(NamedTuple):
@@ -269,6 +271,13 @@ def _no_pip(target: Environment, uv: str | None) -> InstallerError:
 
 def _pip_for(target: Environment) -> PipInstaller | None:
     return find_pip(target, *(pip_beside() if target.pip is None else (None, None)))
+
+
+def find_target(run: Run) -> Environment:
+    """The environment to install into, of the target interpreter; a version that was given must be its own."""
+    (machine,) = run.find_machines()
+    python = interpreter.installable(machine.python, run.request.python)
+    return distributions.read_target(python, run.environ)
 
 
 def find_uv(environ: Mapping[str, str]) -> str | None:

@@ -59,8 +59,7 @@ def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
 
 def _choose_installer(run: Run) -> str | None:
     """Which installer would install here; None where nothing could be installed."""
-    from torchpick.install.asking import find_target
-    from torchpick.install.installers import choose_installer, find_uv
+    from torchpick.install.installers import choose_installer, find_target, find_uv
     from torchpick.install.user_settings import read_settings
 
     try:
