@@ -257,3 +257,17 @@ def test_another_index_is_named_where_the_driver_carries_what_it_has(table: Tabl
     assert plan(table, {**both, "ext": facts["ext"]}, "an-old", "ext").hints[:3] == named
     unknown = machine()._replace(driver=None)
     assert plan(table, {**both, "ext": facts["ext"]}, "an-old", "ext", where=unknown).hints[:3] == named
+
+
+def test_an_extra_for_torch_s_cuda_is_taken_where_what_it_brings_fits(table: Table) -> None:
+    by_extra = [f'plug==2; extra == "{extra}"' for extra in ("cuda12", "cuda13")]
+    fitting = known(package("lib", "1", *by_extra), package("plug", "2", code=()))
+    lacking = known(package("lib", "1", *by_extra), package("plug", "1", code=()))
+    lacking["plug"] = lacking["plug"]._replace(listed=True)
+
+    taken, left = plan(table, fitting, "lib", "torch"), plan(table, lacking, "lib", "torch")
+
+    assert taken.requirements[:2] == (f"lib[cuda{taken.packages[-1].cuda}]==1", "plug==2")
+    assert [note.code for note in taken.notes if note.code == "CUDA_EXTRA"] == ["CUDA_EXTRA"]
+    assert left.requirements == ("lib==1", *taken.requirements[2:])
+    assert not [note for note in left.notes if note.code == "CUDA_EXTRA"]

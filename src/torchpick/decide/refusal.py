@@ -18,7 +18,7 @@ from torchpick.model.machine import Machine, labels
 from torchpick.model.package import PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
 from torchpick.model.table import Table
-from torchpick.model.versions import grouped, is_dotted, leading, normal, parsed, release_key, some_of, span
+from torchpick.model.versions import grouped, is_dotted, leading, normal, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -252,23 +252,12 @@ def _changed(search: SearchFacts, machine: Machine | None = None, wish: Wish | N
 
 
 def _unknown(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
-    """Where the table begins or ends, if versions that it does not know could be what is asked for."""
-    exact = (demand.specifier.lstrip("=~<") for demand in wanted if demand.name == "torch")
-    torch = next(filter(is_dotted, exact), "")
+    """Where the table of torch begins or ends, if a release that it does not know could be what is asked for."""
     for demand in wanted:
-        if demand.name == "torch":
+        if demand.name == "torch" and demand.specifier:
             yield from _beginning(demand.specifier, search.verdicts)
-            wish = search.wish._replace(torch=demand.specifier)
-            missing = missing_release(search.machine, search.table, wish) if demand.specifier else ()
+            missing = missing_release(search.machine, search.table, search.wish._replace(torch=demand.specifier))
             yield from (note.text for note in missing)
-            continue
-        facts = search.facts.get(demand.name)
-        if facts is None or not facts.versions or not torch:
-            continue
-        needs = [parsed(text) for text in facts.versions[-1].requires if leading(text) == "torch"]
-        floors = [clause.version for need in needs for clause in need.specifier if is_dotted(clause.version)]
-        if floors and all(release_key(torch) < release_key(floor) for floor in floors):
-            yield f"the table of {demand.name} begins at {facts.versions[-1].version}"
 
 
 def _without_a_pin(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from torchpick.model.build import (
 )
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Pick, Wish
-from torchpick.model.table import Branch, DriverTable, Table, below, floor_of
+from torchpick.model.table import DriverTable, Table, below, floor_of
 from torchpick.model.versions import admits, numbers, release_key
 
 TYPE_CHECKING = False
@@ -302,40 +302,21 @@ def complete_driver(machine: Machine, table: DriverTable) -> Machine:
         what = f"no driver was specified, so the newest that supports the GPU is assumed: {version}"
         note = Note("DRIVER_ASSUMED", f"{what}; specify one with `--driver`")
         return machine._replace(driver=table.assumed(version), notes=(*machine.notes, note))
-    number, os = driver.version, machine.driver_os
+    number = driver.version
     branch = None if number is None or driver.source not in _UNSEEN or machine.jetsons else table.branch_of(number)
     if number is None or branch is None:
         return machine
-    other = _other_system(number, branch, os)
     if table.is_branch_number(number):
         text = f"`{number}` is a driver branch and means its newest driver; `--driver` also takes a full version"
         note = Note("DRIVER_BRANCH", text)
-    elif other is not None:
-        driver = driver._replace(os=other)
-        where = "Windows, whose driver also decides under WSL2" if other == "windows" else "Linux"
-        text = f"{number} is not a driver version for {os.capitalize()}; it is treated as one for {where}"
-        note = Note("DRIVER_NUMBER", f"{text}: branch {branch.number}, CUDA {branch.cuda}")
-    elif numbers(number)[0] > branch.last_number(os):
+    elif numbers(number)[0] > branch.windows_last:  # which also decides under WSL2
         newer = branch == table.branches[-1]
         what = "is newer than any driver in this table" if newer else "is not a known driver version"
         note = Note("DRIVER_NUMBER", f"{number} {what}; it is treated as part of branch {branch.number}")
     else:
         return machine
-    return machine._replace(driver=driver, notes=(*machine.notes, note))
+    return machine._replace(notes=(*machine.notes, note))
 
 
 def with_driver(machine: Machine, version: str, table: DriverTable) -> Machine:
     return machine._replace(driver=table.assumed(version, machine.driver and machine.driver.os))
-
-
-def _other_system(version: str, branch: Branch, os: str) -> str | None:
-    """The system whose drivers are numbered like this, if it is another one.
-
-    Linux drivers begin with their branch and often have three parts; Windows drivers have two.
-    """
-    parts = version.split(".")
-    if os == "linux" and branch.number < numbers(version)[0] <= branch.windows_last and len(parts) <= 2:
-        return "windows"
-    if os == "windows" and len(parts) > 2 and numbers(version)[0] == branch.number:
-        return "linux"
-    return None
