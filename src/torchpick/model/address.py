@@ -102,16 +102,13 @@ def _escape(char: str) -> str:
 
 WHEEL_HOST = "https://download.pytorch.org/whl"
 _NAMES = ("download.pytorch.org", "download-r2.pytorch.org")
-# What a URL loses wherever it is read as uv and browsers read it (WHATWG).
-_BLANKS = "".join(map(chr, range(33)))
-_DROPPED = {ord(blank): None for blank in "\t\r\n"}
 _PORTS = {"https": ":443", "http": ":80"}
 
 
 def is_wheel_host(url: str, base: str = WHEEL_HOST) -> bool:
     """Whether the URL is on PyTorch's own host, or below `base`, which stands for it; a path alone says nothing.
 
-    Read as uv reads URLs, which takes more spellings of the host than pip does. `NAME=URL` is uv's too.
+    `NAME=URL` is uv's way to write one.
     """
     place = _place(url)
     if place is None:
@@ -133,40 +130,23 @@ def is_on_host_of(url: str, index: str) -> bool:
 
 def _place(url: str) -> tuple[str, str, str] | None:
     """The scheme, the host with its port, and the path without its last slashes; None for what is not a URL."""
-    text = url.strip(_BLANKS).translate(_DROPPED)
-    name, _, rest = text.partition("=")
-    if name.replace("-", "").replace("_", "").replace(".", "").isalnum() and name.isascii():
-        text = rest
-    scheme, colon, rest = text.partition(":")
-    scheme = scheme.lower().removeprefix("flat+")
-    if not colon or not scheme.isascii() or not scheme.replace("+", "").replace("-", "").replace(".", "").isalnum():
+    name, _, rest = url.strip().partition("=")
+    text = rest if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else url.strip()
+    scheme, mark, rest = text.partition("://")
+    if not mark:
         return None
-    # Any number of slashes, of either kind, stands for two.
-    rest = rest.partition("?")[0].partition("#")[0].replace("\\", "/").lstrip("/")
+    scheme, rest = scheme.lower().removeprefix("flat+"), rest.partition("?")[0].partition("#")[0]
     authority, _, path = rest.partition("/")
-    host = _plain(authority.rpartition("@")[2])
-    return scheme, host.removesuffix(_PORTS.get(scheme, "")), _unquoted(path).rstrip("/")
+    host = authority.rpartition("@")[2].lower().removesuffix(_PORTS.get(scheme, ""))
+    if "%" in path:
+        from urllib.parse import unquote  # it costs a start some milliseconds
+
+        path = unquote(path)
+    return scheme, host, path.rstrip("/")
 
 
 def _host(authority: str) -> str:
     return authority.partition(":")[0].rstrip(".")
-
-
-def _plain(host: str) -> str:
-    """A host with the case, the width and the escapes of its letters taken away."""
-    host = _unquoted(host)
-    if not host.isascii():
-        host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "")
-    return host.lower()
-
-
-def _unquoted(text: str) -> str:
-    """Without its percent escapes."""
-    if "%" not in text:
-        return text
-    from urllib.parse import unquote  # it costs a start some milliseconds
-
-    return unquote(text)
 
 
 HIDDEN = "****"
