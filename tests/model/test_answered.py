@@ -335,7 +335,6 @@ VALUES: dict[str, object] = {
 }  # fmt: skip
 READERS: dict[str, Callable[[Fields, str], object]] = {
     "has": Fields.has, "lacks": Fields.lacks, "text": Fields.text, "maybe_text": Fields.maybe_text,
-        "dotted": Fields.dotted,
     "maybe_dotted": Fields.maybe_dotted, "flag": Fields.flag, "number": Fields.number,
         "maybe_number": Fields.maybe_number,
     "items": lambda each, name: len(each.items(name)), "texts": lambda each, name: len(each.texts(name)),

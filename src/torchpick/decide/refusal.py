@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, takes
@@ -18,7 +18,7 @@ from torchpick.model.machine import Machine, labels
 from torchpick.model.package import PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
 from torchpick.model.table import Table
-from torchpick.model.versions import grouped, is_dotted, leading, normal, release_key, some_of, span
+from torchpick.model.versions import grouped, is_dotted, leading, normal, parsed, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -39,7 +39,9 @@ def explain_no_build(pick: Pick, table: Table | None = None) -> tuple[str, str]:
         return why, remedy
     message = f"no PyTorch build runs {_where(pick)}"
     own = sorted({verdict.build.platform for verdict in pick.considered if verdict.ok})
-    nearest = _nearest(pick, own)
+    # A platform that another build supports is not what the nearest fails for.
+    able = [verdict for verdict in _able(pick) if verdict.build.platform not in own]
+    nearest = min(able, key=lambda verdict: len(verdict.reasons), default=None)
     if own and nearest is None:
         message += f": what runs on {' and on '.join(own)} does not run on all of them"
     elif nearest is None:
@@ -76,15 +78,6 @@ def _where(pick: Pick) -> str:
     gpus = f"for {labels(machine.used)} " if machine.used else ""
     driver = f"driver {machine.driver.label}, " if machine.driver and machine.counted else ""
     return f"{gpus}with {driver}{python_name(machine.python.tag)}, {machine.platform.name}"
-
-
-def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:
-    """The build with the fewest kinds of objection, the best of them; none if the driver supports no GPU anyway.
-
-    A platform that another build supports is not what it fails for.
-    """
-    able = [verdict for verdict in _able(pick) if verdict.build.platform not in others]
-    return min(able, key=lambda verdict: len(verdict.reasons), default=None)
 
 
 def _able(pick: Pick) -> list[Verdict]:
@@ -252,12 +245,19 @@ def _changed(search: SearchFacts, machine: Machine | None = None, wish: Wish | N
 
 
 def _unknown(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
-    """Where the table of torch begins or ends, if a release that it does not know could be what is asked for."""
-    for demand in wanted:
-        if demand.name == "torch" and demand.specifier:
-            yield from _beginning(demand.specifier, search.verdicts)
-            missing = missing_release(search.machine, search.table, search.wish._replace(torch=demand.specifier))
-            yield from (note.text for note in missing)
+    """Where the table begins or ends, if versions that it does not know could be what is asked for."""
+    torch = next((demand.specifier for demand in wanted if demand.name == "torch" and demand.specifier), "")
+    if torch:
+        yield from _beginning(torch, search.verdicts)
+        yield from (
+            note.text for note in missing_release(search.machine, search.table, search.wish._replace(torch=torch))
+        )
+    for facts in (search.facts.get(demand.name) for demand in wanted if is_dotted(torch.lstrip("=~<"))):
+        if facts is not None and facts.name != "torch" and facts.versions:
+            needs = [parsed(text) for text in facts.versions[-1].requires if leading(text) == "torch"]
+            floors = [clause.version for need in needs for clause in need.specifier if is_dotted(clause.version)]
+            if floors and all(release_key(torch.lstrip("=~<")) < release_key(floor) for floor in floors):
+                yield f"the table of {facts.name} begins at {facts.versions[-1].version}"
 
 
 def _without_a_pin(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:

@@ -63,13 +63,6 @@ def installs_from(build: Build) -> str | None:
     return min((".".join(two) for two in tags if len(two) > 1 and "".join(two).isdigit()), key=numbers, default=None)
 
 
-def mps_from(build: Build, floors: tuple[tuple[str, str], ...]) -> str | None:
-    """The oldest macOS on which this release reaches the GPU; None where it never does, or nothing is known."""
-    release = release_key(build.torch)
-    holding = [(release_key(since), oldest) for since, oldest in floors if release_key(since) <= release]
-    return max(holding)[1] if holding else None
-
-
 def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> Iterator[Objection]:
     """Whether the wheel installs on this macOS, and whether torch then reaches the GPU."""
     version = machine.platform.macos
@@ -86,8 +79,9 @@ def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> Iterator[
 
 def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
     """That this release does not reach the GPU on this macOS, where that is known."""
-    reaches = mps_from(build, table.mps)
-    version = machine.platform.macos
+    version, release = machine.platform.macos, release_key(build.torch)
+    since = [(release_key(first), oldest) for first, oldest in table.mps if release_key(first) <= release]
+    reaches = max(since)[1] if since else None
     if version is None or (reaches and numbers(version) >= numbers(reaches)):
         return None
     why = f"needs macOS {reaches} or newer for it, this is {version}" if reaches else "has no mps device"

@@ -135,7 +135,7 @@ def _place(url: str) -> tuple[str, str, str] | None:
     scheme, mark, rest = text.partition("://")
     if not mark:
         return None
-    scheme, rest = scheme.lower().removeprefix("flat+"), rest.partition("?")[0].partition("#")[0]
+    scheme, rest = scheme.lower().removeprefix("flat+"), rest.lstrip("/").partition("?")[0].partition("#")[0]
     authority, _, path = rest.partition("/")
     host = authority.rpartition("@")[2].lower().removesuffix(_PORTS.get(scheme, ""))
     if "%" in path:

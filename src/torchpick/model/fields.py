@@ -92,15 +92,12 @@ class Fields:
     def maybe_text(self, name: str, most: int | None = None) -> str | None:
         return None if self.lacks(name) else self.text(name, most)
 
-    def dotted(self, name: str) -> str:
+    def maybe_dotted(self, name: str) -> str | None:
         """Numbers between dots, as drivers, CUDA and systems are numbered."""
-        text = self.text(name)
-        if not is_dotted(text):
+        text = self.maybe_text(name)
+        if text is not None and not is_dotted(text):
             raise self.fail(name, f"must be numbers between dots, is {text[:40]!r}")
         return text
-
-    def maybe_dotted(self, name: str) -> str | None:
-        return None if self.lacks(name) else self.dotted(name)
 
     def flag(self, name: str) -> bool:
         return self._of(bool, "a boolean", name)

@@ -134,14 +134,11 @@ def pip_words(build: Build, wish: Wish, url: str) -> list[str]:
 
 def pip_requirements(build: Build, wish: Wish) -> tuple[str, ...]:
     """Torch and the companions that were asked for, pinned; what else of the family was asked for stays as it was."""
-    pins = build.pins
-    wanted = [name for name in wish.companions if name in pins]
-    return (*(f"{with_extras(name, build.extras_of(name))}=={pins[name]}" for name in ("torch", *wanted)), *wish.others)
-
-
-def with_extras(name: str, extras: tuple[str, ...]) -> str:
-    """`torch[device-gfx1201]`."""
-    return f"{name}[{','.join(extras)}]" if extras else name
+    pins, lines = build.pins, list[str]()
+    for name in ("torch", *(name for name in wish.companions if name in pins)):
+        extras = f"[{','.join(build.extras_of(name))}]" if build.extras_of(name) else ""
+        lines.append(f"{name}{extras}=={pins[name]}")
+    return (*lines, *wish.others)
 
 
 class Change(NamedTuple):

@@ -28,11 +28,7 @@ class Branch(NamedTuple):
 
     number: int
     cuda: str
-    windows_last: int
-
-    def last_number(self, os: str) -> int:
-        """Windows numbers run past their branch (582.66 is of branch 580); Linux drivers begin with it."""
-        return self.windows_last if os == "windows" else self.number
+    windows_last: int  # 582.66 is of branch 580
 
 
 class DriverTable(NamedTuple):
@@ -80,9 +76,8 @@ class DriverTable(NamedTuple):
         """Whether a driver is this one or newer; a number alone stands for the newest driver that begins with it."""
         if "." in version:
             return numbers(version) >= numbers(floor)
-        branch = self.branch_of(version)
-        last = branch.last_number(os) if branch is not None and self.is_branch_number(version) else int(version)
-        return (last, _NEWEST) >= numbers(floor)
+        branch = self.branch_of(version) if os == "windows" and self.is_branch_number(version) else None
+        return (int(version) if branch is None else branch.windows_last, _NEWEST) >= numbers(floor)
 
     def speaks(self, driver: Driver) -> str | None:
         """The CUDA this driver supports itself: what it reported, else what its branch came with."""
