@@ -19,7 +19,7 @@ from tests.index.server import serving
 from tests.kills.traced import Command, kill_everywhere, leftovers
 from tests.skips import bound_by_modes, needs_root
 from tests.test_refresh import Index
-from torchpick.wheels import refresh
+from torchpick.wheels.refresh import CacheStore
 
 pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="no strace")]
 Count = Callable[[str, int, int], None]
@@ -196,9 +196,8 @@ def test_a_killed_refresh_leaves_a_whole_table(tmp_path: Path, count: Count) -> 
 
         def whole() -> str:
             done = command.run()
-            known = {
-                row.version for _, row in refresh.cached_rows(cache, index.base, "stable") if row.arches is not None
-            }
+            rows = CacheStore(cache, index.base, "stable").rows().values()
+            known = {row.version for row in rows if row.arches is not None}
             if done.status or known != set(versions):
                 return f"{done.err} {known}"
             return " ".join(leftovers(cache))

@@ -15,7 +15,7 @@ import pytest
 
 from tests.index.server import serving
 from tests.test_refresh import Index
-from torchpick.wheels import refresh
+from torchpick.wheels.refresh import CacheStore
 
 pytestmark = pytest.mark.process
 VERSIONS = [f"2.99.{patch}+cu126" for patch in range(6)]
@@ -45,14 +45,12 @@ def started() -> subprocess.Popen[bytes]:
 
 def read(cache: Path) -> dict[str, bool]:
     """Version → whether it is read, as the table on disk says; a half file would raise nothing and hold nothing."""
-    file = refresh.table_file(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable", "linux-x86_64")
+    store = CacheStore(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable")
+    file = store.file("linux-x86_64")
     if not file.exists():
         return {}
     json.loads(file.read_text("utf-8"))
-    return {
-        row.version: row.arches is not None
-        for _, row in refresh.cached_rows(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable")
-    }
+    return {row.version: row.arches is not None for row in store.rows().values()}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no kill -9 on Windows")

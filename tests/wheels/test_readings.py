@@ -10,7 +10,7 @@ import pytest
 from tests.wheels import making
 from torchpick.index.ranges import Archive, FileSource
 from torchpick.wheels import readings, wheelfiles
-from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading, Readings
 
 URL = "https://user:secret@files.example/torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 HASH = "ab" * 32
@@ -54,8 +54,8 @@ def test_a_sample_does_not_answer_who_would_read_all_of_it(reading: Reading, tmp
 
     assert cache.find(url, HASH, SAMPLE) == sample
     assert cache.find(url, HASH, None) is None
-    assert cache.find(url, HASH, None, Allowance(100)) is None
-    assert cache.find(url, HASH, None, Allowance(99)) == sample
+    assert cache.find(url, HASH, None, 100) is None
+    assert cache.find(url, HASH, None, 99) == sample
 
 
 def test_the_flags_answer_for_a_torch_and_for_nothing_else(reading: Reading, tmp_path: Path) -> None:

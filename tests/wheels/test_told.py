@@ -11,7 +11,7 @@ from tests.wheels.test_rows import links, torch
 from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.readings import WHOLE, Reading, Readings
 
 URL = "https://me:secret@host.example/a%2Bb-1.0-py3-none-any.whl"
 SHOWN = "https://me:****@host.example/a%2Bb-1.0-py3-none-any.whl"
@@ -75,18 +75,18 @@ class BuildsByRelease:
 
 
 def test_what_was_read_before_costs_nothing_now_and_what_another_computer_reads_is_kept() -> None:
-    before, new, allowance = BuildsByRelease(READ), BuildsByRelease(None), Allowance(5)
+    before, new = BuildsByRelease(READ), BuildsByRelease(None)
 
     def elsewhere(url: str, how: ReadOptions) -> Reading:
         assert (url, how.depth) == (f"{URL}#sha256={HASH}", WHOLE)
         return READ
 
     for shelf, cost in ((before, {"bytes_read": 0, "requests": 0}), (new, {})):
-        how = ReadOptions(WHOLE, readings=cast(Readings, shelf), elsewhere=elsewhere, allowance=allowance)
+        how = ReadOptions(WHOLE, readings=cast(Readings, shelf), elsewhere=elsewhere, most=5)
         found = inspect_target.read_target(f"{URL}#sha256={HASH}", how)
 
         assert found == READ._replace(target=SHOWN, **cost)  # type: ignore[arg-type]
-        assert shelf.asked == [(f"{URL}#sha256={HASH}", HASH, WHOLE, allowance)]
+        assert shelf.asked == [(f"{URL}#sha256={HASH}", HASH, WHOLE, 5)]
     assert before.kept == []
     assert new.kept == [(f"{URL}#sha256={HASH}", READ._replace(target=SHOWN))]
 

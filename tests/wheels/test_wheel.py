@@ -13,7 +13,7 @@ from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.wheels import wheelfiles
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading
+from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Reading
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("sm_75", "sm_80", "sm_90"))
@@ -85,7 +85,7 @@ def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
         "pkg/links.so": linking(["libcudart.so.13", "libc10.so"]),
     }
     archive = Archive(Bytes(making.wheel(members)))
-    found = wheelfiles.read_wheel(archive, "pkg-1.0-py3-none-any.whl", allowance=Allowance(1_000_000, r"pkg/_C\.so"))
+    found = wheelfiles.read_wheel(archive, "pkg-1.0-py3-none-any.whl", None, 1_000_000, r"pkg/_C\.so")
 
     assert found.depth == SAMPLE
     assert found.needed == ("libc10.so", "libcudart.so.13")

@@ -72,11 +72,11 @@ def _headers(file: ProjectFile, client: Callable[[], Client], whole: int | None)
 
 
 def _of_sdist(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
-    if file.file.endswith(".zip"):
+    is_zip = file.file.endswith(".zip")
+    if is_zip or file.url.startswith("file:"):
         with open_source(file.url, client) as source:
-            return read_zip(Archive(source), file.project, file.version)
-    if file.url.startswith("file:"):
-        with open_source(file.url, client) as source:
+            if is_zip:
+                return read_zip(Archive(source), file.project, file.version)
             return read_tar(source.stream(0, source.size), file.project, file.version)
     try:
         return _of_tar(file, client)

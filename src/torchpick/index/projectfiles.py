@@ -238,16 +238,19 @@ class ProjectCache:
             if record is not None or target is None:
                 return record
         whole = self._page(url, index)
-        return None if whole is None else self.renew_page(url, _of_use(whole, target), target)
+        return None if whole is None else self.renew_page(url, whole, target)
 
     def keep_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> KeptPage:
         """Keep a page that was read; what comes back is what of it is of use."""
         self.renew_page(url, page)
-        return page if target is None else self.renew_page(url, _of_use(page, target), target)
+        return page if target is None else self.renew_page(url, page, target)
 
     def renew_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> KeptPage:
         """Keep what is of use to a target, once more where the page has not changed."""
-        rows = None if page.files is None else [_row(file) for file in page.files]
+        if target is not None and page.files is not None:
+            page = page._replace(files=of_use(page.files, target))
+        # What a page says of each, its hash behind its address.
+        rows = None if page.files is None else [(file.with_hash, file.file, *file[4:9]) for file in page.files]
         etag = page.etag if _ETAG.fullmatch(page.etag) else ""
         self._write("pages", _page_key(url, target), {"time": page.time, "etag": etag, "files": rows})
         return page
@@ -308,15 +311,6 @@ class ProjectCache:
 
     def _path(self, kind: str, key: str) -> Path:
         return self._folder / kind / f"{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
-
-
-def _of_use(page: KeptPage, target: IndexTarget) -> KeptPage:
-    return page if page.files is None else page._replace(files=of_use(page.files, target))
-
-
-def _row(file: ProjectFile) -> tuple[object, ...]:
-    """What a page says of it, its hash behind its address."""
-    return file.with_hash, file.file, *file[4:9]
 
 
 def _page_key(url: str, target: IndexTarget | None) -> str:

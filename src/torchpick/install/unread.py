@@ -17,7 +17,7 @@ from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.wheels import inspect_target, wheelfiles
 from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.readings import WHOLE, Reading, Readings
 from torchpick.wheels.wheelfiles import OwnCuda, Row, SurveyWheel
 
 TYPE_CHECKING = False
@@ -65,9 +65,9 @@ def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
     if not file.name.is_wheel:
         return "it is not a wheel"
     rule = facts.rule if facts.in_table else None
-    allowance = Allowance(MOST_BYTES // shares, "" if rule is None else rule.main)
+    options = options._replace(most=MOST_BYTES // shares, main="" if rule is None else rule.main)
     try:
-        reading = inspect_target.read_target(file.with_hash, options._replace(allowance=allowance))
+        reading = inspect_target.read_target(file.with_hash, options)
         row = package_of_reading(SurveyWheel(file, ("any",), (platform,)), rule, reading, own_cuda)
     except ValueError:
         return "its METADATA cannot be understood"

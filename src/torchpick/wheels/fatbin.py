@@ -38,11 +38,8 @@ _PE_HEAD = 1 << 16  # it lies within the first pages
 Buffer = bytes | mmap
 
 
-class Section(NamedTuple):
-    name: str
-    offset: int
-    size: int
-    role: str
+# Its name, its offset and size in the file, and what it is to us.
+Section = tuple[str, int, int, str]
 
 
 def library_format(head: bytes) -> str | None:
@@ -70,7 +67,7 @@ def _elf_sections(buffer: Buffer) -> tuple[Section, ...] | None:
         raw = names[name_at : names.find(b"\0", name_at)] if name_at < len(names) else b""
         name = raw[:64].decode("ascii", "replace")
         data = kind == _PROGBITS and not flags & _SHF_EXECINSTR
-        table.append(Section(name, offset, length, _role(name, data=data)))
+        table.append((name, offset, length, _role(name, data=data)))
     return tuple(table)
 
 
@@ -90,7 +87,7 @@ def _pe_sections(buffer: Buffer) -> tuple[Section, ...] | None:
         if not length or offset + length > size:
             continue
         name = raw.rstrip(b"\0").decode("ascii", "replace")
-        table.append(Section(name, offset, length, _role(name, data=not flags & (_PE_CODE | _PE_EXECUTE))))
+        table.append((name, offset, length, _role(name, data=not flags & (_PE_CODE | _PE_EXECUTE))))
     return tuple(table)
 
 
@@ -123,18 +120,19 @@ def read_links(buffer: Buffer) -> Linked:
     """Read an ELF library's dynamic section; nothing if it is not such a library."""
     if bytes(buffer[:4]) != b"\x7fELF":
         return Linked()
-    named = {section.name: section for section in read_sections(buffer) or ()}
+    named = {name: (offset, size) for name, offset, size, _ in read_sections(buffer) or ()}
     dynamic, names = named.get(".dynamic"), named.get(".dynstr")
     if dynamic is None or names is None:
         return Linked()
     texts: dict[int, list[str]] = {_NEEDED: [], _RPATH: [], _RUNPATH: []}
-    size = min(dynamic.size, MOST_DYNAMIC) // _DYNAMIC.size * _DYNAMIC.size
-    for tag, value in _DYNAMIC.iter_unpack(bytes(buffer[dynamic.offset : dynamic.offset + size])):
+    names_at, names_size = names
+    size = min(dynamic[1], MOST_DYNAMIC) // _DYNAMIC.size * _DYNAMIC.size
+    for tag, value in _DYNAMIC.iter_unpack(bytes(buffer[dynamic[0] : dynamic[0] + size])):
         if tag == 0:
             break
-        if tag in texts and value < names.size:
-            start = names.offset + value
-            raw = bytes(buffer[start : min(start + _MOST_NAME, names.offset + names.size)])
+        if tag in texts and value < names_size:
+            start = names_at + value
+            raw = bytes(buffer[start : min(start + _MOST_NAME, names_at + names_size)])
             if name := raw.partition(b"\0")[0].decode("utf-8", "replace"):
                 texts[tag].append(name)
     rpath, runpath = (tuple(filter(None, ":".join(texts[tag]).split(":"))) for tag in (_RPATH, _RUNPATH))

@@ -26,7 +26,6 @@ from torchpick.index.ranges import Archive, FileSource, open_source
 from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.address import is_sha256, redacted
 from torchpick.model.arch import Arch
-from torchpick.model.build import is_unified
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform
 from torchpick.model.table import DriverTable
@@ -38,7 +37,6 @@ from torchpick.wheels.readings import (
     PYTHON_LIBRARIES,
     VERSION_FILE,
     WHOLE,
-    Allowance,
     Reading,
     Readings,
     TorchFacts,
@@ -122,8 +120,8 @@ def judge_machines(
 
 
 def _judge(reading: Reading, gpu: Arch, machine: Machine, drivers: DriverTable) -> GpuCodeFit:
-    torch, driver = reading.torch, machine.driver
-    judge = GpuCodeFit.of(gpu, driver, drivers, unified=torch is not None and is_unified(torch.version, torch.cuda))
+    driver = machine.driver
+    judge = GpuCodeFit.of(gpu, driver, drivers, unified=reading.is_unified)
     if driver is None:
         return judge
     return judge._replace(refusal=_refusal(reading, gpu, driver, driver.os or machine.platform.os, drivers))
@@ -185,7 +183,8 @@ class ReadOptions(NamedTuple):
     depth: str | None = None
     wanted: WheelTarget = WheelTarget()
     offline: bool = False
-    allowance: Allowance | None = None  # of one wheel on the web
+    most: int | None = None  # bytes of one wheel on the web
+    main: str = ""  # what matches the libraries that matter most
     report: Report = silent
     readings: Readings | None = None  # what was read before
     web: Web | None = None  # what reads the web, where many are read
@@ -283,14 +282,14 @@ def _read_url(url: str, how: ReadOptions, target: str | None = None) -> Reading:
     if how.offline:
         raise UsageError(f"`{shown}` is on the web", hint="remove `--offline`, or give a file")
     sha256 = sha256_of(parts.fragment)
-    if how.readings is not None and (before := how.readings.find(url, sha256, how.depth, how.allowance)) is not None:
+    if how.readings is not None and (before := how.readings.find(url, sha256, how.depth, how.most)) is not None:
         return before._replace(target=shown, bytes_read=0, requests=0)  # it costs nothing now
     if how.elsewhere is not None:
         reading = how.elsewhere(url, how)._replace(target=shown)
     else:
         web = how.web or Web(os.environ, NO_LIMITS)
         with open_source(url, lambda: web.client, how.report) as source, pages.named(shown):
-            reading = wheelfiles.read_wheel(Archive(source), file, how.depth, how.allowance)
+            reading = wheelfiles.read_wheel(Archive(source), file, how.depth, how.most, how.main)
         reading = reading._replace(target=shown, sha256=sha256)
     if how.readings is not None:
         how.readings.keep(url, reading)

@@ -102,38 +102,33 @@ def texts(arches: Iterable[Arch]) -> list[str]:
     return [str(arch) for arch in arches]
 
 
-class _Tally:
-    """Counts what a scan finds, by the role of its section, in memory that does not grow with the file."""
+# Where containers lie, and those that a scan finds there.
+Parts = Iterable[tuple[str, Iterable[fatbin.Container]]]
 
-    def __init__(self) -> None:
-        self.roles: dict[str, Counter[fatbin.Images]] = {EXECUTABLE: Counter(), DATA: Counter()}
-        self.broken = 0
 
-    def add(self, role: str, hits: Iterable[fatbin.Container]) -> None:
-        """Those alike are counted and looked at once: a library has thousands of few kinds, one kind after another."""
-        alike = self.roles[role]
-        for (entries, broken), run in groupby(hits):
+def _library(path: str, size: int, parts: Parts, *, complete: bool = True, notes: tuple[str, ...] = ()) -> Library:
+    """What all the containers come to, counted in memory that does not grow with the file.
+
+    Those alike are counted and looked at once: a library has thousands of few kinds, one kind after another.
+    """
+    roles: dict[str, Counter[fatbin.Images]] = {EXECUTABLE: Counter(), DATA: Counter()}
+    broken = 0
+    for role, hits in parts:
+        alike = roles[role]
+        for (entries, is_broken), run in groupby(hits):
             count = sum(1 for _ in run)
             alike[entries] += count
-            self.broken += count if broken else 0
+            broken += count if is_broken else 0
             if len(alike) > MOST_SETS:
                 message = f"contains more than {MOST_SETS} different sets of architectures"
                 raise WheelLayoutError(message, hint="the file may be damaged or malicious")
-
-    def library(self, path: str, size: int, *, complete: bool = True, notes: tuple[str, ...] = ()) -> Library:
-        if self.broken:
-            notes += (f"{self.broken} code containers end in invalid bytes",)
-        images = (image for alike in self.roles.values() for entries in alike for image in entries)
-        isa = max((image.version for image in images if image.kind == fatbin.PTX), default=None)
-        return Library(
-            path,
-            size,
-            _contents(self.roles[EXECUTABLE]),
-            _contents(self.roles[DATA]),
-            None if isa is None else _ISA.get(isa),
-            complete and not self.broken,
-            notes,
-        )
+    if broken:
+        notes += (f"{broken} code containers end in invalid bytes",)
+    images = (image for alike in roles.values() for entries in alike for image in entries)
+    isa = max((image.version for image in images if image.kind == fatbin.PTX), default=None)
+    cuda = None if isa is None else _ISA.get(isa)
+    registered, apart = (_contents(roles[role]) for role in (EXECUTABLE, DATA))
+    return Library(path, size, registered, apart, cuda, complete and not broken, notes)
 
 
 def _contents(alike: Counter[fatbin.Images]) -> CodeContents:
@@ -168,31 +163,34 @@ def read_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
     Without `data` only the code that a loader registers is read, which costs a tenth.
     """
     size = len(buffer)
-    if (bare := _bare(buffer, path)) is not None:
-        return bare
+    if (arch := fatbin.cubin_arch(buffer[:64])) is not None:
+        return Library(path, size, CodeContents((arch,), (), (Modules((arch,), (), 1),)))
+    if buffer[:4] == fatbin.MAGIC and size <= _MOST_LOOSE:  # a container by itself
+        return _library(path, size, [(EXECUTABLE, fatbin.scan(buffer))])
     if fatbin.library_format(buffer[:4]) is None:
         return Library(path, size)
     table = fatbin.read_sections(buffer)
-    tally = _Tally()
     if table is None:
-        tally.add(DATA, fatbin.scan(buffer))
-        library = tally.library(path, size)
+        library = _library(path, size, [(DATA, fatbin.scan(buffer))])
         return library._replace(notes=(_NO_TABLE, *library.notes)) if library.holds_code else library
+    notes = (_AMD,) if any(name == ".hip_fatbin" for name, *_ in table) else ()
+    roles = (EXECUTABLE, DATA) if data else (EXECUTABLE,)
+    return _library(path, size, _parts(buffer, [section for section in table if section[3] in roles]), notes=notes)
+
+
+def _parts(buffer: Buffer, table: Iterable[fatbin.Section]) -> Parts:
+    """Sections that overlap are read once: hostile tables name the same bytes a thousand times."""
     end = 0
-    for section in sorted(table, key=lambda section: section.offset):
-        if section.role == EXECUTABLE or (section.role == DATA and data):
-            # Sections that overlap are read once: hostile tables name the same bytes a thousand times.
-            start, end = max(section.offset, end), max(section.offset + section.size, end)
-            tally.add(section.role, fatbin.scan(buffer, start, end))
-    return tally.library(path, size, notes=(_AMD,) if any(section.name == ".hip_fatbin" for section in table) else ())
+    for _, offset, size, role in sorted(table, key=lambda section: section[1]):
+        start, end = max(offset, end), max(offset + size, end)
+        yield role, fatbin.scan(buffer, start, end)
 
 
 def read_start(buffer: Buffer, size: int, path: str) -> Library:
     """The beginning of a library, in which its sections are not known."""
-    tally = _Tally()
     # Its last container is cut by its end.
-    tally.add(EXECUTABLE, (hit for hit in fatbin.scan(buffer) if not hit.broken))
-    return tally.library(path, size, complete=False)
+    hits = (hit for hit in fatbin.scan(buffer) if not hit.broken)
+    return _library(path, size, [(EXECUTABLE, hits)], complete=False)
 
 
 @contextmanager
@@ -214,15 +212,3 @@ def unpack(chunks: Iterable[bytes], size: int) -> Iterator[Buffer]:
             return
         with mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
             yield mapped
-
-
-def _bare(buffer: Buffer, path: str) -> Library | None:
-    """A file that is one cubin or one container; None for everything else."""
-    size = len(buffer)
-    if (arch := fatbin.cubin_arch(buffer[:64])) is not None:
-        return Library(path, size, CodeContents((arch,), (), (Modules((arch,), (), 1),)))
-    if buffer[:4] != fatbin.MAGIC or size > _MOST_LOOSE:
-        return None
-    tally = _Tally()
-    tally.add(EXECUTABLE, fatbin.scan(buffer))
-    return tally.library(path, size)

@@ -13,6 +13,7 @@ from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
+from torchpick.model.build import is_unified
 from torchpick.model.fields import MOST_LINE, Fields, ShapeError, written
 from torchpick.wheels.fatbin import Buffer
 from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, split, union
@@ -29,13 +30,6 @@ PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll"
 _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]{1,64})['\"]", re.MULTILINE)
 _CUDA = re.compile(r"^cuda(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[.\d]*['\"]", re.MULTILINE)
 _HIP = re.compile(r"^hip(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[^'\"]{0,40}['\"]", re.MULTILINE)
-
-
-class Allowance(NamedTuple):
-    """So many bytes may be read of a wheel; `main` matches the libraries that matter most to a sample."""
-
-    most: int
-    main: str = ""
 
 
 class TorchFacts(NamedTuple):
@@ -131,6 +125,11 @@ class Reading(NamedTuple):
     metadata: str | None = None  # METADATA of a wheel, as far as its headers go
 
     @property
+    def is_unified(self) -> bool:
+        """Whether it is a torch whose discrete code runs on Tegra too."""
+        return self.torch is not None and is_unified(self.torch.version, self.torch.cuda)
+
+    @property
     def flags(self) -> tuple[Arch, ...]:
         """What a torch was compiled for, which it checks a GPU against."""
         return () if self.torch is None else self.torch.flags
@@ -162,9 +161,7 @@ class Readings:
     def __init__(self, cache: str) -> None:
         self._folder = Path(cache) / "readings"
 
-    def find(
-        self, url: str, sha256: str | None, depth: str | None, allowance: Allowance | None = None
-    ) -> Reading | None:
+    def find(self, url: str, sha256: str | None, depth: str | None, most: int | None = None) -> Reading | None:
         """The reading of this file, at the depth that is asked for, with what it cost then.
 
         A sample does not answer where by default the whole wheel would be read.
@@ -176,7 +173,7 @@ class Readings:
                 fields = Fields(rewrite.read_json(self._file(sha256, read_depth)))
                 if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
                     reading = parse_reading(fields.object("reading"))
-                    whole = allowance.most if allowance else DEFAULT_WHOLE
+                    whole = most or DEFAULT_WHOLE
                     if depth is not None or read_depth != SAMPLE or reading.size > whole:
                         return reading
         return None

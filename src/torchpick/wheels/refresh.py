@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -21,12 +21,11 @@ from torchpick.index.ranges import Archive, open_source
 from torchpick.knowledge import locations, refreshed
 from torchpick.model.address import redacted
 from torchpick.model.arch import Arch
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_unified
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import TABLE_PLATFORMS
 from torchpick.model.versions import grouped, normal
 from torchpick.wheels import judging, listed, wheelfiles
-from torchpick.wheels.librarycode import texts
 from torchpick.wheels.listed import CompanionPages, FailedRead, ListedBuild
 from torchpick.wheels.readings import Reading
 
@@ -62,7 +61,15 @@ class CacheStore(NamedTuple):
     today: str | None = None  # the day, which the table is then as new as
 
     def rows(self) -> dict[BuildKey, Build]:
-        return dict(cached_rows(self.folder, self.base, self.channel))
+        """Those of earlier refreshes from this base; a file that is not ours any more is ignored."""
+        rows: dict[BuildKey, Build] = {}
+        for platform in TABLE_PLATFORMS:
+            with suppress(ShapeError):
+                rows |= {build.key: build for build in refreshed.read(rewrite.read_json(self.file(platform)))[0]}
+        return rows
+
+    def file(self, platform: str) -> Path:
+        return Path(locations.table_file(str(self.folder), self.base, self.channel, platform))
 
     def write(self, platforms: Iterable[str], rows: Table, listed: Iterable[BuildKey]) -> None:
         """The rows of these platforms, and what the index lists for each."""
@@ -71,7 +78,7 @@ class CacheStore(NamedTuple):
             builds = [row for (where, *_), row in rows.items() if where == platform]
             names = sorted(f"{version} {backend}" for where, version, backend in listed if where == platform)
             value = {**refreshed.index(platform, builds), "date": self.today, "listed": names}
-            rewrite.write_json(table_file(self.folder, self.base, self.channel, platform), value)
+            rewrite.write_json(self.file(platform), value)
 
     def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]:
         return rewrite.of_cache(self.folder, waits)
@@ -251,21 +258,6 @@ def places(base: str, channel: str, backends: Iterable[str]) -> tuple[IndexPlace
     return IndexPlaces((root,)), IndexPlaces(tuple(f"{root}/{backend}" for backend in backends))
 
 
-def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
-    return Path(locations.table_file(str(cache), base, channel, platform))
-
-
-def cached_rows(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
-    """The rows of earlier refreshes from this base; a file that is not ours any more is ignored."""
-    for platform in TABLE_PLATFORMS:
-        value = rewrite.read_json(table_file(cache, base, channel, platform))
-        try:
-            builds = refreshed.read(value)[0]
-        except ShapeError:
-            continue
-        yield from ((build.key, build) for build in builds)
-
-
 def _is_needed(row: Build, shipped: Table) -> bool:
     """Whether an earlier run read it itself, or listed what the table still lacks; the rest is made anew."""
     ours = shipped.get(row.key)
@@ -274,38 +266,30 @@ def _is_needed(row: Build, shipped: Table) -> bool:
 
 def measured_row(link: ProjectFile, reading: Reading, before: Build) -> Build:
     """The row of a wheel that was read; companions and what no wheel contains stay as they were."""
+    # CPU builds of other platforms carry Linux's libraries behind a condition.
+    pinned = _PIN.findall(reading.metadata or "") if reading.torch and reading.torch.cuda else ()
     required = {
         name: version
-        for project, version in pins(reading).items()
+        for project, version in pinned
         for prefix, name in _PINNED.items()
-        if project.startswith(prefix)
+        if normal(project).startswith(prefix)
     }
-    missing = {library: tuple(Arch.parse(text) for text in texts) for library, texts in missing_arches(reading).items()}
     digest = f" sha256:{link.sha256}" if link.sha256 else ""
     return before._replace(
         cuda=reading.torch and reading.torch.cuda,
         arches=(*reading.sass, *reading.ptx),
         libraries={**before.libraries, **required},
-        lacks=missing,
+        lacks=_missing(reading),
         evidence=Evidence("measured", link.file + digest, before.evidence.twin),
     )
 
 
-def pins(reading: Reading) -> dict[str, str]:
-    """The exact libraries that a torch asks for; CPU builds of other platforms carry Linux's behind a condition."""
-    on_cuda = reading.torch and reading.torch.cuda
-    return {normal(name): version for name, version in _PIN.findall(reading.metadata or "") if on_cuda}
-
-
-def missing_arches(reading: Reading) -> dict[str, list[str]]:
+def _missing(reading: Reading) -> dict[str, tuple[Arch, ...]]:
     """Library → the architectures that a torch's flags name and that it does not support, or hardly supports."""
-    torch = reading.torch
-    judge = judging.GpuCodeFit(
-        Arch.of_capability(0, 0), unified=torch is not None and is_unified(torch.version, torch.cuda)
-    )
-    missing: dict[str, list[str]] = {}
+    judge = judging.GpuCodeFit(Arch.of_capability(0, 0), unified=reading.is_unified)
+    missing = {}
     for library in reading.libraries:
         verdicts = [(arch, judging.judge_library(library, judge._replace(gpu=arch))) for arch in reading.sass]
-        if failing := [arch for arch, verdict in verdicts if verdict and verdict.fails]:
-            missing[library.path.rpartition("/")[2]] = texts(failing)
+        if failing := tuple(arch for arch, verdict in verdicts if verdict and verdict.fails):
+            missing[library.path.rpartition("/")[2]] = failing
     return missing

@@ -26,7 +26,6 @@ from torchpick.wheels.readings import (
     SAMPLE,
     VERSION_FILE,
     WHOLE,
-    Allowance,
     Reading,
     TorchFacts,
     compiled_flags,
@@ -42,8 +41,13 @@ _SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
 _MOST_PACKED = 96 << 20
 
 
-def read_wheel(archive: Archive, file: str, depth: str | None = None, allowance: Allowance | None = None) -> Reading:
-    """Read a wheel as deep as asked; by default as deep as is cheap and enough, or as an allowance allows."""
+def read_wheel(
+    archive: Archive, file: str, depth: str | None = None, most: int | None = None, main: str = ""
+) -> Reading:
+    """Read a wheel as deep as asked; by default as deep as is cheap and enough, or as so many bytes allow.
+
+    `main` matches the libraries that matter most to a sample.
+    """
     named = wheelnames.parse(file)
     if depth is None and named is not None and named.project == "torch":
         torch = torch_of(archive)
@@ -56,14 +60,14 @@ def read_wheel(archive: Archive, file: str, depth: str | None = None, allowance:
     packed = sum(member.compress_size for member in wanted)
     if depth is None:
         is_remote = archive.source.requests > 0
-        depth = SAMPLE if is_remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
+        depth = SAMPLE if is_remote and packed > (most or DEFAULT_WHOLE) else WHOLE
     present = {member.filename for member in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else wheelnames.compilers(present)
     metadata = metadata_of(archive)
     needed: set[str] = set()
-    allowance = allowance or Allowance(int(archive.source.size * SAMPLE_SHARE))
-    libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted, needed, allowance)
+    most = most or int(archive.source.size * SAMPLE_SHARE)
+    libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted, needed, most, main)
     telling = tuple(library for library in libraries if library.holds_code or library.notes or not library.complete)
     unread = len(wanted) - len(libraries)
     return _reading(archive, file, depth, torch)._replace(
@@ -139,10 +143,10 @@ def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
         return librarycode.read_buffer(buffer, member.filename)
 
 
-def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed: Allowance) -> tuple[Library, ...]:
+def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], most: int, main: str) -> tuple[Library, ...]:
     """Small libraries whole, and of the main ones, or the largest, what the rest buys: never the union of all."""
     source = archive.source
-    allowance = allowed.most - source.bytes_read
+    allowance = most - source.bytes_read
     rest = sorted(members, key=lambda member: member.compress_size)
     small: list[ZipInfo] = []
     while rest and rest[0].compress_size <= (allowance // 2 if len(rest) > 1 else allowance):
@@ -152,9 +156,9 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
     archive.expect(small, _APART)
     libraries = [_linked(archive, member, needed) for member in small]
     # Nothing more fits whole: the largest is the one that tells most, where no other is known to.
-    telling = [member for member in rest if allowed.main and re.fullmatch(allowed.main, member.filename)] or rest[-1:]
+    telling = [member for member in rest if main and re.fullmatch(main, member.filename)] or rest[-1:]
     for left, member in zip(range(len(telling), 0, -1), telling, strict=True):
-        end = source.bytes_read + (allowed.most - source.bytes_read) // left
+        end = source.bytes_read + (most - source.bytes_read) // left
         with librarycode.unpack(_until(archive, member, end), member.file_size) as buffer:
             libraries.append(librarycode.read_start(buffer, member.file_size, member.filename))
     return tuple(libraries)
