@@ -16,7 +16,7 @@ LAWS = {
     "tables.py", "test_docs.py", "test_language.py",
 }  # fmt: skip
 # Real installs run on the files that the live table names.
-INSTALLS = {"fakes/indexes.py", "process/install/test_pin.py"}
+INSTALLS = {"fakes/indexes.py"}
 
 
 def reads_the_live_table(text: str) -> bool:

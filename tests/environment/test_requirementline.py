@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import (
+    argument,
     checked,
     file_of,
     requirement,
@@ -47,6 +51,26 @@ def test_words_that_say_more_in_a_file_are_refused(line: str) -> None:
         checked(line)
     with pytest.raises(InstallerError):
         file_of(["torch", line])
+
+
+def test_as_an_argument_only_an_option_and_a_line_end_are_refused() -> None:
+    assert argument("C:\\mine\\") == "C:\\mine\\"
+    assert argument("./a -b #c/${x}") == "./a -b #c/${x}"
+    for word in ("", "-r/x.whl", "--pre", "a\n", "a\u2028"):
+        with pytest.raises(InstallerError):
+            argument(word)
+
+
+@given(st.lists(st.text("ab1.[]<=>;@ #\\-${}NAME'\"\n\x0c\u2028\xa0/:", min_size=1, max_size=20), max_size=4))
+def test_a_file_has_as_many_entries_as_it_was_made_of(lines: list[str]) -> None:
+    try:
+        text = file_of(lines)
+    except InstallerError:
+        return
+    entries = requirementfiles.parse(text, {"NAME": "secret"})
+
+    assert [entry.value for entry in entries] == [line.strip() for line in lines if line.strip()]
+    assert not any(entry.option for entry in entries)
 
 
 def test_a_refusal_shows_no_password() -> None:

@@ -471,17 +471,6 @@ def test_without_a_hash_metadata_is_kept_for_an_hour(host: Host, reading: Readin
     assert len(host.seen) > asked
 
 
-def test_many_files_are_read_in_one_question_each_once(host: Host, reading: Reading) -> None:
-    files = [at(host, wheel(), f"pkg-1.0-{number}-py3-none-any.whl") for number in range(30)]
-    with reading.reader() as reader:
-        answers = reader.metadata([*files, *files])
-        assert reader.metadata(files) == answers
-
-    assert list(answers) == files
-    assert {type(answer) for answer in answers.values()} == {Metadata}
-    assert len(host.seen) == len(files)
-
-
 def test_a_file_that_is_named_by_its_path_or_its_address(host: Host, reading: Reading, tmp_path: Path) -> None:
     path = tmp_path / "my files" / WHEEL
     path.parent.mkdir()
@@ -494,14 +483,3 @@ def test_a_file_that_is_named_by_its_path_or_its_address(host: Host, reading: Re
     for bad in ("pkg", "git+https://host.example/pkg", f"{host.url}/main.zip", "https://[/pkg-1.0.tar.gz"):
         with pytest.raises(WheelError, match="neither a wheel nor an sdist"):
             file_at(bad)
-
-
-def test_what_takes_the_network_is_said_once(host: Host, reading: Reading) -> None:
-    put(host, "/simple/pkg/", entry("pkg-1.0.tar.gz"))
-    put(host, "/simple/other/")
-    news: list[str | int] = []
-    for _ in range(2):
-        with ProjectReader(IndexPlaces((f"{host.url}/simple",)), reading.environ, news.append) as reader:
-            reader.pages(["pkg", "other"])
-
-    assert news == ["reading the index pages of 2 projects"]

@@ -17,7 +17,6 @@ from tests.fakes.loopback import Loopback
 from tests.fakes.tinywheel import TinyWheel
 from tests.index.server import serving
 from tests.kills.traced import Command, kill_everywhere, leftovers
-from tests.skips import bound_by_modes, needs_root
 from tests.test_refresh import Index
 from torchpick.wheels.refresh import CacheStore
 
@@ -203,81 +202,3 @@ def test_a_killed_refresh_leaves_a_whole_table(tmp_path: Path, count: Count) -> 
             return " ".join(leftovers(cache))
 
         report(count, "refresh stopped", *kill_everywhere(command, tmp_path / "log", fresh, whole))
-
-
-def test_two_pins_at_once_are_as_good_as_one(home: Home, count: Count) -> None:
-    pin, unpin = home.command("pin", *GPU), home.command("unpin")
-    line = [sys.executable, "-m", "torchpick", *pin.words]
-    assert pin.run().status == 0
-    pinned = home.conf.read_bytes()
-    troubles = {}
-    rounds = 8
-    for number in range(rounds):
-        home.fresh()
-        both = [subprocess.Popen(line, cwd=home.folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE) for _ in "12"]
-        words = [process.communicate(timeout=120)[1].decode() for process in both]
-        if any("Traceback" in text for text in words):
-            troubles[f"round {number}"] = "".join(words)
-        elif home.conf.read_bytes() != pinned:
-            troubles[f"round {number}"] = f"{home.conf.read_text('utf-8')} {words}"
-        else:
-            named = [word.removeprefix("file://") for word in pinned.decode().split() if word.startswith("file://")]
-            missing = [path for path in named if not Path(path).exists()]
-            unpin.run()
-            if missing or home.untouched():
-                troubles[f"round {number}"] = f"{missing} {home.untouched()} {words}"
-    report(count, "two pins at once", rounds, troubles)
-
-
-def test_a_copied_environment_leaves_the_original_alone(home: Home, tmp_path: Path) -> None:
-    assert home.command("pin", *GPU).run().status == 0
-    before = {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file() and "share" in str(path)}
-    before |= {home.conf: home.conf.read_bytes(), home.project: home.project.read_bytes()}
-    copy = tmp_path / "copy"
-    subprocess.run(["cp", "-a", str(home.prefix), str(copy)], check=True)
-
-    done = Command(("unpin", "--python", str(copy / "bin" / "python")), os.environ, tmp_path).run()
-
-    assert done.status == 0, done.err
-    assert {path: path.read_bytes() for path in before} == before
-    assert b"torchpick" not in (copy / "pip.conf").read_bytes()
-
-
-@needs_root
-def test_roots_pin_leaves_owner_and_mode(home: Home) -> None:
-    home.conf.chmod(0o640)
-    os.chown(home.conf, 65534, 65533)
-
-    for words in (("pin", *GPU), ("unpin",)):
-        assert home.command(*words).run().status == 0
-        there = home.conf.stat()
-        assert (there.st_uid, there.st_gid, there.st_mode & 0o7777) == (65534, 65533, 0o640), words
-    assert home.untouched() == ""
-
-
-def test_a_linked_settings_file_stays_a_link(home: Home, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "dotfiles" / "pip.conf"
-    elsewhere.parent.mkdir()
-    home.conf.rename(elsewhere)
-    home.conf.symlink_to(elsewhere)
-
-    assert home.command("pin", *GPU).run().status == 0
-    assert home.conf.is_symlink()
-    assert b"torchpick" in elsewhere.read_bytes()
-    assert home.command("unpin").run().status == 0
-
-    assert home.conf.is_symlink()
-    assert elsewhere.read_bytes() == PIP_CONF
-
-
-@bound_by_modes
-def test_a_read_only_folder_is_refused_in_words(home: Home) -> None:
-    home.prefix.chmod(0o555)
-    try:
-        done = home.command("pin", *GPU).run()
-    finally:
-        home.prefix.chmod(0o755)
-
-    assert done.status == 1
-    assert "cannot write" in done.err
-    assert home.untouched() == ""

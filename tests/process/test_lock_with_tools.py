@@ -216,13 +216,6 @@ def test_the_family_comes_from_the_wheel_host_and_all_else_from_the_users_index(
         assert is_wheel_host(url) == (name in ("torch", "torchcodec", "triton")), url
 
 
-def test_a_librarys_pin_narrows_the_pick(world: World) -> None:
-    found = world.locked("mylib[nvidia-old]", *GTX_1080_TI)
-
-    assert found["torch"]["version"] == "2.7.1+cu126"
-    assert is_wheel_host(urls(found["torch"])[0])
-
-
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_flipped_byte_in_a_wheel_is_refused(world: World, flipping: Flipping, tool: str) -> None:
     world.lock("torch", *GTX_1080_TI)
@@ -369,12 +362,3 @@ def test_a_second_lock_is_the_same_to_the_byte(world: World) -> None:
     world.lock("torch", *GTX_1080_TI)
 
     assert (world.folder / "pylock.torch.toml").read_bytes() == first
-
-
-def test_where_nothing_runs_the_old_lock_stays(world: World) -> None:
-    (world.folder / "pylock.torch.toml").write_text("old", "utf-8")
-
-    done = world.lock("torch", "--gpu", "sm_120", "--driver", "560.28.03", status=3)
-
-    assert "error: no PyTorch build runs" in done.stderr
-    assert (world.folder / "pylock.torch.toml").read_text("utf-8") == "old"

@@ -76,15 +76,6 @@ def test_typing_a_gpus_name_finds_it_and_its_row_ends_at_2_14_1(chromium: browse
     assert "pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126" in answer(chromium)
 
 
-@pytest.mark.parametrize("query", ["1080ti", "NVIDIA GeForce GTX 1080 Ti", "6.1", "sm_61", "tesla p40", "1080"])
-def test_other_ways_of_saying_it(query: str, chromium: browser.Browser, page: str) -> None:
-    chromium.open(page)
-    chromium.js("document.getElementById('search').focus()")
-    chromium.type(query)
-
-    assert list(chromium.js(GRID)) == ["sm_61"]
-
-
 def test_a_name_that_stands_for_several_is_not_guessed_at(chromium: browser.Browser, page: str) -> None:
     chromium.open(page)
     chromium.js("document.getElementById('search').focus()")
@@ -196,14 +187,6 @@ def test_filters_change_the_answer_and_the_address_keeps_them(chromium: browser.
     assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
 
 
-def test_a_cell_says_why(chromium: browser.Browser, page: str) -> None:
-    chromium.open(page + "#q=sm_61")
-    chromium.js("document.querySelector('#grid td.none button').click()")
-
-    assert "holds no code for sm_61: it was built for sm_75" in answer(chromium)
-    assert "newest that runs: torch 2.14.1" in answer(chromium)
-
-
 def test_the_keyboard_reaches_everything(chromium: browser.Browser, page: str) -> None:
     chromium.open(page + "#q=sm_61")
     chromium.js("document.querySelector('#grid td button').focus()")
@@ -213,15 +196,6 @@ def test_the_keyboard_reaches_everything(chromium: browser.Browser, page: str) -
     assert chromium.js("document.activeElement.id") == "answer-title"
     assert "torch 2.14.1" in answer(chromium)
     assert chromium.js("document.querySelectorAll('#grid td button[tabindex=\"0\"]').length") == 1
-
-
-def test_jetson_is_found_on_arm_only_and_the_page_offers_to_go_there(chromium: browser.Browser, page: str) -> None:
-    chromium.open(page + "#gpu=sm_87")
-    assert "It is not found on Linux, x86-64" in answer(chromium)
-
-    chromium.js("document.querySelector('#answer button').click()")
-
-    assert "newest that runs: torch" in answer(chromium)
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
