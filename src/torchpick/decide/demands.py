@@ -115,14 +115,6 @@ def are_compatible(demands: Iterable[PackageDemand]) -> bool:
     return any(map(admits(specifier, prereleases=True), sorted(bounds)))
 
 
-def no_known_version_meets(versions: Iterable[str], demands: Sequence[PackageDemand]) -> bool:
-    """Whether only another version than these could meet the demands; one asked for by its number is among these."""
-    versions = [*versions]
-    if any(demand.specifier.removeprefix("==") in versions for demand in demands):
-        return False
-    return not any(all(demand.admits(version) for demand in demands) for version in versions)
-
-
 def parse_demands(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:
     """The user's requirements, without those whose marker does not hold on the machine; it is asked for where needed.
 

@@ -27,7 +27,7 @@ from torchpick.model.build import (
 from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.package import NOT_READ, LibraryCode, Package
 from torchpick.model.table import Table
-from torchpick.model.versions import major_minor, numbers, pattern, release_key
+from torchpick.model.versions import grouped, major_minor, numbers, pattern, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,9 +58,24 @@ _WHEELS = {
 }  # fmt: skip
 # These keep the suffix for CUDA 13 too.
 _SUFFIXED = ("nccl", "cudnn")
-_NVIDIA_WHEEL = r"nvidia-([a-z-]+?)(?:-cu(\d\d))?"
 # The last minor of each major that toolkits are known for: PTX of an unknown minor may be as new as that.
 _LAST_MINOR = {11: "11.8", 12: "12.9", 13: "13.5"}
+
+
+def wheel_for(library: str, major: int) -> str | None:
+    """The nvidia wheel that provides a library of this CUDA major; None if there is none."""
+    part = _WHEELS.get(library.partition(".so.")[0])
+    if part is None:
+        return None
+    return f"nvidia-{part}-cu{major}" if major < 13 or part in _SUFFIXED else f"nvidia-{part}"
+
+
+# What each of these wheels provides.
+_BY_WHEEL = grouped(
+    (wheel_for(library, major), library)
+    for major, libraries in _TOOLKIT.items()
+    for library in (*libraries, "libcudnn.so.9")
+)
 
 
 class Coverage(NamedTuple):
@@ -118,7 +133,10 @@ class PackageFit:
             return ()  # without a GPU nothing is loaded that would need them
         provided = BY_DRIVER if build is None else BY_DRIVER | by_torch(build)
         if build is None or (level >= OWN_WHEELS and package.preloads):
-            provided |= by_requirements(own, package.major)
+            names = {demand.name for demand in own}
+            provided |= {library for name in names for library in _BY_WHEEL.get(name, ())}
+            if package.major is not None and not names.isdisjoint({"cuda-toolkit", "cuda-pathfinder"}):
+                provided |= {*_TOOLKIT.get(package.major, ())}
         return tuple(library for library in package.needs if library not in provided)
 
     def coverage(self, package: Package, torch_cuda: str | None) -> Coverage:
@@ -342,27 +360,3 @@ def by_torch(build: Build) -> frozenset[str]:
         return frozenset()
     cudnn = build.libraries.get("cudnn", "").partition(".")[0]
     return frozenset(_TOOLKIT.get(build.cuda_major, ())) | ({f"libcudnn.so.{cudnn}"} if cudnn else set())
-
-
-def by_requirements(demands: Iterable[PackageDemand], major: int | None) -> frozenset[str]:
-    """What the nvidia wheels among a package's own requirements provide; `major` is that of the package itself."""
-    libraries = set()
-    for demand in demands:
-        match = pattern(_NVIDIA_WHEEL).fullmatch(demand.name)
-        if match is None:
-            continue
-        if match[1] == "cudnn":
-            libraries.add("libcudnn.so.9")
-        stems = {stem for stem, wheel in _WHEELS.items() if wheel == match[1]}
-        libraries |= {name for name in _TOOLKIT.get(int(match[2] or 13), ()) if name.partition(".so.")[0] in stems}
-    if major is not None and any(demand.name in ("cuda-toolkit", "cuda-pathfinder") for demand in demands):
-        libraries |= set(_TOOLKIT.get(major, ()))
-    return frozenset(libraries)
-
-
-def wheel_for(library: str, major: int) -> str | None:
-    """The nvidia wheel that provides a library of this CUDA major; None if there is none."""
-    part = _WHEELS.get(library.partition(".so.")[0])
-    if part is None:
-        return None
-    return f"nvidia-{part}-cu{major}" if major < 13 or part in _SUFFIXED else f"nvidia-{part}"

@@ -13,7 +13,6 @@ from torchpick.decide.demands import (
     is_leaf,
     joined,
     meets,
-    no_known_version_meets,
     overridden,
     required,
 )
@@ -149,12 +148,9 @@ class SearchFacts:
         if facts is None:
             return any(not demand.by for demand in demands)
         pins = {demand.specifier for demand in demands}
-        of_python = (
-            package.version
-            for package in facts.versions
-            if self.fit.is_of_python(package) or f"=={package.version}" in pins
-        )
-        return facts.refused is None and no_known_version_meets(of_python, demands)
+        rows = facts.versions
+        of_python = [row for row in rows if self.fit.is_of_python(row) or f"=={row.version}" in pins]
+        return facts.refused is None and not fitting(of_python, demands)
 
     def _meeting(self, demands: frozenset[PackageDemand]) -> tuple[Verdict, ...]:
         return tuple(verdict for verdict in self.verdicts if all(meets(verdict.build, demand) for demand in demands))
@@ -190,7 +186,7 @@ class SearchFacts:
         why = f"no version within `{text}` is known; known: {span(versions[::-1] or ['none'])}"
         why, version = facts.refused or why, ""
         is_unseen = facts.in_table and not facts.listed and facts.refused is None
-        if is_unseen and all(demand.by for demand in demands) and no_known_version_meets(versions, demands):
+        if is_unseen and all(demand.by for demand in demands):
             parts = joined(demands).split(",")
             version = max(parts, key=lambda part: part.startswith("=")).lstrip("=")
             unread = _unread_fault(facts.versions, version, self.fit.refusal)
