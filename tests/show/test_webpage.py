@@ -84,7 +84,7 @@ def test_a_build_is_shown_with_the_companions_that_this_python_has(
 
     number = sheet["pythons"].index(python)
     shown = {
-        (torch, backend): data["texts"][python["companions"].get(str(place), sheet["companions"][place])]
+        (torch, backend): data["texts"][python["companions"][place]]
         for place, (torch, backend, *_, wheels) in enumerate(sheet["builds"])
         if number in data["verdicts"][wheels][0]
     }

@@ -23,7 +23,7 @@ from torchpick.knowledge.gpunames import PATTERNS
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
 from torchpick.model.build import Build, Objection, Reason, Verdict, python_name, python_order, python_span
-from torchpick.model.machine import Driver, Gpu, GpuProduct, Machine, Platform, Python
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Wish, pip_line
 from torchpick.model.table import BuildsByRelease, Kind, Table
 from torchpick.model.versions import grouped, release_key
@@ -173,8 +173,10 @@ class _Sheet:
             "gpus": gpus,
             "drivers": drivers,
             "says": {version: self._says(version) for version in dict.fromkeys((*drivers, *assumed.values()))},
-            "companions": [self._companions(build, _usual(build)) for build in self.builds],
-            "pythons": [self._python(tag) for tag in tags],
+            "pythons": [
+                {"name": python_name(tag), "companions": [self._companions(build, tag) for build in self.builds]}
+                for tag in tags
+            ],
         }
 
     def _rows(self, driver: Driver | None, gpus: tuple[Gpu, ...], table: Table | None = None) -> tuple[matrix.Row, ...]:
@@ -239,27 +241,14 @@ class _Sheet:
 
     def _companions(self, build: Build, tag: str) -> int:
         """Those that this Python has."""
-        pairs = build.for_machine(tag, ()).companions.items()
+        pairs = build.for_machine(tag, ()).companions.items() if tag in build.pythons else ()
         return self.texts[", ".join(f"{name} {version}" for name, version in pairs if version)]
-
-    def _python(self, tag: str) -> Json:
-        """By build's place the companions of this Python, where they are not the usual ones."""
-        own = [self._companions(build, tag) if tag in build.pythons else None for build in self.builds]
-        usual = (self._companions(build, _usual(build)) for build in self.builds)
-        differ = enumerate(zip(own, usual, strict=True))
-        companions = {str(place): mine for place, (mine, others) in differ if mine not in (None, others)}
-        return {"name": python_name(tag), "companions": companions}
 
     def _wheels(self, build: Build, tags: Sequence[str]) -> int:
         """The numbers of the Pythons that it has a wheel for, and what is said to any other."""
         facts = {"python": "{python}", "pythons": python_span(build.pythons)}
         against = self.texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, facts).text]
         return self.verdicts[(tuple(tags.index(tag) for tag in build.pythons), against)]
-
-
-def _usual(build: Build) -> str:
-    """The Python whose companions most others have too."""
-    return sorted(build.pythons, key=python_order)[len(build.pythons) // 2]
 
 
 def _preference(verdict: Verdict) -> tuple[object, ...]:
@@ -367,12 +356,8 @@ def number_of(knowledge: Knowledge, name: str, arches: Sequence[str]) -> str | N
         gpu = knowledge.gpu(name)
     except UsageError:
         return None
-    arch = _arch_of(gpu)
+    arch = {"intel": "xpu" if gpu.supported else OLD, "apple": "mps"}.get(gpu.vendor, str(gpu.arch))
     return str(arches.index(arch)) if arch in arches else OLD
-
-
-def _arch_of(gpu: GpuProduct) -> str:
-    return {"intel": "xpu" if gpu.supported else OLD, "apple": "mps"}.get(gpu.vendor, str(gpu.arch))
 
 
 def _by_brand(key: str, brands: Sequence[str], meant: Mapping[str, str]) -> str | None:

@@ -32,7 +32,7 @@
       const text = (number) => filled(number, torch, backend);
       if (!releases.has(torch)) releases.set(torch, []);
       const texts = against.filter((each) => each !== undefined).map(text);
-      const beside = python().companions[place] ?? platform().companions[place];
+      const beside = python().companions[place];
       releases.get(torch).push({
         torch, backend, vendor, against: texts, fit, relies, runs: texts.length === 0, lives: texts.length === Number(!hasWheel), jit: fit === 1, how: text(how), notes: notes.map(text),
         command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'),
