@@ -6,11 +6,11 @@ each other: slurmstepd forwards output in pieces of at most 1,024 bytes (SLURM_I
 
 from __future__ import annotations
 
+import errno
 import json
 import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
 from itertools import groupby
 from typing import IO, NamedTuple
 
@@ -101,14 +101,12 @@ def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:_MOST_HOST] or "host"
 
 
-# One value: `kubectl get nodes -o json` is 10 to 30 kB a node, so this is a cluster of several thousand.
-_MOST_OF_A_VALUE = 128 << 20
+# `kubectl get nodes -o json` is 10 to 30 kB a node, so this is a cluster of several thousand.
+_MOST_OF_A_STREAM = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
 _PREFIX = re.compile(r"\A([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
-# One that is not closed goes to the end of its line: each of its escaped quotes would be tried as a beginning.
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')
-_NO_TEXT = "not UTF-8 text"
+_DECODER = json.JSONDecoder()
 
 
 class StreamValue(NamedTuple):
@@ -116,71 +114,61 @@ class StreamValue(NamedTuple):
 
     line: int
     host: str | None
-    text: str
-    value: object = None
-    why: str = ""
+    value: object
+    why: str
 
 
 def read_values(stream: IO[bytes]) -> Iterator[StreamValue]:
     """Every value of the stream, and in its place whatever is not one.
 
-    One that is spread over lines goes on until its brackets are closed. Where that is no value, it was cut: then the
-    lines after it are read one by one, apart from those that are indented or close it.
+    One may be spread over lines. Where that was cut, the lines up to there are read one by one, and what is indented
+    or closes it is passed over until the next value.
     """
-    lines = ((number, line) for number, line in enumerate(_texts(stream), start=1) if line.strip())
-    for number, line in lines:
-        part = _part(number, line)
-        rest, opened = [], _opened(part.text) if part.why and part.text[0] in "[{" else 0
-        while opened > 0 and (more := next(lines, None)):
-            rest.append(more)
-            opened += _opened(more[1])
-        if rest:
-            part = _read(number, part.host, "\n".join([part.text, *(text for _, text in rest)]))
-        yield part
-        yield from (_part(*more) for more in rest if part.why and more[1][0] not in " \t\r]}")
+    text = _text(stream)
+    start = number = tried = 0
+    is_cut = False
+    while start < len(text):
+        number += 1
+        first, end = number, _line_end(text, start)
+        *prefix, body = _PREFIX.split(text[start:end].strip(), maxsplit=1)
+        if body and not (is_cut and text[start] in " \t\r]}"):
+            value, why, stop = _decode(body, 0)
+            if why and body[0] in "[{" and start >= tried:
+                value, why, tried = _decode(text, text.index(body, start))
+                stop = tried
+                if not why:
+                    number, end = number + text.count("\n", start, stop), _line_end(text, stop)
+            is_cut = bool(why) and (is_cut or stop > end)
+            yield StreamValue(first, prefix[-1] if prefix else None, value, why and f"not JSON: {why}")
+        start = end + 1
 
 
-def _part(number: int, line: str) -> StreamValue:
-    """What a line says behind its launcher's prefix."""
-    *prefix, text = _PREFIX.split(line.strip(), 1)
-    return _read(number, prefix[-1] if prefix else None, text)
-
-
-def _opened(text: str) -> int:
-    """How many more brackets it opens than it closes, outside of strings."""
-    text = _STRING.sub("", text) if any(map(text.count, "[{}]")) else ""  # most lines have none
-    return sum(map(text.count, "[{")) - sum(map(text.count, "]}"))
-
-
-def _read(number: int, host: str | None, text: str) -> StreamValue:
-    """Chatter of one word is no value, nor is a number of thousands of digits, nor hostile depth."""
+def _decode(text: str, start: int) -> tuple[object, str, int]:
+    """The value that begins there and ends its line, or why there is none; where it ends, or was cut."""
+    why = "cut in the middle" if text[start] in "[{" else text[start : start + _SHOWN].partition("\n")[0]
     try:
-        return StreamValue(number, host, text, json.loads(text))
-    except json.JSONDecodeError:
-        why = "cut in the middle" if text[0] in "[{" else text[:_SHOWN]
-    except (ValueError, RecursionError):
-        why = "a value that does not describe a machine"
-    return StreamValue(number, host, text, why=f"not JSON: {why}")
+        value, stop = _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        return None, _NO_TEXT if "\N{REPLACEMENT CHARACTER}" in why else why, error.pos
+    except (ValueError, RecursionError):  # a number of thousands of digits, hostile depth
+        return None, "a value that does not describe a machine", len(text)
+    return (None, why, stop) if text[stop : _line_end(text, stop)].strip() else (value, "", stop)
 
 
-def _texts(stream: IO[bytes]) -> Iterator[str]:
-    """The lines, also where PowerShell's `>` wrote UTF-16 or a byte order mark; what is not text comes as that."""
-    first = stream.readline(_MOST_OF_A_VALUE)
-    if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        try:
-            yield from StringIO((first + stream.read(_MOST_OF_A_VALUE)).decode("utf-16"))
-        except UnicodeError:
-            yield _NO_TEXT
-        return
-    raw = first.removeprefix(b"\xef\xbb\xbf")
-    while raw:
-        try:
-            yield raw.decode()
-        except UnicodeError:
-            yield _NO_TEXT
-        raw = stream.readline(_MOST_OF_A_VALUE)
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
 
 
+def _text(stream: IO[bytes]) -> str:
+    """All of the stream, also where PowerShell's `>` wrote UTF-16 or a byte order mark."""
+    data = stream.read(_MOST_OF_A_STREAM + 1)
+    if len(data) > _MOST_OF_A_STREAM:
+        raise OSError(errno.EFBIG, f"it is larger than {_MOST_OF_A_STREAM >> 20} MiB")
+    return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace")
+
+
+_NO_TEXT = "not UTF-8 text"
 _MOST_GPUS = 64
 _CPUS = {"amd64": "x86_64", "arm64": "aarch64"}
 _NVIDIA = "nvidia.com/"
