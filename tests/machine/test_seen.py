@@ -19,7 +19,7 @@ from tests import recorded
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import computer, kernel, machine_lines, non_nvidia, probe
+from torchpick.machine import computer, kernel, machine_lines, probe
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
 from torchpick.model.arch import Arch
 from torchpick.model.fields import plain
@@ -233,7 +233,7 @@ def test_on_windows_radeons_are_known_by_their_pci_ids() -> None:
         PciGpu(f"PCI\\VEN_1002&DEV_{device:04X}", 0x1002, device) for device in (0x744C, 0x1234, 0x164E)
     )
     facts = KernelFacts(pci=(unknown, inside, known, PciGpu("x", 0x10DE, 0x744C)))
-    found = non_nvidia.look_for_amd(World("/nowhere", {}, "/", "win32"), facts, 5, Knowledge({}))
+    found = computer.look_for_amd(World("/nowhere", {}, "/", "win32"), facts, 5, Knowledge({}))
 
     assert [(each.index, each.name, str(each.arch), each.pci, each.counted) for each in found.gpus] == [
         (5, "AMD Raphael / Dragon Range", "gfx1036", inside.address, False),

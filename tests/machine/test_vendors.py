@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,8 +15,8 @@ from tests.fakes.nvidia import RTX_4090, Computer
 from tests.machine.conftest import Known
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import computer
 from torchpick.machine import computer as computers
-from torchpick.machine import non_nvidia
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
@@ -41,14 +41,14 @@ def nodes(computer: Computer, *properties: str) -> Computer:
     [(90010, "gfx90a"), (90402, "gfx942"), (100302, "gfx1032"), (110501, "gfx1151"), (120001, "gfx1201"), (0, None)],
 )
 def test_gfx_names(version: int, name: str | None) -> None:
-    found = non_nvidia.gfx(version)
+    found = computer.gfx(version)
     assert (None if found is None else str(found)) == name
     assert found is None or Arch.parse(str(found)) == found
 
 
 @given(st.text(alphabet="gfx_target_version simd_count 0123456789\n-.\u0661", max_size=200))
 def test_any_properties_are_read(text: str) -> None:
-    found = non_nvidia.amd_node(text, 0)
+    found = computer.amd_node(text, 0)
     assert found is None or (found.arch is not None and Arch.parse(str(found.arch)) == found.arch)
 
 
@@ -89,10 +89,10 @@ def test_a_computer_whose_only_gpu_was_given_to_a_virtual_machine_says_so(comput
 )
 def test_intel_by_the_devices_that_xpu_builds_support(device: int, served: bool) -> None:
     facts = KernelFacts(pci=(PciGpu("0000:00:02.0", 0x8086, device, "i915"),))
-    gpus, _, notes, _ = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE, alone=False)
+    gpus, _, notes, _ = computer.look_for_intel(facts, 0, KNOWLEDGE, alone=False)
     assert (len(gpus), len(notes)) == ((1, 1) if served else (0, 0))
     assert not any(each.counted for each in gpus)
-    alone = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE, alone=True).gpus
+    alone = computer.look_for_intel(facts, 0, KNOWLEDGE, alone=True).gpus
     assert [each.counted for each in alone] == ([True] if served else [])
 
 
@@ -100,15 +100,15 @@ def test_an_intel_python_on_apple_silicon_is_told(monkeypatch: pytest.MonkeyPatc
     kernel = "Darwin Kernel Version 23.5.0: Wed May  1 20:12:58 PDT 2024; root:xnu-10063.121.3~5"
     for end, codes in (("RELEASE_ARM64_T6000", ["ROSETTA"]), ("RELEASE_X86_64", [])):
         system = SimpleNamespace(version=f"{kernel}/{end}")
-        monkeypatch.setattr(platform, "uname", lambda system=system: system)
-        seen = non_nvidia.look_for_apple(Platform("macos", "x86_64"))
+        monkeypatch.setattr(os, "uname", lambda system=system: system)
+        seen = computer.look_for_apple(Platform("macos", "x86_64"))
         assert (seen.gpus, [note.code for note in seen.notes]) == ((), codes)
 
 
 def test_apple_silicon(tmp_path: Path) -> None:
-    gpus, _, notes, _ = non_nvidia.look_for_apple(Platform("macos", "arm64"))
+    gpus, _, notes, _ = computer.look_for_apple(Platform("macos", "arm64"))
     assert [(each.vendor, each.counted, each.integrated) for each in gpus] == [("apple", True, True)]
     assert notes == ()
-    assert non_nvidia.look_for_apple(Platform("macos", "x86_64")) == Seen()
+    assert computer.look_for_apple(Platform("macos", "x86_64")) == Seen()
     mac = World(str(tmp_path), {}, "/", "darwin")
     assert computers.look(LookOptions(mac, time.monotonic() + 60, Known()), Platform("macos", "arm64")).driver is None

@@ -7,11 +7,11 @@ readable files when a package is built or installed (hatch_build.py).
 from __future__ import annotations
 
 import os
+from itertools import chain
 
 from torchpick.environment.world import is_yours
 from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import indexes, locations
-from torchpick.model import NamedTuple
 from torchpick.model.address import WHEEL_HOST, is_sha256
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, FAMILIES, Build, backend_order
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchpick.model.table import Read
 
     T = TypeVar("T")
+    PlatformBuilds = tuple[BuildsByRelease, str | None, str | None]
 
 # The largest file of ours is under a tenth of this.
 MOST_BYTES = 16 << 20
@@ -91,23 +92,39 @@ class Knowledge:
         `default_index` adds the default package index's own wheels, which most questions do not concern; over them lies
         what was refreshed from the user's own index, `user_base`.
         """
-        shipped = {platform: self._read_builds(channel, platform, base) for platform in sorted(set(platforms))}
-        default = (lambda platform: self._read_builds(DEFAULT_INDEX, platform, user_base)) if default_index else None
-        return _table(self.rules, channel, shipped, default)
+        channels: list[tuple[str, str | None]] = [(channel, base)]
+        channels += [(DEFAULT_INDEX, user_base)] if default_index and channel == "stable" else []
+        builds: dict[str, BuildsByRelease] = {}
+        days, ignored = [self.rules.date or ""], list[str]()
+        for platform in sorted(set(platforms)):
+            shelves, dates, faults = zip(
+                *(self._read_builds(name, where, platform) for name, where in channels), strict=True
+            )
+            builds[platform] = shelves[0] if len(shelves) == 1 else BuildsByRelease.of(chain(*shelves))
+            days += filter(None, dates)
+            ignored += filter(None, faults)
+        if channel != "stable" and not any(shelf.releases() for shelf in builds.values()):
+            hint = f"run `torchpick refresh --channel {channel}`"
+            raise TorchpickError(f"nothing is known of the {channel} channel yet", hint=hint)
+        notes = (*self.rules.notes, *(Note("CACHE_IGNORED", text) for text in ignored[:1]))
+        return self.rules._replace(builds=builds, date=max(days) or None, notes=notes)
 
-    def _read_builds(self, channel: str, platform: str, base: str | None) -> PlatformBuilds:
-        """What was shipped, and over it what was refreshed; the default index's own wheels are a channel."""
+    def _read_builds(self, channel: str, base: str | None, platform: str) -> PlatformBuilds:
+        """What was shipped, and over it what was refreshed; the default index's own wheels are a channel.
+
+        With the day of that refresh, and why what it left was ignored.
+        """
         is_shipped = channel in ("stable", DEFAULT_INDEX)
         shipped = self._shipped(platform, default=channel == DEFAULT_INDEX) if is_shipped else NO_BUILDS
         if base is None:
-            return PlatformBuilds(shipped)
+            return shipped, None, None
         file = locations.table_file(locations.cache_dir(self.environ), base, channel, platform)
         try:
             stat = os.stat(file)
         except OSError:
-            return PlatformBuilds(shipped)
+            return shipped, None, None
         if not is_yours(file):
-            return PlatformBuilds(shipped, ignored=f"{file} is ignored: others may write it; `torchpick refresh` anew")
+            return shipped, None, f"{file} is ignored: others may write it; `torchpick refresh` anew"
         return self.remember((file, stat.st_mtime_ns, stat.st_size), lambda: _refreshed_over(shipped, file))
 
     def _shipped(self, platform: str, *, default: bool = False) -> BuildsByRelease:
@@ -179,7 +196,7 @@ class Knowledge:
 
     def supports_amd(self, arch: Arch) -> bool:
         """Whether any build was made for this AMD target; of AMD's own index what AMD lists counts."""
-        shelf = self._read_builds("stable", _ROCM, WHEEL_HOST).shelf
+        shelf, _, _ = self._read_builds("stable", WHEEL_HOST, _ROCM)
         arch_lists = (build.arches if build.vendor is None else build.vendor.documented for build in shelf)
         return arch.kind == "gfx" and any(arch in (arches or ()) for arches in arch_lists)
 
@@ -198,35 +215,6 @@ def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
     if not all(is_sha256(digest) for digests in files.values() for digest in digests.values()):
         raise ShapeError("files", "has a sha256 that is not one")
     return files
-
-
-class PlatformBuilds(NamedTuple):
-    """The builds of one platform, the day of the last refresh, and why what it left was ignored."""
-
-    shelf: BuildsByRelease
-    date: str | None = None
-    ignored: str | None = None
-
-
-def _table(
-    rules: Table,
-    channel: str,
-    by_platform: Mapping[str, PlatformBuilds],
-    default_index: Callable[[str], PlatformBuilds] | None,
-) -> Table:
-    builds = {platform: refreshed.shelf for platform, refreshed in by_platform.items()}
-    if channel != "stable" and not any(shelf.releases() for shelf in builds.values()):
-        hint = f"run `torchpick refresh --channel {channel}`"
-        raise TorchpickError(f"nothing is known of the {channel} channel yet", hint=hint)
-    sources = list(by_platform.values())
-    if default_index is not None and channel == "stable":
-        for platform, shelf in builds.items():
-            sources.append(default := default_index(platform))
-            builds[platform] = BuildsByRelease.of((*shelf, *default.shelf))
-    days = [source.date for source in sources if source.date is not None]
-    text = next((source.ignored for source in sources if source.ignored is not None), None)
-    notes = rules.notes if text is None else (*rules.notes, Note("CACHE_IGNORED", text))
-    return rules._replace(builds=builds, date=max([*days, rules.date or ""]) or None, notes=notes)
 
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:
@@ -278,12 +266,11 @@ def _refreshed_over(shipped: BuildsByRelease, file: str) -> PlatformBuilds:
     from torchpick.knowledge import refreshed
 
     try:
-        refresh = checked(file, lambda: refreshed.read(content(file)))
+        refreshes, date, listed = checked(file, lambda: refreshed.read(content(file)))
     except CompatError as error:
         text = f"the cache is ignored because {file} is damaged ({error}); run `torchpick refresh` to rewrite it"
-        return PlatformBuilds(shipped, ignored=text)
-    offered = (build for build in shipped if _is_offered(build, refresh.listed))
-    return PlatformBuilds(_merged(offered, refresh.shelf), refresh.date)
+        return shipped, None, text
+    return _merged((build for build in shipped if _is_offered(build, listed)), refreshes), date, None
 
 
 def _is_offered(build: Build, listed: frozenset[str] | None) -> bool:

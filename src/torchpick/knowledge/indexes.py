@@ -35,44 +35,27 @@ def arches_of(texts: Iterable[str]) -> tuple[Arch, ...]:
 
 def index_shelf(index: Mapping[str, Any]) -> dict[str, Read]:
     """The builds of one compact index by release, each release read when it is asked for."""
-    by_release = grouped((row[0], row) for row in index["builds"])
-    reader = _IndexReader(index)
-    return {torch: reader.read_later(rows) for torch, rows in by_release.items()}
+    arch_sets = [None if texts is None else arches_of(texts) for texts in index["arch_sets"]]
+    python_sets = [tuple(tags) for tags in index["python_sets"]]
+    companion_pythons = [
+        {name: python_sets[number] for name, number in sets.items()} for sets in index["companion_pythons"]
+    ]
+    vendors = [
+        VendorIndex(vendor, url, option, tuple(projects), arches_of(documented), alone, tuple(inferred), tuple(needs))
+        for vendor, url, option, projects, documented, alone, inferred, needs in index["vendors"]
+    ]
 
-
-class _IndexReader:
-    """The lists that the rows of an index share."""
-
-    def __init__(self, index: Mapping[str, Any]) -> None:
-        self._platform: str = index["platform"]
-        self._arch_sets = [None if texts is None else arches_of(texts) for texts in index["arch_sets"]]
-        self._python_sets = [tuple(tags) for tags in index["python_sets"]]
-        self._refs: list[str] = index["refs"]
-        self._bases: list[dict[str, str]] = index["bases"]
-        self._vendors = [
-            VendorIndex(
-                vendor, url, option, tuple(projects), arches_of(documented), alone, tuple(inferred), tuple(needs)
-            )
-            for vendor, url, option, projects, documented, alone, inferred, needs in index["vendors"]
-        ]
-        self._companion_pythons = [
-            {name: self._python_sets[number] for name, number in sets.items()} for sets in index["companion_pythons"]
-        ]
-
-    def read_later(self, rows: list[list[Any]]) -> Read:
-        return lambda: tuple(map(self._build, rows))
-
-    def _build(self, row: list[Any]) -> Build:
+    def read_build(row: list[Any]) -> Build:
         torch, backend, version, cuda, arches, pythons, tags, glibc, libraries, lacks, *rest = row
-        published, yanked, companions, basis, companion_pythons, kind, ref, twin, vendor = rest
+        published, yanked, companions, basis, sets, kind, ref, twin, vendor = rest
         return Build(
             torch,
             backend,
-            self._platform,
+            index["platform"],
             version,
             cuda,
-            self._arch_sets[arches],
-            self._python_sets[pythons],
+            arch_sets[arches],
+            python_sets[pythons],
             tuple(tags),
             glibc,
             libraries,
@@ -80,11 +63,17 @@ class _IndexReader:
             published,
             yanked,
             companions,
-            self._bases[basis],
-            Evidence(kind, self._refs[ref], None if twin is None else TwinWheel(*twin)),
-            self._companion_pythons[companion_pythons],
-            None if vendor is None else self._vendors[vendor],
+            index["bases"][basis],
+            Evidence(kind, index["refs"][ref], None if twin is None else TwinWheel(*twin)),
+            companion_pythons[sets],
+            None if vendor is None else vendors[vendor],
         )
+
+    def read_later(rows: list[list[Any]]) -> Read:
+        return lambda: tuple(map(read_build, rows))
+
+    by_release = grouped((row[0], row) for row in index["builds"])
+    return {torch: read_later(rows) for torch, rows in by_release.items()}
 
 
 def rules(index: Row) -> Table:

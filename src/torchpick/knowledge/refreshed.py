@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpick.environment.requirementfiles import is_specifier, is_version, is_word
 from torchpick.knowledge import indexes
@@ -51,16 +51,11 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
     return {"schema": 1, "platform": platform, **values, "builds": [plain(row) for row in listed]}
 
 
-class RefreshedBuilds(NamedTuple):
-    """The builds of an index, the day on which it was written, and the names of all that its server lists."""
+def read(value: object) -> tuple[BuildsByRelease, str | None, frozenset[str] | None]:
+    """The builds of an index, the day on which it was written, and the names of all that its server lists.
 
-    shelf: BuildsByRelease
-    date: str | None
-    listed: frozenset[str] | None
-
-
-def read(value: object) -> RefreshedBuilds:
-    """Every build of an index; ShapeError where a judgement would stumble over one."""
+    ShapeError where a judgement would stumble over a build.
+    """
     fields = Fields(value)
     listed = frozenset(fields.texts("listed")) if fields.has("listed") else None
     index: Mapping[str, Any] = value  # type: ignore[assignment]  # it is one
@@ -71,7 +66,7 @@ def read(value: object) -> RefreshedBuilds:
         raise ShapeError("builds", f"cannot be read: {error}") from error
     if damaged is not None:
         raise ShapeError("builds", f"has values for {damaged.version!r} that no build has")
-    return RefreshedBuilds(BuildsByRelease.of(builds), fields.maybe_text("date"), listed)
+    return BuildsByRelease.of(builds), fields.maybe_text("date"), listed
 
 
 def _is_sound(build: Build) -> bool:

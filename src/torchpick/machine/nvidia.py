@@ -106,8 +106,7 @@ def _without_answer(
     facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, how: LookOptions
 ) -> Seen:
     notes = tuple(reasons.bystanders(facts))
-    symptoms = reasons.Symptoms(facts, tuple(readings), how.knowledge)
-    if not symptoms.are_of_a_gpu:
+    if not reasons.is_gpu_there(facts, readings):
         return Seen(driver=driver, notes=(*notes, *reasons.earlier_failures(readings, None)))
     archs = [how.knowledge.pci_capability(pci.device) if how.trust_pci else None for pci in facts.nvidia]
     gpus = tuple(
@@ -119,7 +118,7 @@ def _without_answer(
     if gpus and all(gpu.arch for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
-    return Seen(gpus, driver, notes, reasons.why(symptoms))
+    return Seen(gpus, driver, notes, reasons.why(facts, readings, how.knowledge))
 
 
 def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driver | None, list[Note]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
@@ -20,66 +19,45 @@ _TELLING = frozenset({4, 15, 18, 999})
 _OF_CUDA = {803: 18, 999: 999}
 
 
-class Symptoms(NamedTuple):
-    """All that the causes below look at."""
-
-    facts: KernelFacts
-    readings: tuple[DriverReading, ...]
-    knowledge: Knowledge
-
-    @property
-    def failures(self) -> list[Failure]:
-        return [reading.failure for reading in self.readings if reading.failure is not None]
-
-    @property
-    def kinds(self) -> set[str]:
-        return {failure.kind for failure in self.failures}
-
-    @property
-    def codes(self) -> set[int]:
-        """The statuses of refusals in NVML's numbers; libcuda's are translated."""
-        codes = set()
-        for source, failure in ((reading.source, reading.failure) for reading in self.readings):
-            if failure is not None and failure.kind == "refused":
-                codes.add(_OF_CUDA.get(failure.code or 0, 0) if source == "cuda" else failure.code or 0)
-        return codes
-
-    @property
-    def errors(self) -> list[int]:
-        """The status of each GPU that does not answer, from the most trusted source that names any."""
-        return next(filter(None, map(_errors, self.readings)), [])
-
-    @property
-    def version(self) -> str | None:
-        return self.facts.version or next((reading.driver for reading in self.readings if reading.driver), None)
-
-    @property
-    def gpus(self) -> str:
-        gpus = self.facts.nvidia
-        return f"{count(len(gpus))} ({addresses(gpus)})" if gpus else "an NVIDIA GPU"
-
-    @property
-    def are_of_a_gpu(self) -> bool:
-        """Whether an NVIDIA GPU is there, as far as that is known without its driver."""
-        facts = self.facts
-        return bool(
-            facts.nvidia
-            or facts.nodes
-            or facts.tegra
-            or facts.wsl_driver
-            or any(reading.devices for reading in self.readings)
-            or self.kinds & {"hangs", "crashed", "silent", "unasked"}
-            or self.codes & _TELLING
-        )
-
-    def texts(self, *kinds: str) -> str:
-        """What the failures of these kinds say, or all of them."""
-        texts = [failure.text for failure in self.failures if failure.kind in kinds or not kinds]
-        return "; ".join(texts) or "no source of facts is there"
+Readings = Sequence[DriverReading]
 
 
-def _errors(reading: DriverReading) -> list[int]:
-    return [device.error for device in reading.devices if device.error is not None]
+def _failures(readings: Readings) -> list[Failure]:
+    return [reading.failure for reading in readings if reading.failure is not None]
+
+
+def _kinds(readings: Readings) -> set[str]:
+    return {failure.kind for failure in _failures(readings)}
+
+
+def _codes(readings: Readings) -> set[int]:
+    """The statuses of refusals in NVML's numbers; libcuda's are translated."""
+    failures = ((reading.source, reading.failure) for reading in readings if reading.failure is not None)
+    refusals = ((source, failure.code or 0) for source, failure in failures if failure.kind == "refused")
+    return {_OF_CUDA.get(code, 0) if source == "cuda" else code for source, code in refusals}
+
+
+def _errors(readings: Readings) -> list[int]:
+    """The status of each GPU that does not answer, from the most trusted source that names any."""
+    errors = ([device.error for device in reading.devices if device.error is not None] for reading in readings)
+    return next(filter(None, errors), [])
+
+
+def _texts(readings: Readings, *kinds: str) -> str:
+    """What the failures of these kinds say, or all of them."""
+    texts = [failure.text for failure in _failures(readings) if failure.kind in kinds or not kinds]
+    return "; ".join(texts) or "no source of facts is there"
+
+
+def _gpus(facts: KernelFacts) -> str:
+    return f"{count(len(facts.nvidia))} ({addresses(facts.nvidia)})" if facts.nvidia else "an NVIDIA GPU"
+
+
+def is_gpu_there(facts: KernelFacts, readings: Readings) -> bool:
+    """Whether an NVIDIA GPU is there, as far as that is known without its driver."""
+    of_kernel = facts.nvidia or facts.nodes or facts.tegra or facts.wsl_driver
+    of_driver = any(reading.devices for reading in readings) or _codes(readings) & _TELLING
+    return bool(of_kernel or of_driver or _kinds(readings) & {"hangs", "crashed", "silent", "unasked"})
 
 
 def not_passed_in(facts: KernelFacts) -> bool:
@@ -87,68 +65,69 @@ def not_passed_in(facts: KernelFacts) -> bool:
     return facts.container and bool(facts.nvidia) and not (facts.nodes or facts.wsl or facts.tegra)
 
 
-def why(symptoms: Symptoms) -> Trouble:
+def why(facts: KernelFacts, readings: Readings, knowledge: Knowledge) -> Trouble:
     """The cause that fits best, and what to do by the table of causes."""
-    code, text = next(chain(_said_by_the_driver(symptoms), _shown_by_the_kernel(symptoms)))
-    archs = {symptoms.knowledge.pci_capability(pci.device) for pci in symptoms.facts.nvidia}
+    code, text = next(chain(_said_by_the_driver(facts, readings), _shown_by_the_kernel(facts, readings, knowledge)))
+    archs = {knowledge.pci_capability(pci.device) for pci in facts.nvidia}
     ways = ["specify the GPU (`--gpu sm_86`)", "`--gpu none` for the CPU build"]
     if archs and None not in archs:
         ways.insert(0, f"`--trust-pci` to read {', '.join(sorted(map(str, archs)))} from the PCI id")
-    remedy = symptoms.knowledge.file("errors.json", first_remedies)[code]
+    remedy = knowledge.file("errors.json", first_remedies)[code]
     return Trouble(code, text, f"{remedy}, or {', or '.join(ways)}")
 
 
-def _said_by_the_driver(seen: Symptoms) -> Iterator[tuple[str, str]]:
+def _said_by_the_driver(facts: KernelFacts, readings: Readings) -> Iterator[tuple[str, str]]:
     """The surest causes first: what the driver itself says."""
-    facts, kinds, errors = seen.facts, seen.kinds, seen.errors
+    kinds, errors = _kinds(readings), _errors(readings)
     if not_passed_in(facts):
-        text = f"this container sees {seen.gpus} on the PCI bus but has no /dev/nvidia0: the GPU was not passed in"
+        text = f"this container sees {_gpus(facts)} on the PCI bus but has no /dev/nvidia0: the GPU was not passed in"
         yield "GPU_NOT_PASSED_IN", text
-    if 18 in seen.codes:  # the files are of another version than the loaded module
+    if 18 in _codes(readings):  # the files are of another version than the loaded module
         runs = f": the kernel still runs {facts.version}" if facts.version else ""
         yield "DRIVER_MISMATCH", f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
     if "hangs" in kinds:
-        yield "DRIVER_HANGS", seen.texts("hangs")
+        yield "DRIVER_HANGS", _texts(readings, "hangs")
     if errors and all(error == 4 for error in errors):
         gpus = "the GPU" if len(errors) == 1 else f"all {len(errors)} GPUs"
         yield "NO_PERMISSION", f"the driver refuses {gpus} to this user or job"
     if errors:
         yield "GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})"
     if kinds & {"crashed", "silent"}:
-        yield "DRIVER_CRASHED", seen.texts("crashed", "silent")
+        yield "DRIVER_CRASHED", _texts(readings, "crashed", "silent")
     if "stub" in kinds:
         yield "STUB_LIBRARY", "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
-    if any(reading.answering for reading in seen.readings):
+    if any(reading.answering for reading in readings):
         yield "NO_CAPABILITY", "the NVIDIA driver answers, but no source gives the GPU's compute capability"
 
 
-def _shown_by_the_kernel(seen: Symptoms) -> Iterator[tuple[str, str]]:
+def _shown_by_the_kernel(facts: KernelFacts, readings: Readings, knowledge: Knowledge) -> Iterator[tuple[str, str]]:
     """What is left where the driver says nothing of use."""
-    facts, failures = seen.facts, seen.texts()
-    libraries_absent = seen.kinds <= {"absent", "unusable"}
+    failures, kinds = _texts(readings), _kinds(readings)
+    libraries_absent = kinds <= {"absent", "unusable"}
+    version = facts.version or next((reading.driver for reading in readings if reading.driver), None)
     bound = {pci.bound for pci in facts.nvidia}
     if bound and bound <= _NOUVEAU:
-        yield "NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA"
-    branches = [dropped_by(pci, seen.version, seen.knowledge) for pci in facts.nvidia]
+        yield "NOUVEAU_BOUND", f"{_gpus(facts)}: bound to the {bound.pop()} driver, which has no CUDA"
+    branches = [dropped_by(pci, version, knowledge) for pci in facts.nvidia]
     if branches and None not in branches:
-        text = f"driver {seen.version} no longer supports {seen.gpus}; {branches[0]} is the last branch that does"
+        text = f"driver {version} no longer supports {_gpus(facts)}; {branches[0]} is the last branch that does"
         yield "DRIVER_DROPPED_GPU", text
-    if 4 in seen.codes or not facts.permitted:
+    if 4 in _codes(readings) or not facts.permitted:
         yield "NO_PERMISSION", "the device nodes /dev/nvidia* exist but may not be opened"
     if facts.wsl:
         yield "WSL_DRIVER", f"WSL2: the NVIDIA driver does not answer ({failures})"
     if facts.tegra:
         yield "JETSON_SILENT", f"a Jetson whose GPU does not answer ({failures})"
-    if "unasked" in seen.kinds:
-        text = f"there is a driver library, but no process could be started to query it ({seen.texts('unasked')})"
+    if "unasked" in kinds:
+        text = f"there is a driver library, but no process could be started to query it ({_texts(readings, 'unasked')})"
         yield "PROBE_NOT_STARTED", text
     if not facts.module and libraries_absent:
-        yield "DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed"
+        yield "DRIVER_MISSING", f"{_gpus(facts)}: no NVIDIA driver is installed"
     if not facts.module:
         text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({failures})"
         yield "MODULE_NOT_LOADED", text
     if libraries_absent:
-        text = f"the kernel runs NVIDIA driver {seen.version or 'of unknown version'}, but its libraries are not here"
+        text = f"the kernel runs NVIDIA driver {version or 'of unknown version'}, but its libraries are not here"
         yield "LIBRARY_MISSING", f"{text} ({failures})"
     yield "DRIVER_SILENT", f"the NVIDIA driver does not answer ({failures})"
 
@@ -188,7 +167,7 @@ def silent_gpus(
     knowledge: Knowledge,
 ) -> list[Note]:
     """GPUs beside the ones that answer: lost, forbidden, or on the bus and not driven."""
-    errors = _errors(next(reading for reading in readings if reading.answering))
+    errors = _errors([next(reading for reading in readings if reading.answering)])
     rest = _unanswered(facts, answering)
     notes = []
     if errors:
