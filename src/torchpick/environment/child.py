@@ -143,6 +143,7 @@ class WindowsChild(Running):
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str], *, line: bool, most: int) -> None:
         import subprocess  # dear to import, and of no use where a child is forked
 
+        self._too_long = subprocess.TimeoutExpired
         self._process = subprocess.Popen(
             list(argv),
             env=dict(environ),
@@ -157,9 +158,7 @@ class WindowsChild(Running):
     def pump(self) -> None:
         if self.finished:
             return
-        from subprocess import TimeoutExpired
-
-        with suppress(TimeoutExpired):
+        with suppress(self._too_long):
             self._take(*self._process.communicate(timeout=_TICK_S))
             self.status = self._process.returncode
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _imp
 import os
 import sys
 import time
@@ -141,32 +142,27 @@ def python_by_files(folder: str, source: str) -> Python:
 
 def running(source: str = "the Python that runs torchpick") -> Interpreter:
     """The interpreter that torchpick runs in; nothing is started."""
-    free_threaded = "t" in getattr(sys, "abiflags", "")
+    suffix = next(iter(_imp.extension_suffixes()), "")
+    major, minor = sys.version_info[:2]
     if os.name == "nt":
         import sysconfig
 
-        free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
         cpu = sysconfig.get_platform().rpartition("-")[2]
     else:
         cpu = os.uname().machine
     python = Python(
-        version=f"{sys.version_info[0]}.{sys.version_info[1]}",
+        version=f"{major}.{minor}",
         implementation=IMPLEMENTATIONS.get(sys.implementation.name, sys.implementation.name),
-        free_threaded=free_threaded,
+        free_threaded="t" in getattr(sys, "abiflags", "") or suffix.startswith(f".cp{major}{minor}t-"),
         executable=sys.executable or None,
         source=source,
         exact=sys.version.split()[0],
     )
-    soabi = None
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, ValueError, OSError):
         libc = None
-    if libc is None and sys.platform.startswith("linux"):
-        import sysconfig
-
-        soabi = sysconfig.get_config_var("SOABI")
-    return Interpreter(python, platform(sys.platform, cpu, libc, soabi, wide=sys.maxsize > 2**32))
+    return Interpreter(python, platform(sys.platform, cpu, libc, suffix, wide=sys.maxsize > 2**32))
 
 
 def platform(system: str, cpu: str, libc: str | None, soabi: str | None, *, wide: bool = True) -> Platform:

@@ -201,10 +201,11 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
     return options
 
 
-def read_dependencies(path: str, by: str) -> list[str]:
-    """The dependencies of a project as its pyproject.toml has them; none where a build decides."""
+def read_dependencies(path: str, by: str) -> list[str] | None:
+    """The dependencies of a project as its pyproject.toml has them; None where a build decides."""
     project = _table(path, by, "project")
-    return [] if "dependencies" in toml.texts(project.get("dynamic")) else toml.texts(project.get("dependencies"))
+    is_static = project and "dependencies" not in toml.texts(project.get("dynamic"))
+    return toml.texts(project.get("dependencies")) if is_static else None
 
 
 def _table(path: str, by: str, key: str) -> Mapping[str, object]:
@@ -212,12 +213,6 @@ def _table(path: str, by: str, key: str) -> Mapping[str, object]:
         return toml.table_at(toml.loads(text_of(path, by)), key)
     except ValueError as error:
         raise UsageError(f"{path}: {error}", hint=f"check the path behind `{by}`") from error
-
-
-def is_static(path: str) -> bool:
-    """Whether a pyproject.toml says what every build of the project requires."""
-    project = _table(path, path, "project")
-    return bool(project) and "dependencies" not in toml.texts(project.get("dynamic"))
 
 
 def read_group(word: str) -> list[tuple[str, str]]:

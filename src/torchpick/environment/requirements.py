@@ -119,7 +119,7 @@ class _Reader:
         if name in _OPAQUE:
             self.opaque.append(path)
             if name == "pyproject.toml" and not limits:
-                self.wanted += [parse(text, path) for text in requirementfiles.read_dependencies(path, by)]
+                self.wanted += [parse(text, path) for text in requirementfiles.read_dependencies(path, by) or ()]
             return
         if name.startswith("pylock.") and name.endswith(".toml"):
             hint = f"`pip install -r {name}` or `uv pip sync {name}` installs it"

@@ -188,7 +188,7 @@ def unread_notes(asked: Requirements, projects: Iterable[PlacedProject]) -> Iter
     for path in asked.opaque:
         if not path.endswith("pyproject.toml"):
             reasons.append((path, "only its build says it"))
-        elif not requirementfiles.is_static(path):
+        elif requirementfiles.read_dependencies(path, path) is None:
             reasons.append((path, "it leaves that to the build"))
     for source, why in reasons:
         yield Note("PACKAGE_UNREAD", f"what {source} requires is not known: {why}")
