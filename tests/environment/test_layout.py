@@ -42,13 +42,13 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
 @pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])
 def test_an_answer_without_a_version_is_none(version: object) -> None:
     with pytest.raises(ShapeError):
-        interpreter.parse_answer(json.dumps({"version": version}).encode())
+        interpreter.read_answer(json.dumps({"version": version}).encode(), "python")
 
 
 @pytest.mark.parametrize("said", [b"", b"\n", b"[]", b"\xff", b'{"version": [3, 12]}\nlast words'])
 def test_what_is_no_answer_is_none(said: bytes) -> None:
     with pytest.raises(ShapeError):
-        interpreter.parse_answer(said)
+        interpreter.read_answer(said, "python")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
@@ -66,6 +66,7 @@ def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path
     said: dict[str, object] = {
         "version": [3, 14], "full_version": "3.14.2", "implementation": "cpython", "free_threaded": False,
         "prefix": "/p", "stdlib": "/l", "packages": [], "sites": [], "base_sites": [], "user": "/u",
+        "system": "linux", "cpu": "x86_64", "wide": True,
     }  # fmt: skip
     del said[lacks]
     program = tmp_path / "bin" / "python"

@@ -85,8 +85,12 @@ def ask(worlds: Mapping[str, World], indexes: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pages, "fetch", commands.page)
     monkeypatch.setattr(reporting, "capture_command", commands.resolver())
     really_ask = interpreter.ask
-    said = cache(lambda program, folders: really_ask(program, os.environ, float("inf"), folders))
-    monkeypatch.setattr(interpreter, "ask", lambda program, _environ, _deadline, prefix=None: said(program, prefix))
+    said = cache(lambda program, *more: really_ask(program, os.environ, float("inf"), *more))
+    monkeypatch.setattr(
+        interpreter,
+        "ask",
+        lambda program, _environ, _deadline, source="given", prefix=None: said(program, source, prefix),
+    )
 
     def asked(question: Asked) -> dict[str, Said]:
         world = worlds[question.installer]

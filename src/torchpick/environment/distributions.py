@@ -154,9 +154,8 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
         raise TorchpickError(message, hint="create the environment again", code="BROKEN_PYTHON")
     # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
     deadline = time.monotonic() + interpreter.ANSWER_S
-    answer = interpreter.ask(program, environ, deadline, "" if settings is None else prefix)
+    (about, _), answer = interpreter.ask(program, environ, deadline, prefix="" if settings is None else prefix)
     try:
-        about = interpreter.python_of(answer, program)
         return Environment(
             executable=program,
             prefix=answer.text("prefix"),

@@ -262,7 +262,7 @@ def _ask(program: str, source: str, world: World, deadline: float) -> Interprete
     """By one short subprocess, unless it is this Python."""
     if world.real and os.path.abspath(program) == sys.executable:
         return running(source)
-    return interpreter_of(ask(program, world.environ, deadline), program, source)
+    return ask(program, world.environ, deadline, source)[0]
 
 
 # `-I -S`: neither the user's settings nor sitecustomize nor the `import` lines of .pth files run, and nothing comes
@@ -312,10 +312,12 @@ sys.stdout.write('\\n{"version": [%d, %d], "full_version": %s, "implementation":
 """
 
 
-def ask(program: str, environ: Mapping[str, str], deadline: float, prefix: str | None = None) -> Fields:
+def ask(
+    program: str, environ: Mapping[str, str], deadline: float, source: str = "given", prefix: str | None = None
+) -> tuple[Interpreter, Fields]:
     """Ask a Python about itself, and with `prefix` (its environment's folder, or empty) where it keeps packages.
 
-    The version is checked, which every answer has; raises TorchpickError where there is no answer.
+    Raises TorchpickError where there is no answer.
     """
     config = os.path.join(prefix_of(program), "pyvenv.cfg")
     if os.path.exists(config) and not os.path.isfile(config):  # Python itself would wait for a pipe
@@ -330,43 +332,29 @@ def ask(program: str, environ: Mapping[str, str], deadline: float, prefix: str |
     if ended.status is None:
         raise broken(program, "did not answer in time")
     try:
-        return parse_answer(ended.answer)
+        return read_answer(ended.answer, program, source)
     except ShapeError as error:
-        words = f": {ended.last_words[:200]}" if ended.last_words else ""
-        raise broken(program, f"is not a Python 3.4 or newer, or is broken{words}") from error
+        words = (ended.last_words or str(error))[:200]
+        raise broken(program, f"is not a Python 3.4 or newer, or is broken: {words}") from error
 
 
-def parse_answer(output: bytes) -> Fields:
-    """The last line of what a Python printed; raises ShapeError where it is no answer."""
+def read_answer(output: bytes, program: str, source: str = "given") -> tuple[Interpreter, Fields]:
+    """The Python that gave this answer in its last line, and its platform; ShapeError where it lacks something."""
     answer = Fields(loads(output.decode("utf-8", "replace").strip().rpartition("\n")[2]))
     version = answer.items("version")
     if len(version) != 2 or not all(isinstance(part, int) and 0 <= part < 1000 for part in version):
         raise answer.fail("version", "is not a version")
-    return answer
-
-
-def python_of(answer: Fields, program: str, source: str = "given") -> Python:
-    """The Python that gave this answer; raises ShapeError where it lacks something."""
-    major, minor = answer.items("version")
     name = answer.text("implementation")
-    return Python(
-        version=f"{major}.{minor}",
+    python = Python(
+        version=".".join(map(str, version)),
         implementation=IMPLEMENTATIONS.get(name, name),
         free_threaded=answer.flag("free_threaded"),
         executable=program,
         source=source,
         exact=answer.maybe_text("full_version"),
     )
-
-
-def interpreter_of(answer: Fields, program: str, source: str) -> Interpreter:
-    """The Python that gave this answer, and its platform; raises TorchpickError where the answer lacks something."""
-    try:
-        libc, soabi, wide = answer.maybe_text("libc"), answer.maybe_text("soabi"), answer.flag("wide")
-        where = platform(answer.text("system"), answer.text("cpu"), libc, soabi, wide=wide)
-        return Interpreter(python_of(answer, program, source), where)
-    except ShapeError as error:
-        raise broken(program, f"is broken: {error}") from error
+    libc, soabi, wide = answer.maybe_text("libc"), answer.maybe_text("soabi"), answer.flag("wide")
+    return Interpreter(python, platform(answer.text("system"), answer.text("cpu"), libc, soabi, wide=wide)), answer
 
 
 def broken(program: str, why: str) -> TorchpickError:
