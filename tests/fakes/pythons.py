@@ -16,8 +16,7 @@ from unittest.mock import patch
 
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
-from torchpick.environment.interpreter import Interpreter
-from torchpick.model.machine import Platform, Python
+from torchpick.model.machine import Machine, Platform, Python
 
 BASE = os.path.realpath(sys.executable)
 QUESTION = ["-I", "-S", "-c"]
@@ -60,9 +59,9 @@ _EXACT = "3.11.7"
 _PLATFORM = Platform("linux", "x86_64", "2.36", "glibc")
 
 
-def made_up(source: str = "the Python that runs torchpick") -> Interpreter:
+def made_up(source: str = "the Python that runs torchpick") -> Machine:
     """The Python that a recorded case is of, whatever runs the tests."""
-    return Interpreter(Python(MADE_UP, executable=sys.executable, source=source, exact=_EXACT), _PLATFORM)
+    return Machine(_PLATFORM, Python(MADE_UP, executable=sys.executable, source=source, exact=_EXACT))
 
 
 def answers(folder: Path, home: str) -> Callable[..., ChildResult]:

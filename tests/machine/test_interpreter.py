@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment import child, interpreter
-from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World, tool_environment
 from torchpick.errors import TorchpickError
 from torchpick.model.fields import ShapeError
+from torchpick.model.machine import Machine
 
 
 def world(cwd: Path, **environ: str) -> World:
     return World("/", {"PATH": "/usr/bin:/bin", **environ}, str(cwd), sys.platform)
 
 
-def choose(told: str | None, where: World) -> Interpreter:
+def choose(told: str | None, where: World) -> Machine:
     return interpreter.choose(told, where, time.monotonic() + 10)
 
 

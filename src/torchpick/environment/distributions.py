@@ -154,15 +154,15 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
         raise TorchpickError(message, hint="create the environment again", code="BROKEN_PYTHON")
     # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
     deadline = time.monotonic() + interpreter.ANSWER_S
-    (about, _), answer = interpreter.ask(program, environ, deadline, prefix="" if settings is None else prefix)
+    machine, answer = interpreter.ask(program, environ, deadline, prefix="" if settings is None else prefix)
     try:
         return Environment(
             executable=program,
             prefix=answer.text("prefix"),
-            version=about.version,
-            implementation=about.implementation,
-            free_threaded=about.free_threaded,
-            full_version=about.exact,
+            version=machine.python.version,
+            implementation=machine.python.implementation,
+            free_threaded=machine.python.free_threaded,
+            full_version=machine.python.exact,
             sites=interpreter.search_path(answer, settings, environ),
             packages=tuple(dict.fromkeys(answer.texts("packages"))),
             by_uv="uv" in (settings or {}),  # it leaves its version in pyvenv.cfg

@@ -28,7 +28,7 @@ from torchpick.environment.world import (
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.machine import IMPLEMENTATIONS, Platform, Python, version_of
+from torchpick.model.machine import IMPLEMENTATIONS, Machine, Platform, Python, version_of
 from torchpick.model.versions import is_dotted, major_minor
 
 TYPE_CHECKING = False
@@ -71,15 +71,11 @@ class EnvironmentChoice(NamedTuple):
     is_others: bool = False
 
 
-class Interpreter(NamedTuple):
-    """A Python and the platform its wheels are for."""
+def choose(python: str | None, world: World, deadline: float) -> Machine:
+    """The target interpreter and its platform: this computer without its GPUs.
 
-    python: Python
-    platform: Platform
-
-
-def choose(python: str | None, world: World, deadline: float) -> Interpreter:
-    """The target interpreter. Raises UsageError for one that was specified, TorchpickError for a broken environment."""
+    Raises UsageError for one that was specified, TorchpickError for a broken environment.
+    """
     if python is not None:
         return _specified(python, world, deadline)
     if (choice := find_environment(world)) is not None:
@@ -88,7 +84,7 @@ def choose(python: str | None, world: World, deadline: float) -> Interpreter:
     return running() if tool is None else _beside_tool(tool, world, deadline)
 
 
-def _beside_tool(tool: str, world: World, deadline: float) -> Interpreter:
+def _beside_tool(tool: str, world: World, deadline: float) -> Machine:
     """The first working Python on PATH that is not the tool's; none to install for where that is not meant."""
     why = no_target(tool, world)
     for program in on_path(world.environ):
@@ -140,7 +136,7 @@ def python_by_files(folder: str, source: str) -> Python:
     )
 
 
-def running(source: str = "the Python that runs torchpick") -> Interpreter:
+def running(source: str = "the Python that runs torchpick") -> Machine:
     """The interpreter that torchpick runs in; nothing is started."""
     suffix = next(iter(_imp.extension_suffixes()), "")
     major, minor = sys.version_info[:2]
@@ -162,7 +158,7 @@ def running(source: str = "the Python that runs torchpick") -> Interpreter:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, ValueError, OSError):
         libc = None
-    return Interpreter(python, platform(sys.platform, cpu, libc, suffix, wide=sys.maxsize > 2**32))
+    return Machine(platform(sys.platform, cpu, libc, suffix, wide=sys.maxsize > 2**32), python)
 
 
 def platform(system: str, cpu: str, libc: str | None, soabi: str | None, *, wide: bool = True) -> Platform:
@@ -196,9 +192,9 @@ def _is_in(folder: str, above: str) -> bool:
     return any(is_same(parent, above) for parent in parents(folder))
 
 
-def _specified(python: str, world: World, deadline: float) -> Interpreter:
+def _specified(python: str, world: World, deadline: float) -> Machine:
     if (version := version_of(python)) is not None:
-        return Interpreter(version, running().platform)
+        return running()._replace(python=version)
     path = named(python, world.environ, world.cwd)
     if path is None:
         raise UsageError(f"--python {python}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
@@ -244,7 +240,7 @@ def _in_folder(world: World) -> EnvironmentChoice | None:
     return None
 
 
-def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) -> Interpreter:
+def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) -> Machine:
     folder, source = choice.python, choice.source
     if world.real and is_same(folder, sys.prefix):
         return running(source)
@@ -258,7 +254,7 @@ def _of_environment(choice: EnvironmentChoice, world: World, deadline: float) ->
         raise TorchpickError(f"{source}: {error.message}", hint=hint, code="BROKEN_PYTHON") from error
 
 
-def _ask(program: str, source: str, world: World, deadline: float) -> Interpreter:
+def _ask(program: str, source: str, world: World, deadline: float) -> Machine:
     """By one short subprocess, unless it is this Python."""
     if world.real and os.path.abspath(program) == sys.executable:
         return running(source)
@@ -314,7 +310,7 @@ sys.stdout.write('\\n{"version": [%d, %d], "full_version": %s, "implementation":
 
 def ask(
     program: str, environ: Mapping[str, str], deadline: float, source: str = "given", prefix: str | None = None
-) -> tuple[Interpreter, Fields]:
+) -> tuple[Machine, Fields]:
     """Ask a Python about itself, and with `prefix` (its environment's folder, or empty) where it keeps packages.
 
     Raises TorchpickError where there is no answer.
@@ -338,7 +334,7 @@ def ask(
         raise broken(program, f"is not a Python 3.4 or newer, or is broken: {words}") from error
 
 
-def read_answer(output: bytes, program: str, source: str = "given") -> tuple[Interpreter, Fields]:
+def read_answer(output: bytes, program: str, source: str = "given") -> tuple[Machine, Fields]:
     """The Python that gave this answer in its last line, and its platform; ShapeError where it lacks something."""
     answer = Fields(loads(output.decode("utf-8", "replace").strip().rpartition("\n")[2]))
     version = answer.items("version")
@@ -354,7 +350,7 @@ def read_answer(output: bytes, program: str, source: str = "given") -> tuple[Int
         exact=answer.maybe_text("full_version"),
     )
     libc, soabi, wide = answer.maybe_text("libc"), answer.maybe_text("soabi"), answer.flag("wide")
-    return Interpreter(python, platform(answer.text("system"), answer.text("cpu"), libc, soabi, wide=wide)), answer
+    return Machine(platform(answer.text("system"), answer.text("cpu"), libc, soabi, wide=wide), python), answer
 
 
 def broken(program: str, why: str) -> TorchpickError:

@@ -39,11 +39,11 @@ def detect(
     if facts.gpus is not None:
         machine = given.make_machine(facts, facts.gpus, world)
     else:
-        (python, platform), _ = given.interpreter_and_platform(facts, world, deadline)
+        bare = given.without_gpus(facts, world, deadline)
         how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only, report=report)
-        seen = (look_for_gpus or look)(how, platform)
+        seen = (look_for_gpus or look)(how, bare.platform)
         driver = _merged_driver(seen.driver, facts.driver)
-        machine = Machine(platform, python, driver, seen.gpus, seen.notes, seen.trouble)
+        machine = Machine(bare.platform, bare.python, driver, seen.gpus, seen.notes, seen.trouble)
     if facts.visible_only:
         machine = without_hidden(machine)
     if facts.only:

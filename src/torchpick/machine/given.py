@@ -9,7 +9,6 @@ import sys
 import time
 
 from torchpick.environment import interpreter
-from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
@@ -89,8 +88,8 @@ def read_overrides(request: Request, knowledge: Knowledge) -> MachineOverrides:
 
 def make_machine(facts: MachineOverrides, gpus: tuple[Gpu, ...], world: World) -> Machine:
     """The machine of these GPUs; this computer's platform, Python and JetPack where they are not specified."""
-    (python, platform), notes = interpreter_and_platform(facts, world, time.monotonic() + facts.timeout)
-    machine = Machine(platform, python, facts.driver, gpus, notes)
+    bare = without_gpus(facts, world, time.monotonic() + facts.timeout)
+    machine = bare._replace(driver=facts.driver, gpus=gpus)
     if facts.driver is not None or not (machine.jetsons or any(gpu.vendor == "amd" for gpu in gpus)):
         return machine
     from torchpick.machine import kernel
@@ -102,10 +101,8 @@ def make_machine(facts: MachineOverrides, gpus: tuple[Gpu, ...], world: World) -
     return machine
 
 
-def interpreter_and_platform(
-    facts: MachineOverrides, world: World, deadline: float
-) -> tuple[Interpreter, tuple[Note, ...]]:
-    """The interpreter and the platform, as far as they are not specified."""
+def without_gpus(facts: MachineOverrides, world: World, deadline: float) -> Machine:
+    """The machine by its interpreter and its platform, as far as they are not specified."""
     specified, glibc = facts.platform, facts.glibc
     if specified is not None and not _is_here(specified.name):
         if facts.gpus is None:
@@ -114,7 +111,8 @@ def interpreter_and_platform(
                 hint="add `--gpu sm_86` (or `--gpu none`), or leave out `--platform`",
             )
         return _elsewhere(specified._replace(glibc=glibc), facts.python, world, deadline)
-    python, platform = interpreter.choose(facts.python, world, deadline)
+    machine = interpreter.choose(facts.python, world, deadline)
+    platform = machine.platform
     if specified is not None and platform.name != specified.name:
         platform = specified
     if platform.os == "macos":
@@ -123,21 +121,19 @@ def interpreter_and_platform(
         platform = platform._replace(macos=(specified and specified.macos) or mac_ver()[0] or None)
     if glibc is not None:
         platform = platform._replace(glibc=glibc, libc="glibc")
-    return Interpreter(python, platform), ()
+    return machine._replace(platform=platform)
 
 
-def _elsewhere(
-    platform: Platform, python: str | None, world: World, deadline: float
-) -> tuple[Interpreter, tuple[Note, ...]]:
+def _elsewhere(platform: Platform, python: str | None, world: World, deadline: float) -> Machine:
     """Another platform: nothing of this computer says anything about it, but the Python's version unless specified."""
     text = "the C library there is not checked; specify it, such as `--glibc 2.28`"
     notes = (Note("GLIBC_ASSUMED", text),) if platform.os == "linux" and platform.glibc is None else ()
     if python is not None:
         # A path names an interpreter here, and its version is what counts there.
-        return Interpreter(interpreter.choose(python, world, deadline).python, platform), notes
+        return Machine(platform, interpreter.choose(python, world, deadline).python, notes=notes)
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     source = "the version of the Python that runs torchpick"
-    return Interpreter(Python(version, "cp", False, None, source), platform), notes
+    return Machine(platform, Python(version, "cp", False, None, source), notes=notes)
 
 
 # What torch calls no GPU, and a Mac's.
