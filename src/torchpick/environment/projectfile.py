@@ -100,7 +100,7 @@ def _requirements(data: Mapping[str, Any]) -> tuple[str, ...]:
         for name in item.values()
     }
     sources = toml.table_at(uv, "sources")
-    placed = {normal(name) for name, source in sources.items() if not _is_of_index(source)}
+    placed = {normal(name) for name, source in sources.items() if any("index" not in it for it in toml.tables(source))}
     tables = (toml.table_at(about, "optional-dependencies"), toml.table_at(data, "dependency-groups"))
     more = [texts for table in tables for name, texts in table.items() if normal(name) not in apart]
     lists = (about.get("dependencies"), *more, uv.get("dev-dependencies"))
@@ -115,11 +115,6 @@ def _limits(constraints: Iterable[str]) -> Iterator[str]:
         with suppress(ValueError):  # uv says what is wrong with it
             if named(text) == "torch" and parsed(text).specifier:
                 yield text
-
-
-def _is_of_index(source: object) -> bool:
-    entries = source if isinstance(source, list) else [source]
-    return all(isinstance(entry, Mapping) and "index" in entry for entry in entries)
 
 
 def parse_requirement(text: str) -> Requirement:

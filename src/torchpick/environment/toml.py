@@ -67,8 +67,8 @@ def texts(value: object) -> list[str]:
 
 
 def tables(value: object) -> list[Mapping[str, Any]]:
-    """The tables of a list; empty for anything else."""
-    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []
+    """The tables of a list, or the one that stands in its place; none for anything else."""
+    return [table for table in (value if isinstance(value, list) else [value]) if isinstance(table, dict)]
 
 
 def _is_deep(value: object) -> bool:

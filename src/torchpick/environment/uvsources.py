@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from torchpick.environment import toml
 from torchpick.model.versions import marker_applies
 
 Entry = Mapping[str, Any]
@@ -37,7 +38,7 @@ def marker_of(platforms: Iterable[str]) -> str:
 
 def merged(theirs: object, ours: object) -> object | None:
     """The author's sources of a package, with ours among them; None where both cannot stand in one project."""
-    entries, added = _entries(theirs), _entries(ours)
+    entries, added = toml.tables(theirs), toml.tables(ours)
     if any("index" not in entry for entry in entries):
         return None
     if {_audience(entry) for entry in added} == {()}:  # a pin
@@ -68,18 +69,13 @@ def merged_conflicts(theirs: object, ours: Sequence[Sequence[Entry]]) -> object 
 
 def chooses(sources: object) -> bool:
     """Whether an extra or a group says where the package comes from."""
-    return any(map(_audience, _entries(sources)))
+    return any(map(_audience, toml.tables(sources)))
 
 
 def applies(theirs: object, environment: Mapping[str, str]) -> bool:
     """Whether the author names an index for everybody on this system."""
-    entries = (entry for entry in _entries(theirs) if not _audience(entry))
+    entries = (entry for entry in toml.tables(theirs) if not _audience(entry))
     return any(marker_applies(str(entry.get("marker", "")), environment) for entry in entries)
-
-
-def _entries(sources: object) -> list[Entry]:
-    entries = sources if isinstance(sources, list) else [sources]
-    return [entry for entry in entries if isinstance(entry, Mapping)]
 
 
 def _audience(entry: Entry) -> tuple[tuple[str, str], ...]:
@@ -100,10 +96,9 @@ def _narrowed(entry: Entry, beyond: tuple[str, ...]) -> Entry | None:
     if not beyond:
         return None
     marker = str(entry.get("marker", ""))
-    plain = "(" not in marker and " and " not in marker
-    parts = [part.strip() for part in marker.split(" or ")] if plain else [marker]
+    parts = [part.strip() for part in marker.split(" or ")]
     systems = [match[1] if (match := _SYSTEM.fullmatch(part)) else None for part in parts]
-    if None in systems or not marker:
+    if None in systems:
         either = f"({marker})" if " or " in marker else marker
         return {**entry, "marker": " and ".join(filter(None, (either, *beyond)))}
     away = [part for part in beyond if not part.startswith("(")]

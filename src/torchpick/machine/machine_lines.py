@@ -12,7 +12,7 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import IO, NamedTuple
+from typing import IO
 
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, dumps, envelope, written
@@ -109,17 +109,8 @@ _SHOWN = 60
 _DECODER = json.JSONDecoder()
 
 
-class StreamValue(NamedTuple):
-    """A JSON value of the input, or why there is none: the line it begins on, and the host that its prefix names."""
-
-    line: int
-    host: str | None
-    value: object
-    why: str
-
-
-def read_values(stream: IO[bytes]) -> Iterator[StreamValue]:
-    """Every value of the stream, and in its place whatever is not one.
+def read_values(stream: IO[bytes]) -> Iterator[tuple[int, str | None, object, str]]:
+    """Every value of the stream: the line it begins on, the host that its prefix names, itself, or why there is none.
 
     One may be spread over lines. Where that was cut, the lines up to there are read one by one, and what is indented
     or closes it is passed over until the next value.
@@ -139,7 +130,7 @@ def read_values(stream: IO[bytes]) -> Iterator[StreamValue]:
                 if not why:
                     number, end = number + text.count("\n", start, stop), _line_end(text, stop)
             is_cut = bool(why) and (is_cut or stop > end)
-            yield StreamValue(first, prefix[-1] if prefix else None, value, why and f"not JSON: {why}")
+            yield first, prefix[-1] if prefix else None, value, why and f"not JSON: {why}"
         start = end + 1
 
 

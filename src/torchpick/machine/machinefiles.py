@@ -175,14 +175,14 @@ class Reader(MachineGroups):
         # A file of one machine is called as the host; of several, each has its own name.
         alone = host if isinstance(values, list) and len(values) == 1 else None
         is_empty = True
-        for value in values:
+        for line, prefix, value, why in values:
             is_empty = False
-            where = f"{name}, line {value.line}"
-            names = _names(value.host or alone, host) if has is None else (host, None)
-            if value.why:
-                self.unread(where, value.why, *names)
+            where = f"{name}, line {line}"
+            names = _names(prefix or alone, host) if has is None else (host, None)
+            if why:
+                self.unread(where, why, *names)
                 continue
-            for node in machine_lines.list_nodes(value.value):
+            for node in machine_lines.list_nodes(value):
                 self._value(node, where, names, has)
         return not is_empty
 
