@@ -22,7 +22,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Request
 from torchpick.run import start_run
 
-HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
+HERE = Environment(Python("3.12", executable="/env/bin/python"), "/env", sites=("/env/lib",))
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 
 

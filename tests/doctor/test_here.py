@@ -117,7 +117,7 @@ def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: P
 )  # fmt: skip
 def test_a_torch_that_is_only_named_has_the_cuda_of_its_label(version: str, said: str | None, cuda: str | None) -> None:
     run = start_run(Request(gpus=("sm_86",), platform="linux-x86_64", python="3.12"), {})
-    nowhere = Environment(None, "the machine of the text", "3.12")
+    nowhere = Environment(Python("3.12"), "the machine of the text")
 
     found = installedtorch.named(version, said, nowhere, run.find_machine(), run.read_table())
 

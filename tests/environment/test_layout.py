@@ -13,6 +13,7 @@ from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.errors import TorchpickError
 from torchpick.model.fields import ShapeError
+from torchpick.model.machine import Python
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="environments have other folders on Windows")
 
@@ -33,10 +34,9 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -
 
     full, bare = (distributions.read_environment(str(tmp_path / name), {}, by_files=True) for name in ("full", "bare"))
 
-    assert (full.executable, full.version, full.sites) == (None, "3.12", (packages,))
-    assert bare == Environment(
-        None, str(tmp_path / "bare"), f"{sys.version_info[0]}.{sys.version_info[1]}"
-    )  # nothing says which: as torchpick's own
+    assert (full.python.executable, full.python.version, full.sites) == (None, "3.12", (packages,))
+    own = Python(f"{sys.version_info[0]}.{sys.version_info[1]}")  # nothing says which: as torchpick's own
+    assert bare == Environment(own, str(tmp_path / "bare"))
 
 
 @pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])

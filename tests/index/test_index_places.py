@@ -12,6 +12,7 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Environment
 from torchpick.index import index_places
 from torchpick.index.index_places import IndexPlaces
+from torchpick.model.machine import Python
 
 A, B, C = "https://a.example/simple", "https://b.example/simple", "https://c.example/simple"
 DEFAULT = "https://default.example/simple"
@@ -25,7 +26,9 @@ def _pip_with_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     module.write_text(f'PyPI = PackageIndex("{DEFAULT.removesuffix("simple")}", file_storage_domain="f")\n', "utf-8")
     sites = (str(tmp_path / "sites"),)
     monkeypatch.setattr(
-        distributions, "read_environment", lambda *_, **__: Environment("python", "/env", "3.12", sites=sites)
+        distributions,
+        "read_environment",
+        lambda *_, **__: Environment(Python("3.12", executable="python"), "/env", sites=sites),
     )
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -133,7 +136,9 @@ def test_the_pip_of_the_python_that_is_asked_about_comes_first(monkeypatch: pyte
 
     def found(path: str, _environ: object, *, metadata: bool) -> Environment:  # noqa: ARG001
         asked.append(path)
-        return Environment(path, "/env", "3.12", sites=(str(tmp_path / "sites"),) if path == "/b/python" else ())
+        return Environment(
+            Python("3.12", executable=path), "/env", sites=(str(tmp_path / "sites"),) if path == "/b/python" else ()
+        )
 
     monkeypatch.setattr(distributions, "read_environment", found)
 

@@ -23,7 +23,7 @@ from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.projects import ProjectReader
 from torchpick.index.wheelnames import WheelTarget
-from torchpick.model.machine import Platform
+from torchpick.model.machine import Platform, Python
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
 
@@ -134,7 +134,7 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
     monkeypatch.setattr(
         distributions,
         "read_environment",
-        lambda *_, **__: Environment("python", "/env", "3.12", sites=(str(tmp_path),)),
+        lambda *_, **__: Environment(Python("3.12", executable="python"), "/env", sites=(str(tmp_path),)),
     )
     assert index_places.default() == "https://default.example/simple"
     module.unlink()
@@ -147,7 +147,9 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
 def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     if not list(index_places.bundled()):
         pytest.skip("this Python brings no pip")
-    monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: Environment("python", "/env", "3.12"))
+    monkeypatch.setattr(
+        distributions, "read_environment", lambda *_, **__: Environment(Python("3.12", executable="python"), "/env")
+    )
 
     assert index_places.default().startswith("https://")
 

@@ -9,8 +9,11 @@ from torchpick.environment import requirements
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.install.job import Job
+from torchpick.model.machine import Python
 
-TARGET = Environment("/env/bin/python", "/env", "3.12", packages=("/env/lib/python3.12/site-packages",))
+TARGET = Environment(
+    Python("3.12", executable="/env/bin/python"), "/env", packages=("/env/lib/python3.12/site-packages",)
+)
 PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
 

@@ -9,8 +9,9 @@ from torchpick.errors import InstallerError
 from torchpick.install import installers
 from torchpick.install.installers import choose_installer
 from torchpick.install.user_settings import UserSettings
+from torchpick.model.machine import Python
 
-TARGET = Environment("/env/bin/python", "/env", "3.12")
+TARGET = Environment(Python("3.12", executable="/env/bin/python"), "/env")
 WITH_PIP = TARGET._replace(installed={"pip": "26.3"})
 UV = "/uv"
 

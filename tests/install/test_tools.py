@@ -10,8 +10,9 @@ import pytest
 from torchpick.environment.distributions import Environment
 from torchpick.errors import InstallerError
 from torchpick.install.installers import PipInstaller, find_pip, find_uv, pip_beside
+from torchpick.model.machine import Python
 
-TARGET = Environment("/env/bin/python", "/env", "3.12")
+TARGET = Environment(Python("3.12", executable="/env/bin/python"), "/env")
 
 
 def program(folder: Path, *, runs: bool = True, name: str = "uv") -> Path:
@@ -55,7 +56,9 @@ def test_the_uv_beside_torchpick_comes_first_then_the_named_one_then_path(
 
 def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:
     """`-P` is of Python 3.11; an older one is given pip's own folder, or at the least nothing of the surroundings."""
-    old = TARGET._replace(version="3.10", installed={"pip": "26.3"}, packages=("", str(tmp_path)))
+    old = TARGET._replace(
+        python=Python("3.10", executable="/env/bin/python"), installed={"pip": "26.3"}, packages=("", str(tmp_path))
+    )
     isolated = find_pip(old, None, None)
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "__main__.py").touch()

@@ -352,7 +352,7 @@ def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_ov
     request = Request(gpus=("a100",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
     environ = {"PIP_INDEX_URL": f"{own.server.url}/simple/", "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
     run, asked = start_run(request, environ), requirements.read_requirements(RequirementArgs(("swift-train",)), {})
-    target = TARGET._replace(installed={"pip": "26.3"}, full_version=full)
+    target = TARGET._replace(installed={"pip": "26.3"}, python=TARGET.python._replace(exact=full))
     # For a machine elsewhere pip is not asked, so that the index is.
     question = TargetQuestion(run, Order(asked.given, "pip"), asked, target, run.find_machine())
 

@@ -12,9 +12,11 @@ from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Objection, Reason
-from torchpick.model.machine import Gpu
+from torchpick.model.machine import Gpu, Python
 
-TARGET = Environment("/env/bin/python", "/env", "3.12", packages=("/env/lib/python3.12/site-packages",))
+TARGET = Environment(
+    Python("3.12", executable="/env/bin/python"), "/env", packages=("/env/lib/python3.12/site-packages",)
+)
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
 

@@ -77,7 +77,7 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "pkg" / "_C.so").write_bytes(making.library(making.module("sm_70")))
     (tmp_path / "pkg-3.0.dist-info").mkdir()
     (tmp_path / "pkg-3.0.dist-info" / "RECORD").write_text("pkg/_C.so,,\n", "utf-8")
-    there = Environment(None, "", "3.12", distributions=tuple(distributions.in_folder(str(tmp_path))))
+    there = Environment(Python("3.12"), "", distributions=tuple(distributions.in_folder(str(tmp_path))))
     monkeypatch.setattr(distributions, "read_environment", lambda *_, **__: there)
     found = inspect_target.read_target("Pkg", ReadOptions())
 

@@ -13,6 +13,7 @@ from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
+from torchpick.model.machine import Python
 from torchpick.wheels import inspect_target
 from torchpick.wheels.librarycode import texts
 
@@ -42,7 +43,7 @@ def site(tmp_path: Path) -> Path:
 
 def find(name: str, site: Path) -> Distribution | None:
     """The project of this name in a folder, whichever Python it is for."""
-    return Environment(None, "", "3.12", distributions=tuple(distributions.in_folder(str(site)))).find(name)
+    return Environment(Python("3.12"), "", distributions=tuple(distributions.in_folder(str(site)))).find(name)
 
 
 def test_torch_is_read_in_place(site: Path) -> None:

@@ -53,7 +53,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     """What was looked at, and how torch supports each GPU."""
     subject = exam.subject
     here, torch = subject.environment, subject.torch
-    lines = [("looked at", f"{here.prefix} (Python {here.version}, {here.source})")]
+    lines = [("looked at", f"{here.prefix} (Python {here.python.version}, {here.python.source})")]
     if torch is not None:
         how = "measured" if torch.measured else "declared"
         arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
@@ -89,7 +89,7 @@ def _json(exam: Examination) -> dict[str, object]:
     fix = exam.remedy
     return {
         "machine": subject.machine,
-        "environment": written(here, "prefix", "source", "sites"),
+        "environment": {"source": here.python.source, **written(here, "prefix", "sites")},
         "torch": torch
         and {
             **written(torch, "version", "cuda", "backend", "arches", "measured"),

@@ -54,7 +54,7 @@ def _applying(
     if _lacks_packaging() is not None:
         return
     platform = "" if machine is None else machine.platform.name
-    facts = marker_facts(here.version, here.full_version, platform, here.implementation)
+    facts = marker_facts(here.python.version, here.python.exact, platform, here.python.implementation)
     for package in here.named(""):
         for line in package.requires:
             # Parsing every line of a large environment takes a second.

@@ -17,7 +17,7 @@ from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.environment.world import World, holds_torchpick_alone, is_same, nearest_with
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
-from torchpick.model.machine import Machine, Python, version_of
+from torchpick.model.machine import Machine, version_of
 from torchpick.run import Run
 
 Check = Callable[[EnvironmentUnderTest], Iterator[Finding]]
@@ -167,12 +167,13 @@ def unmade_project(environ: Mapping[str, str], folder: str) -> str | None:
 
 def _machine(run: Run, here: Environment) -> Machine:
     """The machine, with the Python of the environment; a driver that does not answer is a finding, not an error."""
-    python = Python(here.version, here.implementation, here.free_threaded, here.executable, here.source)
     request = run.request
     if request.machine is None:
-        return run.with_request(request._replace(python=here.version)).find_machine()._replace(python=python)
+        return (
+            run.with_request(request._replace(python=here.python.version)).find_machine()._replace(python=here.python)
+        )
     fleet = run.with_request(request._replace(python=None)).read_fleet()
     if fleet.count > 1:
         hint = "give `--machine` a file with one machine"
         raise UsageError(f"{fleet.count} machines were given, and one environment is examined", hint=hint)
-    return fleet.machines[0]._replace(python=python)
+    return fleet.machines[0]._replace(python=here.python)

@@ -184,9 +184,8 @@ def described_environment(
 
 def _made_of(packages: Mapping[str, str], machine: Machine, known: Mapping[str, PackageFacts]) -> Environment:
     named_packages = tuple(_named(name, version, known) for name, version in packages.items())
-    return Environment(
-        None, "the machine of the text", machine.python.version, distributions=named_packages, source="text"
-    )
+    python = Python(machine.python.version, source="text")
+    return Environment(python, "the machine of the text", distributions=named_packages)
 
 
 def _named(name: str, version: str, catalog: Mapping[str, PackageFacts]) -> Distribution:

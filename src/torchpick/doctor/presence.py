@@ -37,8 +37,8 @@ def missing(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     if not is_other or any(depends.on(here, "torch")):
         yield Finding(
             Ailment.TORCH_MISSING,
-            f"torch is not installed for {here.executable or here.prefix}",
-            {"python": here.executable, "searched": list(here.sites)},
+            f"torch is not installed for {here.python.executable or here.prefix}",
+            {"python": here.python.executable, "searched": list(here.sites)},
             by_torch=True,
         )
 

@@ -62,12 +62,8 @@ class Environment(NamedTuple):
     version and build each, `faults` what could not be read, and why.
     """
 
-    executable: str | None
+    python: Python
     prefix: str
-    version: str
-    implementation: str = "cp"
-    free_threaded: bool = False
-    full_version: str | None = None
     sites: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     distributions: tuple[Distribution, ...] = ()
@@ -75,7 +71,6 @@ class Environment(NamedTuple):
     conda: tuple[str, ...] = ()
     torches: tuple[str, ...] = ()
     faults: tuple[tuple[str, str], ...] = ()
-    source: str = "given"
     by_uv: bool = False
     is_conda_base: bool = False
     managed: str | None = None
@@ -84,12 +79,7 @@ class Environment(NamedTuple):
     @property
     def program(self) -> str:
         """What to call its Python by in a command."""
-        return self.executable or "python"
-
-    @property
-    def tag(self) -> str:
-        """`cp312`, `cp314t`."""
-        return f"cp{self.version.replace('.', '')}{'t' if self.free_threaded else ''}"
+        return self.python.executable or "python"
 
     @property
     def pip(self) -> str | None:
@@ -125,15 +115,16 @@ def read_environment(
         environment = _written(prefix, environ)
     if environment is None or not (environment.sites or by_files):
         environment = locate(python, environ)
-    return _with_contents(environment._replace(source=source), environ, metadata=metadata)
+    environment = environment._replace(python=environment.python._replace(source=source))
+    return _with_contents(environment, environ, metadata=metadata)
 
 
 def read_target(python: Python, environ: Mapping[str, str]) -> Environment:
     """The environment to install into, by names and versions; its Python is asked only where no folder shows it."""
     program = str(python.executable)
-    environment = _of_folders(program, python) or locate(program, environ)
-    tool = tool_environment(prefix_of(program))
-    return _with_contents(environment._replace(tool=tool), environ, metadata=False)
+    prefix = prefix_of(program)
+    environment = _of_folders(prefix, python) or locate(program, environ)
+    return _with_contents(environment._replace(tool=tool_environment(prefix)), environ, metadata=False)
 
 
 def locate(python: str, environ: Mapping[str, str]) -> Environment:
@@ -157,12 +148,8 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
     machine, answer = interpreter.ask(program, environ, deadline, prefix="" if settings is None else prefix)
     try:
         return Environment(
-            executable=program,
+            python=machine.python,
             prefix=answer.text("prefix"),
-            version=machine.python.version,
-            implementation=machine.python.implementation,
-            free_threaded=machine.python.free_threaded,
-            full_version=machine.python.exact,
             sites=interpreter.search_path(answer, settings, environ),
             packages=tuple(dict.fromkeys(answer.texts("packages"))),
             by_uv="uv" in (settings or {}),  # it leaves its version in pyvenv.cfg
@@ -172,9 +159,9 @@ def locate(python: str, environ: Mapping[str, str]) -> Environment:
         raise interpreter.broken(program, str(error)[:200]) from error
 
 
-def _of_folders(program: str, python: Python) -> Environment | None:
+def _of_folders(prefix: str, python: Python) -> Environment | None:
     """An environment whose folders show where its packages are, so that its interpreter need not be started."""
-    prefix = prefix_of(program)
+    prefix = os.path.abspath(prefix)
     settings = settings_of(prefix)
     if settings is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return None
@@ -185,12 +172,8 @@ def _of_folders(program: str, python: Python) -> Environment | None:
     if not os.path.isdir(packages):
         return None
     return Environment(
-        executable=program,
+        python=python._replace(exact=python.exact or full_version(settings)),
         prefix=prefix,
-        version=python.version,
-        implementation=python.implementation,
-        free_threaded=python.free_threaded,
-        full_version=full_version(settings),
         sites=(packages,),
         packages=(packages,),
         by_uv="uv" in (settings or {}),
@@ -201,16 +184,16 @@ def _of_folders(program: str, python: Python) -> Environment | None:
 def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
     """What an environment's files say of it; the folders of a Python that it shares are where that one's are."""
     python = interpreter.python_by_files(prefix, prefix)
-    environment = _of_folders(python.executable or os.path.join(prefix, "bin", "python"), python)
+    environment = _of_folders(prefix, python)
     if environment is None:
-        return Environment(python.executable, prefix, python.version)
+        return Environment(python, prefix)
     settings = settings_of(prefix) or {}
     sites = [*filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)), *environment.sites]
     if is_shared(settings):
         above = os.path.dirname(settings.get("home", os.devnull))
         folders = (f"lib/python{python.version}/site-packages", "lib/python3/dist-packages", "Lib/site-packages")
         sites += [os.path.join(above, *folder.split("/")) for folder in folders]
-    return environment._replace(executable=python.executable, sites=with_pth(sites))
+    return environment._replace(sites=with_pth(sites))
 
 
 def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:

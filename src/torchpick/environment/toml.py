@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 from torchpick.errors import TorchpickError
@@ -45,6 +44,8 @@ def inline(value: object) -> str:
         return "{ " + ", ".join(f"{key(name)} = {inline(item)}" for name, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(inline, value)) + "]"
+    import json
+
     return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
 
 

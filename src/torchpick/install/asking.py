@@ -114,7 +114,7 @@ class TargetQuestion:
     @cached_property
     def _facts(self) -> Mapping[str, str]:
         python = self.machine.python
-        return marker_facts(python.version, self.target.full_version, self.machine.platform.name, python.implementation)
+        return marker_facts(python.version, self.target.python.exact, self.machine.platform.name, python.implementation)
 
     @property
     def is_of_family(self) -> bool:
@@ -216,7 +216,7 @@ def _empty_target(run: Run, machine: Machine, program: str | None) -> Environmen
     """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
     python = machine.python
     if program is None:
-        return Environment(sys.executable, sys.prefix, python.version)
+        return Environment(python._replace(executable=sys.executable, exact=None), sys.prefix)
     return distributions.read_target(python, run.environ).emptied
 
 

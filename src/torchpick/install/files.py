@@ -190,7 +190,9 @@ def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Know
     else:
         # Torch's one file where its name is known without a look: on the wheel host and on mirrors of its layout.
         by_name = (
-            [] if pick.is_flat or is_folder_index(pick) else torch_wheels(pick.build, job.target.tag, pick.index_url)
+            []
+            if pick.is_flat or is_folder_index(pick)
+            else torch_wheels(pick.build, job.target.python.tag, pick.index_url)
         )
         wheels = [*map(hashes.add, by_name)] if len(by_name) == 1 and "torch" in names else []
     files = {link.project: link.with_hash for link in wheels}
@@ -227,7 +229,7 @@ def _read_pages(  # noqa: PLR0913 # what is asked, and who answers
     job: Job, names: Sequence[str], platform: Platform, host: ProjectReader, hashes: Hashes, family: Collection[str]
 ) -> list[ProjectFile]:
     """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
-    read = partial(best_wheel, job.pick, host, hashes, job.target.tag, platform)
+    read = partial(best_wheel, job.pick, host, hashes, job.target.python.tag, platform)
     wheels = [read(name, f"=={job.family[name]}") for name in names]
     urls = {link.project: link.url for link in wheels}
     others = dict(_triton_to_install(job, host, urls.get("torch")))

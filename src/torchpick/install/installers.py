@@ -299,7 +299,7 @@ def find_pip(target: Environment, python: str | None, version: str | None) -> Pi
     """The target's pip, else the pip of this version beside torchpick, which `python` starts, with `--python`."""
     if target.pip is not None:
         _check_version(target.pip, OLDEST_PIP, f"the pip in {target.prefix}", target.program)
-        return PipInstaller(_start_words(target.program, target.version, target.packages), target.pip)
+        return PipInstaller(_start_words(target.program, target.python.version, target.packages), target.pip)
     if python is None or version is None:
         return None
     _check_version(version, OLDEST_PIP_FOR_OTHERS, "the pip beside torchpick", python)

@@ -50,7 +50,7 @@ class Learner:
     def __init__(self, question: TargetQuestion) -> None:
         self._question, self._run, self._policies = question, question.run, question.policies
         machine, installed = question.machine, question.target.installed
-        self.target = IndexTarget(machine.python.tag, machine.platform, question.target.full_version)
+        self.target = IndexTarget(machine.python.tag, machine.platform, question.target.python.exact)
         self.sizes: dict[tuple[str, str], int | None] = {}
         self._left_out: dict[str, tuple[LeftOutVersion, ...]] = {}
         self._indexes: Mapping[str, tuple[str, ...]] = {}
