@@ -304,7 +304,7 @@ NOTHING = '{"devices": []}'
 
 
 def sources(readings: list[DriverReading]) -> list[tuple[str, str | None]]:
-    return [(each.source, each.failure.kind if each.failure else None) for each in readings]
+    return [(each.source, each.failure or None) for each in readings]
 
 
 def test_the_next_source_is_asked_beside_a_silent_one_which_may_still_answer() -> None:

@@ -14,7 +14,7 @@ from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import nvidia
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu
-from torchpick.machine.probe import Device, DriverReading, Failure
+from torchpick.machine.probe import Device, DriverReading, failed_reading
 from torchpick.model.fields import plain
 
 FILE = Path(__file__).with_name("judged.json")
@@ -30,7 +30,7 @@ NVML = DriverReading("nvml", "580.95.05", "13.0", (OLD, NEW))
 CUDA = DriverReading("cuda", None, "13.0", (NEW._replace(pci=None), OLD._replace(uuid=None)), libcuda="580.95.05")
 STRANGE = CUDA._replace(devices=(Device("X", (9, 0)), Device("Y", (9, 0))))
 COMPAT = CUDA._replace(cuda="13.2", libcuda="595.1")
-REFUSED = Failure("refused", "cuInit says: 803", 803)
+REFUSED = failed_reading("cuda", "refused", "cuInit says: 803", 803)
 
 
 class Case(NamedTuple):
@@ -50,8 +50,8 @@ def failed(kind: str, code: int | None = None, source: str = "nvml") -> tuple[Dr
 
 CASES = {
     "NVML answers": Case(FACTS, (NVML,)),
-    "libcuda alone answers": Case(FACTS, (DriverReading("nvml", failure=Failure("absent", "none")), CUDA)),
-    "NVML failed before libcuda answered": Case(FACTS, (DriverReading("nvml", failure=Failure("hangs", "slow")), CUDA)),
+    "libcuda alone answers": Case(FACTS, (failed_reading("nvml", "absent", "none"), CUDA)),
+    "NVML failed before libcuda answered": Case(FACTS, (failed_reading("nvml", "hangs", "slow"), CUDA)),
     "NVML does not know what libcuda does": Case(
         FACTS,
         (NVML._replace(cuda=None, devices=(OLD._replace(capability=None, name=None), Device(None, None,
@@ -62,13 +62,13 @@ CASES = {
     "nor anything": Case(FACTS, (NVML._replace(devices=(OLD, Device())),)),
     "the kernel alone knows the version": Case(FACTS, (NVML._replace(driver=None, cuda=None),)),
     "one GPU is lost": Case(FACTS, (NVML._replace(devices=(OLD, Device(error=15))),)),
-    "nothing of NVIDIA": Case(KernelFacts(), (DriverReading("nvml", failure=Failure("refused", "no driver", 9)),)),
+    "nothing of NVIDIA": Case(KernelFacts(), (failed_reading("nvml", "refused", "no driver", 9),)),
     "a GPU without a driver": Case(KernelFacts(pci=(PASCAL,))),
     "its PCI id is trusted": Case(KernelFacts(pci=(PASCAL, AMPERE)), trust_pci=True),
     "its PCI id is not known": Case(KernelFacts(pci=(PASCAL, UNKNOWN)), trust_pci=True),
     "no PCI id is there": Case(KernelFacts(nodes=("nvidia0",)), trust_pci=True),
     "a forward-compatible libcuda": Case(FACTS, (NVML._replace(cuda="13.2", libcuda="595.1"), COMPAT)),
-    "it fails": Case(FACTS, (NVML._replace(cuda="13.2", libcuda="595.1"), DriverReading("cuda", failure=REFUSED))),
+    "it fails": Case(FACTS, (NVML._replace(cuda="13.2", libcuda="595.1"), REFUSED)),
     "it was not asked": Case(FACTS, (NVML._replace(cuda="13.2", libcuda="595.1"),)),
     "the driver's own libcuda in other digits": Case(FACTS, (NVML._replace(libcuda="580.95.5"),)),
     "a Jetson": Case(JETSON, (NVML._replace(driver="540.4.0", cuda="12.6", devices=(Device("Orin", (8, 7)),)),)),
@@ -129,7 +129,7 @@ test_each_case_is_judged_as_it_was = recorded.table(FILE, judged)
 
 
 def test_what_is_asked_until_no_further_source_could_add_anything() -> None:
-    silent = DriverReading("nvml", failure=Failure("absent", "none"))
+    silent = failed_reading("nvml", "absent", "none")
     unknowing = NVML._replace(devices=(OLD._replace(capability=None),))
     answers = {
         "nothing yet": ([], False, False),
@@ -140,7 +140,7 @@ def test_what_is_asked_until_no_further_source_could_add_anything() -> None:
         "the order too": ([NVML, CUDA], True, True),
         "no CUDA version": ([NVML._replace(cuda=None)], False, False),
         "a libcuda that may not work": ([NVML._replace(libcuda="595.1")], False, False),
-        "it was asked": ([NVML._replace(libcuda="595.1"), DriverReading("cuda", failure=REFUSED)], False, True),
+        "it was asked": ([NVML._replace(libcuda="595.1"), REFUSED], False, True),
     }
 
     assert {

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.machine import probe
-from torchpick.machine.probe import Device, DriverReading, Failure
+from torchpick.machine.probe import Device, DriverReading, failed_reading
 
 texts = st.text(max_size=40)
 
@@ -29,7 +29,9 @@ def test_a_whole_answer_is_read() -> None:
         libcuda="580.65.06",
     )
     refused = {"failure": {"kind": "refused", "text": "NVML says: no", "code": 9}}
-    assert probe.parse_reading(json.dumps(refused).encode(), "nvml").failure == Failure("refused", "NVML says: no", 9)
+    assert probe.parse_reading(json.dumps(refused).encode(), "nvml") == failed_reading(
+        "nvml", "refused", "NVML says: no", 9
+    )
 
 
 @given(st.binary(max_size=200))

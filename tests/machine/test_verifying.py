@@ -12,7 +12,7 @@ import pytest
 
 from torchpick.errors import InstallerError
 from torchpick.machine import probe, verify
-from torchpick.machine.probe import Device, DriverReading, Failure
+from torchpick.machine.probe import Device, DriverReading, failed_reading
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Python
@@ -185,25 +185,28 @@ ANSWER = b'{"driver": "580.95.05", "devices": [{"name": "X", "capability": [6, 1
 @pytest.mark.parametrize(
     ("each", "failure"),
     [
-        ({"answer": ANSWER[:-1]}, Failure("silent", "nvml exited without an answer (status 0)")),
+        ({"answer": ANSWER[:-1]}, failed_reading("nvml", "silent", "nvml exited without an answer (status 0)")),
         ({"answer": ANSWER[:-1], "talk": b"first\nlast words\xff \n", "status": 3},
-         Failure("silent", "nvml exited without an answer (status 3): last words\N{REPLACEMENT CHARACTER}")),
-        ({"talk": b"x" * 300}, Failure("silent", f"nvml exited without an answer (status 0): {'x' * 200}")),
-        ({"overflow": True, "status": -9}, Failure("silent", "nvml gave an endless answer")),
-        ({"status": -11}, Failure("crashed", "nvml crashed (SIGSEGV)")),
-        ({"status": -250}, Failure("crashed", "nvml crashed (signal 250)")),
-        ({"answer": b"x\n"}, Failure("silent", "gave an answer that cannot be read: ")),
-        ({"answer": b'{"failure": {"kind": "refused", "text": "t", "code": 9}}\n'}, Failure("refused", "t", 9)),
+         failed_reading("nvml", "silent", "nvml exited without an answer (status 3): last words\ufffd")),
+        ({"talk": b"x" * 300},
+         failed_reading("nvml", "silent", f"nvml exited without an answer (status 0): {'x' * 200}")),
+        ({"overflow": True, "status": -9}, failed_reading("nvml", "silent", "nvml gave an endless answer")),
+        ({"status": -11}, failed_reading("nvml", "crashed", "nvml crashed (SIGSEGV)")),
+        ({"status": -250}, failed_reading("nvml", "crashed", "nvml crashed (signal 250)")),
+        ({"answer": b"x\n"}, failed_reading("nvml", "silent", "gave an answer that cannot be read: ")),
+        ({"answer": b'{"failure": {"kind": "refused", "text": "t", "code": 9}}\n'},
+         failed_reading("nvml", "refused", "t", 9)),
         ({"answer": b'{"failure": {"kind": "refused", "text": "t", "code": 9}}\n', "talk": b"This is a STUB library"},
-         Failure("stub", "t", 9)),
+         failed_reading("nvml", "stub", "t", 9)),
     ],
 )  # fmt: skip
-def test_what_a_source_s_process_leaves_is_an_answer_or_a_failure(each: dict[str, object], failure: Failure) -> None:
+def test_what_a_source_s_process_leaves_is_an_answer_or_a_failure(
+    each: dict[str, object], failure: DriverReading
+) -> None:
     left = {"answer": b"", "talk": b"", "overflow": False, "status": 0} | each
     found = probe.read_answer("nvml", SimpleNamespace(**left))  # type: ignore[arg-type]
 
-    assert found.failure is not None
-    assert found.failure._replace(text=found.failure.text[: len(failure.text)]) == failure
+    assert found._replace(text=found.text[: len(failure.text)]) == failure
 
 
 def test_a_complete_answer_counts_however_its_process_ended() -> None:

@@ -133,12 +133,12 @@ def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driv
     if _compat(readings, facts):
         # The number is the user's libcuda's, which the kernel driver carries only where cuInit says so.
         answer = next((reading for reading in readings if reading.source == "cuda"), None)
-        if answer is not None and answer.failure is None:
+        if answer is not None and not answer.failure:
             cuda, cuda_source = answer.cuda, "cuda"
             text = f"CUDA {cuda} comes from a forward-compatibility libcuda over driver {version}"
             notes.append(Note("CUDA_COMPAT", text))
         else:
-            why = answer.failure.text if answer is not None and answer.failure else "it was not asked"
+            why = answer.text if answer is not None else "it was not asked"
             text = f"a libcuda of another version (CUDA {cuda}) is installed over driver {version} but fails: {why}"
             notes.append(Note("CUDA_COMPAT_REFUSED", text))
             cuda = cuda_source = None

@@ -22,14 +22,6 @@ _UUID = r"[0-9A-Za-z/-]{4,100}"
 _QUIET_S = 2.0
 
 
-class Failure(NamedTuple):
-    """Why a source gave nothing. `kind`: absent, refused, stub, hangs, crashed, silent, unasked or unusable."""
-
-    kind: str
-    text: str
-    code: int | None = None
-
-
 class Device(NamedTuple):
     """One GPU as a source sees it; `error` is the source's status where the GPU itself would not answer."""
 
@@ -41,22 +33,27 @@ class Device(NamedTuple):
 
 
 class DriverReading(NamedTuple):
-    """One source's answer. `libcuda` is the version in the file name of the libcuda that its CUDA version is from."""
+    """One source's answer. `libcuda` is the version in the file name of the libcuda that its CUDA version is from.
+
+    `failure` is why it gave nothing: absent, refused, stub, hangs, crashed, silent, unasked or unusable; else empty.
+    """
 
     source: str
     driver: str | None = None
     cuda: str | None = None
     devices: tuple[Device, ...] = ()
-    failure: Failure | None = None
     libcuda: str | None = None
+    failure: str = ""
+    text: str = ""
+    code: int | None = None
 
     @property
     def answering(self) -> tuple[Device, ...]:
         return tuple(device for device in self.devices if device.error is None)
 
 
-def failed_reading(source: str, kind: str, text: str) -> DriverReading:
-    return DriverReading(source, failure=Failure(kind, text))
+def failed_reading(source: str, failure: str, text: str, code: int | None = None) -> DriverReading:
+    return DriverReading(source, failure=failure, text=text, code=code)
 
 
 def ask(
@@ -138,9 +135,7 @@ def read_answer(source: str, ended: Running) -> DriverReading:
     talk = ended.talk.decode("utf-8", "replace").strip()
     if ended.answer.endswith(b"\n"):
         reading = parse_reading(ended.answer, source)
-        if reading.failure is not None and "stub" in talk.lower():
-            return reading._replace(failure=reading.failure._replace(kind="stub"))
-        return reading
+        return reading._replace(failure="stub") if reading.failure and "stub" in talk.lower() else reading
     if ended.overflow:
         return failed_reading(source, "silent", f"{source} gave an endless answer")
     if ended.status is not None and ended.status < 0:
@@ -160,10 +155,8 @@ def parse_reading(text: bytes, source: str) -> DriverReading:
     """Read what a child wrote, believing nothing: it shared a process with a driver library."""
     try:
         fields = Fields(loads(text))
-        failure = fields.maybe_object("failure")
-        if failure is not None:
-            kind, reason, code = failure.text("kind"), failure.text("text"), failure.maybe_number("code")
-            return DriverReading(source, failure=Failure(kind, reason, code))
+        if (failure := fields.maybe_object("failure")) is not None:
+            return failed_reading(source, failure.text("kind"), failure.text("text"), failure.maybe_number("code"))
         return DriverReading(
             source=source,
             driver=kernel.driver_version(fields.maybe_text("driver")),

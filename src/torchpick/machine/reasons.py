@@ -8,7 +8,7 @@ from itertools import chain
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine.kernel import NVIDIA, KernelFacts, PciGpu
-from torchpick.machine.probe import Device, DriverReading, Failure
+from torchpick.machine.probe import Device, DriverReading
 from torchpick.model.machine import Driver, Note, Trouble
 from torchpick.model.versions import some_of
 
@@ -22,18 +22,13 @@ _OF_CUDA = {803: 18, 999: 999}
 Readings = Sequence[DriverReading]
 
 
-def _failures(readings: Readings) -> list[Failure]:
-    return [reading.failure for reading in readings if reading.failure is not None]
-
-
 def _kinds(readings: Readings) -> set[str]:
-    return {failure.kind for failure in _failures(readings)}
+    return {reading.failure for reading in readings if reading.failure}
 
 
 def _codes(readings: Readings) -> set[int]:
     """The statuses of refusals in NVML's numbers; libcuda's are translated."""
-    failures = ((reading.source, reading.failure) for reading in readings if reading.failure is not None)
-    refusals = ((source, failure.code or 0) for source, failure in failures if failure.kind == "refused")
+    refusals = ((reading.source, reading.code or 0) for reading in readings if reading.failure == "refused")
     return {_OF_CUDA.get(code, 0) if source == "cuda" else code for source, code in refusals}
 
 
@@ -45,7 +40,7 @@ def _errors(readings: Readings) -> list[int]:
 
 def _texts(readings: Readings, *kinds: str) -> str:
     """What the failures of these kinds say, or all of them."""
-    texts = [failure.text for failure in _failures(readings) if failure.kind in kinds or not kinds]
+    texts = [reading.text for reading in readings if reading.failure and (reading.failure in kinds or not kinds)]
     return "; ".join(texts) or "no source of facts is there"
 
 
@@ -152,10 +147,9 @@ def earlier_failures(readings: Sequence[DriverReading], source: str | None) -> l
     for reading in readings:
         if reading.source == source:
             break
-        failure = reading.failure
-        if failure is not None and failure.kind != "absent":
+        if reading.failure not in ("", "absent"):
             instead = f"; the GPUs are those that {source} lists" if source else ""
-            notes.append(Note(f"{reading.source}_{failure.kind}".upper(), f"{failure.text}{instead}"))
+            notes.append(Note(f"{reading.source}_{reading.failure}".upper(), f"{reading.text}{instead}"))
     return notes
 
 
