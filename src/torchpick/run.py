@@ -167,7 +167,7 @@ class Run(NamedTuple):
         """What the table knows of packages on this machine's platform."""
         from torchpick.knowledge import packages
 
-        return packages.catalog_of(self.knowledge, self.environ, machine.platform.name)
+        return packages.catalog_of(self.knowledge, machine.platform.name)
 
     def answer_or_needs(
         self,

@@ -54,7 +54,7 @@ def test_what_holds_its_kernels_is_not_compiled_at_run_time() -> None:
 
 
 def test_projects_that_write_the_same_files_are_known() -> None:
-    shared = catalog_of(Knowledge(LIVE), LIVE, "linux-x86_64").shared_files
+    shared = catalog_of(Knowledge(LIVE), "linux-x86_64").shared_files
 
     assert all(shared(f"nvidia-{name}-cu12", f"nvidia-{name}-cu13") for name in ("cudnn", "nccl", "nvshmem"))
     assert shared("nvidia-cusparselt-cu13", "nvidia-cusparselt-cu12")

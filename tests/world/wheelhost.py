@@ -23,7 +23,7 @@ _SHADOWS = ("numpy", "filelock", "requests")
 def stocked(tag: str) -> WheelHost:
     """The host with every build that has a wheel for this Python (`cp312`)."""
     host, knowledge = WheelHost(), Knowledge({})
-    requires = catalog_of(knowledge, {}, PLATFORM).torch_requirements
+    requires = catalog_of(knowledge, PLATFORM).torch_requirements
     table = knowledge.table((PLATFORM,), "stable", base=f"https://{WHEEL_HOST}/whl")
     for build in table.builds[PLATFORM]:
         if tag in build.pythons and build.tags:

@@ -13,16 +13,18 @@ from torchpick.errors import UsageError
 def current(environ: Mapping[str, str], named: str = "") -> str:
     """The named one, or TORCHPICK_SHELL; else the shell in use: PowerShell adds to cmd's two folders of modules."""
     named = named or environ.get("TORCHPICK_SHELL", "")
-    named = named if named in _WORDS else _ALIKE.get(named, named)
-    if named not in _WORDS and os.name == "nt":
+    named = _ALIKE.get(named, named)
+    is_known = _SHELLS.get(named, (None, None))[1] is not None
+    if not is_known and os.name == "nt":
         modules = environ.get("PSModulePath", "").lower()
         return "pwsh" if "\\powershell\\" in modules else "powershell" if modules.count(";") > 1 else "cmd"
-    return named if named in _WORDS else "fish" if environ.get("SHELL", "").endswith("/fish") else "sh"
+    return named if is_known else "fish" if environ.get("SHELL", "").endswith("/fish") else "sh"
 
 
 def line(words: Iterable[str], shell: str) -> str:
     """A command line to be pasted into this shell. PowerShell calls a quoted program by `&` alone."""
-    quoted = [word if re.fullmatch(_PLAIN, word) else _WORDS[shell](word) for word in words]
+    quote_word = _SHELLS[shell][1] or str
+    quoted = [word if re.fullmatch(_PLAIN, word) else quote_word(word) for word in words]
     return " ".join(["&", *quoted] if shell in _POWERSHELLS and quoted[0].startswith("'") else quoted)
 
 
@@ -45,9 +47,10 @@ def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], file
     shell = _ALIKE.get(shell, shell)
     for name, value in changed.items():
         _check(name, value, shell)
+    quote_value, _, to_set, to_unset, _ = _SHELLS[shell]
     lines = _written(files) if shell == "dockerfile" else []
-    lines += [_LINES[shell][1].format(name=name) for name in unset]
-    lines += [_LINES[shell][0].format(name=name, value=_QUOTES[shell](value)) for name, value in changed.items()]
+    lines += [to_unset.format(name=name) for name in unset]
+    lines += [to_set.format(name=name, value=quote_value(value)) for name, value in changed.items()]
     return "\n".join(lines)
 
 
@@ -62,11 +65,7 @@ def _check(name: str, value: str, shell: str) -> None:
 
 def refusal(shell: str) -> str:
     """What stands in the place of the variables where there is nothing to set: it fails."""
-    return {
-        "powershell": "throw 'torchpick has nothing to set here'",
-        "cmd": "cmd /c exit 1",
-        "dockerfile": "RUN echo 'torchpick has nothing to set here' >&2 && false",
-    }.get(_ALIKE.get(shell, shell), "false")
+    return _SHELLS.get(_ALIKE.get(shell, shell), _SHELLS["sh"])[4]
 
 
 def _fish(value: str) -> str:
@@ -109,23 +108,20 @@ def _cmd_word(word: str) -> str:
     return re.sub(r"(?<=%)[^%]|[^\w\s]", r"^\g<0>", quoted) if re.search('["%]', word) else quoted
 
 
-# Shells that speak another's language.
-_ALIKE = {"bash": "sh", "zsh": "sh", "pwsh": "powershell"}
-_QUOTES: dict[str, Callable[[str], str]] = {
-    "sh": quote,
-    "fish": _fish,
-    "powershell": _powershell,
-    "cmd": str,
-    "github": str,
-    "dockerfile": _docker,
-}
-# Words of a command line, but for those that no shell reads otherwise: PowerShell parts `-a.b`.
-_WORDS: dict[str, Callable[[str], str]] = {
-    "sh": quote,
-    "fish": _fish,
-    "cmd": _cmd_word,
-    "powershell": _windows_powershell_word,
-    "pwsh": _powershell,
+# Shells that read another's language.
+_ALIKE = {"bash": "sh", "zsh": "sh"}
+_NOTHING = "torchpick has nothing to set here"
+_OF_POWERSHELL = ("$env:{name} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}", f"throw '{_NOTHING}'")
+# By shell: a value's quotes, those of a word in a command line (none is written for a file), how to set, how to take
+# away (GitHub's file and an image know only empty), and what stands in the place of variables where there are none.
+_SHELLS: dict[str, tuple[Callable[[str], str], Callable[[str], str] | None, str, str, str]] = {
+    "sh": (quote, quote, "export {name}={value}", "unset {name}", "false"),
+    "fish": (_fish, _fish, "set -gx {name} {value}", "set -e {name}", "false"),
+    "powershell": (_powershell, _windows_powershell_word, *_OF_POWERSHELL),
+    "pwsh": (_powershell, _powershell, *_OF_POWERSHELL),
+    "cmd": (str, _cmd_word, 'set "{name}={value}"', 'set "{name}="', "cmd /c exit 1"),
+    "github": (str, None, "{name}={value}", "{name}=", "false"),
+    "dockerfile": (_docker, None, "ENV {name}={value}", "ENV {name}=", f"RUN echo '{_NOTHING}' >&2 && false"),
 }
 _POWERSHELLS = ("powershell", "pwsh")
 _PLAIN = r"[\w./][\w@+=:./-]*|-[\w=-]*"
@@ -133,15 +129,6 @@ _CONTROL = r"[\x00-\x08\x0a-\x1f\x7f]"
 _OTHER_SHELL = "PowerShell takes it: `--shell powershell`"
 # What stands for a character in an address, as the name of no variable begins.
 _ESCAPES = r"(?i)%(?:[0-7][0-9a-f]|[c-f][0-9a-f](?:%[89ab][0-9a-f])+)"
-# How to set, and how to take away; GitHub's file and an image know only empty.
-_LINES = {
-    "sh": ("export {name}={value}", "unset {name}"),
-    "fish": ("set -gx {name} {value}", "set -e {name}"),
-    "powershell": ("$env:{name} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}"),
-    "cmd": ('set "{name}={value}"', 'set "{name}="'),
-    "github": ("{name}={value}", "{name}="),
-    "dockerfile": ("ENV {name}={value}", "ENV {name}="),
-}
 
 
 def _written(files: Mapping[str, str]) -> list[str]:

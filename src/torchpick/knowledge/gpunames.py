@@ -45,6 +45,8 @@ PASTED = (
 # A Kubernetes label's key; `8x H100`, `RTX 4090 x2` and `T4:4` say how many, `(R)` and `(TM)` nothing.
 COUNTED = r"^nvidia\.com/[a-z.]+=|^[0-9]{1,2} ?x ?(?=[a-z])|(?<=[0-9i]) x[0-9]{1,2}$|:[0-9]{1,2}$|\(r\)|\(tm\)"
 BOARD = r"(?:-[0-9]{1,2})?-[0-9]{1,3}(?:[abcq](?:me|gfx|nome)?[0-9]?)?$"
+# `1g.10gb`, `MIG 1g.10gb+me`, `nvidia.com/mig-1g.10gb`: an instance's profile, by its letters and digits.
+INSTANCE = r"(?:com)?(?:mig)?(?:[1-7]c)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?"
 # Intel's that no build supports.
 INTEL_OLD = r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$"
 # What the vendors' tools and shops put around a name.
@@ -140,8 +142,8 @@ def _near_capabilities(capability: str, names: Names) -> tuple[Named, ...]:
 
 def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | None:
     """The GPU of that name; None where no form of it is known."""
-    if profile := _instance(plain):
-        return _of_instance(text, profile, names)
+    if profile := re.fullmatch(INSTANCE, plain):
+        return _of_instance(text, profile[1], names)
     for form in forms(plain):
         capabilities = names.capabilities_of(form)
         if len(capabilities) == 1 and "?" not in capabilities:
@@ -160,12 +162,6 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
     others = (Named(form, _maybe_arch(other)) for other in sorted(capabilities - {usual, "?"}))
     return GpuProduct.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
-
-
-def _instance(plain: str) -> str | None:
-    """`1g.10gb`, `MIG 1g.10gb+me`, `nvidia.com/mig-1g.10gb` → `1g10gb`; None for what is no instance's profile."""
-    match = re.fullmatch(r"(?:com)?(?:mig)?(?:[1-7]c)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?", plain)
-    return match[1] if match else None
 
 
 def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidates:

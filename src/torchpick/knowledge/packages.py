@@ -46,7 +46,7 @@ class KnownPackages(Mapping[str, PackageFacts]):
         return len(self._files)
 
 
-def catalog_of(knowledge: Knowledge, environ: Mapping[str, str], platform: str) -> Catalog:
+def catalog_of(knowledge: Knowledge, platform: str) -> Catalog:
     """All that the table knows of packages on a platform."""
 
     def torch_requirements(release: str) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def catalog_of(knowledge: Knowledge, environ: Mapping[str, str], platform: str) 
         return knowledge.file("shared-files.json", shared_files).get(frozenset((project, other)), 0)
 
     def read_catalog() -> Catalog:
-        return Catalog(KnownPackages(environ, platform), torch_requirements, files_in_both)
+        return Catalog(KnownPackages(knowledge.environ, platform), torch_requirements, files_in_both)
 
     return knowledge.remember(("packages", platform), read_catalog)
 
