@@ -82,13 +82,13 @@ def test_every_name_of_the_other_vendors_is_placed() -> None:
 def test_every_pci_id_of_the_other_vendors_is_known() -> None:
     facts = json.loads((EVIDENCE / "amd-intel-apple.json").read_text("utf-8"))
     for row in facts["pci"]:
-        device = OTHERS.amd_device(int(row["id"].partition(":")[2], 16))
+        device = OTHERS.device("amd", int(row["id"].partition(":")[2], 16))
         assert device is not None
         assert str(device.arch) == row["gfx"]
     for row in facts["intel"]["pci"]:
-        assert OTHERS.intel_device(int(row["id"].partition(":")[2], 16)) is not None
-    assert OTHERS.amd_device(0x1234) is None
-    assert OTHERS.intel_device(0x1234) is None
+        assert OTHERS.device("intel", int(row["id"].partition(":")[2], 16)) is not None
+    assert OTHERS.device("amd", 0x1234) is None
+    assert OTHERS.device("intel", 0x1234) is None
 
 
 @pytest.mark.parametrize(

@@ -258,19 +258,14 @@ class OtherNames(NamedTuple):
         targets_by_name = ((name, self.amd_names.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
         return tuple((name.removeprefix("AMD "), targets) for name, targets in targets_by_name if targets is not None)
 
-    def amd_device(self, device: int) -> GpuProduct | None:
-        """The AMD GPU with this PCI device id, if it is known."""
-        if (entry := self.amd_pci.get(f"{device:04x}")) is None:
+    def device(self, vendor: str, number: int) -> GpuProduct | None:
+        """The GPU of AMD's or Intel's with this PCI device id, if it is known."""
+        listed: Mapping[str, tuple[Any, str]] = self.amd_pci if vendor == "amd" else self.intel_pci
+        if (entry := listed.get(f"{number:04x}")) is None:
             return None
-        target, name = entry
-        return GpuProduct("amd", name, target_of(target), target in self.amd_integrated)
-
-    def intel_device(self, device: int) -> GpuProduct | None:
-        """The Intel GPU with this PCI device id, if it is known."""
-        if (entry := self.intel_pci.get(f"{device:04x}")) is None:
-            return None
-        generation, name = entry
-        return self.of_generation(generation, name)
+        if vendor == "intel":
+            return self.of_generation(*entry)
+        return GpuProduct("amd", entry[1], target_of(entry[0]), entry[0] in self.amd_integrated)
 
     def of_generation(self, place: int, name: str) -> GpuProduct:
         _, supported, integrated, _ = self.intel_generations[place]

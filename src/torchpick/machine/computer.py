@@ -189,7 +189,7 @@ def _counting(gpus: list[Gpu], override: Arch | None, knowledge: Knowledge) -> S
 def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:
     """With its product's name: from RDNA3 on the kernel's own says "ip discovery" for each."""
     device = next((pci.device for pci in facts.gpus_of(kernel.AMD) if pci.address == gpu.pci), None)
-    product = None if device is None else names.amd_device(device)
+    product = None if device is None else names.device("amd", device)
     return gpu if product is None else gpu._replace(name=product.name)
 
 
@@ -197,7 +197,7 @@ def _on_windows(facts: KernelFacts, first: int, names: OtherNames) -> list[Gpu]:
     """The GPUs by their PCI ids: Windows has no list of compute nodes, and AMD's driver there is asked nothing."""
     gpus: list[Gpu] = []
     for pci in facts.gpus_of(kernel.AMD):
-        if (product := names.amd_device(pci.device)) is not None:
+        if (product := names.device("amd", pci.device)) is not None:
             gpus.append(_by_pci_id(first + len(gpus), product, pci))
     return gpus
 
@@ -209,7 +209,7 @@ def _by_pci_id(index: int, product: GpuProduct, pci: PciGpu) -> Gpu:
 
 def _unusable(pci: PciGpu, names: OtherNames) -> str:
     """Why a GPU on the PCI bus cannot be reached, and what it is if its id is known."""
-    product = names.amd_device(pci.device)
+    product = names.device("amd", pci.device)
     what = "an AMD GPU" if product is None else f"{product.name} ({product.arch})"
     return f"{what} at {pci.address} has no ROCm compute node (kfd); left out"
 
@@ -262,7 +262,7 @@ def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alon
     """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
     gpus: list[Gpu] = []
     for pci in facts.gpus_of(kernel.INTEL):
-        product = knowledge.other_names.intel_device(pci.device)
+        product = knowledge.other_names.device("intel", pci.device)
         if product is not None and product.supported:
             gpus.append(_by_pci_id(first + len(gpus), product, pci)._replace(counted=alone))
     if not gpus:

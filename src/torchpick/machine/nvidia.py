@@ -217,24 +217,17 @@ def shown(value: str, uuids: Sequence[str | None], order: Sequence[int] | None) 
     by_uuid = words[0].startswith("GPU-")
     indices: list[int] = []
     for word in words:
-        index = _with_uuid(word, uuids) if by_uuid else _numbered(word, len(uuids))
-        if index is None:
+        if by_uuid:  # the one GPU whose UUID begins so; an index or another kind of name does not mix
+            meant = [index for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(word)]
+            meant = meant if word.startswith("GPU-") else []
+        else:
+            meant = [int(part[1])] if (part := _INDEX.match(word)) and int(part[1]) < len(uuids) else []
+        if len(meant) != 1:
             break
-        indices.append(index)
+        indices += meant
     distinct = frozenset(indices)
     if len(distinct) < len(indices):
         return frozenset()
     if by_uuid or len(distinct) in (0, len(uuids)):
         return distinct
     return None if order is None else frozenset(order[index] for index in distinct if index < len(order))
-
-
-def _with_uuid(word: str, uuids: Sequence[str | None]) -> int | None:
-    """The one GPU whose UUID begins so; an index or another kind of name does not mix."""
-    indices = [index for index, uuid in enumerate(uuids) if uuid is not None and uuid.startswith(word)]
-    return indices[0] if word.startswith("GPU-") and len(indices) == 1 else None
-
-
-def _numbered(word: str, count: int) -> int | None:
-    match = _INDEX.match(word)
-    return int(match[1]) if match and int(match[1]) < count else None
