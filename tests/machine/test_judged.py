@@ -45,7 +45,7 @@ def shows(value: str, *readings: DriverReading, **more: str) -> Case:
 
 
 def failed(kind: str, code: int | None = None, source: str = "nvml") -> tuple[DriverReading, ...]:
-    return (DriverReading(source, failure=Failure(kind, f"{source} {kind}", code)),)
+    return (failed_reading(source, kind, f"{source} {kind}", code),)
 
 
 CASES = {
