@@ -15,6 +15,7 @@ from torchpick.errors import (
     WheelError,
     WheelLayoutError,
 )
+from torchpick.model.machine import Python
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
