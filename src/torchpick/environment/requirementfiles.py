@@ -25,12 +25,11 @@ def located(path: str) -> str:
     """A file's absolute path, or its URL; `file:` URLs are paths."""
     if path[:5].lower() != "file:":
         return path if "://" in path else os.path.abspath(path)
-    from urllib.parse import unquote_to_bytes, urlsplit
+    from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
     try:
-        on_server = urlsplit(path).path
-        return os.path.abspath(url2pathname(on_server) if os.name == "nt" else os.fsdecode(unquote_to_bytes(on_server)))
+        return os.path.abspath(url2pathname(urlsplit(path).path))
     except ValueError as error:
         raise _no_url(path) from error
 

@@ -222,10 +222,8 @@ def uv_settings(file: UvFile) -> list[Setting]:
     """The places that a uv.toml or `[tool.uv]` names; an `explicit` index is only for those that request it by name."""
     settings = []
     for scope in file.scopes:
-        for name in PIP_PLACES:
-            value = scope.get(name)
-            if words := [value] if isinstance(value, str) else value if isinstance(value, list) else []:
-                settings.append(Setting(name, tuple(map(str, words)), file.path))
+        listed = ((name, _words(scope.get(name, []))) for name in PIP_PLACES)
+        settings += [Setting(name, words, file.path) for name, words in listed if words]
         indexes = scope.get("index")
         for index in indexes if isinstance(indexes, list) else ():
             if isinstance(index, dict) and isinstance(index.get("url"), str) and not index.get("explicit"):
@@ -235,12 +233,16 @@ def uv_settings(file: UvFile) -> list[Setting]:
 
 
 def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
-    """A key that is a plain value, such as `torch-backend`: the first file that sets it wins."""
-    for file in files:
-        for scope in file.scopes:
-            if name in scope:
-                return Setting(name, (str(scope[name]),), file.path)
-    return None
+    """A key of uv's: the first file that sets it wins."""
+    values = ((scope[name], file.path) for file in files for scope in file.scopes if name in scope)
+    return next((Setting(name, _words(value), path) for value, path in values), None)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    """A value as words; a table as pairs."""
+    if isinstance(value, dict):
+        return tuple(f"{key}={text}" for key, text in value.items())
+    return tuple(map(str, value if isinstance(value, list) else [value]))
 
 
 def read_uv_files(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:

@@ -16,7 +16,7 @@ from torchpick.decide.answer import Answer
 from torchpick.decide.demands import PackageDemand
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested, Requirements
-from torchpick.environment.toolsettings import Setting, UvFile
+from torchpick.environment.toolsettings import Setting, uv_key
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersion
 from torchpick.index.wheelnames import parsed_version
@@ -148,7 +148,7 @@ def read_policies(own: UserSettings, installer: str | None, asked: Requirements,
     if installer in ("pip", None):
         settings += [own.pip[name] for name in _PIP if name in own.pip]
     if installer in ("uv", None):
-        settings += [setting for name in _UV if (setting := _uv_setting(own.uv_files, name)) is not None]
+        settings += [setting for name in _UV if (setting := uv_key(own.uv_files, name)) is not None]
         settings += [
             Setting(name, (own.environ[variable],), variable)
             for variable, name in _UV_VARIABLES.items()
@@ -166,19 +166,6 @@ def read_policies(own: UserSettings, installer: str | None, asked: Requirements,
         elif name in _SWITCHES:
             settings.append(Setting(name[2:], ("true",), f"`{name}`"))
     return _in_force(settings)._replace(overrides=tuple(_overrides(own, installer)))
-
-
-def _uv_setting(files: Iterable[UvFile], name: str) -> Setting | None:
-    """A key of uv's: the first file that sets it wins."""
-    for file in files:
-        for scope in file.scopes:
-            value = scope.get(name)
-            if isinstance(value, dict):
-                return Setting(name, tuple(f"{key}={text}" for key, text in value.items()), file.path)
-            if value is not None:
-                words = value if isinstance(value, list) else [value]
-                return Setting(name, tuple(map(str, words)), file.path)
-    return None
 
 
 def _in_force(settings: Iterable[Setting]) -> Policies:
