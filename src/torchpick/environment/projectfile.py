@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any, NamedTuple
 
 from torchpick.environment import toml, uvsources
@@ -235,17 +236,12 @@ def _set_aside(text: str, path: Path, mark: str) -> str:
     """The text with the author's lines of this key as comments; as it is where they cannot be told apart."""
     lines, without = text.splitlines(keepends=True), _without(toml.loads(text), path)
     starts = [number for number, line in enumerate(lines) if path[-1] in line and not line.lstrip().startswith("#")]
-    tries = 0
-    for start in starts:
-        for end in range(start + 1, min(start + _MOST_LINES, len(lines)) + 1):
-            tries += 1
-            if tries > _MOST_TRIES:
-                return text
-            with suppress(ValueError):
-                if _without(toml.loads("".join((*lines[:start], *lines[end:]))), path, exact=True) == without:
-                    return "".join(
-                        (*lines[:start], *(f"# {mark} was: {line}" for line in lines[start:end]), *lines[end:])
-                    )
+    parts = ((start, end) for start in starts for end in range(start + 1, min(start + _MOST_LINES, len(lines)) + 1))
+    for start, end in islice(parts, _MOST_TRIES):
+        with suppress(ValueError):
+            if _without(toml.loads("".join((*lines[:start], *lines[end:]))), path, exact=True) == without:
+                theirs = (f"# {mark} was: {line}" for line in lines[start:end])
+                return "".join((*lines[:start], *theirs, *lines[end:]))
     return text
 
 
