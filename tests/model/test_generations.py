@@ -8,7 +8,6 @@ import pytest
 
 from torchpick.knowledge import compat
 from torchpick.knowledge.gpuindex import Names
-from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Arch
 
 RULES = compat.Knowledge(os.environ).rules
@@ -16,7 +15,7 @@ RULES = compat.Knowledge(os.environ).rules
 
 @pytest.fixture(scope="module")
 def names() -> Names:
-    return compat.read(os.path.join(compat_dir(os.environ), "index", "gpus.json"), Names.from_json)
+    return compat.Knowledge(os.environ).gpu_names
 
 
 def test_every_capability_stands_once_and_in_order() -> None:

@@ -66,7 +66,7 @@ class Knowledge:
     @property
     def rules(self) -> Table:
         """What is the same for every platform, without builds."""
-        return self.remember("rules", lambda: _index(self.folder, "rules", indexes.rules))
+        return self.remember("rules", lambda: read(self._path("index/rules.json"), indexes.rules))
 
     @property
     def family(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class Knowledge:
     def _shipped(self, platform: str, *, default: bool = False) -> BuildsByRelease:
         """One compact index, its releases read as they are asked for."""
         name = f"default-{platform}" if default else platform
-        return self.remember(name, lambda: _shelf(self.folder, name))
+        return self.remember(name, lambda: _shelf(self._path(f"index/{name}.json")))
 
     @property
     def every_build(self) -> tuple[Build, ...]:
@@ -202,7 +202,10 @@ class Knowledge:
 
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
         """Another file of the table, by its name in the folder, parsed once."""
-        return self.remember((name, parse), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
+        return self.remember((name, parse), lambda: read(self._path(name), lambda value: parse(Fields(value))))
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, *name.split("/"))
 
 
 def _names(fields: Fields) -> tuple[str, ...]:
@@ -217,9 +220,9 @@ def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
     return files
 
 
-def read(file: str, parse: Callable[[Fields], T]) -> T:
+def read(file: str, parse: Callable[[Mapping[str, Any]], T]) -> T:
     """Read one JSON file of the table and parse it; every fault becomes a CompatError that names file and path."""
-    return checked(file, lambda: parse(Fields(content(file))))
+    return checked(file, lambda: parse(content(file)))
 
 
 def checked(file: str, work: Callable[[], T]) -> T:
@@ -248,16 +251,11 @@ def content(file: str) -> Mapping[str, Any]:
     return value
 
 
-def _index(folder: str, name: str, parse: Callable[[Mapping[str, Any]], T]) -> T:
-    file = os.path.join(folder, "index", f"{name}.json")
-    return checked(file, lambda: parse(content(file)))
-
-
-def _shelf(folder: str, name: str) -> BuildsByRelease:
+def _shelf(file: str) -> BuildsByRelease:
     def checked_later(builds: Read) -> Read:
-        return lambda: checked(os.path.join(folder, "index", f"{name}.json"), builds)
+        return lambda: checked(file, builds)
 
-    by_release = _index(folder, name, indexes.index_shelf)
+    by_release = read(file, indexes.index_shelf)
     return BuildsByRelease({torch: checked_later(builds) for torch, builds in by_release.items()})
 
 
@@ -266,7 +264,7 @@ def _refreshed_over(shipped: BuildsByRelease, file: str) -> PlatformBuilds:
     from torchpick.knowledge import refreshed
 
     try:
-        refreshes, date, listed = checked(file, lambda: refreshed.read(content(file)))
+        refreshes, date, listed = read(file, refreshed.read)
     except CompatError as error:
         text = f"the cache is ignored because {file} is damaged ({error}); run `torchpick refresh` to rewrite it"
         return shipped, None, text

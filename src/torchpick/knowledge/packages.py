@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from torchpick.decide import refusal
-from torchpick.knowledge.compat import Knowledge, checked, content
+from torchpick.knowledge.compat import Knowledge, read
 from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.address import check_characters
@@ -75,7 +75,7 @@ def shared_files(fields: Fields) -> Mapping[frozenset[str], int]:
 
 def facts_of(file: str, platform: str) -> PackageFacts:
     """One file of compat/packages."""
-    return checked(file, lambda: parse(content(file), platform))
+    return read(file, lambda row: parse(row, platform))
 
 
 def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
