@@ -78,36 +78,3 @@ def test_a_refusal_shows_no_password() -> None:
         checked("torch @ https://me:hunter22@h.example/x.whl #x")
 
     assert "hunter22" not in caught.value.message
-
-
-PIECES = [
-    "a",
-    "b==1",
-    " ",
-    " #",
-    " -r",
-    "-",
-    "\\",
-    "${NAME}",
-    "\n",
-    "\x0c",
-    "\u2028",
-    "\xa0",
-    "[x]",
-    " @ ",
-    ";",
-    "'",
-    '"',
-]
-
-
-@given(st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join), max_size=3))
-def test_a_file_has_as_many_entries_as_it_was_made_of(lines: list[str]) -> None:
-    try:
-        text = file_of(lines)
-    except InstallerError:
-        return
-    entries = requirementfiles.parse(text, {"NAME": "secret"})
-
-    assert [entry.value for entry in entries] == [line.strip() for line in lines if line.strip()]
-    assert not any(entry.option for entry in entries)
