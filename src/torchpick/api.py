@@ -194,7 +194,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     if machine.trouble is not None:
         return Stack(machine, words, hints=(machine.trouble.hint,))
     from torchpick.environment.requirements import RequirementArgs  # with packaging, which a check does without
-    from torchpick.install import asking, planning
+    from torchpick.install import asking, handover
 
     given = RequirementArgs(
         words,
@@ -206,7 +206,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     wheels, sources = _list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn")
     rules = asking.file_rules(wheels, sources, pre=pre)
     order = asking.Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)
-    return planning.plan_environment(run, order)[0]
+    return handover.plan_environment(run, order)[0]
 
 
 @_public

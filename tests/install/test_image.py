@@ -8,7 +8,7 @@ import pytest
 
 import torchpick
 from torchpick.errors import UsageError
-from torchpick.install.planning import dockerfile
+from torchpick.install.env import dockerfile
 from torchpick.model.pick import Request
 from torchpick.run import Run, start_run
 

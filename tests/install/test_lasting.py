@@ -50,7 +50,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def undone(app: Path, version: str = "2.14.1+cu126", **environ: str) -> str | None:
     found = find_undone(str(app / ".venv"), version, environ)
-    return None if found is None else f"{found.what}: {found.remedy}".replace(str(app), "$APP")
+    return None if found is None else f"{found[0]}: {found[1]}".replace(str(app), "$APP")
 
 
 def test_another_torch_of_the_lock_comes_back_and_pin_keeps_this_one(app: Path) -> None:

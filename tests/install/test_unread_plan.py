@@ -22,8 +22,7 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError
 from torchpick.install import unread
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.install.handover import find_answer
-from torchpick.install.planning import plan_environment
+from torchpick.install.handover import find_answer, plan_environment
 from torchpick.model.pick import Request
 from torchpick.run import start_run
 

@@ -12,7 +12,8 @@ from torchpick.cli.text import plain
 from torchpick.decide import refusal
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install.planning import dockerfile, plan_environment
+from torchpick.install.env import dockerfile
+from torchpick.install.handover import plan_environment
 from torchpick.model.fields import written
 from torchpick.model.package import Stack
 from torchpick.model.versions import some_of

@@ -70,13 +70,10 @@ def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     torch = here.find("torch")
     found = torch and job.find_undone(here.prefix, torch.version, subject.run.environ)
     if torch and found:
-        yield Finding(
-            Ailment.LOCK_UNDOES,
-            found.what,
-            {"installed": torch.version, "locked": list(found.locked)},
-            advice=found.remedy,
-            weight=NOTE if found.by_extra else None,
-        )
+        what, remedy, locked = found
+        seen = {"installed": torch.version, "locked": list(locked)}
+        weight = NOTE if torch.version in locked else None
+        yield Finding(Ailment.LOCK_UNDOES, what, seen, advice=remedy, weight=weight)
 
 
 def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
+from torchpick.environment import shell as shells
 from torchpick.environment.requirementfiles import file_of, not_below, requirement
 from torchpick.environment.toolsettings import UV_PLACES, store_of
 from torchpick.environment.world import content
@@ -38,7 +40,9 @@ from torchpick.install.job import exact_specifier
 from torchpick.install.question import find_prefix, pick_build, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes, read_settings
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.machine import Note
+from torchpick.model.package import Stack
 from torchpick.model.pick import Pick
 from torchpick.run import Run
 
@@ -81,6 +85,45 @@ def variables_for(run: Run, shell: str) -> tuple[Pick, Command]:
     # What `pin` wrote into the environment gives way to this pick.
     variables = variables_of(pick, store, settings, wheels, (store_of(prefix),) if prefix else ())
     return pick, variables._replace(notes=(*note_indexes(settings, ("pip", "uv")), *notes))
+
+
+# The architectures of Linux as images name them.
+_ARCHITECTURES = {"linux-x86_64": "linux/amd64", "linux-aarch64": "linux/arm64"}
+
+
+def dockerfile(run: Run, stack: Stack) -> str:
+    """The Dockerfile of a stack that fits. Torch comes from its own index alone, everything else from the user's."""
+    machine = stack.machine
+    architecture = _ARCHITECTURES.get(machine.platform.name)
+    if architecture is None:
+        hint = "an image runs on Linux: `--platform linux-x86_64` or `--platform linux-aarch64`"
+        raise UsageError(f"no image is made for {machine.platform.name}", hint=hint)
+    if machine.jetsons and any(note.code == "VENDOR_INDEX" for note in stack.notes):
+        hint = "take an image that has it, such as NVIDIA's l4t-jetpack for this release, and `torchpick url` in it"
+        raise UsageError("torch for this JetPack takes CUDA from it, which an image of Python lacks", hint=hint)
+    torch = stack.version("torch")
+    if torch is None:
+        raise UsageError("this environment has no torch", hint="an image for it needs nothing of torchpick")
+    if machine.python.image is None:
+        raise UsageError(f"there is no image of Python {machine.python.tag}", hint="`--python 3.12` names another")
+    for pin in stack.packages:  # nobody could say which of two indexes answered
+        if pin.index not in (DEFAULT_INDEX, stack.index_url):
+            hint = f"`torchpick install {' '.join(stack.asked)}` in an image of your own says what to do about it"
+            raise UsageError(f"{pin.requirement} comes from {pin.index}, which no line here may add", hint=hint)
+    request = run.request._replace(requirements=(f"torch=={torch}",))
+    _, variables = variables_for(run.with_request(request), "dockerfile")
+    return "\n".join(
+        (
+            f"# {' '.join(stack.asked)} for {machine.in_short}.",
+            "# The whole image of Python has a C compiler, which triton needs while a program runs.",
+            f"FROM --platform={architecture} {machine.python.image}",
+            "",
+            "# Torch and its companions come from their own index, and nothing else does.",
+            shells.variables("dockerfile", variables.set, variables.unset, variables.files),
+            "",
+            f"RUN python -m pip install --no-cache-dir {' '.join(map(quote, stack.requirements))}",
+        )
+    )
 
 
 def command_of(run: Run, argv: Sequence[str]) -> tuple[Pick, Command]:

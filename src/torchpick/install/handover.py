@@ -7,34 +7,42 @@ nobody else can read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple, cast
 
+from torchpick.decide import resolve
 from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import requirement
-from torchpick.errors import InstallerError
-from torchpick.install.asking import TargetQuestion
+from torchpick.errors import InstallerError, NoBuildError
+from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import with_addresses
 from torchpick.install.job import Job, check_pin
+from torchpick.install.question import answer_request
 from torchpick.install.reporting import read_report, stand_ins
 from torchpick.install.user_settings import leads_away, note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
-from torchpick.model.machine import Note
-from torchpick.model.package import Catalog, PackageFacts
+from torchpick.model.machine import Machine, Note
+from torchpick.model.package import Catalog, Download, PackageFacts, Stack
 from torchpick.model.pick import Pick
 from torchpick.model.versions import some_of
+from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.reporting import ReportedPackage
     from torchpick.machine.verify import Ran, Verified
     from torchpick.model.build import Objection
+
+
+_OFFLINE = "without `--offline` their wheels are read from your index"
+_NOT_READ = "check the names, the versions and the connection to your index"
 
 
 class Learnt(NamedTuple):
@@ -257,3 +265,79 @@ def explain_failure(ran: Ran, verified: Verified, pick: Pick) -> Objection | Non
             about = [objection for objection in verdict.objections if objection.gpu == ran.gpu]
             return next(iter(about or verdict.objections), None)
     return None
+
+
+# Or to an environment that is only planned: every pin, its costs, and what other drivers would take.
+
+
+def plan_environment(run: Run, order: Order) -> tuple[Stack, Callable[[Machine], Answer] | None]:
+    """The environment for what is ordered, and the answer for another machine by what was learnt.
+
+    Where none fits its `ok` is false.
+
+    What the table lacks is learnt from the user's own index; InstallerError where that has nothing of what is named.
+    """
+    question = read_plan_question(
+        run.without_requirements(), order._replace(installer=run.installer, only_planned=True)
+    )
+    try:
+        learnt = find_answer(question)
+    except NoBuildError as error:
+        if error.stack is None:
+            raise
+        return error.stack, None
+    stack = learnt.answer.environment
+    stack = stack._replace(notes=tuple(dict.fromkeys((*stack.notes, *learnt.notes))))
+    if not stack.packages:
+        return stack._replace(hints=(*stack.hints, _OFFLINE if run.offline else _NOT_READ)), None
+
+    def again(machine: Machine) -> Answer:
+        return answer_request(
+            run, learnt.answer.question, machines=(machine,), everything=False, catalog=learnt.catalog
+        )
+
+    notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
+    folders = {project.name for project in question.placed if project.file is None}
+    return stack._replace(notes=notes, download=_download(learnt, stack, folders)), again
+
+
+def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> Download | None:
+    """The sizes of the files; what torch itself brings besides is not among them."""
+    pins = ((pin.name, pin.version) for pin in stack.packages if pin.name not in folders)
+    sizes = {name: learnt.sizes.get((name, version)) for name, version in pins}
+    unknown = tuple(name for name, size in sizes.items() if size is None)
+    total = sum(size for size in sizes.values() if size is not None)
+    return Download(total, unknown) if total else None
+
+
+def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callable[[Machine], Answer]) -> list[Note]:
+    """What the newest driver would take instead, and the oldest that takes the same."""
+    machine = question.machine
+    if machine.driver is None or machine.driver.source == "assumed" or not machine.nvidia:
+        return []
+    drivers = question.run.knowledge.rules.drivers
+    now = _shown(learnt.answer)
+    own, releases = drivers.branch_number(machine.driver), _releases(learnt.answer)
+    numbers = sorted(branch.number for branch in drivers.branches if branch.number > own)
+
+    def taken(number: int) -> str:
+        answer = again(resolve.with_driver(machine, str(number), drivers))
+        return _shown(answer) if answer.ok and _releases(answer) != releases else now
+
+    newest = taken(numbers[-1]) if numbers else now
+    if newest == now:
+        return []
+    # What runs on a driver runs on every newer one.
+    oldest = bisect_left(numbers, True, hi=len(numbers) - 1, key=lambda number: taken(number) == newest)
+    return [Note("NEWER_DRIVER", f"with driver {numbers[oldest]} or newer: {newest}")]
+
+
+def _releases(answer: Answer) -> list[str]:
+    """What is pinned, but for the backend, which nobody changes a driver for."""
+    return [f"{pin.name} {pin.version.partition('+')[0]}" for pin in answer.environment.packages]
+
+
+def _shown(answer: Answer) -> str:
+    """Torch and what links CUDA; what else moves is of no interest here."""
+    pins = (pin for pin in answer.environment.packages if pin.name in TRIO or pin.cuda is not None)
+    return ", ".join(f"{pin.name} {pin.version}" for pin in pins)

@@ -208,7 +208,7 @@ def job_notes(job: Job) -> list[Note]:
         notes.append(Note("OWN_ENVIRONMENT", f"this goes into torchpick's own environment, {job.target.prefix}"))
     undone = find_undone(job.target.prefix, job.pick.version, job.settings.environ) if "torch" in job.needs else None
     if undone is not None:
-        notes.append(Note("LOCK_UNDOES", f"{undone.what}: {undone.remedy}"))
+        notes.append(Note("LOCK_UNDOES", f"{undone[0]}: {undone[1]}"))
     return notes
 
 
@@ -217,18 +217,6 @@ def job_notes(job: Job) -> list[Note]:
 _MOST_LOCK = 64 << 20
 # As uv writes it: the name first, and then the version.
 _TORCH = re.compile(r'(?m)^name = "torch"\r?\nversion = "([^"]+)"')
-
-
-class Undone(NamedTuple):
-    """What uv does to an installed torch, and what keeps it; `locked` are the versions of the lock.
-
-    `by_extra`: it is one of them, and which one is taken depends on the extra or group that is named.
-    """
-
-    what: str
-    remedy: str
-    locked: tuple[str, ...]
-    by_extra: bool = False
 
 
 def project_of_environment(prefix: str, environ: Mapping[str, str]) -> str | None:
@@ -242,24 +230,27 @@ def project_of_environment(prefix: str, environ: Mapping[str, str]) -> str | Non
     return None
 
 
-def find_undone(prefix: str, version: str, environ: Mapping[str, str]) -> Undone | None:
-    """What uv's next sync does to this torch; None where it stays, or where uv keeps no project here."""
+def find_undone(prefix: str, version: str, environ: Mapping[str, str]) -> tuple[str, str, tuple[str, ...]] | None:
+    """What uv's next sync does to this torch, what keeps it, and the versions of the lock.
+
+    Where it is one of these, the extra that is named chooses. None where it stays, or where uv keeps no project here.
+    """
     folder = project_of_environment(prefix, environ)
     if folder is None:
         return None
-    lock = text_of(os.path.join(folder, "uv.lock"), _MOST_LOCK)
-    locked = tuple(dict.fromkeys(_TORCH.findall(lock)))
     where = os.path.join(folder, "uv.lock")
+    lock = text_of(where, _MOST_LOCK)
+    locked = tuple(dict.fromkeys(_TORCH.findall(lock)))
     if version in locked:
         if "\nconflicts = " not in lock:
             return None
         what = f"{where} has torch {some_of(locked)}: plain `uv run` and `uv sync` take the one that no extra names"
-        return Undone(what, "`torchpick run uv run …` and `torchpick run uv sync` take this machine's", locked, True)
+        return what, "`torchpick run uv run …` and `torchpick run uv sync` take this machine's", locked
     if not locked:
         what = f"{where} has no torch, and the next `uv sync` takes {version} out"
-        return Undone(what, f"`torchpick pin` and then `uv add torch` keep {version}", locked)
+        return what, f"`torchpick pin` and then `uv add torch` keep {version}", locked
     what = f"{where} has torch {some_of(locked)}, which the next `uv sync` or `uv run` brings back"
-    return Undone(what, f"`torchpick pin` and then `uv sync` keep {version}", locked)
+    return what, f"`torchpick pin` and then `uv sync` keep {version}", locked
 
 
 # Torch among the constraints that `torchpick pin` wrote.
