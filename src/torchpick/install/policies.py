@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
 from torchpick.decide.answer import Answer
-from torchpick.decide.demands import PackageDemand
+from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.toolsettings import Setting, uv_key
@@ -22,7 +22,7 @@ from torchpick.index.projectfiles import FileRules, LeftOutReason, LeftOutVersio
 from torchpick.index.wheelnames import parsed_version
 from torchpick.install.user_settings import UserSettings, options_of, requirements_under
 from torchpick.model.machine import Note
-from torchpick.model.package import PackageFacts
+from torchpick.model.package import Package, PackageFacts
 from torchpick.model.versions import normal, some_of
 
 ALL = ":all:"
@@ -102,7 +102,7 @@ class Policies(NamedTuple):
             for row in packages[name].versions
             if row.version == version
         ]
-        yield from self._override_notes(answer)
+        yield from self._override_notes(answer, rows)
         if self.no_deps and any(row.requires for row in rows):
             names = some_of([row.who for row in rows])
             yield Note("CONSTRAINED", f"{self.no_deps}: what {names} requires was left out")
@@ -128,9 +128,10 @@ class Policies(NamedTuple):
         if source := self.sources_alone(project):
             yield Note("CONSTRAINED", f"{project} {version} is built from source, as {source} says")
 
-    def _override_notes(self, answer: Answer) -> Iterator[Note]:
-        """Which overrides hold of the projects of an answer."""
-        names = {*answer.judged, *(answer.pick.build.pins if answer.pick.ok else ())}
+    def _override_notes(self, answer: Answer, rows: Iterable[Package]) -> Iterator[Note]:
+        """Which overrides hold of the projects of an answer, and of what these require."""
+        needs = [need for row in rows for need in required(row.requires, answer.pick.machine, (), row.who)]
+        names = {demand.name for demand in (*answer.question.wanted, *needs)}
         for override in self.overrides:
             if override.name in names:
                 text = f"`{override.text}` in {override.where} takes the place of whatever is required of it"
