@@ -11,6 +11,7 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from shlex import quote
 
+from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment import shell as shells
 from torchpick.environment.requirementfiles import file_of, not_below, requirement
 from torchpick.environment.toolsettings import UV_PLACES, store_of
@@ -40,7 +41,6 @@ from torchpick.install.job import exact_specifier
 from torchpick.install.question import find_prefix, pick_build, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes, read_settings
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.machine import Note
 from torchpick.model.package import Stack
 from torchpick.model.pick import Pick
