@@ -352,7 +352,9 @@ class Archive:
 
     def expect(self, members: Iterable[ZipInfo], gap: int = _GAP) -> None:
         """Announce the members to be streamed, in the order of their places; neighbours then come in one request."""
-        self._expected = [(member.header_offset, _end(member)) for member in members]
+        # Without the extra field of each, whose length is only in its header.
+        lengths = ((member, _HEADER + len(member.filename.encode()) + member.compress_size) for member in members)
+        self._expected = [(member.header_offset, member.header_offset + length) for member, length in lengths]
         self.source.expect(self._expected, gap)
 
     def _check(self, member: ZipInfo) -> None:
@@ -377,11 +379,6 @@ class Archive:
                 text = f"contains {member.filename} and {previous} in the same bytes: a zip bomb"
                 raise WheelLayoutError(text, hint=_DOWNLOAD_HINT)
             end, previous = member.header_offset + _HEADER + member.compress_size, member.filename
-
-
-def _end(member: ZipInfo) -> int:
-    """How far a member reaches, without the extra field, whose length is only in its header."""
-    return member.header_offset + _HEADER + len(member.filename.encode()) + member.compress_size
 
 
 def metadata_of(archive: Archive) -> str | None:

@@ -78,7 +78,7 @@ class Inspection(NamedTuple):
             **written(reading, "target", "name", "version", "file", "sha256", "depth", "complete"),
             "cuda": reading.torch.cuda if reading.torch else None,
             **written(reading, "sass", "ptx", "size", "bytes_read", "requests"),
-            "verdict": _known(self.verdict),
+            "verdict": None if self.verdict == UNKNOWN else self.verdict,
             "gpus": [_verdict_json(verdict) for verdict in self.verdicts],
             "libraries": [_library_json(library) for library in reading.libraries],
             **written(reading, "compilers", "notes"),
@@ -88,14 +88,10 @@ class Inspection(NamedTuple):
         return dumps(self.to_dict())
 
 
-def _known(word: str) -> str | None:
-    return None if word == UNKNOWN else word
-
-
 def _verdict_json(verdict: ReadingVerdict) -> dict[str, object]:
     return {
         "gpu": plain(verdict.gpu),
-        "verdict": _known(verdict.word),
+        "verdict": None if verdict.word == UNKNOWN else verdict.word,
         **written(verdict, "fit", "via"),
         "failing": [{"path": path, "verdict": word, "text": text} for path, word, text in verdict.failing],
         "notes": plain(verdict.notes),

@@ -13,7 +13,16 @@ from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import ProjectReader
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
+from torchpick.model.build import (
+    COMPANIONS,
+    DEFAULT_INDEX,
+    Build,
+    BuildKey,
+    Evidence,
+    family_of,
+    python_order,
+    toolkit_order,
+)
 from torchpick.model.versions import admits, grouped, named, numbers, parsed, release_key
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
@@ -90,7 +99,9 @@ def _listed(torch: str, backend: str, platform: str, version: str, links: list[P
         evidence=Evidence("declared", LISTED),
     )
     # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
-    sample = max(links, key=lambda link: (not link.name.abi.endswith("t"), _digits(link.name.python), link.file))
+    sample = max(
+        links, key=lambda link: (not link.name.abi.endswith("t"), python_order(link.name.python)[1], link.file)
+    )
     return ListedBuild(build, sample)
 
 
@@ -129,11 +140,7 @@ def python_of(link: ProjectFile) -> str | None:
 
 def order_pythons(pythons: Iterable[str]) -> tuple[str, ...]:
     """Each Python once, the oldest first."""
-    return tuple(sorted(set(pythons), key=lambda name: (_digits(name), name)))
-
-
-def _digits(text: str) -> int:
-    return int("".join(char for char in text if char.isdigit()) or 0)
+    return tuple(sorted(set(pythons), key=lambda name: (python_order(name)[1], name)))
 
 
 def compare_builds(
@@ -185,12 +192,8 @@ _DEEP = 4
 _STABLE_ABI = {"torchaudio": "2.11.0"}
 
 
-class CompanionRelease(NamedTuple):
-    """One release of a companion, its files, and what it asks of torch: None where it does not name it."""
-
-    version: str
-    links: tuple[ProjectFile, ...]
-    asks: str | None
+# The files of one release of a companion, and what it asks of torch: None where it does not name it.
+_Release = tuple[list[ProjectFile], str | None]
 
 
 class CompanionPages:
@@ -198,35 +201,41 @@ class CompanionPages:
 
     def __init__(self, index: ProjectReader) -> None:
         self._index = index
-        self._releases: dict[str, tuple[CompanionRelease, ...]] = {}
+        self._releases: dict[str, list[_Release]] = {}
 
     def paired(self, row: Build) -> Build:
-        """The row with the companions that have a file for its backend and platform and are built for its torch."""
-        releases = {name: release for name in COMPANIONS if (release := self._best(name, row)) is not None}
-        versions = {name: _files(release, row)[0].name.version for name, release in releases.items()}
-        bases = {name: _basis(release, row) for name, release in releases.items()}
-        pythons = {name: tags for name, release in releases.items() if (tags := _pythons(release, row))}
+        """The row with the companions that have a file for its backend and platform and are built for its torch.
+
+        Of each the one whose metadata pins this torch; else the newest that allows it.
+        """
+        versions, bases, pythons = dict[str, str | None](), dict[str, str](), dict[str, tuple[str, ...]]()
+        for name in COMPANIONS:
+            releases = [
+                (files, asks)
+                for links, asks in self._candidates(name)
+                if _fits(name, links, asks, row) and (files := _files(links, row))
+            ]
+            for files, asks in sorted(releases, key=lambda release: not _pins(release[1], row))[:1]:
+                versions[name] = files[0].name.version
+                bases[name] = "metadata" if _pins(asks, row) else "inferred"
+                tags = [tag for tag in map(python_of, files) if tag is not None]
+                if len(tags) == len(files):  # none is for every Python
+                    pythons[name] = order_pythons(tags)
         return row._replace(companions=versions, companion_basis=bases, companion_pythons=pythons)
 
-    def _best(self, name: str, row: Build) -> CompanionRelease | None:
-        """The one whose metadata pins this torch; else the newest that allows it."""
-        fitting = [release for release in self._candidates(name) if _fits(name, release, row) and _files(release, row)]
-        return next((release for release in fitting if _basis(release, row) == "metadata"), next(iter(fitting), None))
-
-    def _candidates(self, name: str) -> tuple[CompanionRelease, ...]:
+    def _candidates(self, name: str) -> list[_Release]:
         """The newest releases of a companion, the newest first; none where its page cannot be read."""
         if name not in self._releases:
-            self._releases[name] = ()
+            self._releases[name] = []
             with suppress(TorchpickError):
-                self._releases[name] = tuple(self._read(self._index.wheels(name) or ()))
+                self._releases[name] += self._read(self._index.wheels(name) or ())
         return self._releases[name]
 
-    def _read(self, links: Iterable[ProjectFile]) -> Iterator[CompanionRelease]:
+    def _read(self, links: Iterable[ProjectFile]) -> Iterator[_Release]:
         groups = grouped((_plain(link), link) for link in links if _is_release(_plain(link)))
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
             with suppress(TorchpickError):
-                asks = demand_on_torch(groups[version][0], self._index)
-                yield CompanionRelease(version, tuple(groups[version]), asks)
+                yield groups[version], demand_on_torch(groups[version][0], self._index)
 
 
 def demand_on_torch(wheel: ProjectFile, index: ProjectReader) -> str | None:
@@ -239,36 +248,33 @@ def demand_on_torch(wheel: ProjectFile, index: ProjectReader) -> str | None:
     return next((re.sub(r"\+[\w.]+", "", str(demand)) for demand in demands), None)
 
 
-def _fits(name: str, release: CompanionRelease, row: Build) -> bool:
+def _fits(name: str, links: list[ProjectFile], asks: str | None, row: Build) -> bool:
     """Whether it is built for this torch: it pins it, its lower bound allows it, or it uses the stable ABI alone."""
-    if not release.asks:
+    if not asks:
         stable = _STABLE_ABI.get(name)
         if stable is None or row.backend == DEFAULT_INDEX:
             # It loads beside its own CUDA alone, and without a label no name says which that is.
             return False
-        return release_key(stable) <= min(release_key(release.version), release_key(row.torch))
+        return release_key(stable) <= min(release_key(_plain(links[0])), release_key(row.torch))
     try:
-        return bool(admits(release.asks, prereleases=True)(row.torch))
+        return bool(admits(asks, prereleases=True)(row.torch))
     except ValueError:
         return False
 
 
-def _basis(release: CompanionRelease, row: Build) -> str:
-    return "metadata" if (release.asks or "").partition("+")[0] == f"=={row.torch}" else "inferred"
+def _pins(asks: str | None, row: Build) -> bool:
+    return asks == f"=={row.torch}"
 
 
-def _files(release: CompanionRelease, row: Build) -> list[ProjectFile]:
-    """Its files for this backend and platform; some carry no label, or a commit for one, where torch's own has it."""
-    links = [link for link in release.links if wheelnames.platform_of(link.name.platform) == row.platform]
-    labels = [(link.name.version.partition("+")[2], link) for link in links]
+def _files(links: list[ProjectFile], row: Build) -> list[ProjectFile]:
+    """Those for this backend and platform; some carry no label, or a commit for one, where torch's own has it."""
+    labels = [
+        (link.name.version.partition("+")[2], link)
+        for link in links
+        if wheelnames.platform_of(link.name.platform) == row.platform
+    ]
     labelled = [link for label, link in labels if label == row.version.partition("+")[2]]
     return labelled or [link for label, link in labels if not is_backend(label) and f"/{row.backend}/" in link.url]
-
-
-def _pythons(release: CompanionRelease, row: Build) -> tuple[str, ...]:
-    """The Pythons that its files for this build are for; none where one file is for every Python."""
-    tags = [python_of(link) for link in _files(release, row)]
-    return () if None in tags else order_pythons(tag for tag in tags if tag is not None)
 
 
 def _plain(link: ProjectFile) -> str:
