@@ -117,9 +117,9 @@ def cells(gpu: str, system: str) -> tuple[tuple[str, str], ...]:
     if found is None:
         return ()
     cells_by_minor: dict[str, str] = {}
-    for cell in found.cells:  # the newest patch first
-        best = timeline.best_of(cell)
-        minor = major_minor(cell.torch)
+    for torch, verdicts in found.releases.items():  # the newest patch first
+        best = timeline.best_of(verdicts)
+        minor = major_minor(torch)
         word = "none" if best is None else "jit" if min(fit.fit for fit in best.fits) is Fit.JIT else "runs"
         if cells_by_minor.get(minor, "none") == "none":
             cells_by_minor[minor] = word
@@ -211,8 +211,7 @@ def running_builds(table: Table, platform: str) -> list[Build]:
     keys = {
         verdict.build.key
         for _, row in timeline.rows_of(table, platform)
-        for cell in row.cells
-        for verdict in cell.verdicts
+        for verdict in row.verdicts
         if not verdict.reasons - {Reason.NO_WHEEL_FOR_PYTHON}
     }
     return [build for build in table.of(platform) if build.key in keys and build.vendor is None]

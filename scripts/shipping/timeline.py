@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from scripts.shipping.picture import PICTURES, ROOT, draw
 from torchpick.decide import matrix
-from torchpick.decide.matrix import Cell, Row
+from torchpick.decide.matrix import Row
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Fit
 from torchpick.model.build import Reason, Verdict
@@ -93,7 +93,7 @@ def of(table: Table) -> Timeline:
 
 
 def _bar(kind: Kind, row: Row, releases: Sequence[str], known: int) -> Bar:
-    best = {cell.torch: best_of(cell) for cell in row.cells}
+    best = {torch: best_of(verdicts) for torch, verdicts in row.releases.items()}
     stretches: list[ReleaseSpan] = []
     last = None
     for place, release in enumerate(releases):
@@ -109,9 +109,9 @@ def _bar(kind: Kind, row: Row, releases: Sequence[str], known: int) -> Bar:
     return Bar(kind, tuple(stretches), last, known)
 
 
-def best_of(cell: Cell) -> Verdict | None:
+def best_of(verdicts: Sequence[Verdict]) -> Verdict | None:
     """The first build that runs, whatever the Python."""
-    return next((verdict for verdict in cell.verdicts if not verdict.reasons - {Reason.NO_WHEEL_FOR_PYTHON}), None)
+    return next((verdict for verdict in verdicts if not verdict.reasons - {Reason.NO_WHEEL_FOR_PYTHON}), None)
 
 
 def drawn(timeline: Timeline) -> str:

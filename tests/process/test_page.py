@@ -164,8 +164,7 @@ def test_the_grid_says_what_resolve_says(
         gpu = Gpu(0, "amd" if arch.kind == "gfx" else "nvidia", None, arch)
         machine = Machine(Platform.parse(system), Python(python.rstrip("t"), free_threaded=free), said, (gpu,))
         (row,) = matrix.rows(machine, table, Wish())
-        best = {cell.torch: cell.best for cell in row.cells}
-        expected = [found.build.backend if (found := best.get(torch)) else "–" for torch in releases]
+        expected = [best.build.backend if (best := row.best(torch)) else "–" for torch in releases]
         assert [word.rstrip("*") for word in words] == expected, name
     assert len(shown) >= 15
 

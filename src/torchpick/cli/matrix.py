@@ -66,8 +66,7 @@ def _matrix(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     releases = matrix.newest_patches(matrix.releases_of(rows))
     columns: list[tuple[list[str], list[str]]] = []
     for row in rows:
-        best = {cell.torch: cell.best for cell in row.cells}
-        words = [_word(best.get(torch)) for torch in releases]
+        words = [_word(row.best(torch)) for torch in releases]
         if columns and columns[-1][1] == words:
             columns[-1][0].append(_name(row))
         else:
@@ -101,15 +100,15 @@ def _legend(rows: Sequence[Row], table: Table) -> list[tuple[str, str, str, str]
 
 
 def _json(machine: Machine, row: Row, table: Table) -> dict[str, object]:
-    kind = table.kind_of(row.gpu.arch)
+    kind, newest = table.kind_of(row.gpu.arch), row.best()
     return {
         **written(machine, "platform", "python"),
         **written(row, "driver", "gpu"),
         "generation": kind and kind.generation,
         "examples": () if kind is None else kind.examples,
-        "newest": row.newest and row.newest.build.version,
+        "newest": newest and newest.build.version,
         "releases": [
-            {"torch": cell.torch, "best": cell.best and cell.best.build.backend, "builds": cell.verdicts}
-            for cell in row.cells
+            {"torch": torch, "best": (best := row.best(torch)) and best.build.backend, "builds": verdicts}
+            for torch, verdicts in row.releases.items()
         ],
     }

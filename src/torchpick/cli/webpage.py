@@ -135,7 +135,7 @@ class _Sheet:
         self.home = self._rows(_HOME, self.nvidia) + self._rows(None, tuple(gpu for gpu in gpus if gpu.vendor == "amd"))
         others = enumerate(OTHERS.values(), len(kinds))
         self.home += tuple(self._other_row(index, vendor) for index, (*_, vendor, there) in others if name in there)
-        judged = {verdict.build.key: verdict for row in self.home for cell in row.cells for verdict in cell.verdicts}
+        judged = {verdict.build.key: verdict for row in self.home for verdict in row.verdicts}
         # The newest release first, and in it the best build first where GPU and driver support them alike; each as it
         # is for any Python and GPU.
         best = sorted(judged.values(), key=_preference, reverse=True)
@@ -150,7 +150,7 @@ class _Sheet:
         wanted = (Reason.BACKEND_NOT_ALLOWED, Reason.NOT_REQUESTED)
         own = grouped((each.build.torch, each) for each in verdicts if not each.reasons & {*wanted})
         newest = matrix.newest_patches(sorted(own, key=release_key, reverse=True))
-        return Row(gpu, None, tuple(matrix.Cell(torch, tuple(own[torch])) for torch in newest))
+        return Row(gpu, None, tuple(verdict for torch in newest for verdict in own[torch]))
 
     def to_dict(self) -> Json:
         releases = list(dict.fromkeys(build.torch for build in self.builds))
@@ -201,7 +201,7 @@ class _Sheet:
         """Of each build what this GPU says of it: texts against it, how it runs, and what to know; None for no word."""
         gpus = () if row.gpu.vendor == "none" else (row.gpu,)
         machine = Machine(self.platform, _ANY_PYTHON, row.driver, gpus)
-        judged = {verdict.build.key: verdict for cell in row.cells for verdict in cell.verdicts}
+        judged = {verdict.build.key: verdict for verdict in row.verdicts}
         places: list[int | None] = []
         for build in self.builds:
             if (verdict := judged.get(build.key)) is None:
@@ -229,7 +229,7 @@ class _Sheet:
         objects, refuses, relies = {}, {}, set()
         driver = Driver(version, self.table.drivers.speaks(Driver(version)))
         for row in self._rows(driver, self.nvidia, few):
-            for verdict in (verdict for cell in row.cells for verdict in cell.verdicts):
+            for verdict in row.verdicts:
                 cuda = str(verdict.build.cuda)
                 relies |= set() if verdict.rank.native else {cuda}
                 for objection in verdict.objections:

@@ -116,9 +116,8 @@ def answer(
     bound = _answered(question, machines, tables, catalogs, everything=everything)
     if not isinstance(bound, Answer) or not question.wish.limits:
         return bound
-    freed = _answered(
-        question._replace(wish=question.wish._replace(limits=())), machines, tables, catalogs, everything=False
-    )
+    free = question._replace(wish=question.wish._replace(limits=()))
+    freed = _answered(free, machines, tables, catalogs, everything=False)
     return _naming_limits(bound, freed) if isinstance(freed, Answer) else freed
 
 

@@ -28,28 +28,24 @@ Pin = tuple[str, str]  # version and backend: what one environment has
 ByPin = Mapping[Pin, Verdict]
 
 
-class Cell(NamedTuple):
-    """The builds of one release for one kind of GPU, best first, each judged as if that GPU were the only one."""
-
-    torch: str
-    verdicts: tuple[Verdict, ...]
-
-    @property
-    def best(self) -> Verdict | None:
-        """The one that would be picked, if any runs."""
-        return next((verdict for verdict in self.verdicts if verdict.ok), None)
-
-
 class Row(NamedTuple):
-    """One kind of GPU with the driver it was judged with, and a cell for each release, newest first."""
+    """One kind of GPU with the driver it was judged with, and the builds, each judged as if that GPU were the only one.
+
+    The newest release comes first, and of each the best build.
+    """
 
     gpu: Gpu
     driver: Driver | None
-    cells: tuple[Cell, ...]
+    verdicts: tuple[Verdict, ...]
 
     @property
-    def newest(self) -> Verdict | None:
-        return next((cell.best for cell in self.cells if cell.best is not None), None)
+    def releases(self) -> dict[str, list[Verdict]]:
+        return grouped((verdict.build.torch, verdict) for verdict in self.verdicts)
+
+    def best(self, torch: str | None = None) -> Verdict | None:
+        """The one that would be picked, of this release or of all, if any runs."""
+        of_release = (verdict for verdict in self.verdicts if torch in (None, verdict.build.torch))
+        return next((verdict for verdict in of_release if verdict.ok), None)
 
 
 def gpus_of(kinds: Iterable[Kind]) -> tuple[Gpu, ...]:
@@ -68,13 +64,9 @@ def rows(machine: Machine, table: Table, wish: Wish) -> tuple[Row, ...]:
     for (_, driver), gpus in groups.items():
         judged = verdicts(machine._replace(driver=driver, gpus=tuple(gpus)), table, wish)
         for gpu in gpus:
-            cells = grouped(
-                (verdict.build.torch, verdict)
-                for verdict in judged[gpu.index]
-                if Reason.NOT_REQUESTED not in verdict.reasons
-            )
-            newest_first = sorted(cells, key=release_key, reverse=True)
-            by_gpu[gpu.index] = Row(gpu, driver, tuple(Cell(torch, tuple(cells[torch])) for torch in newest_first))
+            asked = (verdict for verdict in judged[gpu.index] if Reason.NOT_REQUESTED not in verdict.reasons)
+            newest_first = sorted(asked, key=lambda verdict: release_key(verdict.build.torch), reverse=True)
+            by_gpu[gpu.index] = Row(gpu, driver, tuple(newest_first))
     return tuple(by_gpu[gpu.index] for gpu in machine.used)
 
 
@@ -91,8 +83,9 @@ def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verd
 
 
 def releases_of(rows: Iterable[Row]) -> tuple[str, ...]:
-    """Every release that a row has a cell for, newest first."""
-    return tuple(sorted({cell.torch for row in rows for cell in row.cells}, key=release_key, reverse=True))
+    """Every release that a row has a build of, newest first."""
+    releases = {verdict.build.torch for row in rows for verdict in row.verdicts}
+    return tuple(sorted(releases, key=release_key, reverse=True))
 
 
 def newest_patches(releases: Iterable[str]) -> tuple[str, ...]:

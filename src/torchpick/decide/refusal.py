@@ -195,7 +195,7 @@ def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
     """Alternatives for these GPUs: an override, another macOS."""
     platform = pick.machine.platform.name
     for gpu in pick.machine.counted if platform == "linux-x86_64" else ():
-        override = table.gfx_override(gpu.arch) if gpu.vendor == "amd" and gpu.arch is not None else None
+        override = next((override for override in table.gfx_overrides if gpu.arch in override.targets), None)
         if override is not None and override.works:
             target, way = override.stands_for, f"HSA_OVERRIDE_GFX_VERSION={override.version} ({override.why})"
             yield f"some users run builds for {target} on {gpu.arch} with {way}; `--gpu {target}` picks such a build"

@@ -263,9 +263,6 @@ class Table(NamedTuple):
     kinds: tuple[Kind, ...] = ()
     excluded: Mapping[str, tuple[str, ...]] = {}
 
-    def gfx_override(self, gpu: Arch) -> GfxOverride | None:
-        return next((override for override in self.gfx_overrides if gpu in override.targets), None)
-
     @property
     def nvidia(self) -> tuple[Kind, ...]:
         """NVIDIA's kinds in use, oldest first."""

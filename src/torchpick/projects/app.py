@@ -151,7 +151,7 @@ class App:
         machine = self.machine._replace(gpus=matrix.gpus_of(kinds))
         drivers = (None, *(Driver(major["linux"]) for major in self.table.drivers.majors.values()))
         rows = (row for driver in drivers for row in matrix.rows(machine._replace(driver=driver), few, Wish()))
-        return {"cpu", *(row.newest.build.backend for row in rows if row.newest is not None)}
+        return {"cpu", *(best.build.backend for row in rows if (best := row.best()) is not None)}
 
 
 def plan(

@@ -103,7 +103,7 @@ def served(build: Build, table: Table) -> Audience:
     kinds = tuple(kind for kind in table.nvidia if kind.found_on(build.platform))
     machine = Machine(platform, python_of(build.pythons[-1]), None, matrix.gpus_of(kinds))
     rows = matrix.rows(machine, table._replace(builds={build.platform: BuildsByRelease.of([build])}), Wish())
-    newest = ((kind, row.newest) for kind, row in zip(kinds, rows, strict=True))
+    newest = ((kind, row.best()) for kind, row in zip(kinds, rows, strict=True))
     supported = [kind for kind, best in newest if best and all(gpu.fit is not Fit.JIT for gpu in best.fits)]
     floor = table.drivers.floor(build.cuda, platform.os) if build.cuda is not None else None
     return supported, floor
