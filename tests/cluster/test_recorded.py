@@ -42,13 +42,18 @@ exit "$status"
 RAY = """\
 import json
 SAID = json.loads(open({said!r}).read())
-def init(**words): pass
+def init(address, **quiet):
+    assert (address, quiet) == ("auto", dict(log_to_driver=False, logging_level="ERROR", configure_logging=False))
 def nodes(): return SAID["nodes"]
-def remote(**words): return lambda function: Task()
-def wait(tasks, **words): return tasks, []
+def remote(**words):
+    assert words == dict(num_cpus=0, max_retries=0)
+    return lambda function: Task()
+def wait(tasks, num_returns, timeout):
+    assert num_returns == len(tasks) and timeout > 10
+    return tasks, []
 class Task:
     def options(self, scheduling_strategy):
-        self.remote = lambda *words: scheduling_strategy
+        self.remote = lambda command, limit_s: scheduling_strategy
         return self
 def get(node, timeout):
     said = SAID["results"][node]
@@ -156,7 +161,7 @@ def test_each_node_has_the_cause_that_ray_gives(
     strategies.mkdir(parents=True)
     (strategies.parent / "__init__.py").write_text(RAY.format(said=str(RECORDED / "ray.json")), "utf-8")
     (strategies / "scheduling_strategies.py").write_text(
-        "def NodeAffinitySchedulingStrategy(node_id, soft): return node_id", "utf-8"
+        "def NodeAffinitySchedulingStrategy(node_id, soft): return soft or node_id", "utf-8"
     )
     monkeypatch.syspath_prepend(strategies.parents[1])
 
