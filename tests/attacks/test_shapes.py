@@ -128,7 +128,7 @@ def test_a_record_of_another_shape_is_made_anew(
         if wrong in WRONG:
             assert is_gone or all(json.loads(path.read_bytes()) != wrong for path in records)
 
-    @settings(max_examples=10)
+    @settings(max_examples=5)
     @given(st.data())
     def damage(data: st.DataObject) -> None:
         for path, content in records.items():
