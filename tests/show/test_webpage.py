@@ -49,17 +49,16 @@ def added_up(data: dict[str, Any], sheet: dict[str, Any], used: str, python: int
     """Version → what is said against it, in the order of the page: the sum that page.js makes."""
     says = sheet["says"].get(used, {"objects": {}, "relies": [], "refuses": {}})
     found = []
-    for place, (torch, backend, cuda, *_, vendor, wheels) in enumerate(sheet["builds"]):
+    for place, (torch, backend, cuda, *_, vendor, no_wheel) in enumerate(sheet["builds"]):
         relies = cuda in says["relies"]
         own = sheet["gpus"][gpu]
         if (verdict := own["abroad" if relies and "abroad" in own else "home"][place]) is None:
             continue
         why, fit, _how, _notes = data["verdicts"][verdict]
-        pythons, no_wheel = data["verdicts"][wheels]
         others = [
             says["refuses"].get(gpu),
             says["objects"].get(cuda),
-            None if python in pythons else no_wheel,
+            None if sheet["pythons"][python]["wheels"][place] is not None else no_wheel,
         ]
         against = sorted(filled(data, gpu, sheet, python, text) for text in (*why, *others) if text is not None)
         found.append(((vendor, sheet["releases"].index(torch), -fit, relies), f"{torch}+{backend}", against))
@@ -82,11 +81,10 @@ def test_a_build_is_shown_with_the_companions_that_this_python_has(
     judged = resolve.judge(Machine(Platform.parse("linux-x86_64"), target), table, Wish())
     decided = {(each.build.torch, each.build.backend): each.build.companions for each in judged}
 
-    number = sheet["pythons"].index(python)
     shown = {
-        (torch, backend): data["texts"][python["companions"][place]]
-        for place, (torch, backend, *_, wheels) in enumerate(sheet["builds"])
-        if number in data["verdicts"][wheels][0]
+        (torch, backend): data["texts"][wheel]
+        for wheel, (torch, backend, *_) in zip(python["wheels"], sheet["builds"], strict=True)
+        if wheel is not None
     }
 
     for build, text in shown.items():

@@ -169,13 +169,12 @@ class _Sheet:
             "label": PLATFORMS[self.name],
             "releases": releases,
             "newest": [releases.index(each) for each in matrix.newest_patches(releases)],
-            "builds": [[*self._build(build), self._wheels(build, tags)] for build in self.builds],
+            "builds": [self._build(build) for build in self.builds],
             "gpus": gpus,
             "drivers": drivers,
             "says": {version: self._says(version) for version in dict.fromkeys((*drivers, *assumed.values()))},
             "pythons": [
-                {"name": python_name(tag), "companions": [self._companions(build, tag) for build in self.builds]}
-                for tag in tags
+                {"name": python_name(tag), "wheels": [self._wheel(build, tag) for build in self.builds]} for tag in tags
             ],
         }
 
@@ -187,6 +186,7 @@ class _Sheet:
         # page.js knows the GPU, and puts the build's own numbers back in: so there are few different lines.
         line = f"pip install {pip_line(build._replace(extras=('device-ARCH',)), self.wish)}"
         measured = build.evidence.kind == "measured"
+        no_wheel = Objection(Reason.NO_WHEEL_FOR_PYTHON, {"python": "{python}", "pythons": python_span(build.pythons)})
         return [
             build.torch,
             build.backend,
@@ -195,6 +195,7 @@ class _Sheet:
             self.texts[build.glibc or ""],
             self.texts["measured: read out of the wheel" if measured else "declared by build scripts and lists"],
             build.vendor is not None,
+            self.texts[no_wheel.text],
         ]
 
     def _own(self, row: Row) -> list[int | None]:
@@ -239,16 +240,11 @@ class _Sheet:
                         objects[cuda] = self.texts[objection.text]
         return {"objects": objects, "relies": sorted(relies), "refuses": refuses}
 
-    def _companions(self, build: Build, tag: str) -> int:
-        """Those that this Python has."""
-        pairs = build.for_machine(tag, ()).companions.items() if tag in build.pythons else ()
-        return self.texts[", ".join(f"{name} {version}" for name, version in pairs if version)]
-
-    def _wheels(self, build: Build, tags: Sequence[str]) -> int:
-        """The numbers of the Pythons that it has a wheel for, and what is said to any other."""
-        facts = {"python": "{python}", "pythons": python_span(build.pythons)}
-        against = self.texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, facts).text]
-        return self.verdicts[(tuple(tags.index(tag) for tag in build.pythons), against)]
+    def _wheel(self, build: Build, tag: str) -> int | None:
+        """The companions that go with its wheel for this Python; None where it has none."""
+        pairs = build.for_machine(tag, ()).companions.items()
+        shown = ", ".join(f"{name} {version}" for name, version in pairs if version)
+        return self.texts[shown] if tag in build.pythons else None
 
 
 def _preference(verdict: Verdict) -> tuple[object, ...]:

@@ -21,22 +21,21 @@
     const filled = (place, torch, backend) => data.texts[place].replaceAll("{gpu}", data.gpus[gpu].arch)
       .replaceAll("{python}", python().name).replaceAll("{t}", torch).replaceAll("{b}", backend);
     const releases = new Map();
-    platform().builds.forEach(([torch, backend, cuda, command, glibc, evidence, vendor, wheels], place) => {
+    platform().builds.forEach(([torch, backend, cuda, command, glibc, evidence, vendor, noWheel], place) => {
       const relies = says.relies.includes(cuda);
       const verdict = (relies && own.abroad ? own.abroad : own.home)[place];
       if (verdict === null) return;
       const [why, fit, how, notes] = data.verdicts[verdict];
-      const [pythons, noWheel] = data.verdicts[wheels];
-      const hasWheel = pythons.includes(chosen.python);
+      const beside = python().wheels[place];
+      const hasWheel = beside !== null;
       const against = [says.refuses[gpu], ...why, says.objects[cuda], hasWheel ? undefined : noWheel];
       const text = (number) => filled(number, torch, backend);
       if (!releases.has(torch)) releases.set(torch, []);
       const texts = against.filter((each) => each !== undefined).map(text);
-      const beside = python().companions[place];
       releases.get(torch).push({
         torch, backend, vendor, against: texts, fit, relies, runs: texts.length === 0, lives: texts.length === Number(!hasWheel), jit: fit === 1, how: text(how), notes: notes.map(text),
         command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'),
-        companions: text(beside), glibc: text(glibc), evidence: text(evidence),
+        companions: hasWheel ? text(beside) : "", glibc: text(glibc), evidence: text(evidence),
       });
     });
     for (const builds of releases.values()) builds.sort((a, b) => a.vendor - b.vendor || b.fit - a.fit || a.relies - b.relies);
