@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import interleaved
 from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
-from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.versions import parsed
 from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 
 _MEMBER = "torch/lib/libtorch_cuda.so"
 _OTHERS = {
@@ -35,7 +35,7 @@ _OTHERS = {
     "nvidia-nccl-cu12==2.27.5": "nvidia/nccl/lib/libnccl.so.2",
     "nvidia-cufft-cu12==11.4.1.4": "nvidia/cufft/lib/libcufft.so.11",
 }
-_LINUX = WheelTarget(python="3.12", platform="linux-x86_64")
+_LINUX = ReadOptions(python="3.12", platform="linux-x86_64")
 # cuobjdump takes minutes of a round with torch's library, a second with the others.
 _ROUNDS, _MORE_ROUNDS = 3, 11
 

@@ -48,7 +48,7 @@ def index_url() -> str:
 
 def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
     """One line of evidence; `most` bounds the packed bytes of its libraries."""
-    link = wheel.link
+    link = wheel[0]
     source = RemoteSource(link.url, client)
     archive = Archive(source)
     metadata = metadata_of(archive)
@@ -87,7 +87,7 @@ def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
         found["code"] = [{**wheelfiles.code_line(one), "modules": one.code.total} for one in libraries]
     return {
         **found,
-        "uploaded": wheel.link.uploaded,
+        "uploaded": wheel[0].uploaded,
         "size": reading.size,
         "bytes_read": reading.bytes_read,
         "requests": reading.requests,
@@ -131,11 +131,11 @@ def main(argv: list[str]) -> int:
         for wheel, row in zip(jobs, pool.map(tried, jobs), strict=True):
             if isinstance(row, TorchpickError):
                 failed += 1
-                print(f"{wheel.link.file}: {row}", file=sys.stderr)
+                print(f"{wheel[0].file}: {row}", file=sys.stderr)
                 continue
             out.write(json.dumps(row) + "\n")
             out.flush()
-            print(f"{wheel.link.file}: {row['bytes_read']} bytes", file=sys.stderr)
+            print(f"{wheel[0].file}: {row['bytes_read']} bytes", file=sys.stderr)
     return 1 if failed else 0
 
 

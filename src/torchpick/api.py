@@ -227,15 +227,14 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     answer, there is no verdict.
     """
     run = start_run(_request(locals()), environ)
-    from torchpick.index.wheelnames import WheelTarget
     from torchpick.wheels import inspect_target, judging
 
-    wanted = WheelTarget(python, platform)
-    reading = inspect_target.read_target(thing, inspect_target.ReadOptions(wanted=wanted, offline=run.offline))
+    how = inspect_target.ReadOptions(None, python, platform, offline=run.offline)
+    reading = inspect_target.read_target(thing, how)
     machine, drivers = run.find_machine(), run.knowledge.rules.drivers
     machines = () if machine.trouble else (machine,)
     return judging.Inspection(
-        reading, inspect_target.judge_machines(reading, machines, drivers, wanted.program), machine.trouble
+        reading, inspect_target.judge_machines(reading, machines, drivers, how.program), machine.trouble
     )
 
 

@@ -22,7 +22,6 @@ from torchpick.index import index_places
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.projects import ProjectReader
-from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.machine import Platform, Python
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
@@ -163,13 +162,13 @@ def test_no_requirement_breaks_the_reader(text: str) -> None:
 
 def test_another_python_is_asked_for_its_tags() -> None:
     assert (
-        inspect_target.target_of(WheelTarget(python=sys.executable)).tag == inspect_target.target_of(WheelTarget()).tag
+        inspect_target.target_of(ReadOptions(python=sys.executable)).tag == inspect_target.target_of(ReadOptions()).tag
     )
-    assert inspect_target.target_of(WheelTarget(python="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
+    assert inspect_target.target_of(ReadOptions(python="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
         "cp314t", Platform.parse("linux-s390x", "2.28")
     )
     with pytest.raises(TorchpickError):
-        inspect_target.target_of(WheelTarget(python="/no/such/python"))
+        inspect_target.target_of(ReadOptions(python="/no/such/python"))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from tests import usersettings
 from torchpick.cli import main
 from torchpick.errors import TorchpickError
-from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.versions import parsed
 from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
@@ -22,7 +22,7 @@ LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
 def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
     usersettings.take_over(monkeypatch)
     try:
-        inspect_target.locate(parsed("packaging==24.0"), WheelTarget())
+        inspect_target.locate(parsed("packaging==24.0"), ReadOptions())
     except TorchpickError as error:
         pytest.skip(f"no package index: {error}")
 

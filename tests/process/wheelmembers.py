@@ -18,11 +18,11 @@ from torchpick.errors import TorchpickError
 from torchpick.index import index_places
 from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
-from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.versions import parsed
 from torchpick.wheels import inspect_target
+from torchpick.wheels.inspect_target import ReadOptions
 
-TARGET = WheelTarget(python="3.12", platform="linux-x86_64", glibc="2.39")
+TARGET = ReadOptions(python="3.12", platform="linux-x86_64", glibc="2.39")
 _MOST = 8 << 20
 
 
@@ -30,7 +30,7 @@ _MOST = 8 << 20
 def archive(requirement: str) -> Iterator[Archive]:
     """The wheel for CPython 3.12 on Linux; the test is skipped where the index does not give it."""
     try:
-        found = inspect_target.locate(parsed(requirement), TARGET, None, usersettings.fetching())
+        found = inspect_target.locate(parsed(requirement), TARGET, usersettings.fetching())
         client = Client(environ=usersettings.fetching())
         source = RemoteSource(found.url, client)
         wheel = Archive(source)

@@ -12,7 +12,6 @@ from torchpick.cli.progress import start_progress
 from torchpick.cli.text import lines, paragraphs, plain
 from torchpick.cluster import ray
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.index.wheelnames import WheelTarget
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.build import FAILS, UNKNOWN
 from torchpick.model.fields import dumps
@@ -31,7 +30,7 @@ def run(args: Arguments) -> int:
     _check(args)
     jobs = arguments.number("--jobs", args.jobs, inspect_target.MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
     run = console.start(args, arguments.machine_request(args)._replace(offline=args.offline))
-    machines, unknown, wanted = _machines_and_target(args, run)
+    machines, unknown, how = _machines_and_target(args, run)
     if unknown is not None:
         console.notes(args, f"no GPU is checked: {unknown}")
     status, results, rules = 0, list[dict[str, object]](), run.knowledge.rules
@@ -39,7 +38,7 @@ def run(args: Arguments) -> int:
     with progress.during("inspect"), ExitStack() as stack:
         readings = Readings(cache_dir(os.environ))
         depth = WHOLE if args.deep else None
-        how = ReadOptions(depth, wanted, offline=run.offline, report=progress, readings=readings)
+        how = how._replace(depth=depth, offline=run.offline, report=progress, readings=readings)
         write = None if args.from_ is None else _writer(args, stack)
         for name, reading in _answers(args, how, jobs, stack):
             progress.clear()
@@ -49,7 +48,7 @@ def run(args: Arguments) -> int:
                 status, entry = 1, {"target": name, "error": reading}
                 _say(args, reading)
             else:
-                verdicts = inspect_target.judge_machines(reading, machines, rules.drivers, wanted.program)
+                verdicts = inspect_target.judge_machines(reading, machines, rules.drivers, how.program)
                 fails = any(verdict.word in FAILS for verdict in verdicts)
                 status, entry = status or 3 * fails, Inspection(reading, verdicts).to_dict()
                 _say(args, reading, verdicts)
@@ -99,13 +98,13 @@ def _writer(args: Arguments, stack: ExitStack) -> Callable[[str], object]:
         raise TorchpickError(f"cannot write {args.out}: {error.strerror}", hint="name another file") from error
 
 
-def _machines_and_target(args: Arguments, run: Run) -> tuple[tuple[Machine, ...], str | None, WheelTarget]:
+def _machines_and_target(args: Arguments, run: Run) -> tuple[tuple[Machine, ...], str | None, ReadOptions]:
     """Whose GPUs are judged, or why none is; and the interpreter whose packages are meant."""
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
-    wanted = WheelTarget(args.python, platform, args.glibc)
+    how = ReadOptions(None, args.python, platform, args.glibc)
     if platform and not run.has_given_gpus:
-        return (), "the package is for another machine; specify its GPU with `--gpu`", wanted
-    if wanted.program is not None:
+        return (), "the package is for another machine; specify its GPU with `--gpu`", how
+    if how.program is not None:
         # An interpreter says where the package is looked up and does not matter for a GPU.
         run = run.with_request(run.request._replace(python=None))
     try:
@@ -113,10 +112,10 @@ def _machines_and_target(args: Arguments, run: Run) -> tuple[tuple[Machine, ...]
     except DetectionError as error:
         machines, unknown = (), error.message
     if args.python is None and platform is None and not args.machine:
-        wanted = wanted._replace(python=run.find_machine().python.executable)
+        how = how._replace(python=run.find_machine().python.executable)
     if machines and (run.has_given_gpus or any(machine.counted for machine in machines)):
-        return machines, None, wanted
-    return machines, f"{unknown}; specify one with `--gpu`", wanted
+        return machines, None, how
+    return machines, f"{unknown}; specify one with `--gpu`", how
 
 
 _NOTHING_SEEN = "no GPU code in the part that was read; the rest may have some"

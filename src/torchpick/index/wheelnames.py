@@ -11,26 +11,12 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from torchpick.model import machine
 from torchpick.model.machine import Platform
 from torchpick.model.versions import check_bounds, normal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from packaging.version import Version
-
-
-class WheelTarget(NamedTuple):
-    """What the wheel is for; None is what the interpreter itself is."""
-
-    python: str | None = None  # what `--python` takes: a version, or an interpreter
-    platform: str | None = None  # one of the contract's names
-    glibc: str | None = None
-
-    @property
-    def program(self) -> str | None:
-        """The interpreter; None where only a version is given."""
-        return None if machine.version_of(self.python) is not None else self.python
 
 
 # No longer than the names that file systems have, and no path.

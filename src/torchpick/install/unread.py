@@ -68,7 +68,7 @@ def _read_wheel(  # noqa: PLR0913 # what is read, how, and for whom
     options = options._replace(most=MOST_BYTES // shares, main="" if rule is None else rule.main)
     try:
         reading = inspect_target.read_target(file.with_hash, options)
-        row = package_of_reading(SurveyWheel(file, ("any",), (platform,)), rule, reading, own_cuda)
+        row = package_of_reading((file, ("any",), (platform,)), rule, reading, own_cuda)
     except ValueError:
         return "its METADATA cannot be understood"
     return package_of(facts.name, row) if row is not None else "what is read of so large a wheel does not show it"
@@ -86,7 +86,7 @@ def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Read
     row = wheelfiles.make_row(line, rule or WheelRule(), own_cuda)
     libraries = row["code"] or []
     if rule is None:
-        return {**row, "code": as_one_library(str(wheel.link.name.project), libraries, all_read=not unread)}
+        return {**row, "code": as_one_library(str(wheel[0].project), libraries, all_read=not unread)}
     decisive = rule.per_cuda or not rule.main or any(library["main"] for library in libraries)
     return row if not unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
 

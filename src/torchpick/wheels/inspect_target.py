@@ -23,11 +23,10 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.projects import NO_LIMITS, ProjectReader, Web
 from torchpick.index.ranges import Archive, FileSource, open_source
-from torchpick.index.wheelnames import WheelTarget
 from torchpick.model.address import is_sha256, redacted
 from torchpick.model.arch import Arch
 from torchpick.model.fields import MOST_ITEMS
-from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform
+from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform, version_of
 from torchpick.model.table import DriverTable
 from torchpick.model.versions import normal, parsed
 from torchpick.wheels import fatbin, judging, librarycode, readings, wheelfiles
@@ -178,10 +177,12 @@ _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
 
 class ReadOptions(NamedTuple):
-    """How deep, for which interpreter, and what is allowed."""
+    """How deep, what a wheel is for (None is what the interpreter itself is), and what is allowed."""
 
     depth: str | None = None
-    wanted: WheelTarget = WheelTarget()
+    python: str | None = None  # what `--python` takes: a version, or an interpreter
+    platform: str | None = None  # one of the contract's names
+    glibc: str | None = None
     offline: bool = False
     most: int | None = None  # bytes of one wheel on the web
     main: str = ""  # what matches the libraries that matter most
@@ -189,6 +190,11 @@ class ReadOptions(NamedTuple):
     readings: Readings | None = None  # what was read before
     web: Web | None = None  # what reads the web, where many are read
     elsewhere: Callable[[str, ReadOptions], Reading] | None = None  # how another computer reads an address
+
+    @property
+    def program(self) -> str | None:
+        """The interpreter; None where only a version is given."""
+        return None if version_of(self.python) is not None else self.python
 
 
 def read_target(target: str, how: ReadOptions) -> Reading:
@@ -215,9 +221,9 @@ def read_target(target: str, how: ReadOptions) -> Reading:
 
 def _read_package(target: str, how: ReadOptions) -> Reading:
     """A bare name is what is installed, else what the index has; with a version, the index's."""
-    elsewhere = how.wanted.platform is not None or how.wanted.python != how.wanted.program
+    elsewhere = how.platform is not None or how.python != how.program
     if normal(target).replace("-", "").isalnum() and not elsewhere:
-        python = how.wanted.program or sys.executable
+        python = how.program or sys.executable
         installed = distributions.read_environment(python, os.environ, metadata=False).find(normal(target))
         if installed is not None:
             return read_distribution(installed, target)
@@ -225,7 +231,7 @@ def _read_package(target: str, how: ReadOptions) -> Reading:
     required = _checked(target)
     if how.offline:
         raise UsageError(f"`{target}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
-    wheel_ = locate(required, how.wanted, how.web)
+    wheel_ = locate(required, how)
     how.report(f"the newest wheel that fits is {redacted(wheel_.url)}")
     return _read_url(wheel_.with_hash, how, target)
 
@@ -241,28 +247,26 @@ def _checked(requirement: str) -> Requirement:
     raise RequirementError(f"`{shown}` is neither a file nor a name with its versions", hint=hint)
 
 
-def locate(
-    required: Requirement, wanted: WheelTarget, web: Web | None = None, environ: Mapping[str, str] = os.environ
-) -> ProjectFile:
+def locate(required: Requirement, how: ReadOptions, environ: Mapping[str, str] = os.environ) -> ProjectFile:
     """The newest wheel of the user's own index that meets the requirement and fits the target."""
-    places = index_places.of_user(environ, wanted.program)
+    places = index_places.of_user(environ, how.program)
     hint = (
         f"that is from {places.source}'s settings, and `PIP_INDEX_URL=URL` specifies another index; "
         f"`{required.name}==VERSION` another version, `--python`, `--platform` and `--glibc` another machine"
     )
-    with ProjectReader(places, environ, anew=True, web=web) as reader:
-        return reader.best_wheel(required.name, str(required.specifier), target_of(wanted), hint, "NOT_FOUND")
+    with ProjectReader(places, environ, anew=True, web=how.web) as reader:
+        return reader.best_wheel(required.name, str(required.specifier), target_of(how), hint, "NOT_FOUND")
 
 
-def target_of(wanted: WheelTarget) -> IndexTarget:
+def target_of(how: ReadOptions) -> IndexTarget:
     """The tags' Python and platform."""
-    if wanted.python is None:
+    if how.python is None:
         here = interpreter.running()
     else:
-        here = interpreter.choose(wanted.python, world.World.here(), time.monotonic() + TIMEOUT_S)
-    platform = here.platform if wanted.platform is None else Platform.parse(wanted.platform, wanted.glibc)
-    if wanted.glibc is not None and platform.os == "linux":
-        platform = platform._replace(glibc=wanted.glibc)
+        here = interpreter.choose(how.python, world.World.here(), time.monotonic() + TIMEOUT_S)
+    platform = here.platform if how.platform is None else Platform.parse(how.platform, how.glibc)
+    if how.glibc is not None and platform.os == "linux":
+        platform = platform._replace(glibc=how.glibc)
     return IndexTarget(here.python.tag, platform)
 
 
@@ -341,11 +345,11 @@ def _wheels_of_page(url: str, how: ReadOptions) -> list[str]:
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
     with closing(Web(os.environ, NO_LIMITS)) as web:
         links = pages.fetch(url, None if url.startswith("file:") else web.client)
-    platform = target_of(how.wanted).platform.name
+    platform = target_of(how).platform.name
     wheels = wheelfiles.wheels_of_versions(links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
-    return [wheel.link.with_hash for wheel in wheels]
+    return [file.with_hash for file, _, _ in wheels]
 
 
 def read_targets(targets: Iterable[str], how: ReadOptions, jobs: int, *, in_order: bool) -> Answers:

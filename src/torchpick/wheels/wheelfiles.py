@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
@@ -294,12 +294,8 @@ def _with_minor(cuda: str | None, requires: list[str], own_cuda: OwnCuda) -> str
 TELLS = re.compile(r"lib(torch|c10|cu[a-z]|nv|nccl|npp)")
 
 
-class SurveyWheel(NamedTuple):
-    """One version of a project on one platform: the wheel to read, and what its page says of all of them."""
-
-    link: ProjectFile
-    pythons: tuple[str, ...]
-    platforms: tuple[str, ...]
+# The wheel of one version to read, and the Pythons and platforms that its page has wheels for.
+SurveyWheel = tuple[ProjectFile, tuple[str, ...], tuple[str, ...]]
 
 
 def wheel_of_version(links: Iterable[ProjectFile], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
@@ -317,7 +313,7 @@ def _wheel_to_read(links: Sequence[ProjectFile], platform: str) -> SurveyWheel |
         return None
     platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.name.platform) for link in links}
     pythons = {_python(link) for link in able}
-    return SurveyWheel(min(able, key=_order), tuple(sorted(pythons)), tuple(sorted(name for name in platforms if name)))
+    return min(able, key=_order), tuple(sorted(pythons)), tuple(sorted(name for name in platforms if name))
 
 
 def _of_any(link: ProjectFile) -> bool:
@@ -353,7 +349,7 @@ def _order(link: ProjectFile) -> tuple[bool, bool, bool, str]:
 
 def evidence_line(wheel: SurveyWheel, reading: Reading) -> Row:
     """What is known of the wheel beside its code, as a line of evidence has it."""
-    link = wheel.link
+    link, pythons, platforms = wheel
     headers = grouped(read_headers(reading.metadata or ""))
     return {
         "file": link.file,
@@ -362,8 +358,8 @@ def evidence_line(wheel: SurveyWheel, reading: Reading) -> Row:
         "version": link.name.version,
         "requires_python": next(iter(headers.get("requires-python", [])), None),
         "requires": headers.get("requires-dist", [])[:MOST_REQUIRES],
-        "pythons": list(wheel.pythons),
-        "platforms": list(wheel.platforms),
+        "pythons": list(pythons),
+        "platforms": list(platforms),
         "glibc": wheelnames.glibc_of(link.name.platform),
         "needed": [name for name in reading.needed if TELLS.match(name)],
         "libraries_unread": reading.unread,
