@@ -9,7 +9,7 @@ from torchpick.decide.demands import PackageDemand, are_compatible, meets
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS, filled, wheel_for
 from torchpick.decide.refusal import hints
 from torchpick.decide.search import Solution, find_solution
-from torchpick.decide.searchfacts import Needs, Refused, SearchFacts
+from torchpick.decide.searchfacts import Needs, SearchFacts
 from torchpick.model.address import redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, JIT, NO_CODE, RUNS, UNJUDGED, Build, Reason
@@ -71,23 +71,23 @@ def _objections(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> tuple
     A version of several wheels is refused for what the one for this Python lacks.
     """
     python = Reason.NO_WHEEL_FOR_PYTHON
-    judged = {(passed.name, passed.version) for passed in search.refused if passed.objection.reason is not python}
+    judged = {(passed.name, passed.versions) for passed in search.refused if passed.objection.reason is not python}
     refused = (
         passed
         for passed in search.refused
-        if passed.objection.reason is not python or (passed.name, passed.version) not in judged
+        if passed.objection.reason is not python or (passed.name, passed.versions) not in judged
     )
     objections = []
     for (name, *_), group in grouped((_kind(passed), passed) for passed in refused).items():
         order = [package.version for package in search.facts[name].versions] if name in search.facts else []
-        versions = dict.fromkeys(passed.version for passed in group if passed.version)
+        versions = dict.fromkeys(version for passed in group for version in passed.versions)
         newest_first = sorted(versions, key=lambda version: order.index(version) if version in order else -1)
         objections.append(PackageObjection(name, tuple(newest_first), group[0].objection))
     named_order = {demand.name: index for index, demand in enumerate(wanted)}
     return tuple(sorted(objections, key=lambda passed: named_order.get(passed.name, len(named_order))))
 
 
-def _kind(refused: Refused) -> tuple[str, Reason, int | None, str]:
+def _kind(refused: PackageObjection) -> tuple[str, Reason, int | None, str]:
     """What alike refusals share: it does not matter what versions without code for a GPU were built for."""
     objection = refused.objection
     text = "" if objection.reason is Reason.PACKAGE_NO_KERNELS else objection.text
@@ -201,7 +201,7 @@ class _Environment:
         rows = [row.version for row in facts.versions]
         newer = rows[: rows.index(package.version)]
         refused = (passed for passed in (*self.search.refused, *self.search.moved) if passed.name == package.name)
-        over = ((passed.version, passed.objection.text) for passed in refused if passed.version in newer)
+        over = ((passed.span, passed.objection.text) for passed in refused if passed.span in newer)
         return next(over, facts.newer)
 
     def _asks(self, demand: PackageDemand) -> str:

@@ -26,9 +26,9 @@ from torchpick.decide.demands import (
     overridden,
 )
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS
-from torchpick.decide.searchfacts import Cone, Needs, Refused, SearchFacts, constrained, find_cone
+from torchpick.decide.searchfacts import Cone, Needs, SearchFacts, constrained, find_cone
 from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build, Objection, Reason, Verdict
-from torchpick.model.package import Package, Stage
+from torchpick.model.package import Package, PackageObjection, Stage
 from torchpick.model.versions import grouped, release_key
 
 TYPE_CHECKING = False
@@ -247,9 +247,9 @@ class Attempt:
         if candidate is None or not refused or refused[-1].name == name:
             return
         first = next(other for other in refused if other.name == refused[-1].name)
-        who = f"{first.name} {first.version}".rstrip()
+        who = f"{first.name} {first.span}".rstrip()
         why = constrained(f"no version of {first.name} fits beside it; {who} {first.objection.text}")
-        self.search.moved.append(Refused(candidate.name, candidate.version, why))
+        self.search.moved.append(PackageObjection(candidate.name, (candidate.version,), why))
 
     def _demands(self, package: Package, posed: Iterable[Posed]) -> list[Posed]:
         """What a version requires; of an extra also because of whoever asks for that."""
@@ -394,7 +394,7 @@ def find_solution(
         outcome = Attempt(search, cone, level).solve(wanted)
         if outcome is None:
             why = constrained(f"the search was stopped after {MOST_STEPS} steps")
-            search.refused.insert(0, Refused(wanted[0].name, "", why))
+            search.refused.insert(0, PackageObjection(wanted[0].name, (), why))
         if not isinstance(outcome, Conflict):
             return outcome
     return None

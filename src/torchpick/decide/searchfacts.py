@@ -19,7 +19,7 @@ from torchpick.decide.demands import (
 from torchpick.decide.packagefit import PackageFit
 from torchpick.model.build import JIT, TRIO, TRITONS, Objection, Reason, Verdict
 from torchpick.model.machine import Machine
-from torchpick.model.package import Catalog, Package, PackageFacts, Stage
+from torchpick.model.package import Catalog, Package, PackageFacts, PackageObjection, Stage
 from torchpick.model.versions import grouped, release_key, remembered, span
 
 TYPE_CHECKING = False
@@ -43,14 +43,6 @@ class Needs(NamedTuple):
     roots: Mapping[str, str] = {}
 
 
-class Refused(NamedTuple):
-    """One version that the search passed over, and why."""
-
-    name: str
-    version: str
-    objection: Objection
-
-
 def constrained(why: str) -> Objection:
     return Objection(Reason.CONSTRAINED, {"unmet": why})
 
@@ -67,8 +59,8 @@ class SearchFacts:
         torch = self.facts.get("torch")
         # The default index's own torch: release → the CUDA that packages of its time link.
         self.own_cuda = {} if torch is None else {package.version: package.cuda for package in torch.versions}
-        self.refused: list[Refused] = []
-        self.moved: list[Refused] = []  # what was chosen, and could not be completed
+        self.refused: list[PackageObjection] = []
+        self.moved: list[PackageObjection] = []  # what was chosen, and could not be completed
         # What a release of torch itself requires of plain projects, by name.
         self.torch_demands = remembered(self._torch_demands)
         # All builds, running or not, that are what is asked of torch's family.
@@ -162,8 +154,8 @@ class SearchFacts:
 
     def refuse(self, package: Package | None, objection: Objection) -> None:
         """Keep why a version is passed over; None where it is what was asked itself."""
-        name, version = ("torch", "") if package is None else (package.name, package.version)
-        self.refused.append(Refused(name, version, objection))
+        name, versions = ("torch", ()) if package is None else (package.name, (package.version,))
+        self.refused.append(PackageObjection(name, versions, objection))
 
     def candidates(self, facts: PackageFacts, demands: list[PackageDemand], level: int) -> Iterator[Package | None]:
         """The versions that fit these demands, best first; None is one that was not read."""
@@ -194,7 +186,7 @@ class SearchFacts:
                 yield None
                 return
             why = unread
-        self.refused.append(Refused(facts.name, version, constrained(why)))
+        self.refused.append(PackageObjection(facts.name, (version,) if version else (), constrained(why)))
 
     def _worth_trying(self, facts: PackageFacts, admitted: list[Package], level: int) -> Iterator[Package]:
         """What was not read comes last, and not at all where what was read beside it speaks against it."""
