@@ -1,4 +1,7 @@
-"""kill -9 and a full disk at every call that changes a file: nothing is lost, the next run leaves nothing behind."""
+"""kill -9, Ctrl-C, SIGTERM and a full disk at every call that changes a file.
+
+Nothing is lost, and the next run leaves nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ PROJECT = (
     b"[tool.other]\nx = 1 # kept\n"
 )
 OLD_LOCK = b'lock-version = "1.0"\ncreated-by = "an older one"\npackages = []\n'
-DAMAGES = ("signal=KILL", "error=ENOSPC")
+DAMAGES = ("signal=KILL", "signal=INT", "signal=TERM", "error=ENOSPC")
 
 
 class Home:
@@ -101,7 +104,7 @@ def test_a_killed_unpin_is_finished_by_the_next(home: Home, tmp_path: Path, coun
         done = unpin.run()
         return done.err if done.status else home.untouched()
 
-    report(count, "unpin stopped", *kill_everywhere(unpin, tmp_path / "log", pinned, whole))
+    report(count, "unpin stopped", *kill_everywhere(unpin, tmp_path / "log", pinned, whole, *DAMAGES))
 
 
 def test_killed_extras_leave_the_project_old_or_new(home: Home, tmp_path: Path, count: Count) -> None:
@@ -201,4 +204,4 @@ def test_a_killed_refresh_leaves_a_whole_table(tmp_path: Path, count: Count) -> 
                 return f"{done.err} {known}"
             return " ".join(leftovers(cache))
 
-        report(count, "refresh stopped", *kill_everywhere(command, tmp_path / "log", fresh, whole))
+        report(count, "refresh stopped", *kill_everywhere(command, tmp_path / "log", fresh, whole, *DAMAGES))

@@ -28,6 +28,9 @@ RELEASES = (
     ("2.7.1", "0.22.1", ("cu126", "cu128", "cpu")),
 )
 FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec", "triton")
+CUDA = {"cu126": "12.6", "cu128": "12.8", "cu130": "13.0"}
+# uv's index settings make it uv; without them an environment with pip is pip's.
+VARIABLES: dict[str, Mapping[str, str]] = {"uv": {}, "pip": {"UV_DEFAULT_INDEX": ""}}
 # The triton that each of them requires.
 TRITON = {"2.14.1": "3.8.0", "2.9.1": "3.5.1", "2.7.1": "3.3.1"}
 
@@ -242,6 +245,22 @@ def world(tmp_path: Path, authority: Authority, installers: Installers) -> Itera
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
                 child.communicate()
+
+
+@pytest.fixture
+def host(world: World) -> World:
+    """Wheels with the files by which a torch and its companions say what they are."""
+    shelves = world.wheels("download.pytorch.org")
+    for (backend, name), wheels in shelves.items():
+        for place, wheel in enumerate(wheels):
+            if name in ("torch", "torchvision"):
+                cuda = CUDA.get(backend)
+                files = {
+                    f"{name}/version.py": f"__version__ = '{wheel.version}'\ncuda = {cuda!r}\n",
+                    f"{name}/nn/__init__.py": "",
+                }
+                wheels[place] = wheel._replace(files=files)
+    return world
 
 
 @pytest.fixture(params=[pytest.param(name, marks=pytest.mark.long if name in OLD else ()) for name in NAMES])

@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from shutil import rmtree
 
-import pytest
-
 from tests.fakes.tinywheel import TinyWheel
-from tests.process.install.conftest import GTX_1080_TI, World
+from tests.process.install.conftest import GTX_1080_TI, VARIABLES, World
 from tests.process.install.installers import uv_and_later_pip
 
 NO_GPU = ("--gpu", "none")
-CUDA = {"cu126": "12.6", "cu128": "12.8", "cu130": "13.0"}
-# uv's index settings make it uv; without them an environment with pip is pip's.
-VARIABLES: dict[str, Mapping[str, str]] = {"uv": {}, "pip": {"UV_DEFAULT_INDEX": ""}}
-
-
-@pytest.fixture
-def host(world: World) -> World:
-    """Wheels with the files by which a torch and its companions say what they are."""
-    shelves = world.wheels("download.pytorch.org")
-    for (backend, name), wheels in shelves.items():
-        for place, wheel in enumerate(wheels):
-            if name in ("torch", "torchvision"):
-                cuda = CUDA.get(backend)
-                files = {
-                    f"{name}/version.py": f"__version__ = '{wheel.version}'\ncuda = {cuda!r}\n",
-                    f"{name}/nn/__init__.py": "",
-                }
-                wheels[place] = wheel._replace(files=files)
-    return world
 
 
 def broken(world: World, installer: str, torch: str, vision: str) -> Path:
