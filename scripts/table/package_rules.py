@@ -36,6 +36,7 @@ class Rule(NamedTuple):
     cuda: Mapping[str, str] = {}  # specifier → the CUDA it links, where no NEEDED says it
     dlopens: Mapping[str, tuple[str, ...]] = {}  # specifier → libraries
     preloads: bool = False
+    spares: tuple[str, ...] = ()  # how libraries begin that modules of it link and it goes on without
     few: tuple[str, ...] = ()  # architectures that next to no module of a library holds
     per_cuda: bool = False  # whether it has a library for each CUDA and loads that of torch's own
     wheel_host: bool = False  # whether the wheel host has builds of it too
@@ -65,6 +66,7 @@ class Rule(NamedTuple):
         values: dict[str, object] = {
             **self.wheel._asdict(),
             "dlopens": {text: list(names) for text, names in self.dlopens.items()},
+            "spares": list(self.spares),
             "few": list(self.few),
         }
         return {name: value for name, value in values.items() if value != usual[name] and value != []}
@@ -115,6 +117,11 @@ def _jax(major: str) -> Rule:
     """The plugin: its extra `with-cuda` asks for NVIDIA's wheels, and it loads them for its pjrt too."""
     names = tuple(name.format(major) for name in _JAX)
     return Rule(cuda={"": major}, dlopens={"": names}, preloads=True, extras=True)
+
+
+def _cupy(major: str, *rivals: str) -> Rule:
+    """Its installation guide has cuDNN as one of the "optional dependencies", and the module for it is tried."""
+    return Rule(cuda={"": major}, rivals=rivals, extras=True, preloads=True, spares=("libcudnn",))
 
 
 RULES: dict[str, Rule] = {
@@ -207,9 +214,9 @@ RULES: dict[str, Rule] = {
     "jax-cuda12-pjrt": Rule(cuda={"": "12"}, links_torch=False),
     "jax-cuda13-plugin": _jax("13"),
     "jax-cuda13-pjrt": Rule(cuda={"": "13"}, links_torch=False),
-    "cupy-cuda11x": Rule(cuda={"": "11"}, rivals=("cupy-cuda12x", "cupy-cuda13x"), extras=True, preloads=True),
-    "cupy-cuda12x": Rule(cuda={"": "12"}, rivals=("cupy-cuda11x", "cupy-cuda13x"), extras=True, preloads=True),
-    "cupy-cuda13x": Rule(cuda={"": "13"}, rivals=("cupy-cuda11x", "cupy-cuda12x"), extras=True, preloads=True),
+    "cupy-cuda11x": _cupy("11", "cupy-cuda12x", "cupy-cuda13x"),
+    "cupy-cuda12x": _cupy("12", "cupy-cuda11x", "cupy-cuda13x"),
+    "cupy-cuda13x": _cupy("13", "cupy-cuda11x", "cupy-cuda12x"),
     "tensorflow": Rule(
         main=r".*/libtensorflow_cc\.so.*",
         links_torch=False,

@@ -58,6 +58,8 @@ LINES: dict[str, tuple[dict[str, Any], WheelRule]] = {
     "links no torch by the rule, and does": ({}, WheelRule(links_torch=False)),
     "its CUDA by the rule": ({}, WheelRule(cuda={"<2": "11.8", ">=2": "12"})),
     "what it opens by itself": ({}, WheelRule(dlopens={"==1.*": ("libcublas.so.13", "libx.so")}, preloads=True)),
+    "a library that it goes on without": ({"needed": ["libcublas.so.12", "libcudnn.so.8"]},
+        WheelRule(spares=("libcudnn",))),
     "a library per CUDA": ({"code": PER_CUDA}, WheelRule(per_cuda=True, main=r"b/libbits_cuda\d+\.so")),
     "a main library": ({"code": [*LINE["code"], {"path": "pkg/_D.so", "sass": ["sm_90"], "ptx": []}]},
         WheelRule(main=r"pkg/_C\.so")),

@@ -98,9 +98,10 @@ class WheelRule(NamedTuple):
     """What no wheel of a project says of itself. A mapping's keys are specifiers, `""` for every version.
 
     `main` matches the libraries it cannot do without (empty: none of them decides), `cuda` is what it links where no
-    NEEDED says so, `dlopens` are libraries it loads by name, `few` architectures that next to no module holds,
-    `beyond` requirements that METADATA leaves out. `minor_fallback` are the versions with that, `optional` and `jit`
-    what they are of a `Package`. `cuda_extras` are the extras that choose a CUDA major and do not name it.
+    NEEDED says so, `dlopens` are libraries it loads by name, `spares` how those begin that it goes on without, `few`
+    architectures that next to no module holds, `beyond` requirements that METADATA leaves out. `minor_fallback` are the
+    versions with that, `optional` and `jit` what they are of a `Package`. `cuda_extras` are the extras that choose a
+    CUDA major and do not name it.
     """
 
     main: str = ".*"
@@ -108,6 +109,7 @@ class WheelRule(NamedTuple):
     cuda: Mapping[str, str] = {}
     dlopens: Mapping[str, tuple[str, ...]] = {}
     preloads: bool = False
+    spares: tuple[str, ...] = ()
     few: tuple[str, ...] = ()
     per_cuda: bool = False
     extras: bool = False

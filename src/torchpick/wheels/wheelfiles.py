@@ -208,7 +208,7 @@ def empty_row(version: str, evidence: dict[str, str]) -> Row:
 def make_row(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row:
     """A line of evidence as a version of its package."""
     number = line["version"]
-    linked = line["needed"]
+    linked = [name for name in line["needed"] if not name.startswith(rule.spares)]
     dlopens = next(_within(rule.dlopens, number), ())
     code = _code(line, rule)
     requires = _requires(line["requires"], rule, number)
