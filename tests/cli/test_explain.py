@@ -257,3 +257,16 @@ def test_of_a_large_log_a_line_says_how_much_was_read(monkeypatch: pytest.Monkey
 
     assert main(["explain", *OLD]) == 0
     assert "reading the text: 0:0" in watched.getvalue()
+
+
+@pytest.mark.parametrize("error", [f"RuntimeError: {KERNELS}", "SomeError: nobody knows it"])
+def test_of_a_password_in_an_address_nothing_is_printed(error: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the line is printed whole, or is cut anywhere in the address."""
+    address = f"https://me:{'pw' * 40}@index.example/simple"
+    for before in range(0, 60, 12):
+        for line in (f"{'x' * before} {address} {error}", f"{error} {'y' * 300} {address}{'z' * before}"):
+            main(["explain", f"torch\n\n{line}"])
+
+            assert "pwpw" not in "".join(capsys.readouterr())
+    main(["explain", "--json", f"{error} {address}"])
+    assert "pwpw" not in "".join(capsys.readouterr())

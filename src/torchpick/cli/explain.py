@@ -109,7 +109,7 @@ def _end(explanation: Explanation) -> str:
     if explanation.ending is None:
         return ""
     number, line = explanation.ending
-    return f", which ends with line {number}, `{_shorter('seen', redacted(line))}`"
+    return f", which ends with line {number}, `{_shorter('seen', line)}`"
 
 
 def _chunks(words: Sequence[str], progress: Progress) -> Iterator[bytes]:

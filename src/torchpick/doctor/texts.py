@@ -298,7 +298,7 @@ class Search:
             self.rest = self.rest[cut:]
 
     def matches(self) -> tuple[Match, ...]:
-        """Everything seen: causes before what follows, then by the rank and the order of the lines. Ask at the end."""
+        """Everything seen: causes before what follows, then by rank and line. Ask at the end."""
         self._look()
         found = self._found
         return tuple(
@@ -307,7 +307,8 @@ class Search:
                 key=lambda match: (
                     any(cause in found for cause in match.signature.follows),
                     match.weight,
-                    match.line,
+                    # What a program or an installer said last ended it; of what stands beside, the first is the point.
+                    -match.line if match.weight <= Weight.ENDED else match.line,
                     match.signature.id,
                 ),
             )
