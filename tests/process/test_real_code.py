@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.wheels import inspect_target
+from torchpick.wheels import librarycode
 from torchpick.wheels.librarycode import Library, texts
 
 NVCC = shutil.which("nvcc")
@@ -24,7 +24,7 @@ def compiled(folder: Path, *words: str, source: str = KERNEL, name: str = "out.s
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         pytest.skip(f"this nvcc cannot: {done.stderr.strip().splitlines()[-1]}")
-    found = inspect_target.read_library(str(out), name)
+    found = librarycode.read_library(str(out), name)
     assert found is not None
     return found
 

@@ -14,7 +14,7 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Python
-from torchpick.wheels import inspect_target
+from torchpick.wheels import inspect_target, librarycode
 from torchpick.wheels.librarycode import texts
 
 LIBRARY = making.library(making.module("sm_80"))
@@ -80,9 +80,9 @@ def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> 
     (tmp_path / "empty.so").write_bytes(b"")
     (tmp_path / "folder.so").mkdir()
 
-    assert inspect_target.read_library(str(tmp_path / "empty.so"), "x") is None
-    assert inspect_target.read_library(str(tmp_path / "folder.so"), "x") is None
-    assert inspect_target.read_library(str(tmp_path / "gone.so"), "x") is None
+    assert librarycode.read_library(str(tmp_path / "empty.so"), "x") is None
+    assert librarycode.read_library(str(tmp_path / "folder.so"), "x") is None
+    assert librarycode.read_library(str(tmp_path / "gone.so"), "x") is None
 
 
 @pytest.mark.process

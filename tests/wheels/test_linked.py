@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.doctor.homes import linking
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import fatbin, inspect_target
+from torchpick.wheels import fatbin, librarycode
 from torchpick.wheels.fatbin import Linked
 
 
@@ -35,6 +35,6 @@ def test_what_is_not_there_is_none_and_what_cannot_be_read_is_an_error(tmp_path:
     (tmp_path / "loop.so").symlink_to("loop.so")
 
     for name in ("gone.so", "empty.so", "empty.so/x", "."):
-        assert inspect_target.look_into(str(tmp_path / name), fatbin.read_links) is None
+        assert librarycode.look_into(str(tmp_path / name), fatbin.read_links) is None
     with pytest.raises(WheelError, match="cannot read"):
-        inspect_target.compiled_flags(str(tmp_path / "loop.so"))
+        librarycode.look_into(str(tmp_path / "loop.so"), fatbin.read_links)

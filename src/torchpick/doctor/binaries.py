@@ -14,7 +14,7 @@ from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import WheelError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
-from torchpick.wheels import inspect_target, judging, readings
+from torchpick.wheels import judging, librarycode, readings
 from torchpick.wheels.fatbin import Linked, read_links
 from torchpick.wheels.judging import GpuCodeFit, LibraryVerdict
 from torchpick.wheels.librarycode import Library, union
@@ -67,7 +67,7 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> tu
     libraries = tuple(
         library
         for path, name in installedtorch.libraries(torch.folder)
-        if (library := inspect_target.read_library(path, name, data=False)) is not None and library.code.total
+        if (library := librarycode.read_library(path, name, data=False)) is not None and library.code.total
     )
     failing = [
         PartialLibrary(library.path, gpu.index, library.text)
@@ -93,7 +93,7 @@ def packages(
             if not judging.is_counted(path.rpartition("/")[2]):
                 continue
             try:
-                library = inspect_target.read_library(os.path.join(package.folder, path), path, data=False)
+                library = librarycode.read_library(os.path.join(package.folder, path), path, data=False)
             except WheelError as error:
                 faults.append((package.label, error.message))
                 continue
@@ -136,7 +136,7 @@ def needs(path: str) -> Linked:
 def _needs(path: str, *_file: int) -> Linked:
     """Several checks ask of a library; in a notebook another may lie at its path by the next examination."""
     try:
-        return inspect_target.look_into(path, read_links) or Linked()
+        return librarycode.look_into(path, read_links) or Linked()
     except WheelError:
         return Linked()
 

@@ -17,7 +17,7 @@ from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import is_dotted, release_key
-from torchpick.wheels import inspect_target, judging, readings
+from torchpick.wheels import judging, librarycode, readings
 
 # `nvidia-cuda-runtime-cu12==12.8.90`, and from CUDA 13 on `cuda-toolkit[cublas,…]==13.0.2`.
 _RUNTIME = re.compile(r"(?:nvidia-cuda-runtime(?:-cu\d+)?|cuda-toolkit)(?:\[[^\]]*\])? *\(?==(\d+)\.(\d)[.\d]*")
@@ -172,12 +172,12 @@ def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
         targets = (_KERNELS.match(kernels.name) for kernels in here.named("amd-torch-device-"))
         return tuple(Arch.parse(match[1]) for match in targets if match and match[1])
     paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
-    flags = next((compiled for path in paths if (compiled := inspect_target.compiled_flags(path)) is not None), None)
+    flags = next((compiled for path in paths if (compiled := readings.flags_of(path)) is not None), None)
     if flags is not None:
         return flags
     for path, name in libraries(folder):
         if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
-            largest = inspect_target.read_library(path, name, data=False)
+            largest = librarycode.read_library(path, name, data=False)
             return None if largest is None or not largest.code.total else (*largest.sass, *largest.ptx)
     return None
 

@@ -16,7 +16,6 @@ from torchpick.environment import shell
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
-from torchpick.install import job
 from torchpick.install.question import answer_request, collect_question
 from torchpick.model.build import DEFAULT_INDEX, TRIO, Build
 from torchpick.model.fields import written
@@ -268,6 +267,8 @@ def _build(run: Run, machine: Machine, one: JudgedChoice) -> Build | None:
 
 def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A pin, or the lock of the project, for another GPU or driver than the machine has."""
+    from torchpick.install import job
+
     prefix = subject.environment.prefix
     pinned = job.read_pin(prefix)
     if pinned is not None:

@@ -10,7 +10,6 @@ from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
-from torchpick.install import job
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import NOTE, Ailment, Finding
 from torchpick.model.versions import some_of
@@ -68,6 +67,8 @@ def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """An installed torch that the lock of the project does not have."""
     here = subject.environment
     torch = here.find("torch")
+    from torchpick.install import job  # what installs is loaded for an environment alone, not for a text
+
     found = torch and job.find_undone(here.prefix, torch.version, subject.run.environ)
     if torch and found:
         what, remedy, locked = found

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, suppress
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions, interpreter, world
@@ -29,9 +28,8 @@ from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform, version_of
 from torchpick.model.table import DriverTable
 from torchpick.model.versions import normal, parsed
-from torchpick.wheels import fatbin, judging, librarycode, readings, wheelfiles
+from torchpick.wheels import fatbin, judging, librarycode, wheelfiles
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
-from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import (
     PYTHON_LIBRARIES,
     VERSION_FILE,
@@ -39,6 +37,7 @@ from torchpick.wheels.readings import (
     Reading,
     Readings,
     TorchFacts,
+    flags_of,
     parse_version_file,
 )
 
@@ -54,7 +53,9 @@ def read_distribution(package: distributions.Distribution, target: str) -> Readi
     folder, files = Path(package.folder), distributions.files(package)
     torch = _torch(folder, files)
     paths = filter(wheelnames.may_hold_code, files)
-    libraries = [library for path in paths if (library := read_library(str(folder / path), path)) is not None]
+    libraries = [
+        library for path in paths if (library := librarycode.read_library(str(folder / path), path)) is not None
+    ]
     telling = tuple(library for library in libraries if library.holds_code or library.notes)
     return Reading(
         target=target,
@@ -78,18 +79,15 @@ def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
     if VERSION_FILE not in present or library is None:
         return None
     torch = parse_version_file(world.text_of(str(folder / VERSION_FILE)))
-    return torch._replace(flags=compiled_flags(str(folder / library)) or ())
-
-
-def read_library(path: str, shown: str, *, data: bool = True) -> Library | None:
-    """A file; without `data` only the code that a loader registers. None if it is gone, empty or not a regular file."""
-    return look_into(path, lambda buffer: librarycode.read_buffer(buffer, shown, data=data))
+    return torch._replace(flags=flags_of(str(folder / library)) or ())
 
 
 def read_file(path: str, shown: str) -> Reading:
     """A library by its path, which no package has to hold."""
-    is_library = look_into(path, lambda buffer: bool(fatbin.library_format(buffer[:4])) or buffer[:4] == fatbin.MAGIC)
-    library = read_library(path, os.path.basename(path)) if is_library else None
+    is_library = librarycode.look_into(
+        path, lambda buffer: bool(fatbin.library_format(buffer[:4])) or buffer[:4] == fatbin.MAGIC
+    )
+    library = librarycode.read_library(path, os.path.basename(path)) if is_library else None
     if library is None:
         raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
     size = library.size
@@ -138,38 +136,9 @@ def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: Dri
     return f"it is built with CUDA {cuda}, which needs driver {drivers.floor(cuda, os_) or 'of a newer branch'}"
 
 
-T = TypeVar("T")
-
-
-def compiled_flags(path: str) -> tuple[Arch, ...] | None:
-    """The architectures that a libtorch_python names itself."""
-    return look_into(path, lambda buffer: readings.compiled_flags([buffer]))
-
-
-def look_into(path: str, look: Callable[[mmap], T]) -> T | None:
-    """What a look at the file finds; None if it is gone, empty or not a regular file."""
-    try:
-        with world.opened(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if not size:
-                return None
-            if size > _MOST_LIBRARY:  # a hole of a terabyte is read for hours
-                raise WheelError(
-                    f"{path} is larger than {_MOST_LIBRARY >> 30} GiB", hint="no library is: check the file"
-                )
-            with mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
-                return look(buffer)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except (OSError, ValueError) as error:
-        raise WheelError(f"cannot read {path}: {error}", hint="check its permissions") from error
-
-
 # All wheels of an index come from one host: so many readers at most ask it at the same time.
 MOST_JOBS = 16
 _MOST_FILE = 16 << 20
-# Far above what a wheel holds, whose archive mostly ends at 4 GiB.
-_MOST_LIBRARY = 16 << 30
 # Each target with its reading, or why there is none.
 Answers = Generator[tuple[str, "Reading | TorchpickError"], None, None]
 

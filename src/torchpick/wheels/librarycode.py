@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from mmap import ACCESS_READ, mmap
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from torchpick.environment import world
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.wheels import fatbin
@@ -212,3 +214,32 @@ def unpack(chunks: Iterable[bytes], size: int) -> Iterator[Buffer]:
             return
         with mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
             yield mapped
+
+
+T = TypeVar("T")
+# Far above what a wheel holds, whose archive mostly ends at 4 GiB.
+_MOST_LIBRARY = 16 << 30
+
+
+def read_library(path: str, shown: str, *, data: bool = True) -> Library | None:
+    """A file; without `data` only the code that a loader registers. None if it is gone, empty or not a regular file."""
+    return look_into(path, lambda buffer: read_buffer(buffer, shown, data=data))
+
+
+def look_into(path: str, look: Callable[[mmap], T]) -> T | None:
+    """What a look at the file finds; None if it is gone, empty or not a regular file."""
+    try:
+        with world.opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not size:
+                return None
+            if size > _MOST_LIBRARY:  # a hole of a terabyte is read for hours
+                raise WheelError(
+                    f"{path} is larger than {_MOST_LIBRARY >> 30} GiB", hint="no library is: check the file"
+                )
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
+                return look(buffer)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise WheelError(f"cannot read {path}: {error}", hint="check its permissions") from error

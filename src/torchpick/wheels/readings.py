@@ -16,7 +16,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.fields import MOST_LINE, Fields, ShapeError, written
 from torchpick.wheels.fatbin import Buffer
-from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, split, union
+from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, look_into, split, union
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
@@ -73,6 +73,11 @@ def compiled_flags(chunks: Iterable[Buffer]) -> tuple[Arch, ...] | None:
             return _arches_of_flags(flags)
         tail = text[-_OVERLAP:]
     return _arches_of_flags(singles.pop()) if len(singles) == 1 else None
+
+
+def flags_of(path: str) -> tuple[Arch, ...] | None:
+    """The architectures that a libtorch_python names itself."""
+    return look_into(path, lambda buffer: compiled_flags([buffer]))
 
 
 def _flags_in(buffer: Buffer, singles: set[bytes]) -> bytes | None:
