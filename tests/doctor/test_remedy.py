@@ -7,92 +7,95 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import CU126, Home, codes, examine
-from torchpick.decide import resolve
 from torchpick.doctor import examination, remedy
-from torchpick.doctor.depends import Demand
 from torchpick.doctor.remedy import Remedy
-from torchpick.environment.distributions import Distribution
-from torchpick.model.build import Verdict
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.pick import Request, Wish
+from torchpick.model.pick import Request
 from torchpick.run import start_run
 
-
-def verdicts(*gpus: str, driver: str, python: str = "3.12") -> tuple[Verdict, ...]:
-    request = Request(gpus=gpus, driver=driver, python=python, platform="linux-x86_64", glibc="2.35")
-    run = start_run(request)
-    return tuple(resolve.judge(run.find_machine(), run.read_table(), Wish()))
+OLD, NEW = "sm_61", "sm_120"
 
 
-OLD = verdicts("sm_61", driver="580.95.05")
-NEW = verdicts("sm_120", driver="580.95.05")
-
-
-def mended(
-    release: str | None, *companions: str, among: tuple[Verdict, ...] = OLD, asks: tuple[Demand, ...] = ()
-) -> Remedy:
-    found = remedy.nearest(release, companions, asks, among)
+def mended(home: Home, release: str, *companions: str, gpu: str = OLD, driver: str = "580.95.05") -> Remedy:
+    """What is done about a torch without code for the GPU."""
+    home.torch(f"{release}+cu126", "12.6", "sm_75")
+    for name in companions:
+        home.companion(name, "0.1+cu126", codes="")
+    found = examine(home, gpu, driver=driver).remedy
     assert found is not None
     return found
 
 
-def ask(specifier: str, package: str = "needy 1.0") -> Demand:
-    name, _, version = package.partition(" ")
-    return Demand(Distribution(name, version, "", ""), "torch", specifier, "")
-
-
-def test_the_same_release_on_another_backend_is_kept() -> None:
-    found = mended("2.9.1", "torchvision")
+@pytest.mark.process
+def test_the_same_release_on_another_backend_is_kept(home: Home) -> None:
+    found = mended(home, "2.9.1", "torchvision")
 
     assert (found.version, found.kept, found.lost) == ("2.9.1+cu126", True, ())
     assert found.requirements == ("torch==2.9.1", "torchvision")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
-    ("release", "among", "version"),
+    ("release", "gpu", "version"),
     [
         ("2.15.0", OLD, "2.14.1+cu126"),  # the newest of the old GPU's
         ("2.6.0", NEW, "2.7.0"),  # the first of the new GPU's
         ("2.13.0.dev20260601", OLD, "2.13.0"),  # a nightly: the release it was to become is the nearest
-        ("1.0", OLD, "1.7.0"),
-        ("local build", OLD, "1.7.0"),
+        ("2.3.99", OLD, "2.4.0"),
     ],
 )
-def test_else_the_nearest_release_is_taken(release: str, among: tuple[Verdict, ...], version: str) -> None:
-    found = mended(release, among=verdicts("sm_61", driver="580.95.05", python="3.8") if "1.7.0" in version else among)
+def test_else_the_nearest_release_is_taken(release: str, gpu: str, version: str, home: Home) -> None:
+    found = mended(home, release, gpu=gpu)
 
     assert found.version.startswith(version)
     assert not found.kept
 
 
-def test_companions_decide_between_releases_that_are_as_near() -> None:
+@pytest.mark.process
+def test_companions_decide_between_releases_that_are_as_near(home: Home) -> None:
     """The index of cu132 holds no torchaudio, so it is lost only where the version itself is kept."""
-    new = verdicts("sm_120", driver="610.43.02")
-    assert mended("2.15.1", "torchaudio", among=new).version == "2.14.1+cu130"
-    assert mended("2.15.0", "torchaudio", among=new).lost == ("torchaudio (none is known for torch 2.15.0)",)
-    assert mended("2.14.1", "torchaudio").lost == ()
+    assert mended(home, "2.15.1", "torchaudio", gpu=NEW, driver="610.43.02").version == "2.14.1+cu130"
 
 
-def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone() -> None:
-    assert mended(None).requirements == ("torch",)
-    assert mended(None, asks=(ask("<2.10"),)).requirements == ("torch==2.9.1",)
+@pytest.mark.process
+def test_a_companion_is_lost_where_the_version_itself_is_kept(home: Home) -> None:
+    found = mended(home, "2.15.0", "torchaudio", gpu=NEW, driver="610.43.02")
+
+    assert found.lost == ("torchaudio (none is known for torch 2.15.0)",)
 
 
-def test_what_the_command_brings_is_said_with_what_it_keeps_and_loses() -> None:
-    broken, gone = Finding(Ailment.NO_KERNELS, "no code"), Finding(Ailment.TORCH_MISSING, "no torch")
+@pytest.mark.process
+def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be(home: Home) -> None:
+    home.add("needy", "1.0", requires=["torch<2.13"])
+    found = mended(home, "2.15.0")
 
-    assert remedy.brings(mended("2.9.1"), broken) == "that is 2.9.1+cu126, which keeps the version"
+    assert (found.version, found.lost, found.bound_by) == ("2.12.1+cu126", (), ())
+
+
+@pytest.mark.process
+def test_what_cannot_be_kept_is_named(home: Home) -> None:
+    home.add("needy", "1.0", requires=["torch>=2.15"])
+    found = mended(home, "2.15.0")
+
+    assert found.version == "2.14.1+cu126"
+    assert found.lost == ("needy 1.0 (it requires torch>=2.15)",)
+    broken = Finding(Ailment.NO_KERNELS, "no code")
     nearest = "that is 2.14.1+cu126: torch 2.14.1 is the nearest release that runs"
-    assert remedy.brings(mended("2.15.0"), broken) == nearest
-    assert remedy.brings(mended(None), gone) == "that is 2.14.1+cu126, the best for this machine"
-    lost = "; it cannot keep needy 1.0 (it requires torch>=2.15)"
-    assert remedy.brings(mended("2.15.0", asks=(ask(">=2.15"),)), broken) == nearest + lost
-    bound = mended("2.15.0")._replace(bound_by=("torch<2.15 of a.txt", "torch<2.15 of b.txt"))
+    assert remedy.brings(found, broken) == f"{nearest}; it cannot keep needy 1.0 (it requires torch>=2.15)"
+    bound = found._replace(lost=(), bound_by=("torch<2.15 of a.txt", "torch<2.15 of b.txt"))
     assert remedy.brings(bound, broken) == f"{nearest}; bound by torch<2.15 of a.txt and torch<2.15 of b.txt"
 
 
-def test_where_nothing_runs_nothing_fixes_it() -> None:
-    assert remedy.nearest("2.9.1", (), (), verdicts("sm_61", driver="595.1")) is None
+@pytest.mark.process
+@pytest.mark.parametrize(("requires", "words"), [((), ("torch",)), (("torch<2.10",), ("torch==2.9.1",))])
+def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone(
+    requires: tuple[str, ...], words: tuple[str, ...], home: Home
+) -> None:
+    home.add("needy", "1.0", requires=requires)
+    found = examine(home, OLD, driver="580.95.05")
+
+    assert found.remedy is not None
+    assert found.remedy.requirements == words
 
 
 @pytest.mark.process
@@ -224,24 +227,6 @@ def test_a_torch_that_is_gone_and_says_nothing_is_not_replaced_by_a_guess(home: 
 
     assert found.remedy is None
     assert "--gpu" in str(found.findings[0].advice)
-
-
-@pytest.mark.parametrize(
-    ("release", "companions", "asks", "backend"),
-    [
-        ("2.9.1", (), (), None), ("2.9.1", ("torchvision",), (ask("<2.9"),), "cu128"), (None, (), (), None),
-        (None, (), (ask("<2.10"),), None), ("2.9.9", (), (), None), ("2.15.9", ("torchaudio",), (), None),
-        ("2.6.0", (), (ask("<2"),), None),
-    ],
-)  # fmt: skip
-def test_the_order_of_the_builds_does_not_matter(
-    release: str | None, companions: tuple[str, ...], asks: tuple[Demand, ...], backend: str | None
-) -> None:
-    for among in (OLD, NEW):
-        found = remedy.nearest(release, companions, asks, among, backend)
-        assert found == remedy.nearest(release, companions, asks, among[::-1], backend)
-        assert found is not None
-        assert found.verdict.ok
 
 
 @pytest.mark.process

@@ -58,10 +58,24 @@ def judge(machine: Machine, table: Table, wish: Wish) -> Iterator[Verdict]:
     # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
     shelf = table.of(machine.platform.name)
     releases = sorted(shelf.releases(), key=release_key, reverse=True)
+    if wish.near:
+        releases = _nearest_first(releases, wish.near)
     for preference in (3, 2, 1, 0):
         for release in releases:
             turn = [fit.verdict(build) for build in shelf.builds(release) if fit.preference(build) == preference]
             yield from sorted(turn, key=lambda verdict: verdict.rank, reverse=True)
+
+
+def _nearest_first(releases: list[str], near: str) -> list[str]:
+    """In steps from one release to the next, of two as near the newer first; one that cannot be read is the oldest."""
+    try:
+        own = release_key(near)
+    except ValueError:
+        own = release_key("0")
+    newer = sum(release_key(release) > own for release in releases)
+    is_between = near not in releases
+    steps = {release: abs(place - newer) + (is_between and place >= newer) for place, release in enumerate(releases)}
+    return sorted(releases, key=steps.__getitem__)
 
 
 # Reports of 2.12.1+rocm7.2: the profiler in it counts devices that the kernel of WSL2 does not list.

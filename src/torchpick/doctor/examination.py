@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from torchpick.decide import refusal
 from torchpick.doctor import depends, gpusupport, loading, locked, presence, remedy
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
@@ -98,13 +97,8 @@ def _examined(subject: EnvironmentUnderTest) -> Examination:
     if not subject.torch_alone:
         findings += [finding for check in _BESIDE for finding in check(subject)]
     fixable = [finding for finding in findings if finding.by_torch and _can_fix(finding, subject)]
-    weighed = remedy.weigh(subject) if fixable else None
-    fix = remedy.of(subject, findings, weighed) if fixable and weighed is not None else None
-    refused = None
-    if fixable and fix is None:
-        refused = (
-            remedy.UNKNOWN if weighed is None else "; ".join(refusal.explain_no_build(weighed.pick, subject.table))
-        )
+    found = remedy.of(subject, findings) if fixable else None
+    fix, refused = (None, found) if isinstance(found, str) else (found, None)
     fixed = [_fixed(subject, finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
     return Examination(subject, worst_first(fixed), fix, refused=refused)
 

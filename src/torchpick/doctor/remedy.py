@@ -1,27 +1,26 @@
 """The command that fixes an environment: the nearest build that runs, with what it keeps; else a package put back.
 
-Here, and nowhere else in this room, builds are weighed and commands are written. Whatever can be kept is: the release,
+Here, and nowhere else in this room, the search is asked and commands are written. Whatever can be kept is: the release,
 the companions, what others require of torch.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchpick.decide import remarks, resolve
+from torchpick.decide import refusal, remarks, resolve
+from torchpick.decide.answer import Answer, Question
 from torchpick.doctor import depends, installedtorch
-from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import shell
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.install.question import read_wish
-from torchpick.model.build import COMPANIONS, TRIO, Reason, Verdict
+from torchpick.install.question import answer_request, read_wish
+from torchpick.model.build import COMPANIONS, TRIO, Verdict
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.machine import version_of
-from torchpick.model.pick import Pick, Request
-from torchpick.model.versions import release_key
+from torchpick.model.machine import Machine, version_of
+from torchpick.model.pick import Limit, Pick, Request, Wish
 
 # What is wrong with the build itself on these GPUs, so that only another build helps.
 BY_HARDWARE = frozenset(
@@ -83,20 +82,17 @@ class Remedy(NamedTuple):
         return ("torchpick", "install", *self.words, *self.flags, *alone, *again)
 
 
-class RankedBuilds(NamedTuple):
-    """The builds as they are judged for an environment.
+class Basis(NamedTuple):
+    """What an environment is judged by; `flags` are what the command says beyond the request, `request` says it all."""
 
-    `flags` are what the command has to say beyond the request, and `request` says it all: what would else be looked up
-    again, and differ.
-    """
-
-    pick: Pick
+    machine: Machine
+    wish: Wish
     request: Request
     flags: tuple[str, ...] = ()
 
 
-def weigh(subject: EnvironmentUnderTest) -> RankedBuilds | None:
-    """The builds that may fix this environment; None where neither a GPU nor a backend is known to go by.
+def _basis(subject: EnvironmentUnderTest) -> Basis | None:
+    """None where neither a GPU nor a backend is known to go by.
 
     An environment without a GPU to judge by is judged by its own backend: nothing is turned into a CPU build.
     """
@@ -115,39 +111,79 @@ def weigh(subject: EnvironmentUnderTest) -> RankedBuilds | None:
             request = request._replace(backends=(own,))
         elif flags or subject.environment.find("torch") is not None:
             return None  # there is something to keep, and it is not known
-    verdicts = tuple(resolve.judge(machine, subject.table, wish))
-    wish = wish._replace(allow_cpu=True)  # a build for the CPU alone is no advice here
-    return RankedBuilds(Pick((machine,), wish, (), verdicts, changes=remarks.changes(verdicts)), request, flags)
+    return Basis(machine, wish, request, flags)
 
 
-def of(subject: EnvironmentUnderTest, findings: Sequence[Finding], weighed: RankedBuilds) -> Remedy | None:
-    """`torchpick install …` for what is wrong with torch, with the machine and the Python as they were given here."""
+def of(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> Remedy | str:
+    """`torchpick install …` for what is wrong with torch, as machine and Python were given here; else why none does."""
+    basis = _basis(subject)
+    if basis is None:
+        return UNKNOWN
     here, torch = subject.environment, subject.torch
-    recorded = here.find("torch")
-    version = torch.release if torch is not None else recorded.version if recorded is not None else ""
-    release = version.partition("+")[0] or None
     ailments = {finding.ailment for finding in findings if finding.by_torch}
     backend = None if ailments & BY_HARDWARE else installedtorch.backend_of(torch, here)
-    companions = [name for name in COMPANIONS if here.find(name) is not None]
-    demands = [demand for demand in depends.on(here, "torch") if demand.by.name not in TRIO]
-    verdicts = weighed.pick.considered
-    remedy = nearest(release, companions, demands, verdicts, backend)
-    if remedy is None:
-        return None
-    freed = nearest(release, companions, demands, map(_freed, verdicts), backend)
-    if freed is not None and freed.version != remedy.version:
-        own = next(verdict for verdict in verdicts if verdict.build == freed.verdict.build)
-        remedy = remedy._replace(bound_by=tuple(str(objection.facts["limit"]) for objection in own.objections))
-    request = weighed.request._replace(backends=(remedy.backend,)) if remedy.narrowed else weighed.request
+    remedy = _nearest(subject, basis, backend)
+    if isinstance(remedy, str):
+        return remedy
+    request = basis.request._replace(backends=(remedy.backend,)) if remedy.narrowed else basis.request
     narrowed = ("--backend", remedy.backend) if remedy.narrowed else ()
-    flags = (*_there(subject.run.request).flags, *weighed.flags, *narrowed)
+    flags = (*_there(subject.run.request).flags, *basis.flags, *narrowed)
     needs = tuple(dict.fromkeys(finding.needs for finding in findings if finding.needs and remedy.kept))
     # Nothing less brings the files of a recorded build back. Both installers would take the newest of every
     # dependency along, numpy too, so that is for where a dependency is missing.
     again = bool(ailments & {Ailment.TORCH_BROKEN, Ailment.FILES_MISSING}) and _is_recorded(remedy, here)
     alone = again and not needs and not ailments & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
-    pick = _pick(remedy, subject, weighed.pick)
-    return remedy._replace(request=request, flags=flags, pick=pick, needs=needs, reinstalled=again, alone=alone)
+    return remedy._replace(request=request, flags=flags, needs=needs, reinstalled=again, alone=alone)
+
+
+def _nearest(subject: EnvironmentUnderTest, basis: Basis, backend: str | None) -> Remedy | str:
+    """The answer that stays nearest to what is there: its release, else with as much of what goes with it as can be.
+
+    `backend` is the one to stay with where it runs: that of a torch with which nothing is wrong.
+    """
+    here, wish = subject.environment, basis.wish
+
+    def ask(of: Wish) -> Answer:
+        return answer_request(subject.run, Question(of), machines=(basis.machine,), everything=False)
+
+    recorded = subject.torch or here.find("torch")
+    release = "" if recorded is None else recorded.version.partition("+")[0]
+    companions = {name: "" for name in COMPANIONS if here.find(name) is not None}
+    demands = [demand for demand in depends.on(here, "torch") if demand.by.name not in TRIO]
+    bound = tuple(Limit("torch", demand.specifier, demand.by.label) for demand in demands)
+    near = wish._replace(near=release)
+    free = ask(near)
+    if not free.ok:
+        barred = free.pick._replace(wish=wish._replace(allow_cpu=True))  # a build for the CPU alone is no advice here
+        return "; ".join(refusal.explain_no_build(barred, subject.table))
+    is_kept = free.pick.build.torch == release
+    of_all = near._replace(limits=(*wish.limits, *bound), companions=companions)
+    wishes: tuple[Wish, ...] = (of_all, of_all._replace(companions={}), near._replace(companions=companions))
+    if is_kept:
+        is_own = backend is not None and backend in (wish.backends or (backend,))
+        wishes = (near._replace(torch=f"=={release}", backends=(str(backend),)),) if is_own else ()
+    answers = ((of, ask(of)) for of in wishes)
+    taken, answer = next(((of, answer) for of, answer in answers if answer.ok), (near, free))
+    build, verdict = answer.pick.build, answer.pick.verdicts[0]
+    there = {name: "" for name in companions if build.companions.get(name)}
+    lost = [f"{name} (none is known for torch {build.torch})" for name in companions if name not in there]
+    lost += [f"{demand.by.label} (it requires {demand.text})" for demand in demands if not demand.admits(build.torch)]
+    # Where no version was there to keep, none needs to be named if the plain request has the same answer.
+    is_plain = not release and free.pick.version == answer.pick.version
+    barring: tuple[Limit, ...] = ()
+    if wish.limits:
+        unbound = ask(taken._replace(limits=tuple(limit for limit in taken.limits if limit not in wish.limits)))
+        barring = remarks.excluding(wish.limits, unbound.pick.build.pins)
+    beside = wish._replace(companions=there)
+    return Remedy(
+        verdict,
+        ("torch" if is_plain else f"torch=={build.torch}", *there),
+        is_kept,
+        tuple(lost),
+        narrowed=is_kept and answer.pick.version != free.pick.version,
+        bound_by=tuple(limit.text for limit in barring),
+        pick=remarks.made(basis.machine, subject.table, beside, verdict, answer.pick.considered),
+    )
 
 
 def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -161,9 +197,8 @@ def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> t
         older = copy.copy(subject)
         older.machine = resolve.with_driver(subject.machine, str(number), table)
         older.run = subject.run.with_request(subject.run.request._replace(driver=str(number)))
-        weighed = weigh(older)
-        remedy = of(older, findings, weighed) if weighed is not None else None
-        if remedy is None:
+        remedy = of(older, findings)
+        if isinstance(remedy, str):
             break
         # What an older driver runs the newer ones of its CUDA major do too.
         if spans and _release_and_major(remedy) == _release_and_major(spans[-1][0]):
@@ -181,23 +216,11 @@ def _release_and_major(remedy: Remedy) -> tuple[str, str]:
     return build.torch, (build.cuda or "").partition(".")[0]
 
 
-def _pick(remedy: Remedy, subject: EnvironmentUnderTest, weighed: Pick) -> Pick:
-    """The build as the pick for this machine, with the companions that stay beside it."""
-    wish = weighed.wish._replace(companions={name: "" for name in remedy.requirements if name in COMPANIONS})
-    return remarks.made(weighed.machine, subject.table, wish, remedy.verdict, weighed.considered)
-
-
 def _there(request: Request) -> Request:
     """The request as it is made on the machine itself: `install` takes no other platform or Python than its own."""
     if version_of(request.python) is not None:
         request = request._replace(python=None)
     return request if request.platform is None else request._replace(platform=None, glibc=None, macos=None)
-
-
-def _freed(verdict: Verdict) -> Verdict:
-    """The verdict as if nothing but the question bound it."""
-    others = tuple(objection for objection in verdict.objections if objection.reason is not Reason.CONSTRAINED)
-    return verdict if len(others) == len(verdict.objections) else verdict._replace(objections=others)
 
 
 def _is_recorded(remedy: Remedy, here: Environment) -> bool:
@@ -206,61 +229,6 @@ def _is_recorded(remedy: Remedy, here: Environment) -> bool:
     return any(
         package.version == remedy.version or package.version.endswith(f"+{remedy.backend}") for package in packages
     )
-
-
-def nearest(
-    release: str | None,
-    companions: Sequence[str],
-    demands: Sequence[Demand],
-    verdicts: Iterable[Verdict],
-    backend: str | None = None,
-) -> Remedy | None:
-    """The nearest build that runs: of the same release if there is one; without a release the best of all.
-
-    `companions` are those installed, torchvision and torchaudio. Nearness is counted in releases. `backend` is the one
-    to stay with where it runs: that of a torch with which nothing is wrong.
-    """
-    running = [verdict for verdict in verdicts if verdict.ok]
-    if not running:
-        return None
-    same = [verdict for verdict in running if verdict.build.torch == release]
-    if same:
-        best = max(same, key=lambda verdict: verdict.rank)
-        own = next((verdict for verdict in same if verdict.build.backend == backend), best)
-        return _keeping(own, companions, demands, kept=True)._replace(narrowed=own is not best)
-    admitted = [demand.admits for demand in demands]
-    pleased = [verdict for verdict in running if all(admits(verdict.build.torch) for admits in admitted)] or running
-    whole = [verdict for verdict in pleased if all(verdict.build.companions.get(name) for name in companions)]
-    candidates = whole or pleased
-    if release is None:
-        best = max(candidates, key=lambda verdict: verdict.rank)
-        # Where no version was there to keep, none needs to be named: the plain request has the same answer.
-        pinned = best is not max(running, key=lambda verdict: verdict.rank)
-        return _keeping(best, companions, demands, kept=False, pinned=pinned)
-    steps = _steps(release, running)
-    best = max(candidates, key=lambda verdict: (-steps[verdict.build.torch], verdict.rank))
-    return _keeping(best, companions, demands, kept=False)
-
-
-def _steps(release: str, running: Iterable[Verdict]) -> dict[str, int]:
-    """How many releases away each one is from the installed; one that cannot be read counts as the oldest."""
-    try:
-        here = release_key(release)
-    except ValueError:
-        here = release_key("0")
-    releases = sorted({verdict.build.torch for verdict in running}, key=release_key)
-    older = sum(1 for torch in releases if release_key(torch) < here)
-    return {torch: older - index if index < older else index - older + 1 for index, torch in enumerate(releases)}
-
-
-def _keeping(
-    verdict: Verdict, companions: Sequence[str], demands: Iterable[Demand], *, kept: bool, pinned: bool = True
-) -> Remedy:
-    build = verdict.build
-    there = [name for name in companions if build.companions.get(name)]
-    lost = [f"{name} (none is known for torch {build.torch})" for name in companions if name not in there]
-    lost += [f"{demand.by.label} (it requires {demand.text})" for demand in demands if not demand.admits(build.torch)]
-    return Remedy(verdict, (f"torch=={build.torch}" if pinned else "torch", *there), kept, tuple(lost))
 
 
 def brings(remedy: Remedy, finding: Finding) -> str:

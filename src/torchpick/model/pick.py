@@ -35,7 +35,7 @@ class Wish(NamedTuple):
     """`torch` and the values of `companions` are version specifiers, empty for any; no `backends` means any.
 
     `others` are requirements of the torch family that no companion table pins, such as torchcodec; `limits` what
-    constraints files and settings say.
+    constraints files and settings say. `near` is the release that the answer is to be nearest to, where not the newest.
     """
 
     torch: str = ""
@@ -48,6 +48,7 @@ class Wish(NamedTuple):
     allow_cpu: bool = False
     allow_unconfirmed: bool = False
     whole: bool = False
+    near: str = ""
 
 
 # Facts of a machine whose flags have their names.
