@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from tests.wheels import making
+from torchpick.errors import WheelLayoutError
 from torchpick.wheels import fatbin
 from torchpick.wheels.fatbin import Container
 
@@ -115,3 +116,10 @@ def test_a_group_with_a_lying_table_is_broken_and_no_more() -> None:
 
     assert hit.broken
     assert not hit.entries
+
+
+def test_more_containers_than_any_library_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fatbin, "MOST_CONTAINERS", 2)
+    assert len(scanned(making.module("sm_80") * 2)) == 2
+    with pytest.raises(WheelLayoutError, match="more than 2 code containers"):
+        scanned(making.module("sm_80") * 3)
