@@ -107,6 +107,8 @@ _MOST_OF_A_STREAM = 128 << 20
 _PREFIX = re.compile(r"\A([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
 _DECODER = json.JSONDecoder()
+# After so many that were cut none is taken to be spread over lines: each costs a look at all that stands before it.
+_MOST_CUT = 100
 
 
 def read_values(stream: IO[bytes]) -> Iterator[tuple[int, str | None, object, str]]:
@@ -116,7 +118,7 @@ def read_values(stream: IO[bytes]) -> Iterator[tuple[int, str | None, object, st
     or closes it is passed over until the next value.
     """
     text = _text(stream)
-    start = number = tried = 0
+    start = number = tried = cut = 0
     is_cut = False
     while start < len(text):
         number += 1
@@ -124,9 +126,9 @@ def read_values(stream: IO[bytes]) -> Iterator[tuple[int, str | None, object, st
         *prefix, body = _PREFIX.split(text[start:end].strip(), maxsplit=1)
         if body and not (is_cut and text[start] in " \t\r]}"):
             value, why, stop = _decode(body, 0)
-            if why and body[0] in "[{" and start >= tried:
+            if why and body[0] in "[{" and start >= tried and cut < _MOST_CUT:
                 value, why, tried = _decode(text, text.index(body, start))
-                stop = tried
+                stop, cut = tried, cut + bool(why)
                 if not why:
                     number, end = number + text.count("\n", start, stop), _line_end(text, stop)
             is_cut = bool(why) and (is_cut or stop > end)
