@@ -51,6 +51,15 @@ def kinds(text: str) -> list[tuple[str, int, str]]:
     return [(crowd.machine.platform.cpu, crowd.hosts.count, crowd.hosts.text) for crowd in fleet(text).crowds]
 
 
+def test_values_that_begin_in_one_another_cost_time_in_line_with_their_number() -> None:
+    """Behind much that is none: an error of JSON's counts the lines before it."""
+    began = time.process_time()
+    found = fleet("x" * (24 << 20) + "\n" + '{"a":{\n' * 6000 + line(BARE))
+
+    assert [crowd.machine for crowd in found.crowds] == [BARE]
+    assert time.process_time() - began < 5
+
+
 def test_a_value_that_was_cut_among_escaped_quotes_is_passed_by_at_once() -> None:
     """As in kubectl's last-applied-configuration; it took the square of their number."""
     began = time.process_time()
