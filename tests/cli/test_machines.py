@@ -51,6 +51,12 @@ def kinds(text: str) -> list[tuple[str, int, str]]:
     return [(crowd.machine.platform.cpu, crowd.hosts.count, crowd.hosts.text) for crowd in fleet(text).crowds]
 
 
+def test_lines_of_a_log_hide_no_value_that_is_spread_over_lines() -> None:
+    found = fleet("[INFO] x\n" * 300 + json.dumps(json.loads(line(BARE)), indent=1))
+
+    assert [crowd.machine for crowd in found.crowds] == [BARE]
+
+
 def test_values_that_begin_in_one_another_cost_time_in_line_with_their_number() -> None:
     """Behind much that is none: an error of JSON's counts the lines before it."""
     began = time.process_time()

@@ -126,7 +126,7 @@ def read_values(stream: IO[bytes]) -> Iterator[tuple[int, str | None, object, st
         *prefix, body = _PREFIX.split(text[start:end].strip(), maxsplit=1)
         if body and not (is_cut and text[start] in " \t\r]}"):
             value, why, stop = _decode(body, 0)
-            if why and body[0] in "[{" and start >= tried and cut < _MOST_CUT:
+            if why and stop >= len(body) and start >= tried and cut < _MOST_CUT:  # it goes on
                 value, why, tried = _decode(text, text.index(body, start))
                 stop, cut = tried, cut + bool(why)
                 if not why:
