@@ -239,7 +239,9 @@ def choose_installer(wanted: str, target: Environment, uv: str | None, settings:
     if wanted == "pip" or (wanted == "auto" and uv is None):
         pip = _pip_for(target)
         if pip is None:
-            raise _no_pip(target, uv)
+            hint = f"`{target.program} -m ensurepip`, or install uv"
+            more = "" if uv else ", and no uv was found"
+            raise InstallerError(f"{target.prefix} has no pip{more}", hint=hint, code="NO_INSTALLER")
         return pip
     if uv is None:
         hint = "install uv (`python -m pip install uv`), or set $UV to it"
@@ -261,12 +263,6 @@ def _user_indexes(settings: UserSettings, places: Iterable[Setting]) -> list[Set
     """The settings that name indexes of the user's own, outside the current folder."""
     outside = (setting for setting in places if setting.source not in settings.of_folder)
     return [setting for setting in outside if not all(map(settings.is_wheel_index, setting.words))]
-
-
-def _no_pip(target: Environment, uv: str | None) -> InstallerError:
-    more = "" if uv else ", and no uv was found"
-    hint = f"`{target.program} -m ensurepip`, or install uv"
-    return InstallerError(f"{target.prefix} has no pip{more}", hint=hint, code="NO_INSTALLER")
 
 
 def _pip_for(target: Environment) -> PipInstaller | None:

@@ -104,7 +104,7 @@ def read_pyproject(file: str) -> tuple[str, Metadata | None]:
 def facts_of(project: PlacedProject, table: PackageFacts | None) -> PackageFacts | None:
     """A project with this one candidate; None where that is known only once it is built, or has no name to ask for."""
     name, file, metadata = project.name, project.file, project.metadata
-    place = public_place(project.source.place)
+    place = redacted(project.source.place).partition("#")[0]  # without passwords and fragment
     if file is not None:
         row = Package(name, file.version, file=file.file, sha256=file.sha256, stage=Stage.LISTED, place=place)
     elif metadata is not None:
@@ -116,11 +116,6 @@ def facts_of(project: PlacedProject, table: PackageFacts | None) -> PackageFacts
         return None
     facts = table or PackageFacts(name, (), in_table=False)
     return facts._replace(versions=(row,), listed=True)
-
-
-def public_place(place: str) -> str:
-    """The place without passwords and without its fragment."""
-    return redacted(place).partition("#")[0]
 
 
 def check_fit(file: ProjectFile, target: IndexTarget, source: Requested) -> None:

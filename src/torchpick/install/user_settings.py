@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from itertools import zip_longest
 
 from torchpick.environment import requirements, toolsettings
@@ -115,11 +116,9 @@ def unasked_constraints(
     if pip is not None and (installer == "pip" or pip.source.startswith("PIP_")):
         sources.insert(0, (list(pip.words), pip.source))
     for words, source in sources:
-        try:
+        with suppress(TorchpickError):  # a file that cannot be read the installer itself will miss
             paths = not_below(words, *our_folders)
             constraints += requirements.read_limits(paths, source, settings.environ, settings.fetch)
-        except TorchpickError:  # a file that cannot be read the installer itself will miss
-            continue
     for file in settings.uv_files if installer == "uv" else ():
         for key in _BINDING:
             constraints += requirements_under(file, key)
@@ -131,11 +130,8 @@ def requirements_under(file: UvFile, key: str) -> Iterator[Requested]:
     """The requirements under a key of uv's; what uv cannot read either is left to it."""
     texts = file.table.get(key)
     for text in texts if isinstance(texts, list) else ():
-        try:
-            requested = requirements.parse(str(text), f"{file.path} {key}")
-        except RequirementError:
-            continue
-        yield requested
+        with suppress(RequirementError):
+            yield requirements.parse(str(text), f"{file.path} {key}")
 
 
 def as_limits(constraints: Iterable[Requested], base: str) -> tuple[Limit, ...]:
