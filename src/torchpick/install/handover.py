@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple, cast
 
 from torchpick.decide import resolve
@@ -16,10 +17,10 @@ from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
 from torchpick.environment.requirementfiles import requirement
-from torchpick.errors import InstallerError, NoBuildError
+from torchpick.errors import InstallerError, NetworkError, NoBuildError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.command import Command, store_folder, store_notes
-from torchpick.install.files import with_addresses
+from torchpick.install.files import Hashes, best_wheel, open_host, with_addresses
 from torchpick.install.job import Job, check_pin
 from torchpick.install.question import answer_request
 from torchpick.install.reporting import read_report, stand_ins
@@ -296,9 +297,26 @@ def plan_environment(run: Run, order: Order) -> tuple[Stack, Callable[[Machine],
             run, learnt.answer.question, machines=(machine,), everything=False, catalog=learnt.catalog
         )
 
+    stack = _with_vendors_files(run, stack, learnt.answer.pick)
     notes = (*stack.notes, *index_notes(question, learnt), *_with_a_newer_driver(question, learnt, again))
     folders = {project.name for project in question.placed if project.file is None}
     return stack._replace(notes=notes, download=_download(learnt, stack, folders)), again
+
+
+def _with_vendors_files(run: Run, stack: Stack, pick: Pick) -> Stack:
+    """The very files of a build that a vendor's own index has; one that it does not have is an error."""
+    vendor = pick.build.vendor if pick.ok else None
+    if vendor is None or vendor.alone or run.offline:
+        return stack
+    hashes, machine = Hashes(pick, run.knowledge), pick.machine
+    packages = list(stack.packages)
+    with open_host(pick) as host, suppress(NetworkError):
+        for number, pin in enumerate(packages):
+            if pin.name in pick.build.pins:
+                tag, version = machine.python.tag, f"=={pin.version}"
+                wheel = best_wheel(pick, host, hashes, tag, machine.platform, pin.name, version)
+                packages[number] = pin._replace(index=wheel.with_hash)
+    return stack._replace(packages=tuple(packages))
 
 
 def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> Download | None:

@@ -49,8 +49,6 @@ def test_another_build_of_the_same_version_is_replaced_and_then_left_alone(world
 
     assert world.installed(python)["torch"] == "2.14.1+cu126"
     assert world.installed(python)["torchvision"] == "0.29.1+cu126", "its companion was left behind"
-    assert "torch 2.14.1+cu130 is installed, 2.14.1+cu126 takes its place" in first.stderr
-    assert "torchvision 0.29.1+cu130 is of another build" in first.stderr
     before = world.installed(python)
     world.server.log.clear()
 
@@ -58,7 +56,6 @@ def test_another_build_of_the_same_version_is_replaced_and_then_left_alone(world
 
     assert world.installed(python) == before
     assert world.sources() == {}
-    assert "torch 2.14.1+cu126 is installed already" in second.stderr
 
 
 @UV_AND_LATER_PIPS

@@ -83,4 +83,3 @@ def test_a_mirror_is_installed_from_and_each_page_read_once(
     unhashed = [line for line in first.stderr.splitlines() if "has no known sha256, so it is taken from" in line]
     assert len(unhashed) == (0 if mirror.hashes else len(FAMILY)), first.stderr
     assert world.server.log == []
-    assert "is installed already" in second.stderr

@@ -117,6 +117,5 @@ def test_what_is_built_from_source_is_built_where_torch_is_in_place(world: World
 
     done = world.install(*words, python=python, gpu=A100)
 
-    assert "note: flash-attn is built from source, which needs nvcc of CUDA 12.8" in done.stderr
     assert "flash-attn" in done.stdout
     assert "--no-build-isolation" in done.stdout
