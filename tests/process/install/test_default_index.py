@@ -72,7 +72,7 @@ def test_it_takes_the_place_of_the_wheel_hosts_builds_of_the_same_versions(own: 
 def test_an_installed_one_that_runs_here_stays_and_its_companion_is_of_its_kind(own: World, newest: str) -> None:
     python = holding(own, newest, "torch==2.15.0")
 
-    done = own.install("accelerate", "torchvision", "--installer", newest, python=python, gpu=RTX_3090)
+    own.install("accelerate", "torchvision", "--installer", newest, python=python, gpu=RTX_3090)
 
     found = own.installed(python)
     assert (found["torch"], found["torchvision"]) == ("2.15.0", "0.29.2")

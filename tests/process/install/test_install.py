@@ -45,14 +45,14 @@ def test_auto_takes_the_installer_that_made_the_environment(world: World, newest
 def test_another_build_of_the_same_version_is_replaced_and_then_left_alone(world: World, installer: str) -> None:
     python = world.environment(installer, "torch==2.14.1+cu130", "torchvision==0.29.1+cu130")
 
-    first = world.install("torch", "--installer", kind(installer), python=python)
+    world.install("torch", "--installer", kind(installer), python=python)
 
     assert world.installed(python)["torch"] == "2.14.1+cu126"
     assert world.installed(python)["torchvision"] == "0.29.1+cu126", "its companion was left behind"
     before = world.installed(python)
     world.server.log.clear()
 
-    second = world.install("torch", "--installer", kind(installer), python=python)
+    world.install("torch", "--installer", kind(installer), python=python)
 
     assert world.installed(python) == before
     assert world.sources() == {}

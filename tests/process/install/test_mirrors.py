@@ -69,7 +69,7 @@ def test_a_mirror_is_installed_from_and_each_page_read_once(
     pages = Counter(asked.path for asked in world.server.log if asked.host == "localhost" and asked.path[-1] == "/")
     sources = world.sources()
     world.server.log.clear()
-    second = world.install(*words, python=python)
+    world.install(*words, python=python)
 
     assert world.installed(python) == {**FAMILY, "numpy": "2.0.0", "filelock": "3.20.0"}
     asked = {
