@@ -26,7 +26,7 @@ _BORDER = r"(?:\b|(?a:\b))"
 # What a text says of its system.
 SYSTEMS = frozenset({"windows", "macos", "linux", "aarch64", "intel"})
 # So much of a text is searched for what it says of its machine.
-MOST_TEXT = 4 << 20
+MOST_TEXT = 1 << 19
 # And so much of its start and of its end for anybody's words, which posts have and long logs have not.
 _MOST_WORDS = 1 << 16
 _LONGEST_LINE = 1 << 16

@@ -315,11 +315,14 @@ class Search:
         )
 
     def _look(self) -> None:
+        raw = self.rest.lower()
+        present = [patterns for word, patterns in self._patterns.items() if word in raw]
+        if not present:  # as in most of a long log
+            return
         numbered = enumerate(map(message, self.rest.split(b"\n")), self._line)
         lines = [(number, text) for number, text in numbered if text]
         lower = b"\n".join(text for _, text in lines).lower()
         flat = lower.replace(b"\n", b" ")
-        present = [patterns for word, patterns in self._patterns.items() if word in flat]
         for parts, name in chain.from_iterable(present):
             best = self._found.get(name)
             if best is not None and best.weight is Weight.RAISED:
