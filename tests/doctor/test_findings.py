@@ -685,12 +685,6 @@ def test_a_broken_library_of_a_package_is_said_and_the_rest_is_judged(home: Home
     assert "loop.so" in found.findings[0].text
 
 
-def test_what_the_machine_s_own_loader_misses_is_not_asked_of_a_told_one(home: Home) -> None:
-    home.torch(more={"torch/lib/libtorch_cuda.so": linking(["libcudart.so.12"])})
-
-    assert codes(examine(home, "RTX 4090")) == []
-
-
 def test_without_compiled_flags_the_largest_library_tells_what_torch_was_built_for(home: Home) -> None:
     """A torch of before 1.8 has no such list."""
     main = making.library(making.module("sm_70"), making.module("sm_75"))
@@ -711,14 +705,6 @@ def test_a_version_without_a_label_is_given_the_one_of_its_cuda(home: Home) -> N
     assert found.subject.torch is not None
     assert found.subject.torch.label == "torch 2.9.1+cu128"
     assert codes(found)[0] == "NO_KERNELS"
-
-
-def test_a_version_of_the_cpu_is_left_without_one(tmp_path: Path) -> None:
-    found = examine(Home(tmp_path / "cpu").torch("2.9.1", None, None), "sm_86")
-
-    assert found.subject.torch is not None
-    assert found.subject.torch.label == "torch 2.9.1"
-    assert codes(found) == ["CPU_ONLY_BUILD"]
 
 
 @pytest.mark.parametrize(("cuda", "goes", "stays"), [("12.8", "cu13", "cu12"), ("13.0", "cu12", "cu13")])

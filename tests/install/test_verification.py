@@ -3,20 +3,12 @@ from __future__ import annotations
 import pytest
 
 from torchpick import api
-from torchpick.environment import distributions, requirements
-from torchpick.environment.distributions import Environment
-from torchpick.environment.requirements import RequirementArgs
-from torchpick.install.handover import explain_failure, missing_torch, verify_pick
-from torchpick.install.job import Job
+from torchpick.install.handover import explain_failure, verify_pick
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import Objection, Reason
-from torchpick.model.machine import Gpu, Python
+from torchpick.model.machine import Gpu
 
-TARGET = Environment(
-    Python("3.12", executable="/env/bin/python"), "/env", packages=("/env/lib/python3.12/site-packages",)
-)
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
 
@@ -79,42 +71,3 @@ def test_only_macs_compute_with_mps(computed: list[tuple[str, float]]) -> None:
         verify_pick(each, "python", {})
 
     assert [kind for kind, _ in computed] == ["cpu", "mps"]
-
-
-@pytest.mark.parametrize(
-    ("words", "there", "said"),
-    [
-        ((), PICK.version, None),
-        ((), None, "there is no torch"),
-        ((), "2.0.0", "there is torch 2.0.0"),
-        (("--target", "/elsewhere"), None, None),
-    ],
-)
-def test_what_of_torch_is_not_there_is_said(
-    words: tuple[str, ...], there: str | None, said: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    installed = None if there is None else distributions.Distribution("torch", there, "", "")
-    monkeypatch.setattr(distributions, "find_installed", lambda *_: installed)
-
-    def lacking(text: str, *needs: str) -> str | None:
-        asked = requirements.read_requirements(RequirementArgs((text,)), {})
-        job = Job(requirements=asked, pick=PICK, target=TARGET, store="/store", passed_on=words, needs=frozenset(needs))
-        return missing_torch(job)
-
-    assert lacking("torch", "torch") == said
-    assert lacking("numpy", "torch") == said
-    assert lacking("numpy") is None
-
-
-def test_of_two_gpus_the_one_that_failed_is_told_of() -> None:
-    first, second = Objection(Reason.NO_KERNELS, gpu=0), Objection(Reason.YANKED, gpu=1)
-    verdict = PICK.considered[0]._replace(objections=(first, second))
-    pick = PICK._replace(considered=(verdict,))
-
-    for gpu, reason in ((0, Reason.NO_KERNELS), (1, Reason.YANKED), (2, Reason.NO_KERNELS)):
-        ran = Ran(gpu, "sm_61", ok=False)
-        found = explain_failure(ran, Verified(verdict.build.version, (ran,)), pick)
-        assert found is not None
-        assert found.reason is reason
-    sound = PICK._replace(considered=(verdict._replace(objections=()),))
-    assert explain_failure(ran, Verified(verdict.build.version, (ran,)), sound) is None

@@ -111,22 +111,6 @@ def test_a_wheel_that_links_torch_never_has_another_major_unless_it_is_allowed()
     assert "--allow-mixed" in noted(mixed, "CUDA_MAJOR_MIXED")
 
 
-def test_a_library_for_each_cuda_must_have_one_for_torchs() -> None:
-    """Bitsandbytes 0.50.2 has none for 12.9, which is the newest torch for this driver."""
-    stack = plan("bitsandbytes", gpu="rtx 5090", driver="575.51.02")
-
-    assert stack.version("bitsandbytes") == "0.50.2"
-    assert stack.version("torch") == "2.11.0+cu128"
-
-
-def test_cudnn_that_is_added_for_pascal_still_serves_it() -> None:
-    stack = plan("onnxruntime-gpu", gpu="gtx 1080", driver="580.95.05")
-
-    assert stack.version("onnxruntime-gpu") == "1.26.0"
-    assert stack.version("nvidia-cudnn-cu12") == "9.10.*"
-    assert stack.version("nvidia-cufft-cu12") == "11.*"
-
-
 def test_without_a_gpu_a_cuda_package_is_refused_and_told_how() -> None:
     stack = plan("vllm", gpu="none")
 
