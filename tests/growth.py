@@ -10,7 +10,7 @@ ROUNDS = 4
 
 
 def in_line(work: Callable[[int], object], sizes: Sequence[int], floor: float) -> None:
-    """Twice the size takes at most four times as long, where it takes `floor` seconds or more.
+    """Twice the size takes at most three times as long, where it takes `floor` seconds or more; a square takes four.
 
     The clocks of shared machines jump, so what looks like a square is measured again, and the least counts.
     """
@@ -18,7 +18,7 @@ def in_line(work: Callable[[int], object], sizes: Sequence[int], floor: float) -
     for _ in range(ROUNDS):
         least = [min(before, _seconds(work, size)) for before, size in zip(least, sizes, strict=True)]
         if all(
-            after < 2 * larger / smaller * max(before, floor)
+            after < 1.5 * larger / smaller * max(before, floor)
             for (before, after), (smaller, larger) in zip(pairwise(least), pairwise(sizes), strict=True)
         ):
             return

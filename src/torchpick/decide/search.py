@@ -156,14 +156,15 @@ class Attempt:
     """One search at one level of how far two CUDA majors may live together, in the terms of decide/search.py."""
 
     def __init__(self, search: SearchFacts, cone: Cone, level: int) -> None:
-        self.search, self.cone, self.level = search, cone, level
+        self.search, self.cone, self.level, self.builds = search, cone, level, search.builds
         self._limits = grouped((limit.name, limit) for limit in search.limits)
 
     def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | None:
-        start = _State({}, frozenset(), {}, self.search.builds, frozenset(), None)
         asked = [Posed(demand, frozenset()) for demand in wanted]
-        state: _State | Conflict | Needs | None = self._pose(start, asked, None)
+        state: _State | Conflict | Needs | None
+        state = self._pose(_State({}, frozenset(), {}, self.builds, frozenset(), None), asked, None)
         if isinstance(state, _State):
+            self.builds = state.builds
             state = solve(self, state, MOST_STEPS)
         if not isinstance(state, _State):
             return state
@@ -176,14 +177,13 @@ class Attempt:
 
     def next_project(self, state: _State) -> str | None:
         """The first in the order of the cone; one that only older versions require comes last; then CUDA's extras."""
-        last = len(self.cone.order)
         todo = (
             name
             for name in state.posed
             if name not in state.chosen and name not in state.skipped and not is_leaf(name)
             if name in self.cone.order or self.search.in_table(name)
         )
-        name = min(todo, key=lambda name: (self.cone.order.get(name, last), name), default=None)
+        name = min(todo, key=lambda name: (self.cone.order.get(name, len(self.cone.order)), name), default=None)
         return next(self._cuda_extras(state), None) if name is None else name
 
     def _cuda_extras(self, state: _State) -> Iterator[str]:
@@ -204,7 +204,7 @@ class Attempt:
         demands = [*(item.demand for item in posed), *self._limits.get(name, ())]
         excluding = (item for item in posed if len(self.search.fitting(facts, [item.demand])) < len(facts.versions))
         causes = posed[0].causes.union(*(item.causes for item in excluding))
-        return self.search.candidates(facts, demands, self.level), causes
+        return self.search.candidates(facts, demands, self.builds, self.level), causes
 
     def choose(self, state: _State, name: str, candidate: Package | None) -> _State | Conflict | Needs:
         if self.search.is_unseen(name):

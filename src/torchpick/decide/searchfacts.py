@@ -157,14 +157,19 @@ class SearchFacts:
         name, versions = ("torch", ()) if package is None else (package.name, (package.version,))
         self.refused.append(PackageObjection(name, versions, objection))
 
-    def candidates(self, facts: PackageFacts, demands: list[PackageDemand], level: int) -> Iterator[Package | None]:
+    def candidates(
+        self, facts: PackageFacts, demands: list[PackageDemand], builds: tuple[Verdict, ...], level: int
+    ) -> Iterator[Package | None]:
         """The versions that fit these demands, best first; None is one that was not read."""
         admitted = self.fitting(facts, demands)
-        return self._worth_trying(facts, admitted, level) if admitted else self._without_known(facts, demands)
+        if not admitted:
+            return self._without_known(facts, demands)
+        worth = self._worth_trying(facts, admitted)
+        return (package for package in worth if self._links_one_of(builds, package, level))
 
-    def _links_a_build(self, package: Package, level: int) -> bool:
-        """Whether what links torch was built for one that runs here, whatever else is chosen; if not, that is said."""
-        builds = self.builds if package.links_torch and self.fit.refusal(package) is None else ()
+    def _links_one_of(self, builds: tuple[Verdict, ...], package: Package, level: int) -> bool:
+        """Whether what links torch was built for one of these, whatever else is chosen; if not, that is said."""
+        builds = builds if package.links_torch and self.fit.refusal(package) is None else ()
         against = [self.fit.linked(package, verdict.build, level) for verdict in builds]
         if against and all(against) and against[0]:
             self.refuse(package, against[0])
@@ -188,7 +193,7 @@ class SearchFacts:
             why = unread
         self.refused.append(PackageObjection(facts.name, (version,) if version else (), constrained(why)))
 
-    def _worth_trying(self, facts: PackageFacts, admitted: list[Package], level: int) -> Iterator[Package]:
+    def _worth_trying(self, facts: PackageFacts, admitted: list[Package]) -> Iterator[Package]:
         """What was not read comes last, and not at all where what was read beside it speaks against it."""
         fit, machine = self.fit, self.machine
         unread = [package for package in admitted if package.stage is Stage.READ and fit.is_unread(package)]
@@ -209,8 +214,8 @@ class SearchFacts:
             if has_no_code and _needs_torch(admitted[0], machine) and not _needs_torch(package, machine):
                 why = "does not need torch by itself, so it is not what newer versions are"
                 self.refuse(package, constrained(why))
-            elif self._links_a_build(package, level):
-                yield package
+                continue
+            yield package
 
     def _is_hopeless(self, facts: PackageFacts, package: Package) -> bool:
         """Whether a version that is to be read lies between, or before, known ones that do not run here."""
