@@ -268,8 +268,9 @@ def _without_a_pin(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> It
 
 
 def _would_be(change: str, search: SearchFacts, wanted: tuple[PackageDemand, ...], name: str) -> Iterator[str]:
-    """What the answer would be with a change, where one fits."""
-    solution = find_solution(search, wanted)
+    """What the answer would be with a change by what is known already, where one fits."""
+    known = search.catalog._replace(may_learn=False)
+    solution = find_solution(SearchFacts(search.machine, search.table, search.wish, known, search.limits), wanted)
     if isinstance(solution, Solution):
         package = solution.packages.get(name)
         pins = [] if package is None else [package.who]

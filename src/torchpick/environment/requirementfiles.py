@@ -25,11 +25,12 @@ def located(path: str) -> str:
     """A file's absolute path, or its URL; `file:` URLs are paths."""
     if path[:5].lower() != "file:":
         return path if "://" in path else os.path.abspath(path)
-    from urllib.parse import urlsplit
+    from urllib.parse import unquote_to_bytes, urlsplit
     from urllib.request import url2pathname
 
     try:
-        return os.path.abspath(url2pathname(urlsplit(path).path))
+        on_server = urlsplit(path).path  # a name that is no text comes back as it is
+        return os.path.abspath(url2pathname(on_server) if os.name == "nt" else os.fsdecode(unquote_to_bytes(on_server)))
     except ValueError as error:
         raise _no_url(path) from error
 
