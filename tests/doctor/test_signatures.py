@@ -50,6 +50,14 @@ def test_the_line_of_a_real_log_is_recognised(name: str) -> None:
     assert found[name].line == 2
 
 
+def test_what_a_command_asks_another_for_is_used_only_where_that_answers() -> None:
+    commands = (code for row in KNOWN.values() for cure in row.cures for code in re.findall("`[^`]*`", cure))
+    inner = [code for code in commands if "$(" in code]
+
+    assert inner
+    assert [code for code in inner if not re.match(r"`\w+=\$\(.+\) && .*\$", code)] == []
+
+
 def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
     codes = {ailment.name for ailment in Ailment}
     for signature in KNOWN.values():
