@@ -299,6 +299,23 @@ def test_a_capability_of_hip_chooses_no_build_of_cuda(home: Home) -> None:
     assert [finding.cure for error in found.errors for finding in error.findings if finding.cure] == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch 2.9.1\nROCm version: 7.2\nRX 9070 XT on Ubuntu\nRuntimeError: No HIP GPUs are available",
+        "torch==2.9.1\ntorchvision==0.24.1\nHIP 6.4, MI300X\nRuntimeError: invalid device function",
+        "torch==2.9.1\ntorchvision==0.24.1 (+cpu)\nRTX 4070, driver 580.95.05\nTorch not compiled with CUDA enabled",
+        "PyTorch 2.0.1, an AMD card: RX 6800\nHIP error: invalid device function",
+    ],
+)
+def test_a_torch_without_a_label_is_not_for_cuda_where_another_backend_is_named(text: str, home: Home) -> None:
+    errors = explained(home, text).errors
+
+    assert errors
+    assert "NVIDIA GPUs" not in "".join(finding.text for error in errors for finding in error.findings)
+    assert "OTHER_VENDOR_BUILD" not in [code for _, codes in here(explained(home, text)) for code in codes]
+
+
 def test_an_end_that_is_not_known_is_said_beside_what_was_only_warned_of(home: Home) -> None:
     ends = ("Traceback (most recent call last):", '  File "a.py", line 3', "ModuleNotFoundError: No module named 'a.b'")
     found = explained(home, "UserWarning: CUDA initialization: " + DRIVER, *ends)

@@ -166,6 +166,8 @@ def of_text(text: bytes) -> Situation:
         ("Intel(R) Arc(TM) B580 Graphics", Situation(name="Arc(TM) B580")),
         ("torch 2.4.1+cu121, torchvision 0.24.0+cu126.", TWO),
         ("torch 2.4.1+cu121\n>>> torchvision.__version__\n'0.24.0+cu126'", TWO),
+        ("PyTorch version: 2.0.1 + ROCm-5.4.2", Situation(torch="2.0.1+rocm5.4.2")),
+        ("torch 2.9.1 (+cpu)", Situation(torch="2.9.1+cpu")),
         ("pip install torchvision 0.24.0", Situation()),
         ("it needs torchaudio 2.5.1, or newer", Situation()),
         ("take torchvision 0.24 or torchvision==0.24.0 then", Situation()),

@@ -206,6 +206,8 @@ def _cudas(run: Run, said: Situation) -> list[str | None]:
     version = said.torch or ""
     if "+" in version or said.cuda is not None:
         return [said.cuda] if version else []
+    if not {"amd", "other backend"}.isdisjoint(said.facts):
+        return []  # it need not be for any CUDA
     is_listed = version == said.packages.get("torch") and len(said.packages) > 1
     platform = run.request.platform or said.platform or run.find_machine().platform.name
     if platform in _MACS or not (is_listed or run.has_given_gpus):
