@@ -248,7 +248,7 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
     beside = (f"torch=={release}", project)
     # What is there stays where it can: torch and its CUDA, then torch, then the package.
     wishes = [(beside, label), (beside, "")] if label.startswith("cu") else [(beside, "")] if release else []
-    why = ""
+    why, hints = "", tuple[str, ...]()
     for words, backend in (*wishes, ((own,), ""), ((project,), "")):
         try:
             answer = _answer(words, backend, said, request, run)
@@ -260,8 +260,8 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
             flags = _flags(request, run)
             goes = _package_of(answer, (*words, flags) if flags else words, project, said.torch)
             return goes and f"{why}{'; ' if why else ''}{goes}"
-        why = why or _against(answer, project, said)
-    return "; ".join((why, *answer.environment.hints[:1])) if why else None
+        why, hints = why or _against(answer, project, said), answer.environment.hints[:1]
+    return "; ".join((why, *hints)) if why else None
 
 
 def _against(answer: Answer, project: str, said: Situation) -> str:
