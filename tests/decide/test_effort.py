@@ -25,8 +25,8 @@ PLATFORM = Platform("linux", "x86_64", "2.35", "glibc")
 TABLE = compat.Knowledge({}).table((PLATFORM.name,))
 
 
-def machine(arch: str, driver: str = "580.95.05") -> Machine:
-    return Machine(PLATFORM, Python("3.12"), Driver(driver), (gpu(0, Arch.parse(arch)),))
+def machine(arch: str, driver: str = "580.95.05", glibc: str = "2.35") -> Machine:
+    return Machine(PLATFORM._replace(glibc=glibc), Python("3.12"), Driver(driver), (gpu(0, Arch.parse(arch)),))
 
 
 def test_upgrades_judge_no_machine_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +39,8 @@ def test_upgrades_judge_no_machine_twice(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(resolve, "judge", counting)
     drivers = ("470.256.02", "535.183.01", "550.127.05")
-    machines = [machine(arch, driver) for arch in ("sm_60", "sm_70", "sm_80", "sm_86") for driver in drivers]
+    alike = [(driver, glibc) for driver in drivers for glibc in ("2.35", "2.39")]  # new enough for every build
+    machines = [machine(arch, *which) for arch in ("sm_60", "sm_70", "sm_80", "sm_86") for which in alike]
     crowds = tuple(Crowd(each, Hosts((f"n{place}",))) for place, each in enumerate(machines))
 
     outlook = several.outlook(Fleet(crowds), TABLE, Wish(), upgrades=True)

@@ -110,8 +110,11 @@ def are_compatible(demands: Iterable[PackageDemand]) -> bool:
     for part in specifier.split(","):
         version = part.strip().lstrip("<>=!~").strip()
         series = version.removesuffix(".*")
+        # Right above a pre- or post-release are versions of its release.
+        release = pattern(r"v?(?:\d+!)?\d+(?:\.\d+)*").match(series)
         following = pattern(r"\d+$").sub(lambda last: str(int(last[0]) + 1), series)
-        bounds |= {series, f"{version}.0.0.1" if series == version else following}
+        above = f"{release[0] if release else series}.0.0.1"
+        bounds |= {series, release[0] if release else series, above if series == version else following}
     return any(map(admits(specifier, prereleases=True), sorted(bounds)))
 
 

@@ -18,7 +18,7 @@ from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Objection, Ran
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.pick import GpuPlace, Wish
 from torchpick.model.table import Kind, Table
-from torchpick.model.versions import grouped, release_key
+from torchpick.model.versions import grouped, numbers, release_key, remembered
 
 K = TypeVar("K")
 # So many different sentences of one reason are kept for a build that several machines object to.
@@ -133,6 +133,7 @@ class FleetFit:
         # A build of a platform as it is where it is worst, with everybody's objections.
         self._considered: dict[BuildKey, tuple[Verdict, dict[Reason, dict[str, Objection]]]] = {}
         self._judged: dict[object, _Judged] = {}
+        self._glibc = remembered(self._newest_glibc)
 
     def running(self, machines: Iterable[Machine]) -> list[ByPin]:
         """Each machine's own builds, best first; equal machines share them."""
@@ -157,8 +158,10 @@ class FleetFit:
         return tuple(sorted(listed, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
 
     def _judge(self, index: int, machine: Machine) -> _Judged:
-        driver = machine.driver and (machine.driver.version, machine.driver.cuda, machine.driver.os)
-        facts = machine.platform, machine.python.tag, driver
+        platform, driver = machine.platform, machine.driver
+        if platform.glibc and numbers(platform.glibc) >= self._glibc(platform.name):
+            platform = platform._replace(glibc=None)  # it is new enough for every build, whichever it is
+        facts = platform, machine.python.tag, driver and (driver.version, driver.cuda, driver.os)
         key = facts, tuple((gpu.index, gpu.vendor, gpu.arch) for gpu in machine.counted)
         if key not in self._judged:  # a name decides nothing, so the first machine's stands for those alike
             fresh = tuple(resolve.judge(machine, self.table, self.wish))
@@ -167,6 +170,9 @@ class FleetFit:
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
             self._judged[key] = facts, running, _alone(machine, fresh, running)
         return self._judged[key]
+
+    def _newest_glibc(self, platform: str) -> tuple[int, ...]:
+        return max((numbers(build.glibc) for build in self.table.of(platform) if build.glibc), default=())
 
     def _consider(self, index: int, verdict: Verdict) -> None:
         key = verdict.build.key
