@@ -83,7 +83,7 @@ def _imports(file: Path) -> Iterator[str]:
             module = str(node.module)
             for alias in node.names:
                 inner = SOURCE.joinpath(*module.split(".")[1:], alias.name)
-                ours = module.split(".")[0] == "torchpick" and (inner.with_suffix(".py").exists() or inner.is_dir())
+                ours = module.partition(".")[0] == "torchpick" and (inner.with_suffix(".py").exists() or inner.is_dir())
                 yield f"{module}.{alias.name}" if ours else module
 
 

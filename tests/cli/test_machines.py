@@ -229,13 +229,15 @@ def test_any_bytes_are_machines_or_an_error(data: bytes) -> None:
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(
-            ["schema", "machine", "machines", "platform", "python", "gpus", "kind", "apiVersion", "items", "count"]
-        ),
-        inner,
-        max_size=6,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["schema", "machine", "machines", "platform", "python", "gpus", "kind", "apiVersion", "items", "count"]
+            ),
+            inner,
+            max_size=6,
+        )
     ),
     max_leaves=25,
 )

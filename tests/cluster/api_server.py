@@ -88,15 +88,15 @@ class ApiServer:
             said = self.answer(self._node(path.split("/")[-2].removeprefix("pod-")))
             return said if isinstance(said, str) else ""
         if "/pods/" in path:
-            return self._pod(path.split("/")[-1].removeprefix("pod-"))
+            return self._pod(path.rsplit("/", maxsplit=1)[-1].removeprefix("pod-"))
         if path.endswith("/pods"):
             return {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [*map(self._pod, self.jobs)]}
         if path.endswith("/jobs"):
             return {"kind": "JobList", "apiVersion": "batch/v1", "metadata": {}, "items": [*self.jobs.values()]}
-        return self.jobs.get(path.split("/")[-1])
+        return self.jobs.get(path.rsplit("/", maxsplit=1)[-1])
 
     def node(self, path: str) -> Any:
-        return next((node for node in self.nodes if node["metadata"]["name"] == path.split("/")[-1]), None)
+        return next((node for node in self.nodes if node["metadata"]["name"] == path.rsplit("/", maxsplit=1)[-1]), None)
 
     def _node(self, job: str) -> str:
         spec: dict[str, dict[str, dict[str, dict[str, str]]]] = self.jobs[job]["spec"]  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_the_line_is_for_stderr_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(
-        "SOURCE_DATE_EPOCH", str(((datetime.date.fromisoformat(TABLE) - datetime.date(1970, 1, 1)).days + age) * DAY)
+        "SOURCE_DATE_EPOCH", str(((dt.date.fromisoformat(TABLE) - dt.date(1970, 1, 1)).days + age) * DAY)
     )
     main([*URL, *words])
     out, err = capsys.readouterr()
@@ -86,7 +86,7 @@ MACHINE = URL[1:]
 def test_json_carries_the_tables_day_and_its_age(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known = datetime.datetime.fromisoformat(f"{TABLE}T00:00:00+00:00")
+    known = dt.datetime.fromisoformat(f"{TABLE}T00:00:00+00:00")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(known.timestamp()) + 3 * DAY))
     monkeypatch.chdir(tmp_path)
     main(["detect", *MACHINE, "--json"])

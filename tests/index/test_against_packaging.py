@@ -37,7 +37,9 @@ def test_a_file_name_is_a_wheels_where_packaging_says_so(file: str) -> None:
     found = wheelnames.parse(file)
     if found is None:
         # packaging lets a project's name begin with a mark, which no index has.
-        odd = "+" in file.split("-")[0] or any(mark in file for mark in "+!") or ".-" in file or not file[0].isalnum()
+        odd = (
+            "+" in file.partition("-")[0] or any(mark in file for mark in "+!") or ".-" in file or not file[0].isalnum()
+        )
         assert odd or not file.isascii()
         return
     assert (found.project, found.version.lower()) == (project, file.split("-")[1].lower())

@@ -254,7 +254,7 @@ def test_a_crash_is_not_reported_into_the_hosts_files(tmp_path: Path) -> None:
     was_on = faulthandler.is_enabled()
     with (tmp_path / "crash").open("w", encoding="utf-8") as file:
         faulthandler.enable(file)
-        each = guard.fork(lambda: faulthandler._sigsegv(), 5.0)  # type: ignore[attr-defined]
+        each = guard.fork(faulthandler._sigsegv, 5.0)  # type: ignore[attr-defined]
         finish(each)
         each.stop()
         faulthandler.disable()

@@ -176,10 +176,12 @@ def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: C
             "SIGSEGV",
         ),
         (
-            lambda c: c.pci("0000:01:00.0", RTX_4090)
-            .module("580.95.05")
-            .nodes("nvidia0")
-            .file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", b""),
+            lambda c: (
+                c.pci("0000:01:00.0", RTX_4090)
+                .module("580.95.05")
+                .nodes("nvidia0")
+                .file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", b"")
+            ),
             "",
             "LIBRARY_MISSING",
             "file too short",
@@ -191,9 +193,11 @@ def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: C
             "no source",
         ),
         (
-            lambda c: c.nodes("dxg")
-            .library("libnvidia-ml", folder="/usr/lib/wsl/lib")
-            .library("libcuda", folder="/usr/lib/wsl/lib"),
+            lambda c: (
+                c.nodes("dxg")
+                .library("libnvidia-ml", folder="/usr/lib/wsl/lib")
+                .library("libcuda", folder="/usr/lib/wsl/lib")
+            ),
             "nvml.init 9\ncuda.init 100",
             "WSL_DRIVER",
             "WSL2",

@@ -42,9 +42,11 @@ def test_any_bytes_are_an_answer_or_a_failure(data: bytes) -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | texts,
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["driver", "cuda", "devices", "failure", "capability", "name", "libcuda"]), inner
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["driver", "cuda", "devices", "failure", "capability", "name", "libcuda"]), inner
+            )
         ),
         max_leaves=20,
     )

@@ -420,7 +420,7 @@ def test_whatever_ends_it_the_project_is_as_it_was(host: torches.Host, with_lock
         [sys.executable, "-c", main_], cwd=with_lock, env=environ, stderr=subprocess.PIPE, text=True
     )
     if end in ("SIGINT", "SIGKILL"):
-        until(lambda: (fake.parent / "there").exists())
+        until((fake.parent / "there").exists)
         assert files_of(with_lock) != before
         process.send_signal(getattr(signal, end))
     _, said = process.communicate(timeout=30)  # no uv that goes on has stderr

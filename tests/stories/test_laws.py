@@ -53,7 +53,7 @@ def _check(stack: Stack, gpu: Arch, driver: str) -> None:
     packages = chosen(stack)
     torch = stack.version("torch")
     major = None if torch is None else torch.partition("+cu")[2][:2]
-    newest = 13 if int(driver.split(".")[0]) >= 580 else 12
+    newest = 13 if int(driver.split(".", maxsplit=1)[0]) >= 580 else 12
     versions = {pin.name: pin.version for pin in stack.packages}
     for name, package in packages.items():
         if package.links_torch and package.major is not None:

@@ -70,7 +70,7 @@ def test_a_tool_takes_another_table(module: str, tmp_path: Path) -> None:
 
 def test_the_releases_are_all_there() -> None:
     assert {path.stem.removeprefix("torch-") for path in tables.FROZEN.glob("torch-*.json")} <= RELEASES.keys()
-    assert sorted(RELEASES, key=release_key)[0] == "1.7.0"
+    assert min(RELEASES, key=release_key) == "1.7.0"
 
 
 @pytest.mark.parametrize(

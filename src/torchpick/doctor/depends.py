@@ -195,7 +195,7 @@ def is_for_another(name: str, version: str, backend: str) -> bool:
 
 def _kind(label: str) -> str:
     """`cu128` and `cu126` → `cu12`: torchvision refuses another CUDA major, and loads within one."""
-    head = label.split(".")[0]
+    head = label.split(".", maxsplit=1)[0]
     return head[:-1] if family_of(head) == "cuda" else head
 
 

@@ -260,7 +260,7 @@ def _with_macos(platform: Platform | None, macos: str) -> Platform:
     if platform.os != "macos":
         hint = "add `--platform macos-arm64`, or leave out `--macos`"
         raise UsageError(f"`--macos` does not apply to `--platform {platform.name}`", hint=hint)
-    if not is_dotted(macos) or not 10 <= int(macos.split(".")[0]) < 100:  # 10.9 to 26 and beyond
+    if not is_dotted(macos) or not 10 <= int(macos.split(".", maxsplit=1)[0]) < 100:  # 10.9 to 26 and beyond
         raise UsageError(f"`{macos}` is not a macOS version", hint="such as `--macos 14.2`; `sw_vers` prints it")
     return platform._replace(macos=macos)
 

@@ -49,7 +49,7 @@ class DriverTable(NamedTuple):
 
     def floor(self, cuda: str, os: str) -> str | None:
         """The oldest driver that carries builds of this CUDA: the lower of the toolkit's row and its major's floor."""
-        major = int(cuda.split(".")[0])
+        major = int(cuda.split(".", maxsplit=1)[0])
         own = self.toolkits.get(cuda, {}).get(os)
         shared = self.majors.get(major, {}).get(os) if major >= FIRST_COMPATIBLE_MAJOR else None
         known = [floor for floor in (own, shared) if floor is not None]
@@ -91,7 +91,7 @@ class DriverTable(NamedTuple):
         if spoken is not None and numbers(spoken) >= numbers(cuda):
             return True
         if driver.version is None:
-            major = int(cuda.split(".")[0])
+            major = int(cuda.split(".", maxsplit=1)[0])
             return spoken is not None and FIRST_COMPATIBLE_MAJOR <= major == numbers(spoken)[0]
         floor = self.floor(cuda, os)
         return floor is not None and self.at_least(driver.version, floor, os)
