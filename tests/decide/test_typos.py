@@ -46,6 +46,17 @@ def test_a_file_is_named_as_one(file: str, capsys: pytest.CaptureFixture[str]) -
     assert f"`{file}` is a file, not a package" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("command", "reader"), [("install", "install"), ("lock", "lock"), ("url", "plan")])
+def test_a_program_is_installed_from_its_own_folder(
+    command: str, reader: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "ComfyUI", *GPU]) == 2
+
+    said = capsys.readouterr().err
+    assert "`ComfyUI` is a program, not a package" in said
+    assert f"`torchpick {reader} -r requirements.txt`" in said
+
+
 @pytest.mark.parametrize(
     "name", ["pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch", "PyTorch_GPU"]
 )
@@ -97,7 +108,7 @@ OWN_CUDA = "torch brings its own CUDA; `--backend cu126` names one"
     [
         ("install", "requirements.txt env/dev-requirements.txt", "a file, not a package", "`torchpick install -r {}`"),
         ("lock", "requirements.txt", "a file, not a package", "`torchpick lock -r {}`"),
-        ("plan", "requirements.txt", "a file, not a package", "`torchpick install --dry-run -r {}`"),
+        ("plan", "requirements.txt", "a file, not a package", "`torchpick plan -r {}`"),
         ("plan", "pyproject.toml uv.lock a.yml b/a.yaml", "a file, not a package", "requirements files go after `-r`"),
         ("plan", "cu126 cpu xpu rocm7.2", "a backend, not a package to install", "`torchpick plan torch --backend {}`"),
         (

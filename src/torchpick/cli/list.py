@@ -204,7 +204,10 @@ def _each(run: Run, name: str) -> Iterator[tuple[Package, Stack]]:
     machine, wish = _ignoring_silent_driver(run.without_requirements())
     catalog = run.read_catalog(machine)
     facts = catalog.packages
-    if name not in facts or not facts[name].versions:
+    if name in facts and not facts[name].versions:
+        why = f"no version of `{name}` is known for {machine.platform.name}"
+        raise UsageError(why, hint=facts[name].refused or "`--platform` asks for another platform")
+    if name not in facts:
         close = arguments.close_to(name, [*facts], 0.6)
         hint = f"`torchpick inspect {name}==VERSION` reads one of its wheels"
         raise UsageError(

@@ -47,7 +47,7 @@ def best(
         search.machine,
         texts,
         objections=objections,
-        hints=tuple(dict.fromkeys(hints(search, wanted, objections))),
+        hints=hints(search, wanted, objections),
         unknown=search.unknown(wanted),
     )
     return stack, None

@@ -63,11 +63,7 @@ def explain_no_environment(stack: Stack) -> tuple[str, str]:
     what = "no environment fits" if objections else "nothing is known that could be planned of"
     names = some_of(stack.asked, _MOST_ASKED, " ")
     why = "\n".join([f"{what} {names}{f' for {gpus}' if gpus else ''}", *lines])
-    remedy = f"`torchpick list {objections[0].name}` says of each version why" if objections else ""
-    # A machine with another maker's GPUs runs neither.
-    if stack.machine.nvidia and Reason.CUDA_MAJOR_MIXED in {against.objection.reason for against in objections}:
-        remedy = "`--allow-mixed` takes two CUDA majors"
-    return why, "; ".join(stack.hints[:2]) or remedy
+    return why, "; ".join(stack.hints[:2])
 
 
 def _where(pick: Pick) -> str:
@@ -208,8 +204,23 @@ def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
 
 def hints(
     search: SearchFacts, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+) -> tuple[str, ...]:
+    """Every hint on an environment, the nearest way first; where there is none, where more is said."""
+    ways = tuple(dict.fromkeys(_ways(search, wanted, objections)))
+    if ways or not objections:
+        return ways
+    # A machine with another maker's GPUs runs neither.
+    if search.machine.nvidia and Reason.CUDA_MAJOR_MIXED in {against.objection.reason for against in objections}:
+        return ("`--allow-mixed` takes two CUDA majors",)
+    name = objections[0].name
+    is_listed = search.in_table(name) and search.facts[name].versions
+    return (f"`torchpick list {name if is_listed else 'torch'}` says of each version why",)
+
+
+def _ways(
+    search: SearchFacts, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
-    """Every hint on an environment, the nearest way first."""
+    """What would have to change."""
     by_reason = grouped((against.objection.reason, against) for against in objections)
     yield from _unknown(search, wanted)
     unpinned = next(_without_a_pin(search, wanted), None)
@@ -309,6 +320,8 @@ def _elsewhere(
                 yield filled(f"another index has {against.name} {index.text}: {index.url}", package, None, "")
 
 
+# Programs that are run from their own folder; what has such a name on the index is somebody else's.
+_APPS = ("comfyui", "fooocus", "stable-diffusion-webui")
 _TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
 # Beside the packages of the table, whose short names are too near to other people's.
 OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers", "triton", "accelerate")
@@ -329,7 +342,10 @@ def refuse(words: Iterable[str], command: str, packages: Iterable[str]) -> None:
     for word in words:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
-        reader = command if command in ("install", "lock") else "install --dry-run"
+        reader = command if command in ("install", "lock") else "plan"
+        if name in _APPS:
+            hint = f"in its folder: `torchpick {reader} -r requirements.txt`"
+            raise UsageError(f"`{word}` is a program, not a package", hint=hint)
         if re.fullmatch(r"[\w./\\-]+\.(?:txt|toml|lock|ya?ml)", word):
             hint = f"`torchpick {reader} -r {word}`" if word.endswith(".txt") else "requirements files go after `-r`"
             raise UsageError(f"`{word}` is a file, not a package", hint=hint)

@@ -180,7 +180,9 @@ class SearchFacts:
         """One that is not in the table, which a note says, where what is there speaks for it."""
         versions = [package.version for package in facts.versions]
         text = ", ".join(dict.fromkeys(demand.text for demand in demands))
-        why = f"no version within `{text}` is known; known: {span(versions[::-1] or ['none'])}"
+        why = f"no version is known for {self.machine.platform.name}"
+        if versions:
+            why = f"no version within `{text}` is known; known: {span(versions[::-1])}"
         why, version = facts.refused or why, ""
         is_unseen = facts.in_table and not facts.listed and facts.refused is None
         if is_unseen and all(demand.by for demand in demands):
