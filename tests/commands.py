@@ -50,7 +50,7 @@ from torchpick.install import learner, reporting
 from torchpick.install.command import Command, Ended
 from torchpick.knowledge.compat import Knowledge
 
-FLAGS = ["torch-backend", "no-sources", "no-sources-package", "exclude-newer-package"]
+FLAGS = ["no-sources", "no-sources-package"]
 # Of an answer about a target: what is not the pick's and the machine's, which other cases hold.
 KEPT = ("error", "install", "files", "pinned", "environ", "lock", "report")
 INDEXES: dict[str, Any] = json.loads((Path(__file__).parent / "install" / "indexes.json").read_text("utf-8"))
