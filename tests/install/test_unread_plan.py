@@ -280,6 +280,18 @@ def test_nor_are_more_read_of_one_project_after_another(own: OwnIndex, capsys: p
     assert len({each for each in own.asked(".whl") if not each.endswith(".metadata")}) == 8
 
 
+def test_the_newest_with_the_cuda_that_it_lacks_comes_before_an_older_one_that_nobody_read(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where no torch brings its CUDA: which older one needs none would be known only of all that are read."""
+    files = {"ctranslate2.libs/libctranslate2.so": linking(["libcublas.so.12"], making.module("sm_80"))}
+    own.add(*(TinyWheel("ctranslate2", f"90.{number}", TAG, files=files) for number in range(1, 13)))
+
+    found = planned(capsys, "ctranslate2", *A100, "580.95.05", *LINUX)
+
+    assert found == {"ctranslate2": "90.12", "nvidia-cublas-cu12": "12.*"}
+
+
 def test_a_slow_wheel_is_given_up(
     own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

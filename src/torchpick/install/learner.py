@@ -59,7 +59,7 @@ class Learner:
         self._learnt: dict[str, PackageFacts] = {}
         self._files: dict[tuple[str, str], ProjectFile] = {}
         self._misses: dict[str, int] = {}
-        self._code_lacking: dict[str, str] = {}
+        self._code_lacking: dict[tuple[str, str], str] = {}
         self._wheels_read = 0
         self._as_of: float | None = None  # when the oldest page that could not be asked for again was read
         self.catalog = table._replace(
@@ -208,7 +208,7 @@ class Learner:
         for (name, version), row in zip(needs, read, strict=True):
             before = next(row for row in packages[name].versions if row.version == version)
             if isinstance(row, str):
-                self._code_lacking[name] = row
+                self._code_lacking[name, version] = row
                 self._replace(before._replace(stage=Stage.READ, code=None))
             else:
                 self._replace(
@@ -282,8 +282,8 @@ class Learner:
             elif row.guessed:
                 text = f"what {row.who} requires is taken from its egg-info, and building it may change that"
                 yield Note("METADATA_GUESSED", text)
-            if row.name in self._code_lacking:
-                yield Note("PACKAGE_UNREAD", f"no wheel of {row.who} was read: {self._code_lacking[row.name]}")
+            if why := self._code_lacking.get((row.name, row.version)):
+                yield Note("PACKAGE_UNREAD", f"no wheel of {row.who} was read: {why}")
         for demand in answer.question.wanted:
             if self._is_hidden(demand.name):
                 why = self._learnt[demand.name].unlisted
