@@ -100,7 +100,7 @@ class PipInstaller(NamedTuple):
             hint = "leave out `--installer pip`, and install uv (`python -m pip install uv`), which resolves for others"
             raise InstallerError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
         for path in job.requirements.opaque:
-            hint = "name its folder, or `--installer uv`"
+            hint = "`--installer uv`" if job.for_lock else "name its folder, or `--installer uv`"
             raise UsageError(f"{path} is not a requirements file for pip", hint=hint)
         constraints = job.settings.pip_words("constraint")
         users = not_below(constraints, *job.our_folders)
