@@ -232,7 +232,7 @@ class Attempt:
         return self._pose(chosen, self._demands(candidate, posed), candidate)
 
     def finish(self, state: _State) -> Conflict | Needs | None:
-        if state.torch is None and self.level < ADDED_WHEEL and any(map(self._gives_no_more, state.chosen)):
+        if state.torch is None and self.level < ADDED_WHEEL and any(map(self.search.gives_no_more, state.chosen)):
             return Conflict(frozenset())
         unread = [package for package in state.chosen.values() if package.stage is Stage.DESCRIBED]
         if unread and self.search.catalog.may_learn:
@@ -242,11 +242,6 @@ class Attempt:
                 self._refuse(package, objection)
                 return Conflict(frozenset(state.chosen))  # the next level adds what is missing
         return None
-
-    def _gives_no_more(self, name: str) -> bool:
-        """Whether a wheel of a project could not be read: those before it may lack as much as the newer ones do."""
-        rows = (row for row in self.search.facts[name].versions if row.file is not None)
-        return any(row.stage is Stage.READ and self.search.fit.is_unread(row) for row in rows)
 
     def retreat(self, name: str, candidate: Package | None) -> None:
         """Say what stood against a version that was chosen and could not be completed: what was refused last."""

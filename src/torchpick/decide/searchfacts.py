@@ -76,6 +76,11 @@ class SearchFacts:
         """Those that run here."""
         return tuple(verdict for verdict in self.verdicts if verdict.ok)
 
+    def gives_no_more(self, name: str) -> bool:
+        """Whether a wheel of a project could not be read: those before it may lack as much as the newer ones do."""
+        rows = (row for row in self.facts[name].versions if row.file is not None and row.stage is Stage.READ)
+        return any(map(self.fit.is_unread, rows))
+
     def in_table(self, name: str) -> bool:
         """Whether a project is one of the table's."""
         return name in self.facts and self.facts[name].in_table
