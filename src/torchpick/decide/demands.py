@@ -58,6 +58,11 @@ class Posed(NamedTuple):
     causes: frozenset[str]
 
 
+def extras_of(posed: Iterable[Posed]) -> tuple[str, ...]:
+    """The extras that are asked for, each once."""
+    return tuple(dict.fromkeys(extra for item in posed for extra in item.demand.extras))
+
+
 # NVIDIA's own wheels of CUDA, which are judged by their names. Up to CUDA 12 all end with its major.
 _PARTS = (
     "cublas|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparselt|nccl|npp|nvfatbin|nvjitlink|nvjpeg|nvptxcompiler"

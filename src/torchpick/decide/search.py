@@ -18,6 +18,7 @@ from torchpick.decide.demands import (
     Posed,
     are_compatible,
     concerns,
+    extras_of,
     fitting,
     is_leaf,
     is_withdrawn,
@@ -223,7 +224,7 @@ class Attempt:
             return self._refuse(candidate, objection)
         # Of an index not every version was read, and pip and uv take the newest with a warning.
         others = self.search.facts[name].versions if self.search.facts[name].in_table else ()
-        for extra in _extras(posed):
+        for extra in extras_of(posed):
             if not candidate.has_extra(extra) and any(other.has_extra(extra) for other in others):
                 causes = (item.causes for item in posed if extra in item.demand.extras)
                 return self._refuse(candidate, constrained(f"has no extra {extra}"), *causes)
@@ -257,7 +258,7 @@ class Attempt:
         """What a version requires; of an extra also because of whoever asks for that."""
         own, always = frozenset((package.name,)), self.search.required(package, ())
         asking = own.union(*(item.causes for item in posed if item.demand.extras))
-        every = self.search.required(package, _extras(posed))
+        every = self.search.required(package, extras_of(posed))
         return [Posed(demand, own if demand in always else asking) for demand in every]
 
     def _pose(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Conflict | Needs:
@@ -273,7 +274,7 @@ class Attempt:
                 if not fitting((chosen,), [demand]):
                     why = constrained(f"asks for {demand.text}, and {chosen.version} is chosen")
                     return self._refuse(package, why, item.causes, frozenset((demand.name,)))
-                if set(demand.extras) - set(_extras(earlier)):
+                if set(demand.extras) - set(extras_of(earlier)):
                     before = {other.demand for others in by_name.values() for other in others}
                     more = self._demands(chosen, by_name[demand.name])
                     queue += [other for other in more if other.demand not in before]
@@ -373,11 +374,6 @@ class Attempt:
     def _refuse(self, package: Package | None, objection: Objection, *causes: Causes) -> Conflict:
         self.search.refuse(package, objection)
         return Conflict(frozenset[str]().union(*causes))
-
-
-def _extras(posed: Iterable[Posed]) -> tuple[str, ...]:
-    """The extras that are asked for, each once."""
-    return tuple(dict.fromkeys(extra for item in posed for extra in item.demand.extras))
 
 
 def find_solution(
