@@ -32,12 +32,12 @@ SHA = "5" * 64
 _SEEN: dict[str, dict[str, list[Candidate]]] = {}
 # Options of theirs that take a word, and those that take none: another one's word would be taken for a requirement.
 _WITH_WORD = {
-    "--python", "--annotation-style", "--torch-backend", "--config-file", "--python-version", "--python-platform",
+    "--python", "--config-file", "--python-version", "--python-platform",
     "--format", "--report", "--find-links", "-c", "-r", "--exclude-newer", "--index-url",
-    "--no-sources-package", "--overrides",
+    "--no-sources-package",
 }  # fmt: skip
 _ALONE = {
-    "-P", "-m", "--annotate", "--dry-run", "--ignore-installed", "--no-build-isolation", "--no-deps", "--no-header",
+    "-P", "-m", "--dry-run", "--ignore-installed", "--no-build-isolation", "--no-deps", "--no-header",
     "--no-index", "--offline", "--quiet", "--upgrade", "--use-feature=fast-deps",
 }  # fmt: skip
 

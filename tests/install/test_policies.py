@@ -101,7 +101,7 @@ def test_a_day_ends_with_it_for_uv_and_begins_with_it_for_pip() -> None:
     assert days[1].astimezone().strftime("%Y-%m-%d %H:%M") == "2026-03-01 00:00"
 
 
-@pytest.mark.parametrize("word", ["yesterday", "2026-13-01", "P", "99999999 weeks", "9" * 9999])
+@pytest.mark.parametrize("word", ["yesterday", "2026-13-01", "P", "P1M", "99999999 weeks", "9" * 9999])
 def test_what_is_no_time_is_refused_with_its_place(word: str) -> None:
     with pytest.raises(UsageError, match="`--uploaded-prior-to"):
         read("--uploaded-prior-to", word)

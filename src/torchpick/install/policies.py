@@ -215,7 +215,7 @@ def _set_format(places: dict[str, str], others: dict[str, str], setting: Setting
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 # `P7D`, `PT36H`, `2 weeks`, `1 day 12 hours ago`.
 _PART = r"T?(\d{1,6})\s*(w|d|h|m)(?:eeks?|ays?|ours?|rs?|ins?|inutes?)?\s*"
-_SPAN = re.compile(rf"P?(?:{_PART})+(?:ago)?", re.IGNORECASE)
+_SPAN = re.compile(rf"(?!P[^T]*M)P?(?:{_PART})+(?:ago)?", re.IGNORECASE)  # an M before the T is months
 _UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
 
 
