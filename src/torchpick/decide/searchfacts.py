@@ -174,12 +174,12 @@ class SearchFacts:
 
     def _links_one_of(self, builds: tuple[Verdict, ...], package: Package, level: int) -> bool:
         """Whether what links torch was built for one of these, whatever else is chosen; if not, that is said."""
-        builds = builds if package.links_torch and self.fit.refusal(package) is None else ()
-        against = [self.fit.linked(package, verdict.build, level) for verdict in builds]
-        if against and all(against) and against[0]:
-            self.refuse(package, against[0])
-            return False
-        return True
+        objections = (self.fit.linked(package, verdict.build, level) for verdict in builds if package.links_torch)
+        first = next(objections, None)
+        if first is None or not all(objections) or self.fit.refusal(package):
+            return True
+        self.refuse(package, first)
+        return False
 
     def _without_known(self, facts: PackageFacts, demands: list[PackageDemand]) -> Iterator[Package | None]:
         """One that is not in the table, which a note says, where what is there speaks for it."""
