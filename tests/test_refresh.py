@@ -187,7 +187,7 @@ def test_a_wheel_that_cannot_be_read_fails_alone_and_is_read_next_time(
 
 def test_companions_are_those_whose_metadata_pins_the_release(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     links = ""
-    for version, torch in (("0.98.0", "2.98.0"), ("0.99.1", "2.99.0"), ("0.99.2", ">=2")):
+    for version, torch in (("0.98.0", "2.98.0"), ("0.99.1", "2.99.0"), ("0.99.2", ">=2"), ("0.99.3", " (==2.99.0")):
         name = f"torchvision-{version}+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
         pin = f"torch (=={torch})" if torch[0].isdigit() else f"torch{torch}"
         text = f"Name: torchvision\nVersion: {version}+cu126\nRequires-Dist: numpy\nRequires-Dist: {pin}\n".encode()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.growth import in_line
 from torchpick.environment import projectfile, toml
 from torchpick.environment.projectfile import MARK, PIN, remove_settings, settings_of_pins
 from torchpick.errors import TorchpickError
@@ -243,6 +244,11 @@ def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, w
     assert "cannot be added to" in caught.value.message
     assert caught.value.code == "TOML"
     assert where in str(caught.value.hint)
+
+
+def test_what_was_pinned_is_looked_for_in_time_in_line_with_a_files_size() -> None:
+    in_line(lambda size: remove_settings(f"a = 1 # {PIN}\n{' ' * size}x\n", PIN), (4000, 8000, 16000), floor=0.01)
+    in_line(lambda size: projectfile.unpin_conf("[:env:]\n" * size), (8000, 16000, 32000), floor=0.01)
 
 
 def test_pin_and_extras_leave_each_others_lines() -> None:

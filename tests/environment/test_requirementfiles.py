@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,8 @@ Test_All = ["pytest", { include-group = "lint" }, { include-group = "TYPES" }]
 lint = ["ruff"]
 types = ["mypy>=1"]
 circle = [{ include-group = "circle" }]
+round = ["ruff", { include-group = "about" }]
+about = [{ include-group = "Round" }]
 odd = [3]
 none = 3
 """
@@ -126,7 +129,7 @@ def test_a_dependency_group_has_those_it_includes(tmp_path: Path, monkeypatch: p
     ("word", "words"),
     [
         ("gone", "'gone' not found"), ("none", "'none' is not a sequence"), ("circle", "circle includes itself"),
-        ("odd", "Invalid dependency group item: 3"), ("nowhere:lint", "cannot be read"),
+        ("round", "includes itself"), ("odd", "Invalid dependency group item: 3"), ("nowhere:lint", "cannot be read"),
     ],
 )  # fmt: skip
 def test_a_group_that_is_none_is_refused(
@@ -138,6 +141,22 @@ def test_a_group_that_is_none_is_refused(
     with pytest.raises(UsageError, match=words) as caught:
         requirementfiles.read_group(word)
     assert caught.value.hint
+
+
+def test_a_group_that_is_included_along_a_billion_ways_counts_once(tmp_path: Path) -> None:
+    lines = [f"g{n} = [{{include-group = 'g{n + 1}'}}, {{include-group = 'g{n + 1}'}}]" for n in range(2000)]
+    file = tmp_path / "pyproject.toml"
+    file.write_text("\n".join(["[dependency-groups]", *lines, "g2000 = ['ruff']"]), "utf-8")
+
+    assert [text for text, _ in requirementfiles.read_group(f"{file}:g0")] == ["ruff"]
+    with pytest.raises(UsageError) as caught:
+        requirementfiles.read_group(f"{file}:gone")
+    assert len(str(caught.value.hint)) < 200
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are bytes on POSIX")
+def test_a_file_url_leads_to_a_name_that_is_no_utf8() -> None:
+    assert requirementfiles.located("file:///a%ff/b") == os.fsdecode(b"/a\xff/b")
 
 
 def test_groups_of_what_is_no_toml_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,14 @@ def test_what_is_too_large_for_settings_or_a_pipe_is_refused(tmp_path: Path) -> 
             toolsettings.read_uv_files(NOBODY, "/nobody", str(tmp_path))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_what_a_pin_wrote_is_nobodys_will_however_lines_end(tmp_path: Path, end: str) -> None:
+    lines = ("[tool.uv]", 'constraint-dependencies = ["torch==2.9.1"] # torchpick pin', "offline = true", "")
+    (tmp_path / "pyproject.toml").write_bytes(end.join(lines).encode())
+
+    assert toolsettings.toml_of(str(tmp_path / "pyproject.toml"), "tool", "uv") == {"offline": True}
+
+
 def test_a_broken_uv_file_is_named(tmp_path: Path) -> None:
     tmp_path.joinpath("uv.toml").write_text("= = =\n", "utf-8")
 

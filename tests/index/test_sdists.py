@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 from socket import socket
@@ -201,3 +202,19 @@ def test_a_bound_on_bytes_holds_within_a_file(host: Host, tmp_path: Path) -> Non
 
     assert isinstance(found, TorchpickError)
     assert found.code == "READING_LIMIT"
+
+
+def test_of_large_archives_that_come_whole_one_at_a_time_is_in_memory(host: Host, tmp_path: Path) -> None:
+    host.mood = "no ranges"
+    data = zipped({f"{ROOT}/PKG-INFO": FINAL, f"{ROOT}/pad.bin": making.noise(1, 6 << 20)})
+    places = [f"/{number}/{ROOT}.zip" for number in range(8)]
+    host.files |= dict.fromkeys(places, data)
+    files = [file_at(f"{host.url}{place}") for place in places]
+    with ProjectReader(IndexPlaces(()), {"TORCHPICK_CACHE_DIR": str(tmp_path)}) as reader:
+        tracemalloc.start()
+        answers = reader.metadata(files)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+    assert all(isinstance(answer, Metadata) for answer in answers.values())
+    assert peak < 5 * len(data)

@@ -264,7 +264,7 @@ def remove_settings(text: str, mark: str) -> str:
         return text
     last = "" if text.endswith("\n") else "\n"
     end = rf"[ \t]*# {re.escape(mark)}$"
-    text = re.sub(rf"(?m)^(?![ \t]*\[).*{end}\n?", "", text)
+    text = re.sub(rf"(?m)^(?![ \t]*\[).*# {re.escape(mark)}$\n?", "", text)
     text = re.sub(rf"(?m)^# {re.escape(mark)}: .*\n?", "", text)
     text = re.sub(rf"(?m)^\n?\[.*\]{end}\n?(?=(?:[ \t]*(?:#.*)?\n)*[ \t]*(?:\[|\Z))", "", text)
     text = re.sub(rf"(?m)^# {re.escape(mark)} was: ", "", text)
@@ -342,7 +342,7 @@ def _dotted(path: Path) -> str:
 # what the rest of the file says of the same options, so that all of that stays as it is. Pip's own editor drops the
 # comment and moves the section.
 _SECTION = f"[:env:] # {PIN}, taken out by `torchpick unpin`\n"
-_PINNED = re.compile(r"(?m)^\[:env:\](?=(?s:.*)/torchpick/).*\n(?:(?:find-links|constraint) ?=.*\n(?:[ \t]+\S.*\n)*)*")
+_PINNED = re.compile(r"(?m)^\[:env:\].*\n(?:(?:find-links|constraint) ?=.*\n(?:[ \t]+\S.*\n)*)*")
 
 
 def pin_conf(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
@@ -357,5 +357,6 @@ def pin_conf(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
 def unpin_conf(text: str) -> str:
     """The text as it was before it was pinned, with whatever has been added to it since."""
     last = "" if text.endswith("\n") else "\n"
-    before = _PINNED.sub("", text + last)
+    ours = text.rfind("/torchpick/")
+    before = _PINNED.sub(lambda section: section[0] if section.start() > ours else "", text + last)
     return before.removesuffix(last)

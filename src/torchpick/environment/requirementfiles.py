@@ -9,16 +9,17 @@ from torchpick.environment.world import content
 from torchpick.errors import InstallerError, RequirementError, UsageError
 from torchpick.model import NamedTuple
 from torchpick.model.address import redacted
-from torchpick.model.versions import pattern
+from torchpick.model.versions import normal, pattern, some_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from torchpick.model.address import Address
 
 MOST_BYTES = 16 << 20
+_MOST_SHOWN = 500
 
 
 def located(path: str) -> str:
@@ -220,18 +221,39 @@ def read_group(word: str) -> list[tuple[str, str]]:
     path, mark, name = word.rpartition(":")
     path = path if mark else "pyproject.toml"
     path = os.path.join(path, "pyproject.toml") if os.path.isdir(path) else path
-    groups = dict(_table(path, f"--group {word}", "dependency-groups"))
-    from packaging.dependency_groups import resolve_dependency_groups
+    groups = _table(path, f"--group {word}", "dependency-groups")
     from packaging.errors import ExceptionGroup
 
     try:
-        texts = resolve_dependency_groups(groups, name)  # type: ignore[arg-type]  # it looks itself
+        texts = _in_groups(groups, name)
     except (ExceptionGroup, LookupError, TypeError, ValueError, RecursionError) as error:
-        why = "; ".join(str(cause) for cause in getattr(error, "exceptions", (error,)))
-        hint = f"it has {', '.join(groups) or 'none'}; see PEP 735"
-        raise UsageError(f"{path}: `--group {name}`: {why}", hint=hint) from error
+        why = "; ".join(str(cause)[:_MOST_SHOWN] for cause in getattr(error, "exceptions", (error,)))
+        hint = f"it has {some_of(list(groups), 8) or 'none'}; see PEP 735"
+        raise UsageError(f"{path}: `--group {name}`: {why[:_MOST_SHOWN]}", hint=hint) from error
     shown = min(os.path.relpath(path), path, key=len)
     return [(text, f"{shown} group {name}") for text in texts]
+
+
+def _in_groups(groups: Mapping[str, Any], name: str) -> list[str]:
+    """The requirements of a group and of those it includes, each once: along every way there may be a billion."""
+    from graphlib import CycleError, TopologicalSorter
+
+    from packaging.dependency_groups import DependencyGroupInclude, DependencyGroupResolver
+
+    resolver = DependencyGroupResolver(groups)
+    todo, texts, includes = [normal(name)], list[str](), dict[str, list[str]]()
+    for group in todo:
+        if group not in includes:
+            items = resolver.lookup(group)
+            included = (item.include_group for item in items if isinstance(item, DependencyGroupInclude))
+            includes[group] = list(map(normal, included))
+            todo += includes[group]
+            texts += [str(item) for item in items if not isinstance(item, DependencyGroupInclude)]
+    try:
+        TopologicalSorter(includes).prepare()
+    except CycleError as error:
+        raise ValueError(f"{error.args[1][0]} includes itself") from error
+    return texts
 
 
 # What is written may stand in a file, where a line end, a backslash before it, a `#` behind a blank, a dash in front

@@ -279,7 +279,7 @@ def toml_of(path: str, *keys: str) -> Mapping[str, Any] | None:
     from torchpick.environment import projectfile, toml
 
     try:  # what `torchpick pin` wrote is nobody's will
-        table: object = toml.loads(projectfile.remove_settings(text, projectfile.PIN))
+        table: object = toml.loads(projectfile.remove_settings(text.replace("\r\n", "\n"), projectfile.PIN))
     except ValueError as error:
         hint = "fix the file; uv would stop at it too"
         raise TorchpickError(f"{path}: {error}", hint=hint, code="CONFIGURATION") from error

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from torchpick.environment import toml
 from torchpick.errors import BrokenOffError, RangesUnsupportedError, WheelError, WheelLayoutError
@@ -26,9 +27,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.index.client import Client
 
-# From a server without ranges: sixteen wheels of this size may be in memory at once, and one that is larger.
-_SMALL_WHEEL = 4 << 20
-_large_wheel = threading.Lock()
+T = TypeVar("T")
+# From a server without ranges: sixteen archives of this size may be in memory at once, and one that is larger.
+_SMALL = 4 << 20
+_large = threading.Lock()
 # Packed and unpacked: where an sdist has said nothing until then, what is left is not read.
 MOST_PACKED = 32 << 20
 MOST_UNPACKED = 256 << 20
@@ -56,27 +58,27 @@ def _of_wheel(file: ProjectFile, client: Callable[[], Client]) -> Metadata:
         if document.status == 200:
             text = pages.sidecar(document.body, file.metadata, file.url)
             return metadata.parse_metadata(text, MetadataSource.SIDECAR)
-    try:
-        headers = _headers(file, client, _SMALL_WHEEL)
-    except RangesUnsupportedError:
-        with _large_wheel:
-            headers = _headers(file, client, None)
+    headers = _look(file, client, metadata_of)
     if headers is None:
         raise WheelError("it has no METADATA", hint="request another version of it")
     return metadata.parse_metadata(headers, MetadataSource.WHEEL)
 
 
-def _headers(file: ProjectFile, client: Callable[[], Client], whole: int | None) -> str | None:
-    with open_source(file.url, client, whole=whole) as source:
-        return metadata_of(Archive(source))
+def _look(file: ProjectFile, client: Callable[[], Client], look: Callable[[Archive], T]) -> T:
+    """What a look into an archive finds."""
+    try:
+        with open_source(file.url, client, whole=_SMALL) as source:
+            return look(Archive(source))
+    except RangesUnsupportedError:
+        with _large, open_source(file.url, client) as source:
+            return look(Archive(source))
 
 
 def _of_sdist(file: ProjectFile, client: Callable[[], Client]) -> Metadata | None:
-    is_zip = file.file.endswith(".zip")
-    if is_zip or file.url.startswith("file:"):
+    if file.file.endswith(".zip"):
+        return _look(file, client, lambda archive: read_zip(archive, file.project, file.version))
+    if file.url.startswith("file:"):
         with open_source(file.url, client) as source:
-            if is_zip:
-                return read_zip(Archive(source), file.project, file.version)
             return read_tar(source.stream(0, source.size), file.project, file.version)
     try:
         return _of_tar(file, client)

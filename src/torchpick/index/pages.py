@@ -186,7 +186,7 @@ def locate(  # noqa: PLR0913 # what a page or a record says of a file
     """
     what = "the address of `{}` is not valid"
     # The end of an address has the file's name; a redactor might overlook what is before it.
-    shown = file or redacted(href.rpartition("/")[2].rpartition("@")[2][:_MOST_SHOWN].strip())
+    shown = redacted((file or href.rpartition("/")[2].rpartition("@")[2])[:_MOST_SHOWN].strip())
     try:
         whole = _joined(base, href)
         plain, _, fragment = whole.partition("#")

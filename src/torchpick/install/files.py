@@ -276,8 +276,13 @@ def _tritons_of(torch: Address, host: ProjectReader) -> Mapping[str, str]:
     metadata = host.metadata([file])[file]
     if isinstance(metadata, TorchpickError):
         raise metadata
-    tritons = (parsed(line) for line in metadata.requires if "triton" in named(line))
-    return {triton.name: str(triton.specifier) for triton in tritons}
+    tritons: dict[str, str] = {}
+    for line in metadata.requires:
+        with suppress(ValueError):  # the installer has its own opinion of such a line
+            if "triton" in named(line):
+                triton = parsed(line)
+                tritons[triton.name] = str(triton.specifier)
+    return tritons
 
 
 def on_mirror(file: ProjectFile, index: str) -> ProjectFile:

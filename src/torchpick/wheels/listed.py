@@ -234,7 +234,7 @@ class CompanionPages:
     def _read(self, links: Iterable[ProjectFile]) -> Iterator[_Release]:
         groups = grouped((_plain(link), link) for link in links if _is_release(_plain(link)))
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
-            with suppress(TorchpickError):
+            with suppress(TorchpickError, ValueError):  # one whose METADATA nobody can read is passed over
                 yield groups[version], demand_on_torch(groups[version][0], self._index)
 
 
