@@ -316,6 +316,30 @@ def test_a_torch_without_a_label_is_not_for_cuda_where_another_backend_is_named(
     assert "OTHER_VENDOR_BUILD" not in [code for _, codes in here(explained(home, text)) for code in codes]
 
 
+@pytest.mark.parametrize(
+    ("text", "there", "gone"),
+    [
+        ("RX 7900 XTX\nCUDA error: unspecified launch failure", "AMD_SERIALIZE_KERNEL=3", "compute-sanitizer"),
+        ("RTX 4090\nCUDA error: unspecified launch failure", "compute-sanitizer", "AMD_SERIALIZE_KERNEL"),
+        ("torch 2.9.1+rocm6.4, MI300X\nCUDA Setup failed despite GPU being available", "for the GPU", "CUDA build"),
+        ("on Ubuntu\nNo module named 'triton'", "torch again", "triton-windows"),
+        ("Ubuntu, triton: 0 active drivers ([]). There should only be one", "(gcc)", "triton-windows"),
+        ("RX 9070\nNo matching distribution found for torch==2.9.1+rocm9.9", "torchpick list", "cu130`"),
+        ("No matching distribution found for torch==2.9.1+cu128", "whl/cu128`", "cu130`"),
+        ("No matching distribution found for torch==2.10.0.dev20250101+cu128", "nightly/cu128`", "cu130`"),
+        ("RX 9070\nNo matching distribution found for torch==2.10.0.dev20250101", "torchpick list", "cu130`"),
+        ("torch 2.9.1+rocm6.4\nflash_attn: libcudart.so.12: cannot open shared object file", "AMD GPUs", "NVIDIA GPU"),
+    ],
+)
+def test_what_is_to_be_done_is_for_the_backend_and_the_system_of_the_text(
+    text: str, there: str, gone: str, home: Home
+) -> None:
+    cures = " ".join(explained(home, text).errors[0].cause.cures)
+
+    assert there in cures
+    assert gone not in cures
+
+
 def test_an_end_that_is_not_known_is_said_beside_what_was_only_warned_of(home: Home) -> None:
     ends = ("Traceback (most recent call last):", '  File "a.py", line 3', "ModuleNotFoundError: No module named 'a.b'")
     found = explained(home, "UserWarning: CUDA initialization: " + DRIVER, *ends)

@@ -84,13 +84,13 @@ def test_what_is_to_be_done_is_for_the_system_of_the_text(facts: tuple[str, ...]
     assert row._replace(cures=("on Linux x",)).about({}, {"windows"}, lambda _: None).cures == ("on Linux x",)
 
 
-PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED|SUPPORTED)\b")
+PLACEHOLDERS = re.compile(r"\b(?:NAME|PACKAGE|VERSION|X\.Y\.Z|REQUIRED|PUBLISHED|SUPPORTED|BACKEND)\b")
 
 
-@pytest.mark.parametrize("system", ["linux", "windows", "macos", ""])
+@pytest.mark.parametrize("system", ["linux", "windows", "macos", "", "amd", "nvidia"])
 @pytest.mark.parametrize("package", ["vllm", None])
 def test_nothing_is_left_to_fill_in_and_something_to_be_done(system: str, package: str | None) -> None:
-    unknown = dict.fromkeys(("REQUIRED", "PUBLISHED", "SUPPORTED"))
+    unknown = dict.fromkeys(("REQUIRED", "PUBLISHED", "SUPPORTED", "BACKEND"))
     values = {"PACKAGE": package, "torch==X.Y.Z": "torch", " --gpu NAME --driver VERSION": "", **unknown}
     told = [row.about(values, {system}, lambda _: None) for row in KNOWN.values()]
 

@@ -195,6 +195,8 @@ class Signature(NamedTuple):
         cures = [cure for cure in cures if not any(map(cure.count, unknown))]
         for name, value in values.items():
             cures = [cure.replace(name, name if value is None else value) for cure in cures]
+        if "amd" in facts and "nvidia" not in facts:
+            cures = [cure.replace("CUDA_LAUNCH_BLOCKING=1", "AMD_SERIALIZE_KERNEL=3") for cure in cures]
         if "windows" in facts:
             cures = [cure.replace("`export ", "`set ") for cure in cures]
         return self._replace(cures=(*cures,), meaning=self.meaning.replace("PACKAGE", package or "it"))
@@ -203,15 +205,23 @@ class Signature(NamedTuple):
 # What a cure says of the command that needs a package's name.
 _PLANNED = re.compile(r"[:,]? ?\(?`torchpick plan [^`]{0,80}PACKAGE[^`]{0,80}`[^;)]{0,200}\)?")
 _LINUX_ALONE = re.compile(r"on linux\b|.*`(?:sudo )?apt|.*\bLD_(?:LIBRARY_PATH|PRELOAD)\b", re.IGNORECASE)
+_WINDOWS_ALONE = re.compile(r"on windows\b|.*\btriton-windows\b", re.IGNORECASE)
 _SYSTEMS = ("linux", "windows", "macos")
+_NVIDIA = re.compile(r"(?<!with an )\bNVIDIA\b|\bnvidia-smi\b|\bCUDA build|\bcu1[1-3]\d\b")
+_AMD = re.compile(r"\bAMD\b|\bROCm\b|\brocm\d|\bHIP\b|\bgfx\d")
 
 
 def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
-    """Whether it is for another system than the text's."""
+    """Whether it is for another system, or another maker's GPUs, than the text's."""
+    is_other = "nvidia" not in facts and not {"amd", "intel gpu"}.isdisjoint(facts)
+    if is_other and _NVIDIA.search(cure) and not _AMD.search(cure):
+        return True
     system = next((system for system in reversed(_SYSTEMS) if system in facts), None)
     if system is None:
         return False
     named = next((name for name in _SYSTEMS if cure.lower().startswith(f"on {name} ")), None)
+    if system != "windows" and _WINDOWS_ALONE.match(cure):
+        return True
     return named not in (None, system) or (system != "linux" and _LINUX_ALONE.match(cure) is not None)
 
 
