@@ -348,6 +348,23 @@ def test_an_end_that_is_not_known_is_said_beside_what_was_only_warned_of(home: H
     assert explained(home, *ends, f"RuntimeError: {KERNELS}").ending is None
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("/usr/bin/ld: cannot find -lcuda: No such file", "collect2: error: ld returned 1 exit status"),
+        ("nvcc: not found, CUDA_HOME environment variable is not set", "error: metadata-generation-failed"),
+        ("RuntimeError: it could not be loaded, for:", "no kernel image is available for execution on the device"),
+    ],
+)
+def test_what_closes_or_goes_on_with_an_error_that_is_known_is_no_end_of_its_own(
+    lines: tuple[str, ...], home: Home
+) -> None:
+    found = explained(home, "torch", *lines)
+
+    assert found.errors
+    assert found.ending is None
+
+
 def test_an_error_of_cuda_in_a_text_that_speaks_of_a_mac_alone_is_of_another_machine(home: Home) -> None:
     line = f"RuntimeError: {KERNELS}"
     cause = explained(home, f"\u5728Mac M1\u4e0a\u9762 {line}").errors[0].cause

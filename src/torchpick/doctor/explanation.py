@@ -79,6 +79,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     request, mentioned = _with_mentions(run, said)
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
     values = situation.values(said, situation.package_of((first.text, first.frame), words), request, run)
+    values = {**values, "BACKEND": _label(said, run)}
     with_package = cache(lambda name: situation.with_package(name, said, request, run))
     facts = _facts(said, request, run) | situation.facts(said, first.text, run)
 
@@ -142,8 +143,27 @@ def _read(
     if len(ends) > _SHORT and not situation.names("about", ends, words):
         matches = ()  # whatever words it has, it is of something else
     ending = None if end else texts.last_error(start, _END)
-    is_known = ending is None or any(match.line == ending[0] or match.weight <= Weight.ENDED for match in matches)
+    is_known = ending is None or any(_is_of(ending, match) for match in matches)
     return said, matches, None if is_known else ending
+
+
+def _is_of(ending: tuple[int, str], match: Match) -> bool:
+    """Whether this is what the last error says: in its line or below, or above what only closes a log."""
+    number, line = ending
+    if match.weight is Weight.HARMLESS:
+        return False
+    is_there = match.line >= number or (not match.line and match.text in line)
+    return is_there or match.weight <= Weight.ENDED or texts.CLOSING.match(line.encode()) is not None
+
+
+def _label(said: Situation, run: Run) -> str | None:
+    """The backend that the text asks for or has; an example where it may be any of CUDA."""
+    label = (said.asked or said.torch or "").partition("+")[2]
+    platform = said.platform or interpreter.running().platform.name
+    builds = run.knowledge.table((platform,)).of(platform)
+    if label:
+        return label if any(build.backend == label for build in builds) else None
+    return None if {"amd", "other backend", "intel gpu", "macos"} & {*said.facts} else "cu130"
 
 
 def _explained(

@@ -223,7 +223,6 @@ def values(said: Situation, package: str | None, request: Request, run: Run) -> 
         "REQUIRED": required or _companions(said, flags, run),
         "PUBLISHED": _published(said, run),
         "SUPPORTED": _supported(said),
-        "BACKEND": _label(said, request, run),
     }
 
 
@@ -353,16 +352,6 @@ def _supported(said: Situation) -> str | None:
         return None
     major = said.driver_cuda.partition(".")[0]
     return f"the driver supports CUDA {said.driver_cuda}: take a build for CUDA {major}, or a newer driver"
-
-
-def _label(said: Situation, request: Request, run: Run) -> str | None:
-    """The backend that the text asks for or has; an example where it may be any of CUDA."""
-    label = (said.asked or said.torch or "").partition("+")[2]
-    platform = request.platform or said.platform or interpreter.running().platform.name
-    table = run.knowledge.table((platform,)).of(platform)
-    if label:
-        return label if any(build.backend == label for build in table) else None
-    return None if {"amd", "other backend", "intel gpu", "macos"} & {*said.facts} else "cu130"
 
 
 def _is_other_python(version: str | None, said: Situation, run: Run) -> bool:

@@ -87,6 +87,11 @@ PASSED_OVER = re.compile(
     rb"|is looking at multiple versions of|to determine which version is compatible"
 )
 _ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s")
+# What an installer or a linker says at its end of an error that stands above.
+CLOSING = re.compile(
+    rb"(?i)(?:\xc3\x97 )?(?:collect2: error: ld returned|subprocess\.CalledProcessError: Command"
+    rb"|error: (?:metadata-generation-failed|subprocess-exited-with-error|failed-wheel-build-for-install))"
+)
 _HANDLED = b"During handling of the above exception"
 # So many lines may stand between an error's own line and that it was handled.
 _REST_OF_AN_ERROR = 4
@@ -265,7 +270,8 @@ def last_error(text: bytes, size: int) -> tuple[int, str] | None:
     numbered = ((number, message(line)) for number, line in enumerate(text[-size:].split(b"\n"), first))
     lines = [(number, line) for number, line in numbered if line]
     places = (place for place in reversed(range(len(lines))) if weight(lines, place) <= Weight.ENDED)
-    place = next(places, None)
+    ended = list(islice(places, _MOST_PLACES))
+    place = next((place for place in ended if not CLOSING.match(lines[place][1])), next(iter(ended), None))
     return None if place is None else (lines[place][0], lines[place][1].decode("utf-8", "replace"))
 
 
