@@ -99,7 +99,7 @@ def table(knowledge: Knowledge) -> Row:
 
 
 def _order(build: Build) -> tuple[object, ...]:
-    """As `decide/resolve` ranks builds, less what depends on the machine."""
+    """As `decide/buildfit` ranks builds, less what depends on the machine."""
     return build.vendor is None, release_key(build.torch), self_contained(build), toolkit_order(build.backend)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from torchpick.decide import answer as answers
-from torchpick.decide import demands, resolve
+from torchpick.decide import buildfit, demands
 from torchpick.decide.answer import Answer, Question
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, UsageError, silent
@@ -118,7 +118,7 @@ class Run(NamedTuple):
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None and facts.driver is None:
             return machine
-        return resolve.complete_driver(given.check_jetson(machine, facts), self.knowledge.rules.drivers)
+        return buildfit.complete_driver(given.check_jetson(machine, facts), self.knowledge.rules.drivers)
 
     def read_fleet(self) -> Fleet:
         """The machines of `--machine` that the pick is for, and those left out."""

@@ -13,7 +13,7 @@ import pytest
 
 from tests.growth import in_line
 from torchpick.cli import main
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.errors import WheelLayoutError
 from torchpick.index import pages
 from torchpick.model.machine import Machine
@@ -114,13 +114,13 @@ def test_machines_that_differ_in_a_name_alone_are_not_judged_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged: list[object] = []
-    real = resolve.judge
+    real = buildfit.judge
 
     def judge_and_count(machine: Machine, *others: Any) -> Any:
         judged.append(machine)
         return real(machine, *others)
 
-    monkeypatch.setattr(resolve, "judge", judge_and_count)
+    monkeypatch.setattr(buildfit, "judge", judge_and_count)
     file = tmp_path / "fleet.jsonl"
     counts = []
     for many in (20, 40, 80, 160):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.build import Reason
@@ -40,7 +40,7 @@ def machine(version: str | None, os: str = "linux", source: str = "given", arch:
     ],
 )
 def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str | None) -> None:
-    found = resolve.complete_driver(machine(version, os), RULES.drivers)
+    found = buildfit.complete_driver(machine(version, os), RULES.drivers)
 
     assert [note.code for note in found.notes] == ([] if code is None else [code])
     assert found.driver is not None
@@ -51,7 +51,7 @@ def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str 
 def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source: str, refused: bool) -> None:
     table = compat.Knowledge({}).table(("linux-x86_64",))
     listed = machine("595.58.03", source=source, arch="sm_61")
-    verdicts = list(resolve.judge(listed, table, Wish(torch="==2.14.1", backends=("cu126",))))
+    verdicts = list(buildfit.judge(listed, table, Wish(torch="==2.14.1", backends=("cu126",))))
 
     mine = next(each for each in verdicts if each.build.version == "2.14.1+cu126")
     assert (Reason.GPU_NOT_SERVED_BY_DRIVER in mine.reasons) is refused

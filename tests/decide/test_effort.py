@@ -9,7 +9,7 @@ import pytest
 
 from tests.decide.test_stack import known, package
 from tests.laws.strategies import gpu
-from torchpick.decide import demands, environments, resolve, several
+from torchpick.decide import buildfit, demands, environments, several
 from torchpick.decide import search as engine
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.searchfacts import Needs, SearchFacts
@@ -31,13 +31,13 @@ def machine(arch: str, driver: str = "580.95.05", glibc: str = "2.35") -> Machin
 
 def test_upgrades_judge_no_machine_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: Counter[object] = Counter()
-    really = resolve.judge
+    really = buildfit.judge
 
     def counting(where: Machine, *more: Any) -> Any:
         judged[where.driver, where.gpus] += 1
         return really(where, *more)
 
-    monkeypatch.setattr(resolve, "judge", counting)
+    monkeypatch.setattr(buildfit, "judge", counting)
     drivers = ("470.256.02", "535.183.01", "550.127.05")
     alike = [(driver, glibc) for driver in drivers for glibc in ("2.35", "2.39")]  # new enough for every build
     machines = [machine(arch, *which) for arch in ("sm_60", "sm_70", "sm_80", "sm_86") for which in alike]

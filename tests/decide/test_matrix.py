@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import strategies
-from torchpick.decide import matrix, resolve
+from torchpick.decide import buildfit, matrix
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.build import Reason, Verdict
@@ -37,7 +37,7 @@ def test_a_gpu_in_a_crowd_is_judged_as_if_it_were_alone(table: Table, devices: l
     crowd = matrix.verdicts(machine, table, Wish())
 
     for gpu in gpus:
-        alone = resolve.judge(machine._replace(gpus=(gpu,)), table, Wish())
+        alone = buildfit.judge(machine._replace(gpus=(gpu,)), table, Wish())
         mine = [each for each in alone if Reason.BACKEND_NOT_ALLOWED not in each.reasons]
         assert [seen(each) for each in crowd[gpu.index]] == [seen(each) for each in mine]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.decide.test_stack import machine
-from torchpick.decide import remarks, resolve
+from torchpick.decide import buildfit, remarks
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.build import Build
 from torchpick.model.machine import Gpu, Machine, Platform, Python
@@ -21,7 +21,7 @@ def build(version: str, platform: str = "linux-x86_64") -> Build:
 
 def notes(found: Machine, version: str) -> list[str]:
     wish = Wish(torch=f"=={version}", allow_unconfirmed=True)
-    return [note.code for note in resolve.pick(found, KNOWLEDGE.table([found.platform.name]), wish).notes]
+    return [note.code for note in buildfit.pick(found, KNOWLEDGE.table([found.platform.name]), wish).notes]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_oldest_macos_stands_in_the_tags(tags: tuple[str, ...], oldest: str 
     ],
 )  # fmt: skip
 def test_a_release_that_is_newer_than_the_table_is_named(asked: str, unknown: str | None) -> None:
-    pick = resolve.pick(machine(), LINUX, Wish(torch=asked))
+    pick = buildfit.pick(machine(), LINUX, Wish(torch=asked))
 
     said = remarks.on_age(pick, "2000-01-01")
 
@@ -80,7 +80,7 @@ def test_a_newer_release_that_the_table_lacks_for_amd_or_intel_is_said(
 ) -> None:
     read = [KNOWLEDGE.gpu(gpu) for gpu in gpus]
     found = tuple(Gpu(number, gpu.vendor, gpu.name, gpu.arch) for number, gpu in enumerate(read))
-    pick = resolve.pick(Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, found), LINUX, wish)
+    pick = buildfit.pick(Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, found), LINUX, wish)
 
     texts = [note.text for note in pick.notes if note.code == "RELEASE_MISSING"]
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.laws.strategies import DRIVERS, builds, driver_versions, machines, table, tables, wishes
-from torchpick.decide import resolve, several
+from torchpick.decide import buildfit, several
 from torchpick.model.build import Build, Evidence, Reason, Verdict
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick, Wish
@@ -20,11 +20,11 @@ from torchpick.model.versions import numbers
 
 
 def judged(machine: Machine, known: Table, wish: Wish) -> list[Verdict]:
-    return list(resolve.judge(machine, known, wish))
+    return list(buildfit.judge(machine, known, wish))
 
 
 def answer(machine: Machine, known: Table, wish: Wish, *, everything: bool = True) -> Pick:
-    return resolve.pick(machine, known, wish, everything=everything)
+    return buildfit.pick(machine, known, wish, everything=everything)
 
 
 def key(verdict: Verdict) -> tuple[str, str]:
@@ -140,17 +140,17 @@ def test_a_change_names_the_only_kind_of_objection_of_its_build(machine: Machine
 
 def test_ten_times_the_builds_cost_ten_times_the_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
     judgements = []
-    original = resolve.BuildFit.verdict
+    original = buildfit.BuildFit.verdict
 
-    def counting(self: resolve.BuildFit, build: Build) -> Verdict:
+    def counting(self: buildfit.BuildFit, build: Build) -> Verdict:
         judgements.append(build)
         return original(self, build)
 
-    monkeypatch.setattr(resolve.BuildFit, "verdict", counting)
+    monkeypatch.setattr(buildfit.BuildFit, "verdict", counting)
     counted = {}
     for size in (10, 100):
         judgements.clear()
-        list(resolve.judge(_machine(), table([_numbered(place) for place in range(size)]), Wish()))
+        list(buildfit.judge(_machine(), table([_numbered(place) for place in range(size)]), Wish()))
         counted[size] = len(judgements)
 
     assert counted == {10: 10, 100: 100}

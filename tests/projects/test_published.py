@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
@@ -75,12 +75,12 @@ def newest_in(requirement: str, tag: str) -> Build | None:
 
 
 def runs(build: Build, kind: Kind, tag: str, driver: str | None, table: Table) -> bool:
-    """Asked of resolve about one machine: this build, this GPU, this Python, this driver."""
+    """Asked about one machine: this build, this GPU, this Python, this driver."""
     version = driver or table.drivers.assumed_for((kind.arch,))
     said = Driver(version, table.drivers.speaks(Driver(version)))
     machine = Machine(Platform.parse("linux-x86_64"), python_of(tag), said, (Gpu(0, "nvidia", None, kind.arch),))
     wish = Wish(backends=(build.backend,), torch=f"=={build.torch}")
-    return any(verdict.ok and verdict.fits[0].fit > Fit.JIT for verdict in resolve.judge(machine, table, wish))
+    return any(verdict.ok and verdict.fits[0].fit > Fit.JIT for verdict in buildfit.judge(machine, table, wish))
 
 
 @settings(max_examples=25)

@@ -1,4 +1,4 @@
-"""What the page looks up, added together, is what resolve says, and what is put into it cannot break out of it."""
+"""What the page looks up, added together, is what is judged, and what is put into it cannot break out of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.fakes import pagenames
 from torchpick.cli import webpage
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.model import VERSION
@@ -78,7 +78,7 @@ def test_a_build_is_shown_with_the_companions_that_this_python_has(
     sheet = next(each for each in data["platforms"] if each["name"] == "linux-x86_64")
     python = next(each for each in sheet["pythons"] if each["name"] == f"Python {version}")
     target = Python(version.removesuffix("t"), free_threaded=version.endswith("t"))
-    judged = resolve.judge(Machine(Platform.parse("linux-x86_64"), target), table, Wish())
+    judged = buildfit.judge(Machine(Platform.parse("linux-x86_64"), target), table, Wish())
     decided = {(each.build.torch, each.build.backend): each.build.companions for each in judged}
 
     shown = {
@@ -113,12 +113,12 @@ def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn:
     )
     verdicts = [
         verdict
-        for verdict in resolve.judge(machine, table, Wish())
+        for verdict in buildfit.judge(machine, table, Wish())
         if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons
     ]
     expected = {f"{each.build.torch}+{each.build.backend}": sorted(map(said, each.objections)) for each in verdicts}
     assert found == expected
-    assert list(found) == list(expected)  # and in resolve's order of preference
+    assert list(found) == list(expected)  # and in the order of preference
 
 
 def test_a_vendor_s_line_leaves_room_for_the_gpu_that_is_chosen(data: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments, close_to
 from torchpick.cli.detect import summarize
 from torchpick.cli.text import fit as supported
-from torchpick.decide import refusal, resolve
+from torchpick.decide import buildfit, refusal
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, shell
 from torchpick.errors import UsageError
@@ -101,7 +101,7 @@ def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine],
     newest = table.branch_number(machine.driver)
     spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
     for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
-        older = resolve.with_driver(machine, str(number), table)
+        older = buildfit.with_driver(machine, str(number), table)
         answer = ask(older)
         if not answer.ok:
             break

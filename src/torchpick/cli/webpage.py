@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from torchpick.cli import text
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.text import fit as fit_words
-from torchpick.decide import matrix, remarks, resolve
+from torchpick.decide import buildfit, matrix, remarks
 from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import UsageError
@@ -119,7 +119,7 @@ _Known = tuple[_Numbered[str], _Numbered[tuple[object, ...]]]
 class _Sheet:
     """One platform; `texts` and `verdicts` are shared by all.
 
-    What GPU, driver and Python object to is judged beforehand. The three are independent (resolve's objections are a
+    What GPU, driver and Python object to is judged beforehand. The three are independent (its objections are a
     sum), but for one thing: what a GPU says of a build differs where the driver does not support the build's CUDA
     itself. So each GPU is judged twice: `home` by a driver that supports every CUDA, `abroad` by one that supports
     none.
@@ -146,7 +146,7 @@ class _Sheet:
         """The newest patches of each release; what is newer fits as well, and nobody's code is missing in them."""
         gpu = Gpu(index, vendor or "none", None, None)
         machine = Machine(self.platform, _ANY_PYTHON, None, (gpu,) if vendor else ())
-        verdicts = resolve.judge(machine, self.table, self.wish)
+        verdicts = buildfit.judge(machine, self.table, self.wish)
         wanted = (Reason.BACKEND_NOT_ALLOWED, Reason.NOT_REQUESTED)
         own = grouped((each.build.torch, each) for each in verdicts if not each.reasons & {*wanted})
         newest = matrix.newest_patches(sorted(own, key=release_key, reverse=True))

@@ -6,7 +6,7 @@ package makes it one of a whole environment, which is searched package by packag
 
 from __future__ import annotations
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.remarks import excluding, family_pins, limits_note, made
 from torchpick.errors import NoBuildError
@@ -168,7 +168,7 @@ def _answered(
 
 def _picked(machines: tuple[Machine, ...], table: Table, wish: Wish, *, everything: bool) -> Pick:
     if len(machines) == 1 and not everything:
-        first = resolve.pick(machines[0], table, wish, everything=False)
+        first = buildfit.pick(machines[0], table, wish, everything=False)
         if first.ok:
             return first
     from torchpick.decide import several

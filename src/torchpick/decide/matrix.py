@@ -1,7 +1,7 @@
 """Which builds run on which kinds of GPU, in a table and in a fleet, and the fewest that support every kind. Pure.
 
-The judgement is resolve's. An objection names the GPU it concerns, so all the GPUs of a machine are judged at once, and
-what one of them alone would run is read off the same verdicts: nothing is judged twice.
+The judgement is decide.buildfit's. An objection names the GPU it concerns, so all the GPUs of a machine are judged at
+once, and what one of them alone would run is read off the same verdicts: nothing is judged twice.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, TypeVar
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.decide.remarks import self_contained
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Objection, Rank, Reason, Verdict, toolkit_order
@@ -72,7 +72,7 @@ def rows(machine: Machine, table: Table, wish: Wish) -> tuple[Row, ...]:
 
 def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verdict, ...]]:
     """GPU's index → every build of its own family in the order of preference that this GPU alone would give."""
-    judged = resolve.judge(machine, table, wish)
+    judged = buildfit.judge(machine, table, wish)
     own = [verdict for verdict in judged if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons]
     return {
         gpu.index: tuple(
@@ -164,7 +164,7 @@ class FleetFit:
         facts = platform, machine.python.tag, driver and (driver.version, driver.cuda, driver.os)
         key = facts, tuple((gpu.index, gpu.vendor, gpu.arch) for gpu in machine.counted)
         if key not in self._judged:  # a name decides nothing, so the first machine's stands for those alike
-            fresh = tuple(resolve.judge(machine, self.table, self.wish))
+            fresh = tuple(buildfit.judge(machine, self.table, self.wish))
             for verdict in fresh:
                 self._consider(index, verdict)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.decide.demands import PackageDemand, takes
 from torchpick.decide.packagefit import filled
 from torchpick.decide.remarks import LAST_FOR_INTEL, missing_release
@@ -237,7 +237,7 @@ def _ways(
     yield from (f"{facts.name} {facts.refused}" for facts in facts_of if facts.refused is not None and facts.versions)
     drivers = (against.objection.facts["needs"] for against in by_reason.get(Reason.PACKAGE_DRIVER_TOO_OLD, ()))
     for needs in dict.fromkeys(filter(is_dotted, drivers)):
-        newer = _changed(search, resolve.with_driver(search.machine, needs, search.table.drivers))
+        newer = _changed(search, buildfit.with_driver(search.machine, needs, search.table.drivers))
         yield from _would_be(f"with driver {needs} or newer", newer, wanted, wanted[0].name)
     if not search.machine.used and Reason.CUDA_MAJOR_MIXED in by_reason:
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"

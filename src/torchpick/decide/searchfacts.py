@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.decide.demands import (
     PackageDemand,
     are_compatible,
@@ -69,7 +69,7 @@ class SearchFacts:
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every build of the platform, judged by the machine and the flags alone."""
-        return tuple(resolve.judge(self.machine, self.table, self.wish._replace(torch="", companions={})))
+        return tuple(buildfit.judge(self.machine, self.table, self.wish._replace(torch="", companions={})))
 
     @cached_property
     def builds(self) -> tuple[Verdict, ...]:

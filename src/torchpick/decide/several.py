@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations, islice
 from typing import NamedTuple
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.decide.matrix import ByPin, FleetFit, GpuKind, Pin, columns, fewest, undominated
 from torchpick.decide.remarks import changes, excluding, family_pins, limits_note, notes
 from torchpick.model.fields import dumps, envelope, plain
@@ -27,7 +27,7 @@ Releases = Mapping[int, str]  # machine → the torch it gets
 def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
     """One build for all the machines; if there is none, a plan with the fewest environments."""
     fit = FleetFit(table, wish)
-    answer = resolve.pick(machines[0], table, wish) if len(machines) == 1 else _common(machines, fit)
+    answer = buildfit.pick(machines[0], table, wish) if len(machines) == 1 else _common(machines, fit)
     if answer.ok:
         return answer
     kinds = fit.kinds(machines)
@@ -73,7 +73,7 @@ def completed(fleet: Fleet, table: DriverTable) -> Fleet:
     crowds, counts = [], Counter(dict(fleet.remarks))
     alone = fleet.count == 1
     for crowd in fleet.crowds:
-        machine = resolve.complete_driver(crowd.machine, table)
+        machine = buildfit.complete_driver(crowd.machine, table)
         for note in machine.notes if not alone else ():
             counts[note] += crowd.hosts.count
         crowds.append(Crowd(machine if alone else machine._replace(notes=()), crowd.hosts))
@@ -239,7 +239,7 @@ def _upgrades(
             machines = list(fleet.machines)
             moved = [index for version in versions for index in able[version]]
             for index in moved:
-                machines[index] = resolve.with_driver(machines[index], str(branch), drivers)
+                machines[index] = buildfit.with_driver(machines[index], str(branch), drivers)
             moves = _moves(fleet, before, given(fit.kinds(machines)))
             # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
             if any(_release(move.after) > _release(move.before) for move in moves):

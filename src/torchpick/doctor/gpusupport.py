@@ -20,7 +20,7 @@ from torchpick.model.package import Package, PackageFacts
 from torchpick.model.table import below
 from torchpick.model.versions import grouped, is_dotted, release_key, some_of
 
-# What resolve objects to, where it concerns an installed build.
+# What is objected to, where it concerns an installed build.
 _OBJECTIONS = {reason: ailment for reason in Reason for ailment in Ailment if reason.name == ailment.name}
 # Their sentences go on from the subject.
 _VERBS = (Ailment.NO_KERNELS, Ailment.PTX_ONLY_DRIVER_TOO_OLD)

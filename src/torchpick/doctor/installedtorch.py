@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.decide.demands import is_backend
 from torchpick.environment import world
 from torchpick.environment.distributions import Environment
@@ -121,7 +121,7 @@ def _judged(
     # What is installed was wished for: neither its backend nor a pre-release is an objection any more.
     wish = Wish(backends=(backend,), channel="nightly")
     alone = table._replace(builds={build.platform: BuildsByRelease.of([build])})
-    return torch._replace(verdict=next(resolve.judge(machine, alone, wish)))
+    return torch._replace(verdict=next(buildfit.judge(machine, alone, wish)))
 
 
 def _build(torch: InstalledTorch, machine: Machine, libraries: Mapping[str, str]) -> Build:

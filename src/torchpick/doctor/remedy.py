@@ -10,7 +10,7 @@ import copy
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchpick.decide import refusal, remarks, resolve
+from torchpick.decide import buildfit, refusal, remarks
 from torchpick.decide.answer import Answer, Question
 from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
@@ -195,7 +195,7 @@ def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> t
     newest = table.branch_number(driver)
     for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
         older = copy.copy(subject)
-        older.machine = resolve.with_driver(subject.machine, str(number), table)
+        older.machine = buildfit.with_driver(subject.machine, str(number), table)
         older.run = subject.run.with_request(subject.run.request._replace(driver=str(number)))
         remedy = of(older, findings)
         if isinstance(remedy, str):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, cast
 
-from torchpick.decide import resolve
+from torchpick.decide import buildfit
 from torchpick.decide.answer import Answer, decided
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.environment import distributions
@@ -339,7 +339,7 @@ def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callab
     numbers = sorted(branch.number for branch in drivers.branches if branch.number > own)
 
     def taken(number: int) -> str:
-        answer = again(resolve.with_driver(machine, str(number), drivers))
+        answer = again(buildfit.with_driver(machine, str(number), drivers))
         return _shown(answer) if answer.ok and _releases(answer) != releases else now
 
     newest = taken(numbers[-1]) if numbers else now

@@ -1,4 +1,6 @@
-"""From a GPU's name to its architecture: `GTX 1080 Ti`, `a100`, `6.1`, `gfx1100`, `RX 7900 XTX`, `Arc B580`, `M3 Max`.
+"""From a GPU's name that the index (gpuindex.py) has not as it was written to its architecture.
+
+`1080ti super`, `6.1`, `gfx1100`, `RX 7900 XTX`, `Arc B580`, `M3 Max`, `g5.xlarge`.
 
 A name is never guessed: where products that could be meant differ in capability and none of them was sold most, or
 none is known, the answer is the close ones. Case, blanks and hyphens never matter, so a name is compared by its letters

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from torchpick.environment.world import World
-from torchpick.machine import kernel, probe, reasons
+from torchpick.machine import kernel, probe, silentgpus
 from torchpick.machine.kernel import KernelFacts, LookOptions, Seen
 from torchpick.machine.probe import Device, DriverReading
 from torchpick.model.arch import Arch
@@ -19,7 +19,7 @@ def look(how: LookOptions, facts: KernelFacts) -> Seen:
     """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen."""
     world = how.world
     readings: list[DriverReading] = []
-    if not reasons.not_passed_in(facts):
+    if not silentgpus.not_passed_in(facts):
         libraries = {"nvml": kernel.candidates(kernel.NVML, world), "cuda": kernel.candidates(kernel.CUDA, world)}
         sources = {source: partial(probe.start, source, paths) for source, paths in libraries.items() if paths}
         exact_order = how.exact_order and "CUDA_VISIBLE_DEVICES" in world.environ
@@ -95,9 +95,9 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
                 source=source,
             )
         )
-    notes += reasons.earlier_failures(readings, gpus[0].source)
-    notes += reasons.silent_gpus(facts, readings, devices, driver, how.knowledge)
-    notes += reasons.bystanders(facts)
+    notes += silentgpus.earlier_failures(readings, gpus[0].source)
+    notes += silentgpus.silent_gpus(facts, readings, devices, driver, how.knowledge)
+    notes += silentgpus.bystanders(facts)
     gpus, more = _apply_visible(gpus, devices, readings, how.world)
     return Seen(tuple(gpus), driver, (*notes, *more))
 
@@ -105,9 +105,9 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
 def _without_answer(
     facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, how: LookOptions
 ) -> Seen:
-    notes = tuple(reasons.bystanders(facts))
-    if not reasons.is_gpu_there(facts, readings):
-        return Seen(driver=driver, notes=(*notes, *reasons.earlier_failures(readings, None)))
+    notes = tuple(silentgpus.bystanders(facts))
+    if not silentgpus.is_gpu_there(facts, readings):
+        return Seen(driver=driver, notes=(*notes, *silentgpus.earlier_failures(readings, None)))
     archs = [how.knowledge.pci_capability(pci.device) if how.trust_pci else None for pci in facts.nvidia]
     gpus = tuple(
         Gpu(index, "nvidia", None, arch, pci=pci.address, source="pci")
@@ -118,7 +118,7 @@ def _without_answer(
     if gpus and all(gpu.arch for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
-    return Seen(gpus, driver, notes, reasons.why(facts, readings, how.knowledge))
+    return Seen(gpus, driver, notes, silentgpus.why(facts, readings, how.knowledge))
 
 
 def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driver | None, list[Note]]:

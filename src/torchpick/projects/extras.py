@@ -1,7 +1,7 @@
 """An extra or group of a project: its requirements, whom it supports whatever the machine, and which keys hold it.
 
 And a published library's own, which cannot name an index: such an extra can only be a range, and what a range gets is
-the newest release in it that the default index has a wheel of for the Python. The judgement is resolve's. Pure.
+the newest release in it that the default index has a wheel of for the Python. The judgement is decide.buildfit's. Pure.
 """
 
 from __future__ import annotations

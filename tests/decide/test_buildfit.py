@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.strategies import gpu, table
-from torchpick.decide import matrix, refusal, resolve
+from torchpick.decide import buildfit, matrix, refusal
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Machine, Platform, Python
@@ -57,7 +57,7 @@ def machine(*gpus: str, driver: str | None = "580.95.05", python: str = "3.12", 
 def answer(where: Machine, *builds: Build, wish: Wish | None = None) -> Pick:
     wanted = wish or Wish()
     known = table([*builds])
-    return resolve.pick(where, known, wanted)
+    return buildfit.pick(where, known, wanted)
 
 
 def objections(where: Machine, one: Build, wish: Wish | None = None) -> dict[Reason, Objection]:
