@@ -293,6 +293,15 @@ def test_without_dependencies_nothing_that_is_required_counts(planning: Planning
     assert found.pins == {"robots": "2.0", "sim": "1.5"}
 
 
+def test_what_has_no_wheel_is_said_to_be_built(planning: Planning, site: Callable[[WheelIndex], str]) -> None:
+    site(WheelIndex({"robots": {"1.0": ["torch<2.8"], "2.0": Release(["torch<2.9"], tags=(), source=Source.FINAL)}}))
+
+    found = planning("robots")
+
+    assert found.pins["robots"] == "2.0"
+    assert found.notes("BUILT_FROM_SOURCE") == ["robots 2.0 has no wheel, and is built where it is installed"]
+
+
 # Several indexes, sizes, drivers.
 
 

@@ -282,6 +282,8 @@ class Learner:
             elif row.guessed:
                 text = f"what {row.who} requires is taken from its egg-info, and building it may change that"
                 yield Note("METADATA_GUESSED", text)
+            elif (file := self._files.get((row.name, row.version))) is not None and not file.name.is_wheel:
+                yield Note("BUILT_FROM_SOURCE", f"{row.who} has no wheel, and is built where it is installed")
             if why := self._code_lacking.get((row.name, row.version)):
                 yield Note("PACKAGE_UNREAD", f"no wheel of {row.who} was read: {why}")
         for demand in answer.question.wanted:
