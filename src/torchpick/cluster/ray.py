@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -67,8 +68,6 @@ def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma:
 
     # Defined here, so that Ray sends the code itself: the workers need no torchpick in their Python.
     def look(command: list[str], limit_s: float) -> tuple[str, str]:
-        import subprocess
-
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False)
         return done.stdout, done.stderr
 
