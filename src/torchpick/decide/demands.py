@@ -116,10 +116,10 @@ def are_compatible(demands: Iterable[PackageDemand]) -> bool:
         version = part.strip().lstrip("<>=!~").strip()
         series = version.removesuffix(".*")
         # Right above a pre- or post-release are versions of its release.
-        release = pattern(r"v?(?:\d+!)?\d+(?:\.\d+)*").match(series)
+        match = pattern(r"v?(?:\d+!)?\d+(?:\.\d+)*").match(series)
+        release = match[0] if match else series
         following = pattern(r"\d+$").sub(lambda last: str(int(last[0]) + 1), series)
-        above = f"{release[0] if release else series}.0.0.1"
-        bounds |= {series, release[0] if release else series, above if series == version else following}
+        bounds |= {series, release, f"{release}.0.0.1" if series == version else following}
     return any(map(admits(specifier, prereleases=True), sorted(bounds)))
 
 

@@ -15,7 +15,7 @@ from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
 from torchpick.model.build import Reason, Verdict, python_name, toolkit_order
 from torchpick.model.machine import Machine, labels
-from torchpick.model.package import PackageObjection, Stack
+from torchpick.model.package import Catalog, PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
 from torchpick.model.table import Table
 from torchpick.model.versions import grouped, is_dotted, leading, normal, parsed, release_key, some_of, span
@@ -251,8 +251,11 @@ def _ways(
         yield f"torch itself runs here: torch {search.builds[0].build.version}"
 
 
-def _changed(search: SearchFacts, machine: Machine | None = None, wish: Wish | None = None) -> SearchFacts:
-    return SearchFacts(machine or search.machine, search.table, wish or search.wish, search.catalog, search.limits)
+def _changed(
+    search: SearchFacts, machine: Machine | None = None, wish: Wish | None = None, catalog: Catalog | None = None
+) -> SearchFacts:
+    catalog = catalog or search.catalog
+    return SearchFacts(machine or search.machine, search.table, wish or search.wish, catalog, search.limits)
 
 
 def _unknown(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
@@ -280,8 +283,8 @@ def _without_a_pin(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> It
 
 def _would_be(change: str, search: SearchFacts, wanted: tuple[PackageDemand, ...], name: str) -> Iterator[str]:
     """What the answer would be with a change by what is known already, where one fits."""
-    known = search.catalog._replace(may_learn=False)
-    solution = find_solution(SearchFacts(search.machine, search.table, search.wish, known, search.limits), wanted)
+    known = _changed(search, catalog=search.catalog._replace(may_learn=False))
+    solution = find_solution(known, wanted)
     if isinstance(solution, Solution):
         package = solution.packages.get(name)
         pins = [] if package is None else [package.who]

@@ -40,7 +40,7 @@ def read_wheels(  # noqa: PLR0913 # what is read, for what, and how much was rea
     report: Report,
     before: int = 0,
 ) -> list[Package | str]:
-    """Each wheel as a version of the table; where it cannot be read, the reason. `before` it so many were read."""
+    """Each wheel as a version of the table; where it cannot be read, the reason. `before` them so many were read."""
     torch = packages.get("torch")
     own_cuda = {} if torch is None else {row.version: row.cuda for row in torch.versions}
     todo = files[: max(0, MOST_WHEELS - before)]
