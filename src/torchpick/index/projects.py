@@ -195,7 +195,7 @@ class ProjectReader:
         projects = list(dict.fromkeys(map(normal, names)))
         todo = [name for name in projects if self._is_within_bounds(name)]
         indexes = self.places.indexes
-        with self._web.running(f"reading the index pages of {len(projects)} projects"):
+        with self._web.running(f"reading the index pages of {some_of(projects)}"):
             self._read_pages(self._links)
             if not self.places.first_only:
                 self._read_pages([_page(index, name) for name in todo for index in indexes])
@@ -255,7 +255,7 @@ class ProjectReader:
                 self._metadata[file] = _offline_error(file.url)
             else:
                 unread.append(file)
-        with self._web.running(f"reading what {len(unread)} packages require"):
+        with self._web.running(f"reading the requirements of {some_of([file.project for file in unread])}"):
             self._metadata |= self._web.side_by_side(self._read_metadata, unread)
         return {file: self._metadata[file] for file in files}
 
