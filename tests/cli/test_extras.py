@@ -71,6 +71,18 @@ def test_an_app_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None
     assert "torchpick run uv sync" in err
 
 
+def test_an_extra_beside_the_authors_holds_what_theirs_do(capsys: pytest.CaptureFixture[str]) -> None:
+    table = 'cpu = ["torch>=2.7", "torchvision"]\ncu128 = ["torch>=2.7", "torchvision"]\n'
+    text = f'[project]\nname = "app"\nrequires-python = ">=3.11"\n[project.optional-dependencies]\n{table}'
+    Path("pyproject.toml").write_text(text, "utf-8")
+
+    status, out, _ = run(capsys, "--for", "app", "--backend", "cu126", "--dry-run", "--offline")
+
+    assert status == 0
+    assert '+cu126 = ["torch==2.14.1+cu126 ;' in out
+    assert '"torchvision==0.29.1+cu126 ;' in out
+
+
 def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) -> None:
     real = Path("real.toml")
     real.write_bytes(LIBRARY.replace("\n", "\r\n").encode())

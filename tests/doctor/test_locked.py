@@ -144,6 +144,10 @@ def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
     assert f"`torchpick doctor {app}/uv.lock` says of each what is against it" in " ".join(err.split())
     status, (here,) = judged(capsys, "uv.lock", *volta)
     assert (status, here["taken"], here["would_do"]) == (3, None, {"torch": "2.14.1+cu126"})
+    (app / "uv.lock").write_text(project_lock({"cpu": "2.15.0+cpu"}), "utf-8")
+    assert main(["doctor", "uv.lock", *volta]) == 3
+    command = "torchpick extras --for app --backend cpu --backend cu126 --write pyproject.toml"
+    assert f"`{command}` adds it" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_backends_name_comes_before_what_is_always_installed(app: Path, capsys: pytest.CaptureFixture[str]) -> None:

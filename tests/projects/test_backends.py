@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli import main
-from torchpick.projects.backends import BackendNames, UvCommand, commands, parse_uv, read_backends
+from torchpick.projects.backends import BackendNames, UvCommand, commands, family_of_all, parse_uv, read_backends
 
 # As uv's documentation has it, with an extra of another meaning.
 PROJECT = """[project]
@@ -22,7 +22,7 @@ cu126 = ["Torch>=2.7"]
 cu132 = ["torch>=2.7"]
 rocm7-2 = ["torch"]
 """
-EXTRAS = BackendNames("f", "extra", {"cpu": "cpu", "cu126": "cu126"})
+EXTRAS = BackendNames("f", "extra", {"cpu": "cpu", "cu126": "cu126"}, "app")
 OLD = ["--gpu", "sm_61", "--driver", "580.95.05"]
 
 
@@ -35,15 +35,45 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
+def test_a_member_of_a_workspace_without_any_has_those_of_its_root(file: Path) -> None:
+    """There uv takes them where all members are installed."""
+    (file.parent / "uv.lock").touch()
+    Path("pyproject.toml").write_text('[project]\nname = "lib"\ndependencies = ["torch"]\n', "utf-8")
+
+    found = read_backends(os.getcwd())
+
+    assert found is not None
+    assert (found.file, found.project, found.above) == (str(file), "app", True)
+    uv = UvCommand(("uv",), "add", ("idna",), "/here")
+    assert commands(uv, found, "cpu")[-1] == ("uv", "sync", "--inexact", "--all-packages", "--extra", "cpu")  # type: ignore[index]
+
+
 def test_the_extras_that_are_backends_and_hold_torch_are_read_else_the_groups(file: Path) -> None:
     found = read_backends(os.getcwd())
     names = {"cpu": "cpu", "cu126": "cu126", "cu132": "cu132", "rocm7-2": "rocm7.2"}
-    assert found == (str(file), "extra", names, "app", "")
+    assert found == (str(file), "extra", names, "app", "", False)
 
     file.write_text('[dependency-groups]\ncpu = ["torch"]\ncu126 = ["torch"]\ndev = ["pytest"]\n', "utf-8")
-    assert read_backends(os.getcwd()) == (str(file), "group", {"cpu": "cpu", "cu126": "cu126"}, "", "")
+    assert read_backends(os.getcwd()) == (str(file), "group", {"cpu": "cpu", "cu126": "cu126"}, "", "", False)
     file.write_text('[project]\ndependencies = ["torch"]\n', "utf-8")
     assert read_backends(os.getcwd()) is None
+
+
+@pytest.mark.parametrize(
+    ("cpu", "cu128", "of_all"),
+    [
+        (["torch>=2.9", "torchvision"], ["torchvision", "torch>=2.9", "numpy"], {"torch>=2.9", "torchvision"}),
+        (["torch>=2.9", "torchvision<1"], ["torch<2.11", "torchvision"], {"torch", "torchvision"}),
+        (["torch==2.7.1", "torchvision"], [], {"torch", "torchvision"}),
+        ([], [], set()),
+    ],
+)
+def test_what_each_of_them_asks_of_torch_is_asked_of_one_more(
+    cpu: list[str], cu128: list[str], of_all: set[str]
+) -> None:
+    extras = {name: texts for name, texts in {"docs": ["x"], "cpu": cpu, "cu128": cu128}.items() if texts}
+
+    assert {*family_of_all({"project": {"optional-dependencies": extras}})} == of_all
 
 
 def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,6 +92,12 @@ def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.Capture
         ("uv run python -c x", ["uv run --extra cu126 python -c x"]),
         ("uv add --dev idna", ["uv add --no-sync --dev idna", "uv sync --inexact --extra cu126"]),
         ("uv remove idna", ["uv remove --no-sync idna", "uv sync --inexact --extra cu126"]),
+        ("uv run --package=lib x.py --package a", ["uv run --all-packages --extra cu126 x.py --package a"]),
+        ("uv sync --package app", ["uv sync --extra cu126 --package app"]),
+        (
+            "uv add --package lib idna",
+            ["uv add --no-sync --package lib idna", "uv sync --inexact --all-packages --extra cu126"],
+        ),
         ("uv sync --extra docs", ["uv sync --extra cu126 --extra docs"]),
         ("uv sync --extra cpu", None),
         ("uv sync --extra=cpu", None),

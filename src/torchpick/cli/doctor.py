@@ -23,7 +23,7 @@ from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding, worst_f
 from torchpick.model.fleet import Crowd, Hosts
 from torchpick.model.machine import Machine, version_of
 from torchpick.model.pick import Request
-from torchpick.projects.lockfiles import LockFile, read_lock
+from torchpick.projects.lockfiles import Choice, LockFile, read_lock
 from torchpick.run import Run
 
 
@@ -188,7 +188,9 @@ def _judge_locks(args: Arguments, run: Run) -> int:
     status = 0 if all(verdict.ok for verdict in every) else 3
     if args.json:
         return console.print_json(args, run.knowledge.rules.date, status, **_locks_json(judged))
-    names = (one.choice.name for verdict in every for one in verdict.choices)
+    names = (
+        _name_of(one.choice, lock) for lock, verdicts in judged for _, verdict in verdicts for one in verdict.choices
+    )
     blocks = (block for lock, verdicts in judged for block in _lock_blocks(run, lock, verdicts))
     console.print_blocks(blocks, max(11, *(len(name) + 2 for name in (*names, ""))))
     notes = (note for verdict in every for note in verdict.notes)
@@ -211,14 +213,20 @@ def _lock_blocks(run: Run, lock: LockFile, verdicts: Verdicts) -> Iterator[Itera
         yield [
             *(("machine", str(hosts)) for _ in range(hosts.count > 1)),
             *(("machine", line) for line in _machine_lines(verdict.machine)),
-            *(line for one in verdict.choices for line in _choice_lines(one)),
+            *(line for one in verdict.choices for line in _choice_lines(one, _name_of(one.choice, lock))),
             *_lock_result(run, lock, verdict),
         ]
 
 
-def _choice_lines(one: JudgedChoice) -> Iterator[tuple[str, str]]:
+def _name_of(choice: Choice, lock: LockFile) -> str:
+    """What a choice is called; of a workspace with its project."""
+    name = choice.name or "always"
+    return f"{choice.project} {name}" if len(lock.projects) > 1 else name
+
+
+def _choice_lines(one: JudgedChoice, name: str) -> Iterator[tuple[str, str]]:
     """`cu126  torch 2.14.1+cu126: runs`, or what is against it, and what else there is to know."""
-    name, label = one.choice.name or "always", one.torch.label if one.torch is not None else "no torch"
+    label = one.torch.label if one.torch is not None else "no torch"
     if one.ok:
         is_unknown = any(finding.ailment is Ailment.UNKNOWN_ARCHES for finding in one.findings)
         yield name, label if is_unknown else f"{label}: runs"
@@ -243,6 +251,8 @@ def _lock_result(run: Run, lock: LockFile, verdict: JudgedLock) -> Iterator[tupl
         command = shell.line(["torchpick", "plan", *asked, *_machine_flags(run, verdict.machine)], run.shell)
         behind = " and is newer, by a backend that the lock has not" if verdict.ok else ""
         yield "note" if verdict.ok else "do", f"{versions} would run{behind}: `{command}` shows all of it"
+        if adding := verdict.adding(lock.file):
+            yield "", f"`{shell.line(adding, run.shell)}` adds it to the project"
 
 
 def _machine_flags(run: Run, machine: Machine) -> Sequence[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from difflib import unified_diff
+from typing import Any
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
@@ -24,7 +25,7 @@ from torchpick.model.table import Table
 from torchpick.model.versions import named, normal
 from torchpick.projects import app, extras, othertools
 from torchpick.projects.app import App
-from torchpick.projects.backends import backend_names
+from torchpick.projects.backends import backend_names, family_of_all
 from torchpick.projects.extras import PLATFORMS, Plan, Shop
 from torchpick.projects.takeover import member_requirements, write_project
 
@@ -46,9 +47,10 @@ def run(args: Arguments) -> int:
     else:
         members = member_requirements(there.file) if there is not None else ()
         _check_words(args)
-        project = project._replace(requirements=(*project.requirements, *members, *args.words))
-        own = _app(args, there, project, table)
-        plan, notes = _taken_over(args, there, own), tuple(own.notes)
+        authors = toml.read(projectfile.remove_settings(there.text, MARK), there.file) if there is not None else {}
+        words = (*project.requirements, *members, *family_of_all(authors), *args.words)
+        own = _app(args, there, project._replace(requirements=words), table)
+        plan, notes = _taken_over(args, there, own, authors), tuple(own.notes)
     if there is not None and (args.write or args.dry_run):
         _finish(args, there, plan, kind, known.rules)
     elif args.json:
@@ -133,21 +135,20 @@ def _backends(args: Arguments) -> Mapping[str, str]:
     return {normal(backend): backend for backend in args.backend}
 
 
-def _own_backends(there: rewrite.Text | None, *, marked: bool = True) -> tuple[str, Mapping[str, str]]:
-    """The backends that the file has, whether as extras or as groups; with ours or without."""
-    if there is None:
-        return "extra", {}
-    text = there.text if marked else projectfile.remove_settings(there.text, MARK)
-    return backend_names(toml.read(text, there.file))
+def _own_backends(there: rewrite.Text | None) -> tuple[str, Mapping[str, str]]:
+    """The backends that the file has, whether as extras or as groups."""
+    return ("extra", {}) if there is None else backend_names(toml.read(there.text, there.file))
 
 
-def _taken_over(args: Arguments, there: rewrite.Text | None, own: App) -> Plan:
-    """The backends that are asked for, else those that the project has, else those that its users' GPUs need."""
+def _taken_over(args: Arguments, there: rewrite.Text | None, own: App, data: Mapping[str, Any]) -> Plan:
+    """The backends that are asked for, else those that the project has, else those that its users' GPUs need.
+
+    `data` is the file without our lines.
+    """
     kind, before = _own_backends(there)
-    _, authors = _own_backends(there, marked=False)
+    _, authors = backend_names(data)
     groups = args.groups or bool(before and kind == "group")
     backends = _backends(args) or before or {normal(backend): backend for backend in own.backends()}
-    data = toml.read(projectfile.remove_settings(there.text, MARK), there.file) if there is not None else {}
     sources = toml.table_at(data, *projectfile.SOURCES)
     ours = {name: backend for name, backend in backends.items() if name not in authors}
     return app.plan(own, ours, tuple(authors), groups=groups, sources_before=sources)

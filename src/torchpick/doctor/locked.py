@@ -91,6 +91,18 @@ class JudgedLock(NamedTuple):
         taken = self.instead.taken
         return {name: taken[name] for name in (*asked, "torch") if name in taken}
 
+    def adding(self, file: str) -> list[str]:
+        """The command that puts the build that would run beside the backends of the project; empty where none does."""
+        if os.path.basename(file) != "uv.lock" or self.instead is None or not {*self.would_do} <= TRIO:
+            return []
+        names = dict.fromkeys(backends.backend_of(one.choice.name) for one in self.choices)
+        held, new = [name for name in names if is_backend(name)], self.instead.pick.build.backend
+        if new in held:
+            return []
+        words = (word for backend in ((*held, new) if held else ()) for word in ("--backend", backend))
+        write = ("--write", os.path.join(os.path.dirname(file), "pyproject.toml"))
+        return ["torchpick", "extras", "--for", "app", *words, *write]
+
     @property
     def why_nothing_would(self) -> str | None:
         """Why there is nothing for the machine at all."""
@@ -307,5 +319,7 @@ def _lock_behind(subject: EnvironmentUnderTest, file: str) -> Iterator[Finding]:
     if subject.machine.trouble is None and versions:
         what = "holds no newer torch" if judged.ok else "holds nothing that runs"
         text = f"{file} {what} for this machine's GPU and driver, and {versions} would run"
-        advice = f"`torchpick doctor {file}` says what of it runs; `torchpick extras --for app` adds what is lacking"
+        advice = f"`torchpick doctor {file}` says what of it runs"
+        if adding := judged.adding(file):
+            advice += f"; `{shell.line(adding, subject.run.shell)}` adds what is lacking"
         yield Finding(Ailment.BEHIND, text, {"file": file, "would_do": judged.would_do}, advice=advice)

@@ -12,7 +12,7 @@ from torchpick.decide.demands import is_backend
 from torchpick.decide.packagefit import PackageFit
 from torchpick.environment import rewrite, toml
 from torchpick.environment.world import nearest_with, uv_project
-from torchpick.model.build import Build
+from torchpick.model.build import TRIO, Build
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog
 from torchpick.model.pick import Wish
@@ -26,6 +26,7 @@ from torchpick.run import Run
 _INSTALLING, _CHANGING, _LOCKING = ("sync", "run"), ("add", "remove"), ("lock",)
 # Where one of these is given, the user says what is installed, or the project is not meant.
 _OWN_CHOICE = ("--all-extras", "--all-groups", "--no-project", "--script", "--only-group", "--no-sync", "--isolated")
+_TABLES = {"extra": ("project", "optional-dependencies"), "group": ("dependency-groups",)}
 # uv's options with a value of their own that may stand before its command, and others of `uv run`.
 _WITH_VALUE = {
     "--directory", "--project", "--config-file", "--cache-dir", "--color", "--python-preference", "--python-fetch",
@@ -39,7 +40,8 @@ _WITH_VALUE = {
 class BackendNames(NamedTuple):
     """The names of a project's file that are backends and hold torch: all of them extras, or all of them groups.
 
-    `lock` is the uv.lock that has them, of the project itself or of its workspace; empty where there is none.
+    `lock` is the uv.lock that has them, of the project itself or of its workspace; empty where there is none. `above`:
+    they are of the root of the workspace, and the folder's own project has none.
     """
 
     file: str
@@ -47,15 +49,20 @@ class BackendNames(NamedTuple):
     names: Mapping[str, str]
     project: str = ""
     lock: str = ""
+    above: bool = False
 
 
 class UvCommand(NamedTuple):
-    """A command line of uv's: what stands before its command, that, and its words; the folder of its project."""
+    """A command line of uv's: what stands before its command, that, and its words; the folder of its project.
+
+    `package` is the member of a workspace that is named.
+    """
 
     front: tuple[str, ...]
     command: str
     words: tuple[str, ...]
     folder: str
+    package: str = ""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -64,27 +71,23 @@ class UvCommand(NamedTuple):
 
 
 def read_backends(folder: str) -> BackendNames | None:
-    """Those of the project in this folder or above; None where none of its extras and groups is a backend."""
+    """Those of the project in this folder or above, else of its workspace; None where no extra or group is one."""
     project = nearest_with(folder, "pyproject.toml")
-    if project is None:
-        return None
-    file = f"{project}/pyproject.toml"
-    data = toml.read(rewrite.read_file(file).text, file)
-    kind, names = backend_names(data)
-    if not names:
-        return None
-    above = uv_project(project)
-    lock = f"{above}/uv.lock" if above else ""
-    return BackendNames(file, kind, names, normal(str(toml.table_at(data, "project").get("name", ""))), lock)
+    root = project and uv_project(project)
+    for place in dict.fromkeys(filter(None, (project, root))):
+        file = f"{place}/pyproject.toml"
+        data = toml.read(rewrite.read_file(file).text, file)
+        kind, names = backend_names(data)
+        if names:
+            own = normal(str(toml.table_at(data, "project").get("name", "")))
+            return BackendNames(file, kind, names, own, f"{root}/uv.lock" if root else "", place != project)
+    return None
 
 
 def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
     """Those of a project's file, and whether they are extras or groups; where there are none, no names."""
-    tables = {
-        "extra": toml.table_at(data, "project", "optional-dependencies"),
-        "group": toml.table_at(data, "dependency-groups"),
-    }
-    for kind, table in tables.items():
+    for kind, keys in _TABLES.items():
+        table = toml.table_at(data, *keys)
         by_index = _backends_of_indexes(toml.table_at(data, "tool", "uv"), kind)
         names = {name: backend_of(name) for name, texts in table.items() if "torch" in map(named, toml.texts(texts))}
         names = {name: backend if is_backend(backend) else by_index.get(name, "") for name, backend in names.items()}
@@ -92,6 +95,17 @@ def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
         if backends:
             return kind, backends
     return "extra", {}
+
+
+def family_of_all(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """What every one of them asks of torch's family: as all have it, by name alone where they differ."""
+    kind, names = backend_names(data)
+    table = toml.table_at(data, *_TABLES[kind])
+    asked = [{named(text): text for text in toml.texts(table[name])} for name in names]
+    shared = {name: [texts.get(name) for texts in asked] for name in TRIO if asked}
+    return tuple(
+        str(texts[0]) if len(texts) > 1 and len({*texts}) == 1 else name for name, texts in shared.items() if all(texts)
+    )
 
 
 def backend_of(name: str) -> str:
@@ -158,12 +172,24 @@ def parse_uv(argv: Sequence[str], environ: Mapping[str, str], cwd: str) -> UvCom
         return None
     uv = UvCommand((*argv[:place],), argv[place], (*argv[place + 1 :],), cwd)
     given = {"--project": environ.get("UV_PROJECT", ""), "--directory": environ.get("UV_WORKING_DIR", "")}
+    given["--package"] = ""
     words = iter((*uv.front, *uv.options))
     for word in words:
         option, mark, value = word.partition("=")
         if option in given:
             given[option] = value if mark else next(words, "")
-    return uv._replace(folder=os.path.join(cwd, given["--directory"], given["--project"]))
+    folder = os.path.join(cwd, given["--directory"], given["--project"])
+    return uv._replace(folder=folder, package=normal(given["--package"]))
+
+
+def _without_package(uv: UvCommand) -> tuple[str, ...]:
+    left, options = list[str](), iter(uv.options)
+    for word in options:
+        if word == "--package":
+            next(options, None)
+        elif not word.startswith("--package="):
+            left.append(word)
+    return (*left, *uv.words[len(uv.options) :])
 
 
 def _options_end(words: Sequence[str]) -> int:
@@ -182,8 +208,12 @@ def commands(uv: UvCommand, project: BackendNames, name: str) -> tuple[tuple[str
         return None
     others = [other for other in project.names if other != name] if project.kind == "group" else []
     choice = (*(word for other in others for word in ("--no-group", other)), f"--{project.kind}", name)
+    words = uv.words
+    if uv.package != project.project if uv.package else project.above:
+        # A name of another member's counts only where every member is installed.
+        choice, words = ("--all-packages", *choice), _without_package(uv)
     if uv.command in _INSTALLING:
-        return ((*uv.front, uv.command, *choice, *uv.words),)
+        return ((*uv.front, uv.command, *choice, *words),)
     if uv.command in _LOCKING:
         return ((*uv.front, uv.command, *uv.words),)
     # Of `uv add` an extra is one of what is added.
