@@ -25,10 +25,14 @@ ABOUT = ("source", "confidence", "note", "generation", "what", "windows_basis")
 
 def main(words: Sequence[str]) -> int:
     """Write compat/index/ anew from the readable files, and the day of the newest evidence that they rest on."""
-    compat = Path(words[0]) if words else COMPAT
-    layout.write(compat / "date.json", {"schema": 1, "date": newest(EVIDENCE)})
-    write(compat)
+    renew(Path(words[0]) if words else COMPAT, EVIDENCE)
     return 0
+
+
+def renew(compat: Path, evidence: Path) -> None:
+    """Both, of the evidence in this folder."""
+    layout.write(compat / "date.json", {"schema": 1, "date": newest(evidence)})
+    write(compat)
 
 
 def write(compat: Path) -> None:

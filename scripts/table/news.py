@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _UNREAD = ("cpu", "xpu")
 # What is made anew from the rows and from the companions' own metadata.
-_FOLLOWS = ("compat/companions.json", "compat/date.json", "compat/packages/torch.json")
+_FOLLOWS = ("compat/companions.json", "compat/date.json", "compat/packages/torch.json", "compat/requires.json")
 Row = Mapping[str, object]
 
 

@@ -1,23 +1,29 @@
-"""evidence/torch-requires.jsonl → compat/requires.json: what each release of torch requires.
+"""What each release of torch requires: its wheels on the user's package index → evidence → compat/requires.json.
 
-What is neither NVIDIA's nor a compiler is the same for every build of a release, the wheel host's too: all of them are
-built by one setup.py. The wheels of the wheel host were not read; of two of them others have shown what they require.
+The evidence has one line for all wheels of a release and platform that require the same; a wheel that has been read is
+not read again. What is neither NVIDIA's nor a compiler is the same for every build of a release, the wheel host's too:
+all of them are built by one setup.py. The wheels of the wheel host were not read; of two of them others have shown what
+they require.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.version import Version
 
-from scripts.table import layout
-from scripts.table.reading_torch_requires import EVIDENCE, Group, read_evidence
-from torchpick.index import wheelnames
+from torchpick.errors import TorchpickError
+from torchpick.index import index_places, wheelnames
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.model.versions import grouped, parsed, release_key
+from torchpick.wheels.listed import FIRST
 
-COMPAT = Path(__file__).parents[2] / "compat"
+Group = tuple[str, str, tuple[str, ...]]
 _OF_CUDA = ("nvidia-", "cuda-", "triton")
 _SOURCE = (
     "METADATA of the default index's wheels (evidence/torch-requires.jsonl); for the wheel host's builds "
@@ -25,13 +31,42 @@ _SOURCE = (
 )
 
 
-def main(words: Sequence[str]) -> int:
-    """Write compat/requires.json anew."""
-    if words:
-        print("usage: scripts/build-torch-requires", file=sys.stderr)
-        return 2
-    layout.write(COMPAT / "requires.json", build(read_evidence(EVIDENCE)))
-    return 0
+def renew(evidence: Path) -> list[str]:
+    """Read the wheels of which the evidence has no line; what could not be read comes back."""
+    groups = read_evidence(evidence)
+    known = {file for files in groups.values() for file in files}
+    with ProjectReader(index_places.of_user(os.environ), os.environ, anew=True, limits=NO_LIMITS) as index:
+        new = index.metadata(link for link in index.wheels("torch") or () if link.file not in known and _counts(link))
+    failed = []
+    for link, metadata in new.items():
+        if isinstance(metadata, TorchpickError):
+            failed.append(f"{link.file}: {metadata.message}")
+            continue
+        platform = wheelnames.platform_of(link.name.platform) or ""
+        requires = tuple(" ".join(line.split()) for line in metadata.requires)
+        groups.setdefault((link.name.version, platform, requires), {})[link.file] = link.sha256 or ""
+    evidence.write_text("".join(f"{json.dumps(line)}\n" for line in _lines(groups)), encoding="utf-8")
+    return failed
+
+
+def read_evidence(path: Path) -> dict[Group, dict[str, str]]:
+    """What the wheels of one release and platform require → these wheels, each with its sha256."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(line["torch"], line["platform"], tuple(line["requires"])): line["files"] for line in lines}
+
+
+def _lines(groups: dict[Group, dict[str, str]]) -> Iterable[dict[str, object]]:
+    for version, platform, requires in sorted(groups, key=lambda group: (release_key(group[0]), *group[1:])):
+        files = groups[version, platform, requires]
+        yield {"torch": version, "platform": platform, "files": dict(sorted(files.items())), "requires": [*requires]}
+
+
+def _counts(link: ProjectFile) -> bool:
+    """Whether it is of a release of the table, for a platform of it, and the default index's: those have no label."""
+    version = link.name.version
+    released = not Version(version).is_prerelease and release_key(version) >= release_key(FIRST)
+    is_known = wheelnames.platform_of(link.name.platform) is not None
+    return released and is_known and "+" not in version and link.yanked is None
 
 
 def build(evidence: dict[Group, dict[str, str]]) -> dict[str, object]:

@@ -3,8 +3,9 @@
 The reader is the same (torchpick/wheels/refresh.py). What the wheel host, the vendors' indexes and, for the rows of
 `default`, the user's own index list is compared with the table; a release that has a file is completed, a row that was
 declared becomes measured when its wheel is read, a file that is gone is marked. Each wheel is written as soon as it is
-read, so that a run that is cut short goes on there. What companions say of torch is read on the user's own index, into
-evidence/companions.json.
+read, so that a run that is cut short goes on there. What torch and its companions require is read on the user's own
+index, into evidence/, and what follows from all of it is written anew. With `--most 0` pages alone are read, and a
+build that the table lacks is named and not written: it comes with its wheel.
 
 usage: scripts/update-compat [--index-base URL] [--release X.Y.Z] [--declared N] [--most N] [--out FOLDER]
 """
@@ -19,7 +20,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from scripts.table import companions, layout, reading_companions, rows
+from scripts.shipping import timeline
+from scripts.table import companions, index, layout, packages, reading_companions, rows, torch_requires
 from torchpick.cli.console import day
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 COMPAT = Path(__file__).parents[2] / "compat"
+EVIDENCE = COMPAT.parent / "evidence"
 # More than this of the table is not gone at once: then it is the page that is damaged, and a person looks.
 _MOST_GONE = 12
 _GONE = "not on the index's page of "
@@ -49,9 +52,9 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--most", type=int, default=60, metavar="N", help="read N wheels at the most")
     parser.add_argument("--out", type=Path, default=COMPAT)
-    parser.add_argument("--evidence", type=Path, default=COMPAT.parent / "evidence" / "companions.json")
+    parser.add_argument("--evidence", type=Path, default=EVIDENCE)
     args = parser.parse_args(argv)
-    failed, done = update(args, lambda news: print(f"update-compat: {news}", file=sys.stderr))
+    failed, done = update(args, lambda news: print(news, file=sys.stderr) if isinstance(news, str) else None)
     for text in failed:
         print(f"error: {text}", file=sys.stderr)
     for line in done:
@@ -63,17 +66,17 @@ def update(args: argparse.Namespace, report: Report) -> tuple[list[str], list[st
     """What failed, and what was done, a line each."""
     found: list[Refreshed] = []
     failed: list[str] = []
-    host, own = ReadableTable(args.out, args.index_base), index_places.of_user(os.environ)
+    host, places = ReadableTable(args.out, args.index_base, new=args.most > 0), index_places.of_user(os.environ)
     backends = sorted({build.backend for build in host.builds()})
     sources = [(host, refresh.places(args.index_base, "stable", backends))]
-    if own.base is not None:
-        sources.append((ReadableTable(args.out, own.base, DEFAULT_INDEX), (own,)))
-    for store, places in sources:
+    if places.base is not None:
+        sources.append((ReadableTable(args.out, places.base, DEFAULT_INDEX, new=args.most > 0), (places,)))
+    for store, where in sources:
         table = {build.key: build for build in store.builds()}
-        for forced, most in ((False, args.most), (True, args.declared)):
-            job = RefreshJob(store, places, _reads(table, args.release, forced), forced, not forced, most)
+        for forced, most in ((False, args.most), (True, args.declared))[: 1 + bool(args.declared)]:
+            job = RefreshJob(store, where, _reads(table, args.release, forced), forced, not forced, most)
             try:
-                found += [refresh.refresh_table(job, table, report)] if most else []
+                found.append(refresh.refresh_table(job, table, report))
             except TorchpickError as error:
                 failed.append(f"{error.message}\n\nhint: {error.hint}")
                 break
@@ -81,14 +84,33 @@ def update(args: argparse.Namespace, report: Report) -> tuple[list[str], list[st
     if not found:
         return failed, []
     done = refresh.add_up(found)
-    try:
-        reading_companions.renew(args.evidence)
-    except TorchpickError as error:
-        failed.append(f"the companions were not read: {error.message}")
-    layout.write(args.out / "companions.json", companions.built(args.out, args.evidence))
     failed += [f"{entry.sample.file}: {error.message}" for entry, error in done.failures]
     failed += [f"contradiction: {text}" for text in done.contradictions]
-    return failed, [*_said(done), *host.mark_gone(done.gone), *host.move_vendors(done.moved)]
+    news = [*_said(done), *host.mark_gone(done.gone), *host.move_vendors(done.moved)]
+    try:
+        reading_companions.renew(args.evidence / "companions.json")
+        if any(store.changed for store, _ in sources[1:]):
+            failed += torch_requires.renew(args.evidence / "torch-requires.jsonl")
+    except TorchpickError as error:
+        failed.append(f"what torch and its companions require was not read: {error.message}")
+    if done.gone or done.moved or any(store.changed for store, _ in sources):
+        dates = layout.read(args.evidence / "dates.json")
+        dates["read"]["the indexes' pages"] = day()
+        layout.write(args.evidence / "dates.json", dates)
+    write_what_follows(args.out, args.evidence)
+    return failed, news
+
+
+def write_what_follows(compat: Path, evidence: Path) -> None:
+    """All that is made of the rows and of the evidence."""
+    layout.write(compat / "companions.json", companions.built(compat, evidence / "companions.json"))
+    requires = torch_requires.read_evidence(evidence / "torch-requires.jsonl")
+    layout.write(compat / "requires.json", torch_requires.build(requires))
+    for name, value in packages.build(packages.read_evidence(evidence / "packages.jsonl"), compat).items():
+        layout.write(compat / "packages" / f"{name}.json", value)
+    index.renew(compat, evidence)
+    if compat == COMPAT:
+        timeline.PICTURE.write_text(timeline.svg(), encoding="utf-8")
 
 
 def _reads(table: Mapping[BuildKey, Build], release: str | None, forced: bool) -> Callable[[Build], bool]:
@@ -114,10 +136,10 @@ def _said(done: Refreshed) -> Iterator[str]:
 
 
 class ReadableTable:
-    """The readable files as what a refresh fills; `changed` holds the rows that it wrote."""
+    """The readable files as what a refresh fills; `changed` holds the rows that it wrote, and `new` ones only if so."""
 
-    def __init__(self, folder: Path, base: str, channel: str = "stable") -> None:
-        self.folder, self.base, self.channel = folder, base, channel
+    def __init__(self, folder: Path, base: str, channel: str = "stable", *, new: bool) -> None:
+        self.folder, self.base, self.channel, self.new = folder, base, channel, new
         self.changed: dict[BuildKey, Build] = {}
 
     def builds(self) -> Iterator[Build]:
@@ -138,7 +160,8 @@ class ReadableTable:
 
     def write(self, platforms: Iterable[str], rows: Mapping[BuildKey, Build], listed: Iterable[BuildKey]) -> None:  # noqa: ARG002
         """Carry into the files what differs from what was written before."""
-        new = {key: build for key, build in rows.items() if self.changed.get(key) != build}
+        known = rows.keys() if self.new else {build.key for build in self.builds()}
+        new = {key: rows[key] for key in rows.keys() & known if self.changed.get(key) != rows[key]}
         self.changed |= new
         for release in sorted({build.torch for build in new.values() if build.vendor is None}):
             self._carry(release, [build for build in new.values() if build.torch == release and build.vendor is None])

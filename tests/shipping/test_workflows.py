@@ -103,19 +103,23 @@ def outputs(file: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in file.read_text("utf-8").splitlines()) if file.exists() else {}
 
 
-def test_nothing_new_is_nothing_to_do(clone: Path, tmp_path: Path) -> None:
-    bash(script("- id: news"), clone, GITHUB_OUTPUT=str(tmp_path / "out"))
+def read(clone: Path, tmp_path: Path, schedule: str = "43 3 * * *") -> str:
+    """The job that reads, and what it says."""
+    summary, said = tmp_path / "summary", {"GITHUB_OUTPUT": str(tmp_path / "out"), "SCHEDULE": schedule}
+    bash(script("- id: read"), clone, GITHUB_STEP_SUMMARY=str(summary), **said)
+    return summary.read_text("utf-8")
 
-    assert outputs(tmp_path / "out") == {}
-    assert not (clone / "compat.patch").exists()
 
+def test_an_hour_reads_pages_alone_and_what_failed_is_said(clone: Path, tmp_path: Path, world: Host) -> None:
+    assert "\n    unread: 9.9.0+cu132 linux-x86_64\n" in read(clone, tmp_path, "17 * * * *")
+    assert outputs(tmp_path / "out") == {"found": "yes"}, "a companion is new"
+    assert "torch-9.9.0" not in (clone / "compat.patch").read_text("utf-8"), "the night reads its wheel"
+    assert not [request for request in world.seen if "/torch-" in request.path]
 
-def read(clone: Path, tmp_path: Path) -> None:
-    """The job that reads, step after step."""
-    words = re.findall(r"^      - run: (.+)$", WORKFLOW.partition("\n  write:\n")[0], re.MULTILINE)
-    assert words == ["scripts/update-compat || true"]
-    for step in (*words, script("- id: news")):
-        bash(step, clone, GITHUB_OUTPUT=str(tmp_path / "out"))
+    world.files.clear()
+    assert "/whl has no page for torch" in read(clone, tmp_path, "17 * * * *")
+    assert outputs(tmp_path / "out")["failed"] == "yes"
+    assert "\n    if: always() && needs.read.outputs.failed == 'yes'\n" in WORKFLOW.partition("\n  outcome:\n")[2]
 
 
 def judge(clone: Path, tmp_path: Path) -> dict[str, str]:
@@ -181,7 +185,7 @@ def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Pat
 @pytest.mark.long
 @pytest.mark.usefixtures("world")
 def test_the_laws_hold_on_the_day_of_a_release(clone: Path, tmp_path: Path) -> None:
-    """The whole job, and then everything that a request's checks run without processes, on the table that it made."""
+    """What is read, and then everything that a request's checks run without processes, on the table that it made."""
     read(clone, tmp_path)
 
     assert outputs(tmp_path / "out")["found"] == "yes"

@@ -39,6 +39,7 @@ NVIDIA = (
 )
 AMD = ("--gpu", "gfx1100", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")
 ORIN = ("--gpu", "Orin", "--driver", "540.4.0", "--platform", "linux-aarch64", "--python", "3.10", "--glibc", "2.35")
+ROOT = Path(__file__).parents[2]
 OWN = "torch-2.15.1-cp312-cp312-manylinux_2_28_x86_64.whl"
 SM = "sm_75 sm_80 sm_90 sm_100 sm_120"
 
@@ -49,7 +50,7 @@ class Day:
     def __init__(self, folder: Path, host: Host, capsys: pytest.CaptureFixture[str]) -> None:
         self.host, self.capsys = host, capsys
         self.users, self.ours, self.cache = folder / "users", folder / "ours", folder / "cache"
-        self.evidence = folder / "companions.json"
+        self.evidence = folder / "evidence"
         self.base = f"{host.url}/whl"
         self.lines: dict[str, dict[str, str]] = {}
 
@@ -74,7 +75,7 @@ class Day:
                 wheel = f"torch-{build.version}-{python.rstrip('t')}-{python}-{tag}.whl"
                 self.publish(page, wheel, b"", folder=f"/whl/{build.backend}", hashed=build.backend != "default")
         for name in ("torchvision", "torchaudio", "torchcodec", "torchtext", "torchdata", "torchao"):
-            known = layout.read(self.evidence)["requires"][name]
+            known = layout.read(self.evidence / "companions.json")["requires"][name]
             for version in known:
                 self.publish(f"/simple/{name}/", f"{name}-{version}-py3-none-any.whl", b"")
         for build in layout.read(self.ours / "vendors.json")["builds"]:
@@ -123,21 +124,24 @@ class Day:
         main(["url", *words])
         return " ".join(self.capsys.readouterr().out.split()[2:])
 
-    def pull_request(self) -> dict[str, Any]:
+    def update(self, *words: str) -> int:
+        folders = ["--out", str(self.ours), "--evidence", str(self.evidence)]
+        return updating.main(["--index-base", self.base, *folders, *words])
+
+    def pull_request(self, *words: str) -> dict[str, Any]:
         """What changed in the repository, by file; and whether it may be merged unseen."""
         before = {path.name: path.read_text("utf-8") for path in self.ours.glob("*.json")}
-        known_evidence = self.evidence.read_text("utf-8")
-        words = ["--index-base", self.base, "--out", str(self.ours), "--evidence", str(self.evidence)]
+        known_evidence = {path.name: path.read_text("utf-8") for path in self.evidence.iterdir()}
         self.capsys.readouterr()
-        assert updating.main(words) == 0, self.capsys.readouterr().err
+        assert self.update(*words) == 0, self.capsys.readouterr().err
         changed: dict[str, Any] = {}
         for path in sorted(self.ours.glob("*.json")):
             if before.get(path.name) != path.read_text("utf-8"):
                 if path.name != "vendors.json":  # an address on this computer has no TLS
                     checking.check_file(path, path.name)
                 changed[path.name] = layout.read(path)
-        if self.evidence.read_text("utf-8") != known_evidence:
-            changed["evidence"] = layout.read(self.evidence)
+        evidence = {path.name: path.read_text("utf-8") for path in self.evidence.iterdir()}
+        changed["evidence"] = [name for name, text in evidence.items() if text != known_evidence[name]]
         releases = [name for name in changed if name.startswith("torch-")]
         old = {name: json.loads(before[name])["builds"] if name in before else [] for name in releases}
         changed["unseen"] = all(news.only_read(old[name], changed[name]["builds"]) for name in releases)
@@ -157,15 +161,17 @@ def today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         table = vendors.read_text("utf-8").replace("https://pypi.jetson-ai-lab.io", host.url)
         vendors.write_text(table, "utf-8")
         keep_vendor(vendors, "jetson-ai-lab-jp6")
-        shutil.copy(Path(__file__).parents[2] / "evidence" / "companions.json", day.evidence)
+        shutil.copytree(ROOT / "evidence", day.evidence, ignore=shutil.ignore_patterns("gpus", "[flt]*.jsonl"))
+        shutil.copy(ROOT / "evidence" / "torch-requires.jsonl", day.evidence)
         index.write(day.ours)
         for name, value in (
             ("TORCHPICK_COMPAT_DIR", str(day.users)), ("TORCHPICK_CACHE_DIR", str(day.cache)),
             ("TORCHPICK_INDEX_BASE", day.base), ("PIP_INDEX_URL", f"{host.url}/simple"),
+            ("SOURCE_DATE_EPOCH", "1798761600"),
         ):  # fmt: skip
             monkeypatch.setenv(name, value)
         day.publish_all()
-        updating.main(["--index-base", day.base, "--out", str(day.ours), "--evidence", str(day.evidence)])
+        day.update()
         shutil.copytree(day.ours, day.users)
         index.write(day.users)
         READ.clear()
@@ -188,13 +194,15 @@ def test_a_patch_release(today: Day) -> None:
 
     assert today.answer(*NVIDIA) == "torch==2.15.1+cu132"
     changed = today.pull_request()
-    assert changed.keys() == {"torch-2.15.1.json", "companions.json", "unseen"}
+    assert changed.keys() == {"torch-2.15.1.json", "companions.json", "requires.json", "evidence", "unseen"}
+    assert changed["requires.json"]["releases"]["2.15.1"]["wheels"] == 1
+    assert {*changed["evidence"]} == {"dates.json", "torch-requires.jsonl"}
     rows = changed["torch-2.15.1.json"]["builds"]
     assert [(row["version"], row["backend"], row["arches"], row["evidence"]["kind"]) for row in rows] == [
         ("2.15.1+cu132", "cu132", SM.split(), "measured"), ("2.15.1", "default", SM.split(), "measured"),
     ]  # fmt: skip
     assert changed["unseen"] is True
-    assert today.pull_request().keys() == {"unseen"}, "nothing twice"
+    assert today.pull_request().keys() == {"evidence", "unseen"}, "nothing twice"
 
 
 def test_a_release_with_a_new_cuda_and_its_companion_a_week_later(today: Day) -> None:
@@ -211,7 +219,7 @@ def test_a_release_with_a_new_cuda_and_its_companion_a_week_later(today: Day) ->
     today.refresh()
     assert today.answer(*both, *NVIDIA) == "torch==2.16.0+cu133 torchvision==0.31.0+cu133"
     second = today.pull_request()
-    assert second["evidence"]["requires"]["torchvision"]["0.31.0"] == "==2.16.0"
+    assert second["evidence"] == ["companions.json"]
     pair = next(pair for pair in second["companions.json"]["pairs"] if pair["torch"] == "2.16.0")
     assert (pair["torchvision"], pair["basis"]) == ("0.31.0", "metadata")
 
@@ -223,7 +231,7 @@ def test_a_backend_that_comes_a_week_after_its_release(today: Day) -> None:
 
     assert today.answer(*AMD) == "torch==2.15.0+rocm7.2"
     changed = today.pull_request()
-    assert changed.keys() == {"torch-2.15.0.json", "companions.json", "unseen"}
+    assert changed.keys() == {"torch-2.15.0.json", "companions.json", "evidence", "unseen"}
     row = next(row for row in changed["torch-2.15.0.json"]["builds"] if row["backend"] == "rocm7.2")
     assert (sorted(row["arches"]), row["evidence"]["kind"]) == (["gfx1100", "gfx942"], "measured")
     assert changed["unseen"] is True
@@ -255,13 +263,28 @@ def test_a_file_that_is_withdrawn_and_one_that_is_gone(today: Day) -> None:
     assert changed["unseen"] is False
 
 
+def test_pages_alone_say_what_changed_and_name_what_comes_with_its_wheel(today: Day) -> None:
+    lines = today.lines["/whl/torch/"]
+    for wheel in [wheel for wheel in lines if "2.14.1+cu126" in wheel and "x86_64" in wheel]:
+        del lines[wheel]
+    today.torch("2.15.1+cu132")
+    today.host.seen.clear()
+
+    changed = today.pull_request("--most", "0")
+    assert "unread: 2.15.1+cu132 linux-x86_64" in today.capsys.readouterr().out
+    assert {name for name in changed if name.startswith("torch-")} == {"torch-2.14.1.json"}
+    assert changed["unseen"] is False
+    assert not [request for request in today.host.seen if request.path.endswith(".whl")]
+    assert "torch-2.15.1.json" in today.pull_request(), "as the next night has it"
+
+
 def test_a_page_without_most_of_the_table_marks_nothing(today: Day) -> None:
     lines = today.lines["/whl/torch/"]
     for wheel in [wheel for wheel in lines if "2.14" in wheel]:
         del lines[wheel]
     today.torch("2.15.1+cu132")
 
-    assert today.pull_request().keys() == {"torch-2.15.1.json", "companions.json", "unseen"}
+    assert today.pull_request().keys() == {"torch-2.15.1.json", "companions.json", "evidence", "unseen"}
 
 
 def test_a_vendor_s_index_moves_and_has_a_new_release(today: Day) -> None:
@@ -281,7 +304,7 @@ def test_a_vendor_s_index_moves_and_has_a_new_release(today: Day) -> None:
     assert report.moved == ((f"{today.host.url}/redirect/jp6/cu126", f"{today.host.url}/jp6/cu126"),)
     assert today.answer(*ORIN) == "torch==2.12.0"
     changed = today.pull_request()
-    assert changed.keys() == {"vendors.json", "unseen"}
+    assert changed.keys() == {"vendors.json", "evidence", "unseen"}
     (place,) = changed["vendors.json"]["indexes"]
     assert place["url"] == f"{today.host.url}/jp6/cu126"
     newest = changed["vendors.json"]["builds"][0]
@@ -296,8 +319,7 @@ def test_a_declared_row_becomes_measured_and_what_differs_is_said(
     today: Day, capsys: pytest.CaptureFixture[str]
 ) -> None:
     today.torch("2.14.1+cu126", "sm_50 sm_60 sm_90", python="cp315")
-    words = ["--index-base", today.base, "--out", str(today.ours), "--evidence", str(today.evidence)]
-    assert updating.main([*words, "--release", "2.14.1", "--declared", "30"]) == 1, "most files here are empty"
+    assert today.update("--release", "2.14.1", "--declared", "30") == 1, "most files here are empty"
 
     assert "contradiction: 2.14.1+cu126 on linux-x86_64: sm_50" in capsys.readouterr().err
     rows = layout.read(today.ours / "torch-2.14.1.json")["builds"]
@@ -307,7 +329,6 @@ def test_a_declared_row_becomes_measured_and_what_differs_is_said(
 
 def test_an_index_without_torch_is_an_error(today: Day, capsys: pytest.CaptureFixture[str]) -> None:
     del today.host.files["/whl/torch/"]
-    words = ["--index-base", today.base, "--out", str(today.ours), "--evidence", str(today.evidence)]
 
-    assert updating.main(words) == 1
+    assert today.update() == 1
     assert "has no page for torch" in capsys.readouterr().err

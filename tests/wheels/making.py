@@ -212,6 +212,8 @@ def torch_wheel(
         "torch/version.py": version_py(version, cuda),
         "torch/lib/libtorch_python.so": torch_python(flags),
         **(more or {}),
-        f"torch-{version.partition('+')[0]}.dist-info/METADATA": b"Metadata-Version: 2.1\nName: torch\n",
+        f"torch-{(release := version.partition('+')[0])}.dist-info/METADATA": (
+            f"Metadata-Version: 2.1\nName: torch\nVersion: {release}\n".encode()
+        ),
     }
     return wheel(members, stored=stored)
