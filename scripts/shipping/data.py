@@ -157,15 +157,15 @@ def _gpu(gpu: Arch, drivers: DriverTable) -> Row:
     """The drivers that support a GPU: from one of each system on, up to a branch."""
     first = drivers.first_driver.get(gpu.capability, {})
     last = drivers.last_branch.get(gpu.capability)
-    before = next((branch.number for branch in drivers.branches if last is not None and branch.number > last), None)
+    before = next((branch for branch in drivers.branches if last is not None and branch > last), None)
     jetson = gpu.capability in TEGRA
     return {"from": {os: first.get(os) for os in _SYSTEMS}, "before": before, "jetson": jetson}
 
 
 def _cuda(cuda: str, drivers: DriverTable) -> Row:
     """The drivers that carry a CUDA, and the first branch that supports it itself; 0 for what is older than they."""
-    native = (branch.number for branch in drivers.branches if numbers(branch.cuda) >= numbers(cuda))
-    older = numbers(cuda) < numbers(drivers.branches[0].cuda)
+    native = (branch for branch, (own, _) in drivers.branches.items() if numbers(own) >= numbers(cuda))
+    older = numbers(cuda) < min(numbers(own) for own, _ in drivers.branches.values())
     return {"from": {os: drivers.floor(cuda, os) for os in _SYSTEMS}, "native": 0 if older else next(native, None)}
 
 

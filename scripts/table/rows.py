@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torchpick.knowledge.indexes import arches_of
-from torchpick.model.build import COMPANIONS, Build, Evidence, TwinWheel, VendorIndex
+from torchpick.model.build import COMPANIONS, Build, Evidence, VendorIndex
 from torchpick.model.versions import release_key
 
 Row = Mapping[str, Any]
@@ -93,7 +93,7 @@ def of_release(file: Row, companions: Companions) -> Iterator[Build]:
             companions=paired.versions,
             companion_basis=paired.bases,
             companion_pythons=paired.pythons,
-            evidence=Evidence(evidence["kind"], evidence["ref"], evidence["twin"] and TwinWheel(**evidence["twin"])),
+            evidence=Evidence(evidence["kind"], evidence["ref"], evidence["twin"]),
         )
 
 

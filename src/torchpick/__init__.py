@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     )
     from torchpick.model import VERSION as __version__  # noqa: N811
     from torchpick.model.arch import Arch, Fit
-    from torchpick.model.build import Build, Evidence, GpuFit, Objection, Rank, Reason, TwinWheel, VendorIndex, Verdict
+    from torchpick.model.build import Build, Evidence, GpuFit, Objection, Rank, Reason, VendorIndex, Verdict
     from torchpick.model.finding import Ailment, Finding
     from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
     from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
     from torchpick.model.package import Download, PackageObjection, PinnedPackage, Stack
-    from torchpick.model.pick import Change, GpuPlace, Group, Limit, Pick, Wish
+    from torchpick.model.pick import Change, Group, Limit, Pick, Wish
     from torchpick.wheels.judging import Inspection, LibraryVerdict, ReadingVerdict
     from torchpick.wheels.librarycode import CodeContents, Library, Modules
     from torchpick.wheels.readings import Reading, TorchFacts
@@ -55,7 +55,6 @@ __all__ = [
     "Fleet",
     "Gpu",
     "GpuFit",
-    "GpuPlace",
     "Group",
     "Groups",
     "HostGroup",
@@ -90,7 +89,6 @@ __all__ = [
     "TorchFacts",
     "TorchpickError",
     "Trouble",
-    "TwinWheel",
     "UsageError",
     "VendorIndex",
     "Verdict",
@@ -110,12 +108,12 @@ __all__ = [
 _HOMES = {
     "torchpick.decide.several": "Groups HostGroup",
     "torchpick.model.arch": "Arch Fit",
-    "torchpick.model.build": "Build Evidence GpuFit Objection Rank Reason TwinWheel VendorIndex Verdict",
+    "torchpick.model.build": "Build Evidence GpuFit Objection Rank Reason VendorIndex Verdict",
     "torchpick.model.finding": "Ailment Finding",
     "torchpick.model.fleet": "Crowd Fleet Hosts LeftOut",
     "torchpick.model.machine": "Driver Gpu Machine Note Platform Python Trouble",
     "torchpick.model.package": "Download PackageObjection PinnedPackage Stack",
-    "torchpick.model.pick": "Change GpuPlace Group Limit Pick Wish",
+    "torchpick.model.pick": "Change Group Limit Pick Wish",
     "torchpick.wheels.judging": "Inspection LibraryVerdict ReadingVerdict",
     "torchpick.wheels.librarycode": "CodeContents Library Modules",
     "torchpick.wheels.readings": "Reading TorchFacts",

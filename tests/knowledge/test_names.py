@@ -22,7 +22,9 @@ def answered(name: str, *, mac: bool) -> object:
         gpu = Knowledge(os.environ).gpu(name, mac=mac)
     except UsageError as error:
         return [error.code, error.message, error.hint]
-    return {fact: value for fact, value in plain(gpu).items() if value != type(gpu)._field_defaults.get(fact)}
+    others = tuple({"name": other.name, "arch": other.arch} for other in gpu.others)
+    facts = plain({**gpu._asdict(), "others": others})
+    return {fact: value for fact, value in facts.items() if value != type(gpu)._field_defaults.get(fact)}
 
 
 @recorded.cases(Path(__file__).with_name("names.json"))

@@ -8,7 +8,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Wish
-from torchpick.model.table import Branch, BuildsByRelease, DriverTable, Floor, Table
+from torchpick.model.table import BuildsByRelease, DriverTable, Floor, Table
 
 CAPABILITIES = (37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
 CUDAS = ("10.2", "11.8", "12.6", "12.8", "13.0", "13.2")
@@ -24,21 +24,21 @@ DRIVERS = DriverTable(
         "13.2": {"linux": "595.45.04"},
     },
     majors={11: {"linux": "450.80.02"}, 12: {"linux": "525.60.13"}, 13: {"linux": "580"}},
-    branches=(
-        Branch(450, "11.0", 453),
-        Branch(470, "11.4", 475),
-        Branch(525, "12.0", 529),
-        Branch(560, "12.6", 561),
-        Branch(570, "12.8", 573),
-        Branch(580, "13.0", 582),
-        Branch(595, "13.2", 596),
-    ),
+    branches={
+        450: ("11.0", 453),
+        470: ("11.4", 475),
+        525: ("12.0", 529),
+        560: ("12.6", 561),
+        570: ("12.8", 573),
+        580: ("13.0", 582),
+        595: ("13.2", 596),
+    },
     last_branch={(3, 7): 470, **dict.fromkeys([(5, 0), (5, 2), (6, 0), (6, 1), (7, 0)], 580)},
     first_driver={(10, 0): {"linux": "570.26"}, (12, 0): {"linux": "570.26"}},
     unified_tegra="595",
 )
-CUDNN = (Floor("8.0", (3, 5)), Floor("9.0", (5, 0)), Floor("9.11", (7, 5)))
-NCCL = (Floor("2.28.9", (6, 0), 12),)
+CUDNN: tuple[Floor, ...] = (("8.0", (3, 5), None), ("9.0", (5, 0), None), ("9.11", (7, 5), None))
+NCCL: tuple[Floor, ...] = (("2.28.9", (6, 0), 12),)
 
 LIBRARIES: tuple[dict[str, str], ...] = (
     {},

@@ -19,7 +19,7 @@ from torchpick.model.fields import Fields, ShapeError, plain
 from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, labels
 from torchpick.model.pick import Wish, pip_line
-from torchpick.model.table import GfxOverride, RocblasGap, below, floor_of
+from torchpick.model.table import below, floor_of
 
 FILE = Path(__file__).with_name("answered.json")
 LINUX = Platform("linux", "x86_64", "2.35", "glibc")
@@ -147,10 +147,6 @@ def drivers() -> dict[str, object]:
         for version in ("2.10", "2.14", "2.19", "2.27.5") for major in (None, 11, 12, 13)
     }  # fmt: skip
     now["below a floor"] = [str(chip) for chip in (*CHIPS, Arch.parse("gfx1100")) if below(chip, (7, 0))]
-    gap = RocblasGap("6.4", "7.14", ())
-    now["rocBLAS's gap"] = {rocm: gap.covers(rocm) for rocm in ("6.3", "6.4", "7.2", "7.13", "7.14")}
-    now["rocBLAS's lasting gap"] = gap._replace(before=None).covers("9.0")
-    now["an override"] = str(GfxOverride((), "10.3.12", works=True, why="").stands_for)
 
     return now
 

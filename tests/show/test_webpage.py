@@ -157,7 +157,7 @@ def test_every_named_product_that_a_build_has_code_for_is_of_a_kind_that_stands_
         (build.version, str(arch))
         for build in builds
         for arch in others
-        if best(build.arches or (), arch, unified=build.unified).fit
+        if best(build.arches or (), arch, unified=build.unified)[0]
     ]
 
 

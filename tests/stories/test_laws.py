@@ -61,7 +61,7 @@ def _check(stack: Stack, gpu: Arch, driver: str) -> None:
         assert package.major is None or package.major <= newest, (name, driver)
         for library in package.code or ():
             mine = library.cuda is None or (torch or "").endswith(library.cuda.replace(".", ""))
-            assert not (library.main and mine) or best(library.arches, gpu).fit is not Fit.NONE, (name, library.path)
+            assert not (library.main and mine) or best(library.arches, gpu)[0] is not Fit.NONE, (name, library.path)
         for text in package.requires:
             requirement = Requirement(text)
             version = versions.get(requirement.name)

@@ -14,7 +14,7 @@ from torchpick.errors import TorchpickError
 from torchpick.index import pages
 from torchpick.index.pages import ProjectFile
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence, TwinWheel
+from torchpick.model.build import Build, Evidence
 from torchpick.model.fields import plain
 from torchpick.model.package import WheelRule
 from torchpick.wheels import librarycode, listed, refresh, wheelfiles
@@ -131,7 +131,8 @@ def in_words(build: Build) -> Any:
 BUILT = listed.list_builds(links(torch("2.9.0+cu126"), torch("2.9.0+cu126", f"cp313-cp313-{LINUX}")))
 [ROW] = [each.build for each in BUILT]
 MEASURED = ROW._replace(
-    arches=(Arch.parse("sm_80"),), evidence=Evidence("measured", "torch-2.9.0.whl sha256:00", TwinWheel("t.whl", "11"))
+    arches=(Arch.parse("sm_80"),),
+    evidence=Evidence("measured", "torch-2.9.0.whl sha256:00", {"file": "t.whl", "sha256": "11"}),
 )
 KNOWN = {
     "nothing": None, "the same": ROW, "read": MEASURED, "of other Pythons": MEASURED._replace(pythons=("cp312",)),

@@ -61,9 +61,7 @@ def _values(flag: Flag) -> Words:
         case "gpu":
             yield from _gpus(knowledge)
         case "driver":
-            yield from (
-                (str(branch.number), "the newest of this branch") for branch in knowledge.rules.drivers.branches
-            )
+            yield from ((str(branch), "the newest of this branch") for branch in knowledge.rules.drivers.branches)
         case "backend":
             builds = {build.backend: build for shelf in knowledge.table(PLATFORMS).builds.values() for build in shelf}
             for backend in sorted(builds, key=backend_order, reverse=True):

@@ -100,7 +100,7 @@ def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine],
         return []
     newest = table.branch_number(machine.driver)
     spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
-    for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
+    for number in reversed([branch for branch in table.branches if branch <= newest]):
         older = buildfit.with_driver(machine, str(number), table)
         answer = ask(older)
         if not answer.ok:

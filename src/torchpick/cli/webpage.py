@@ -155,7 +155,7 @@ class _Sheet:
     def to_dict(self) -> Json:
         releases = list(dict.fromkeys(build.torch for build in self.builds))
         # A branch stands for its newest driver.
-        drivers = [str(branch.number) for branch in reversed(self.table.drivers.branches) if self.nvidia]
+        drivers = [str(branch) for branch in reversed(self.table.drivers.branches) if self.nvidia]
         assumed = {gpu.index: self.table.drivers.assumed_for((gpu.arch,)) for gpu in self.nvidia if gpu.arch}
         abroad = {row.gpu.index: row for row in self._rows(_ABROAD, self.nvidia)}
         gpus = {}

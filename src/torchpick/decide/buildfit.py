@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torchpick.decide.demands import takes
 from torchpick.decide.remarks import counts_for_xpu, dropped, lacking, macos, made, nccl_gap, rocblas, self_contained
-from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
+from torchpick.model.arch import Arch, Fit, best, crosses, listed
 from torchpick.model.build import (
     DEFAULT_INDEX,
     MAKERS,
@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Fits = tuple[CodeFit, ...]
+Fits = tuple[tuple[Fit, Arch | None], ...]
 
 
 def pick(machine: Machine, table: Table, wish: Wish, *, everything: bool = True) -> Pick:
@@ -273,7 +273,7 @@ class BuildFit:
         if key not in self._fits:
             arches = build.arches or ()
             self._fits[key] = tuple(
-                best(arches, gpu.arch, unified=build.unified) if gpu.arch and arches else CodeFit() for gpu in self.gpus
+                best(arches, gpu.arch, unified=build.unified) if gpu.arch else (Fit.NONE, None) for gpu in self.gpus
             )
         return self._fits[key]
 
@@ -323,10 +323,10 @@ def complete_driver(machine: Machine, table: DriverTable) -> Machine:
     if table.is_branch_number(number):
         text = f"`{number}` is a driver branch and means its newest driver; `--driver` also takes a full version"
         note = Note("DRIVER_BRANCH", text)
-    elif numbers(number)[0] > branch.windows_last:  # which also decides under WSL2
-        newer = branch == table.branches[-1]
+    elif numbers(number)[0] > table.branches[branch][1]:  # which also decides under WSL2
+        newer = branch == max(table.branches)
         what = "is newer than any driver in this table" if newer else "is not a known driver version"
-        note = Note("DRIVER_NUMBER", f"{number} {what}; it is treated as part of branch {branch.number}")
+        note = Note("DRIVER_NUMBER", f"{number} {what}; it is treated as part of branch {branch}")
     else:
         return machine
     return machine._replace(notes=(*machine.notes, note))

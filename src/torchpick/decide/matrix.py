@@ -146,7 +146,7 @@ class FleetFit:
             for gpu in machine.counted or (None,):
                 kind = _kind_of(gpu)
                 members, _ = kinds.setdefault((facts, kind), ([], alone[kind]))
-                members.append(GpuPlace(index, gpu and gpu.index))
+                members.append((index, gpu and gpu.index))
         return tuple(GpuKind(tuple(members), served) for members, served in kinds.values())
 
     def considered(self) -> tuple[Verdict, ...]:

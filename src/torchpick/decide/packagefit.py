@@ -279,10 +279,10 @@ class PackageFit:
     def _fit(self, library: LibraryCode, gpu: Gpu, package: Package) -> Fit:
         if gpu.arch is None:
             return Fit.NONE
-        binary = best(tuple(arch for arch in library.arches if arch.kind == "sm"), gpu.arch).fit
+        binary = best(tuple(arch for arch in library.arches if arch.kind == "sm"), gpu.arch)[0]
         if binary is not Fit.NONE or not self._speaks_ptx(package):
             return binary
-        return best(tuple(arch for arch in library.arches if arch.kind == "compute"), gpu.arch).fit
+        return best(tuple(arch for arch in library.arches if arch.kind == "compute"), gpu.arch)[0]
 
     def _speaks_ptx(self, package: Package) -> bool:
         """PTX needs a driver of the toolkit's CUDA or newer; where only the major is known, of its last minor."""

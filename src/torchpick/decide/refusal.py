@@ -18,7 +18,7 @@ from torchpick.model.machine import Machine, labels
 from torchpick.model.package import Catalog, PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
 from torchpick.model.table import Table
-from torchpick.model.versions import grouped, is_dotted, leading, normal, parsed, release_key, some_of, span
+from torchpick.model.versions import grouped, is_dotted, leading, normal, numbers, parsed, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -191,9 +191,10 @@ def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
     """Alternatives for these GPUs: an override, another macOS."""
     platform = pick.machine.platform.name
     for gpu in pick.machine.counted if platform == "linux-x86_64" else ():
-        override = next((override for override in table.gfx_overrides if gpu.arch in override.targets), None)
-        if override is not None and override.works:
-            target, way = override.stands_for, f"HSA_OVERRIDE_GFX_VERSION={override.version} ({override.why})"
+        if gpu.arch is not None and gpu.arch in table.gfx_overrides:
+            version, why = table.gfx_overrides[gpu.arch]
+            target = f"gfx{''.join(f'{number:x}' for number in numbers(version))}"
+            way = f"HSA_OVERRIDE_GFX_VERSION={version} ({why})"
             yield f"some users run builds for {target} on {gpu.arch} with {way}; `--gpu {target}` picks such a build"
     if platform == "macos-x86_64":
         yield f"torch {LAST_FOR_INTEL} was the last release for Intel Macs"

@@ -48,7 +48,8 @@ def rocblas(build: Build, gpu: Gpu, table: Table) -> Iterator[Objection]:
     """RocBLAS is part of every matrix product, so a target that it dropped is an objection, like cuDNN's floor."""
     if gpu.arch is not None and build.family == "rocm" and gpu.arch in (build.arches or ()):
         rocm = build.backend[4:]
-        if any(gpu.arch in gap.lacks and gap.covers(rocm) for gap in table.rocblas_gaps):
+        lacking = (gap for gap in table.rocblas_gaps if gpu.arch in gap[2] and numbers(gap[0]) <= numbers(rocm))
+        if any(before is None or numbers(rocm) < numbers(before) for _, before, _ in lacking):
             yield dropped(f"rocBLAS of ROCm {rocm}", "other targets", gpu)
 
 
@@ -290,7 +291,7 @@ def lacking(build: Build, gpu: Gpu) -> list[str]:
     return [
         library
         for library, missing in build.lacks.items()
-        if best(tuple(arch for arch in build.arches if arch not in missing), gpu.arch, unified=build.unified).fit
+        if best(tuple(arch for arch in build.arches if arch not in missing), gpu.arch, unified=build.unified)[0]
         is Fit.NONE
     ]
 

@@ -227,7 +227,7 @@ def _upgrades(
         if machine.driver and machine.driver.version and machine.nvidia
     )
     answers: dict[tuple[Move, ...], Upgrade] = {}
-    for branch in [branch.number for branch in drivers.branches]:
+    for branch in drivers.branches:
         able = grouped(
             (version, index)
             for version in sorted(owners, key=numbers)

@@ -193,7 +193,7 @@ def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> t
         return ()
     spans: list[tuple[Remedy, int]] = []  # each with the oldest driver that takes it
     newest = table.branch_number(driver)
-    for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
+    for number in reversed([branch for branch in table.branches if branch <= newest]):
         older = copy.copy(subject)
         older.machine = buildfit.with_driver(subject.machine, str(number), table)
         older.run = subject.run.with_request(subject.run.request._replace(driver=str(number)))

@@ -336,7 +336,7 @@ def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callab
     drivers = question.run.knowledge.rules.drivers
     now = _shown(learnt.answer)
     own, releases = drivers.branch_number(machine.driver), _releases(learnt.answer)
-    numbers = sorted(branch.number for branch in drivers.branches if branch.number > own)
+    numbers = [branch for branch in drivers.branches if branch > own]
 
     def taken(number: int) -> str:
         answer = again(buildfit.with_driver(machine, str(number), drivers))

@@ -19,7 +19,7 @@ from torchpick.errors import UsageError
 from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
 from torchpick.model.arch import GENERIC, Arch, spoken_capability
 from torchpick.model.fields import Fields
-from torchpick.model.machine import GpuProduct, Named
+from torchpick.model.machine import GpuProduct
 
 MOST_CLOSE = 8
 LONGEST = 200
@@ -73,7 +73,7 @@ class Candidates(NamedTuple):
     """Why a name was not understood (`AMBIGUOUS`, `UNKNOWN_NAME`, `NO_SUCH_CAPABILITY`) and what is close to it."""
 
     reason: str
-    close: Callable[[], tuple[Named, ...]] = tuple  # looked for only where nobody knows the name
+    close: Callable[[], tuple[GpuProduct, ...]] = tuple  # looked for only where nobody knows the name
 
 
 def look_up(text: str, names: Names) -> GpuProduct | Candidates:
@@ -134,11 +134,11 @@ def _of_parts(text: str, names: Names) -> GpuProduct | None:
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
-def _near_capabilities(capability: str, names: Names) -> tuple[Named, ...]:
+def _near_capabilities(capability: str, names: Names) -> tuple[GpuProduct, ...]:
     """`12` may be meant as 12.0, `750` as a product: both kinds."""
     digits = capability.replace(".", "")
     near = [other for other in names.capabilities if digits in (other.split(".")[0], other.replace(".", ""))]
-    close = [Named(other, arch_of(other)) for other in near]
+    close = [GpuProduct("nvidia", other, arch_of(other)) for other in near]
     return tuple([*close, *(_holding(digits, names) if len(digits) > 2 else ())][:MOST_CLOSE])
 
 
@@ -162,7 +162,7 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
     if usual not in capabilities:
         return Candidates("AMBIGUOUS", lambda: meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
-    others = (Named(form, _maybe_arch(other)) for other in sorted(capabilities - {usual, "?"}))
+    others = (_gpu(form, other) for other in sorted(capabilities - {usual, "?"}))
     return GpuProduct.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
 
 
@@ -171,11 +171,11 @@ def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidat
     gpus = [gpu.partition(" ") for gpu in names.mig.get(profile, ())]
     if len({capability for capability, _, _ in gpus}) == 1:
         return GpuProduct.nvidia(text, arch_of(gpus[0][0]))
-    close = tuple(Named(name, arch_of(capability)) for capability, _, name in gpus)
+    close = tuple(GpuProduct("nvidia", name, arch_of(capability)) for capability, _, name in gpus)
     return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", lambda: close)
 
 
-def _meant(plain: str, names: Names) -> tuple[Named, ...]:
+def _meant(plain: str, names: Names) -> tuple[GpuProduct, ...]:
     """The products that the name could mean: one of each capability first."""
     _, rest = brand(plain)
     products = _holding(rest, names, whole=True) or _holding(rest, names)
@@ -184,16 +184,16 @@ def _meant(plain: str, names: Names) -> tuple[Named, ...]:
     return tuple((firsts + [gpu for gpu in products if gpu not in firsts])[:MOST_CLOSE])
 
 
-def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
+def _holding(part: str, names: Names, *, whole: bool = False) -> list[GpuProduct]:
     """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
     within = r"[^a-z0-9]*".join(part)
     pattern = rf"(?<![a-z0-9]){within}(?![a-z0-9])" if whole else rf"(?<![0-9]){part}"
     products = sorted(names.products, key=lambda product: (len(product[0]), product[0]))
     holding = (row for row in products if re.search(pattern, row[0].lower() if whole else letters(row[0])))
-    return [Named(name, _maybe_arch(capability)) for name, listed in holding for capability in listed.split()]
+    return [_gpu(name, capability) for name, listed in holding for capability in listed.split()]
 
 
-def _similar(plain: str, names: Names) -> tuple[Named, ...]:
+def _similar(plain: str, names: Names) -> tuple[GpuProduct, ...]:
     _, rest = brand(plain)
     if len(rest) > 1 and (holding := _holding(rest, names)):
         return tuple(holding[:MOST_CLOSE])
@@ -203,12 +203,12 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
     alike = (core for core in cores if len(core) == len(rest) and sum(map(str.__ne__, core, rest)) == 1)
     keys = sorted(alike, reverse=True) or get_close_matches(rest, cores, n=4) + get_close_matches(plain, products, n=4)
     chosen = dict.fromkeys(products.get(key) or cores[key] for key in keys)
-    close = [Named(name, _maybe_arch(capability)) for name, words in chosen for capability in words.split()]
+    close = [_gpu(name, capability) for name, words in chosen for capability in words.split()]
     return tuple(close[:MOST_CLOSE])
 
 
-def _maybe_arch(capability: str) -> Arch | None:
-    return None if capability == "?" else arch_of(capability)
+def _gpu(name: str, capability: str) -> GpuProduct:
+    return GpuProduct("nvidia", name, None if capability == "?" else arch_of(capability))
 
 
 # Names that can only be theirs, by letters and digits alone; what matches is not looked up among NVIDIA's names.
@@ -287,7 +287,7 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
     else:
         gpu = look_up_other(text, others)
     if isinstance(gpu, Candidates):
-        close = "; ".join(near.name if vendor and near.arch is None else str(near) for near in gpu.close())
+        close = "; ".join(str((vendor and near.arch is None and near.name) or near) for near in gpu.close())
         hint = _HINTS[vendor]
         if close:
             close = f"{'specify which' if gpu.reason == 'AMBIGUOUS' else 'similar names'}: {close}"
@@ -296,7 +296,7 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         raise UsageError(_MESSAGES[gpu.reason].format(text=shown), hint=hint, code=gpu.reason)
     if vendor == "apple" and isinstance(tesla := look_up(text, names), GpuProduct):
         # `M4` is also a Tesla's name; Apple sold more of theirs.
-        return gpu._replace(others=(Named(f"Tesla {text.upper()}", tesla.arch),))
+        return gpu._replace(others=(GpuProduct("nvidia", f"Tesla {text.upper()}", tesla.arch),))
     return gpu
 
 
@@ -309,7 +309,9 @@ def _nvidias(text: str, names: Names, others: OtherNames) -> GpuProduct | Candid
         other = look_up_other(text, others)
         if isinstance(other, GpuProduct):
             # `780M` without a maker: Radeons of the last years, and GeForces of 2013 that no build supports.
-            geforce = (Named(f"GeForce {text.upper()}", gpu.arch),) if isinstance(gpu, GpuProduct) else ()
+            geforce = (
+                (GpuProduct("nvidia", f"GeForce {text.upper()}", gpu.arch),) if isinstance(gpu, GpuProduct) else ()
+            )
             return other._replace(others=(*other.others, *geforce))
     return gpu
 
@@ -379,15 +381,15 @@ def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
         if not (value := names.amd_names.get(key)):
             continue
         first, *rest = value.split()
-        others = tuple(Named(shown, target_of(target)) for target in rest)
+        others = tuple(GpuProduct("amd", shown, target_of(target)) for target in rest)
         return GpuProduct("amd", shown, target_of(first), first in names.amd_integrated, others=others)
     return None
 
 
-def _close(plain: str, products: Sequence[str], names: OtherNames) -> tuple[Named, ...]:
+def _close(plain: str, products: Sequence[str], names: OtherNames) -> tuple[GpuProduct, ...]:
     names_by_letters = {letters(name): name for name in products}
     close = []
     for key in get_close_matches(plain, names_by_letters, n=_MOST_CLOSE, cutoff=0.7):
         targets = names.amd_names.get(key, "").split()
-        close.append(Named(names_by_letters[key], target_of(targets[0]) if targets else None))
+        close.append(GpuProduct("amd", names_by_letters[key], target_of(targets[0]) if targets else None))
     return tuple(close)

@@ -6,14 +6,11 @@ What is shipped is trusted: `scripts/check-compat` and a test hold it against it
 from __future__ import annotations
 
 from torchpick.model.arch import Arch, parsed
-from torchpick.model.build import Build, Evidence, TwinWheel, VendorIndex
+from torchpick.model.build import Build, Evidence, VendorIndex
 from torchpick.model.table import (
-    Branch,
     DriverTable,
     Floor,
-    GfxOverride,
     Kind,
-    RocblasGap,
     Table,
 )
 from torchpick.model.versions import grouped, numbers
@@ -64,7 +61,7 @@ def index_shelf(index: Mapping[str, Any]) -> dict[str, Read]:
             yanked,
             companions,
             index["bases"][basis],
-            Evidence(kind, index["refs"][ref], None if twin is None else TwinWheel(*twin)),
+            Evidence(kind, index["refs"][ref], twin and {"file": twin[0], "sha256": twin[1]}),
             companion_pythons[sets],
             None if vendor is None else vendors[vendor],
         )
@@ -84,10 +81,13 @@ def rules(index: Row) -> Table:
         cudnn=_floors(index["cudnn"]),
         nccl=_floors(index["nccl"]),
         capabilities=frozenset(index["capabilities"]),
-        rocblas_gaps=tuple(RocblasGap(row["from"], row["before"], arches_of(row["lacks"])) for row in index["rocblas"]),
-        gfx_overrides=tuple(
-            GfxOverride(arches_of(row["targets"]), row["as"], row["works"], row["why"]) for row in index["overrides"]
-        ),
+        rocblas_gaps=tuple((row["from"], row["before"], arches_of(row["lacks"])) for row in index["rocblas"]),
+        gfx_overrides={
+            arch: (row["as"], row["why"])
+            for row in index["overrides"]
+            if row["works"]
+            for arch in arches_of(row["targets"])
+        },
         mps=tuple((row["from"], row["macos"]) for row in index["mps"]),
         date=index["date"],
         excluded=index["excluded"],
@@ -96,12 +96,12 @@ def rules(index: Row) -> Table:
 
 
 def drivers(index: Row) -> DriverTable:
-    branches = (Branch(row["branch"], row["cuda"], row["windows_last"]) for row in index["branches"])
+    branches = {row["branch"]: (row["cuda"], row["windows_last"]) for row in index["branches"]}
     generations = ((row["cuda"], frozenset(map(int, row["majors"]))) for row in index["toolkit_arches"])
     return DriverTable(
         toolkits={row["cuda"]: _per_os(row) for row in index["toolkits"]},
         majors={row["cuda_major"]: _per_os(row) for row in index["majors"]},
-        branches=tuple(sorted(branches, key=lambda branch: branch.number)),
+        branches=dict(sorted(branches.items())),
         last_branch={_capability(text): row["branch"] for row in index["last_branch"] for text in row["capabilities"]},
         first_driver={_capability(text): _per_os(row) for row in index["first_driver"] for text in row["capabilities"]},
         unified_tegra=index["unified_tegra"]["linux"],
@@ -121,7 +121,7 @@ def first_remedies(causes: Fields) -> dict[str, str]:
 
 
 def _floors(rows: list[Row]) -> tuple[Floor, ...]:
-    return tuple(Floor(row["from"], _capability(row["floor"]), row.get("cuda_major")) for row in rows)
+    return tuple((row["from"], _capability(row["floor"]), row.get("cuda_major")) for row in rows)
 
 
 def _per_os(row: Row) -> dict[str, str]:

@@ -43,7 +43,7 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
                 place("companion_pythons", pythons),
                 evidence.kind,
                 place("refs", evidence.ref),
-                evidence.twin and [*evidence.twin],
+                evidence.twin and [*evidence.twin.values()],
                 None if build.vendor is None else place("vendors", tuple(build.vendor)),
             ]
         )
@@ -78,7 +78,8 @@ def _is_sound(build: Build) -> bool:
     names = (build.platform, build.backend, *pythons, *build.tags)
     if build.vendor is not None:
         Address(build.vendor.url)
-    sources = (*build.companion_basis.values(), build.evidence.kind, build.evidence.ref, *(build.evidence.twin or ()))
+    kind, ref, twin = build.evidence
+    sources = (*build.companion_basis.values(), kind, ref, *(twin or {}).values())
     dotted = (build.cuda, build.glibc, build.libraries.get("cudnn"), build.libraries.get("nccl"))
     return (
         build.version.partition("+")[0] == build.torch

@@ -129,21 +129,14 @@ def crosses(code: Arch, gpu: Arch) -> bool:
     return code.kind == "sm" and gpu.capability in UNIFIED_TEGRA and code.capability not in TEGRA
 
 
-class CodeFit(NamedTuple):
-    """How well code supports a GPU, and which code that is; None where none does."""
-
-    fit: Fit = Fit.NONE
-    code: Arch | None = None
-
-
-def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> CodeFit:
-    """The best fit among the codes, and the code that gives it: the newest of the equally good."""
+def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> tuple[Fit, Arch | None]:
+    """The best fit among the codes, and the code that gives it, if any: the newest of the equally good."""
     found, by = Fit.NONE, None
     for code in sorted(codes, key=lambda arch: (arch.capability, arch.suffix, arch)):
         here = fit(code, gpu, unified=unified)
         if here and here >= found:
             found, by = here, code
-    return CodeFit(found, by)
+    return found, by
 
 
 def listed(arches: Iterable[Arch]) -> str:

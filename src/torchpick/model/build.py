@@ -24,22 +24,16 @@ BUILD_NAMES = ("torch", "backend", "version", "platform")
 BuildKey = tuple[str, str, str]  # platform, version, backend
 
 
-class TwinWheel(NamedTuple):
-    """The default index's wheel of the same release, CUDA and platform."""
-
-    file: str
-    sha256: str
-
-
 class Evidence(NamedTuple):
     """What a row is based on. `measured`: read out of a wheel (`ref` names it). `declared`: a script or a list says so.
 
-    `twin` is the default index's wheel, where that one was read.
+    `twin` is the default index's wheel of the same release, CUDA and platform, where that one was read: its file and
+    sha256.
     """
 
     kind: str
     ref: str
-    twin: TwinWheel | None = None
+    twin: Mapping[str, str] | None = None
 
 
 class VendorIndex(NamedTuple):

@@ -114,18 +114,10 @@ def _device(fields: Fields, vendor: str) -> Arch | None:
     return arch
 
 
-class Named(NamedTuple):
-    """A product and its architecture; None where it is not published, or has none that wheels are built for."""
-
-    name: str
-    arch: Arch | None
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.arch or 'capability unknown'})"
-
-
 class GpuProduct(NamedTuple):
-    """The GPU of a name. `others` share it and were sold less; `platform` is the only one where such a GPU exists.
+    """The GPU of a name, and its architecture where that is published.
+
+    `others` share the name and were sold less; `platform` is the only one where such a GPU exists.
 
     `supported` is false for an Intel GPU that the XPU builds do not support.
     """
@@ -135,17 +127,20 @@ class GpuProduct(NamedTuple):
     arch: Arch | None = None
     integrated: bool = False
     supported: bool = True
-    others: tuple[Named, ...] = ()
+    others: tuple[GpuProduct, ...] = ()
     platform: str | None = None
 
     @classmethod
     def nvidia(
-        cls, name: str | None, arch: Arch, others: tuple[Named, ...] = (), *, arm_only: bool = False
+        cls, name: str | None, arch: Arch, others: tuple[GpuProduct, ...] = (), *, arm_only: bool = False
     ) -> GpuProduct:
         platform = "linux-aarch64" if arm_only or arch.capability in ARM_ONLY else None
         # Tegra's own GPUs share the processor's memory.
         integrated = arch.capability in ARM_ONLY - {(12, 1)}
         return cls("nvidia", name, arch, integrated, others=others, platform=platform)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.arch or 'capability unknown'})"
 
 
 class Driver(NamedTuple):

@@ -153,15 +153,12 @@ class Change(NamedTuple):
         return {**written(self, "code", "text"), "version": self.verdict.build.version}
 
 
-class GpuPlace(NamedTuple):
-    """One GPU of one of several machines; None stands for a machine without GPUs."""
-
-    machine: int
-    gpu: int | None
+# One GPU of one of several machines, by their numbers; None stands for a machine without GPUs.
+GpuPlace = tuple[int, int | None]
 
 
 def machines_of(places: tuple[GpuPlace, ...]) -> list[int]:
-    return sorted({place.machine for place in places})
+    return sorted({machine for machine, _ in places})
 
 
 class Group(NamedTuple):
@@ -301,7 +298,7 @@ def group_json(group: Group, wish: Wish, fleet: Fleet | None) -> dict[str, objec
     return {
         "machines": machines,
         **({} if fleet is None else fleet.hosts(machines).to_dict()),
-        "gpus": [[*place] for place in group.members if place.gpu is not None],
+        "gpus": [[*place] for place in group.members if place[1] is not None],
         "pick": _chosen((group.verdict,), wish, ()),
     }
 

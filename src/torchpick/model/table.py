@@ -23,17 +23,11 @@ FIRST_COMPATIBLE_MAJOR = 11
 _NEWEST = 1 << 20
 
 
-class Branch(NamedTuple):
-    """A driver branch, the CUDA it supports itself, and the last first number that its Windows drivers have."""
-
-    number: int
-    cuda: str
-    windows_last: int  # 582.66 is of branch 580
-
-
 class DriverTable(NamedTuple):
-    """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `branches`: oldest first.
+    """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS.
 
+    `branches`, the oldest first: number → the CUDA it supports itself, and the last first number of its Windows drivers
+    (582.66 is of branch 580).
     `last_branch`: capability → last driver branch that supports it. `first_driver`: capability → oldest driver per OS.
     `unified_tegra`: the driver from which Tegra loads the code of discrete GPUs (JetPack 7). `generations`: CUDA → the
     major capabilities its toolkit compiles for, oldest first.
@@ -41,7 +35,7 @@ class DriverTable(NamedTuple):
 
     toolkits: Mapping[str, Mapping[str, str]]
     majors: Mapping[int, Mapping[str, str]]
-    branches: tuple[Branch, ...]
+    branches: Mapping[int, tuple[str, int]]
     last_branch: Mapping[tuple[int, int], int]
     first_driver: Mapping[tuple[int, int], Mapping[str, str]]
     unified_tegra: str | None = None
@@ -55,36 +49,35 @@ class DriverTable(NamedTuple):
         known = [floor for floor in (own, shared) if floor is not None]
         return min(known, key=numbers) if known else None
 
-    def branch_of(self, version: str) -> Branch | None:
+    def branch_of(self, version: str) -> int | None:
         """The branch of a driver on any system: the newest known that is not above its first number."""
         first = numbers(version)[0]
-        return next((branch for branch in reversed(self.branches) if branch.number <= first), None)
+        return max((branch for branch in self.branches if branch <= first), default=None)
 
     def branch_number(self, driver: Driver) -> int:
         """The branch of a driver, by its number, else by the CUDA it supports; 0 for one older than the table."""
         if driver.version is not None:
-            branch = self.branch_of(driver.version)
-            return 0 if branch is None else branch.number
+            return self.branch_of(driver.version) or 0
         cuda = numbers(driver.cuda or "0")
-        return max((branch.number for branch in self.branches if numbers(branch.cuda) <= cuda), default=0)
+        return max((branch for branch, (own, _) in self.branches.items() if numbers(own) <= cuda), default=0)
 
     def is_branch_number(self, version: str) -> bool:
         """Whether this is a branch alone (`535`), which stands for the newest driver of it."""
-        return "." not in version and any(branch.number == int(version) for branch in self.branches)
+        return "." not in version and int(version) in self.branches
 
     def at_least(self, version: str, floor: str, os: str) -> bool:
         """Whether a driver is this one or newer; a number alone stands for the newest driver that begins with it."""
         if "." in version:
             return numbers(version) >= numbers(floor)
         branch = self.branch_of(version) if os == "windows" and self.is_branch_number(version) else None
-        return (int(version) if branch is None else branch.windows_last, _NEWEST) >= numbers(floor)
+        return (int(version) if branch is None else self.branches[branch][1], _NEWEST) >= numbers(floor)
 
     def speaks(self, driver: Driver) -> str | None:
         """The CUDA this driver supports itself: what it reported, else what its branch came with."""
         if driver.cuda is not None or driver.version is None:
             return driver.cuda
         branch = self.branch_of(driver.version)
-        return branch and branch.cuda
+        return None if branch is None else self.branches[branch][0]
 
     def supports_cuda(self, driver: Driver, cuda: str, os: str) -> bool:
         spoken = self.speaks(driver)
@@ -131,7 +124,7 @@ class DriverTable(NamedTuple):
     def assumed_for(self, gpus: tuple[Arch, ...]) -> str:
         """The newest driver branch that supports all of these; the newest known where none of them has ended."""
         ended = [self.last_branch[gpu.capability] for gpu in gpus if gpu.capability in self.last_branch]
-        return str(min(ended, default=self.branches[-1].number))
+        return str(min(ended, default=max(self.branches)))
 
     def _older(self, driver: Driver, first: str, os: str) -> bool:
         if driver.version is not None:
@@ -140,46 +133,15 @@ class DriverTable(NamedTuple):
         return needed is not None and numbers(driver.cuda or "0") < numbers(needed)
 
 
-class RocblasGap(NamedTuple):
-    """Targets that rocBLAS lacks in ROCm `since` and later; `before` is the first release that has them again."""
-
-    since: str
-    before: str | None
-    lacks: tuple[Arch, ...]
-
-    def covers(self, rocm: str) -> bool:
-        release = numbers(rocm)
-        return numbers(self.since) <= release and (self.before is None or release < numbers(self.before))
-
-
-class GfxOverride(NamedTuple):
-    """`HSA_OVERRIDE_GFX_VERSION=version` on these targets; `works` is false where it is never proposed."""
-
-    targets: tuple[Arch, ...]
-    version: str
-    works: bool
-    why: str
-
-    @property
-    def stands_for(self) -> Arch:
-        """The target that the GPU then claims to be."""
-        major, minor, step = numbers(self.version)
-        return Arch("gfx", 0, 0, f"{major}{minor:x}{step:x}")
-
-
-class Floor(NamedTuple):
-    """From this version on, the library needs at least this capability; `cuda_major` None holds for any."""
-
-    since: str
-    floor: tuple[int, int]
-    cuda_major: int | None = None
+# From this version on, the library needs at least this capability; of any CUDA major, or of this one.
+Floor = tuple[str, tuple[int, int], int | None]
 
 
 def floor_of(rows: tuple[Floor, ...], version: str, cuda_major: int | None = None) -> tuple[int, int]:
     """The capability that this version of a library needs at least."""
     release = numbers(version)
-    holding = [row for row in rows if numbers(row.since) <= release and row.cuda_major in (None, cuda_major)]
-    return max(holding, key=lambda row: numbers(row.since)).floor if holding else (0, 0)
+    holding = [(numbers(since), floor) for since, floor, major in rows if major in (None, cuda_major)]
+    return max((row for row in holding if row[0] <= release), default=((), (0, 0)))[1]
 
 
 def below(gpu: Arch, floor: tuple[int, int]) -> bool:
@@ -244,7 +206,9 @@ class Table(NamedTuple):
     """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has.
 
     cuDNN is part of nearly every model, so its floor is an objection; NCCL matters to several GPUs at once only. `mps`
-    holds releases of torch, each with the oldest macOS on which its mps device works from then on.
+    holds releases of torch, each with the oldest macOS on which its mps device works from then on. `rocblas_gaps`: from
+    which ROCm on, and up to which, rocBLAS lacks targets. `gfx_overrides`: target → the HSA_OVERRIDE_GFX_VERSION with
+    which some run builds for another on it, and why.
 
     `date` is the day of the newest fact in it: of the evidence it was made from, or of the last refresh. `notes` say
     what of the cache was ignored. `excluded`: X.Y.Z of Python → the companions' releases that leave it out.
@@ -257,8 +221,8 @@ class Table(NamedTuple):
     capabilities: frozenset[str] = frozenset()
     date: str | None = None
     notes: tuple[Note, ...] = ()
-    rocblas_gaps: tuple[RocblasGap, ...] = ()
-    gfx_overrides: tuple[GfxOverride, ...] = ()
+    rocblas_gaps: tuple[tuple[str, str | None, tuple[Arch, ...]], ...] = ()
+    gfx_overrides: Mapping[Arch, tuple[str, str]] = {}
     mps: tuple[tuple[str, str], ...] = ()
     kinds: tuple[Kind, ...] = ()
     excluded: Mapping[str, tuple[str, ...]] = {}

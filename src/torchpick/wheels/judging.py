@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from torchpick.model.arch import Arch, CodeFit, Fit, best, listed
+from torchpick.model.arch import Arch, Fit, best, listed
 from torchpick.model.build import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, WORST_FIRST
 from torchpick.model.fields import dumps, plain, written
 from torchpick.model.finding import Ailment, Finding
@@ -129,10 +129,10 @@ class GpuCodeFit(NamedTuple):
 
     def load(self, module: Modules, ptx_cuda: str | None) -> Fit:
         """How one module loads."""
-        fit = best(module.sass, self.gpu, unified=self.unified).fit
+        fit, _ = best(module.sass, self.gpu, unified=self.unified)
         if fit or not module.ptx or not self.supports_cuda(ptx_cuda):
             return fit
-        return best(module.ptx, self.gpu, unified=self.unified).fit
+        return best(module.ptx, self.gpu, unified=self.unified)[0]
 
     def supports_cuda(self, cuda: str | None) -> bool:
         """Whether the driver knows the PTX of this CUDA; true where either is not given."""
@@ -274,14 +274,14 @@ def findings(inspection: Inspection) -> Iterator[Finding]:
             yield Finding(_AILMENTS[verdict.word], text, {"libraries": libraries})
 
 
-def _best(reading: Reading, libraries: tuple[Library, ...], judge: GpuCodeFit) -> CodeFit:
+def _best(reading: Reading, libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[Fit, Arch | None]:
     if reading.torch is None or not reading.flags:
         pairs = [(library, code) for library in libraries if (code := _judged(library)) is not None]
         sass = tuple(arch for _, code in pairs for arch in code.sass)
         ptx = tuple(arch for library, code in pairs if judge.supports_cuda(library.ptx_cuda) for arch in code.ptx)
     else:
         sass, ptx = reading.sass, reading.ptx if judge.supports_cuda(reading.torch.cuda) else ()
-    return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda code: code.fit)
+    return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda fit: fit[0])
 
 
 def _together(words: list[str]) -> str:
