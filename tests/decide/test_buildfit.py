@@ -9,7 +9,7 @@ from torchpick.decide import buildfit, matrix, refusal
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Machine, Platform, Python
-from torchpick.model.pick import Pick, Wish
+from torchpick.model.pick import Limit, Pick, Wish
 
 
 def build(
@@ -84,6 +84,7 @@ TOO_OLD_FOR_BOTH = ["PTX_ONLY_DRIVER_TOO_OLD", "DRIVER_TOO_OLD"]
         (machine("sm_61", driver="595.58.03"), build(arches="sm_60"), ["GPU_NOT_SERVED_BY_DRIVER"]),
         (machine("sm_80", python="3.11"), build(), ["NO_WHEEL_FOR_PYTHON"]),
         (machine("sm_80", glibc="2.27"), build(), ["GLIBC_TOO_OLD"]),
+        (machine("sm_80", glibc="2.28"), build(), []),
         (machine("sm_80", glibc=None), build(), []),
         (machine("sm_80"), build(published=None), ["UNCONFIRMED"]),
         (machine("sm_80"), build(yanked=True), ["YANKED"]),
@@ -99,6 +100,12 @@ TOO_OLD_FOR_BOTH = ["PTX_ONLY_DRIVER_TOO_OLD", "DRIVER_TOO_OLD"]
 )  # fmt: skip
 def test_a_build_is_judged(where: Machine, one: Build, reasons: list[str]) -> None:
     assert {reason.name for reason in objections(where, one)} == set(reasons)
+
+
+def test_a_limit_on_a_companion_that_nobody_asks_for_refuses_no_build() -> None:
+    wish = Wish(limits=(Limit("torchvision", "<0.1", "limits.txt"),))
+
+    assert not objections(machine("sm_80"), build(companions={"torchvision": "0.25.0"}), wish)
 
 
 def test_musl_has_no_wheel() -> None:

@@ -135,7 +135,7 @@ def drivers() -> dict[str, object]:
              "535", "535.1", "537.99", "538")
         }  # fmt: skip
     now["floors"] = {cuda: [table.floor(cuda, os) for os in ("linux", "windows")] for cuda in CUDAS}
-    now["assumed for"] = {str(chip): table.assumed_for((chip, CHIPS[-1])) for chip in CHIPS}
+    now["assumed for"] = {str(chip): table.assumed_for((chip, CHIPS[3])) for chip in CHIPS}
     now["known to a toolkit"] = {cuda: [str(chip) for chip in CHIPS if table.knows(cuda, chip)] for cuda in CUDAS}
     rules = Knowledge({}).rules
     now["floor of cuDNN"] = {

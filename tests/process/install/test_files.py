@@ -11,7 +11,6 @@ from tests.fakes.backend import project
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
 from tests.process.install.installers import NEWEST, OLD, UV_AND_LATER_PIP, uv_and_later_pip
-from tests.process.install.test_env import plain, prepared
 from tests.process.install.test_install import kind
 
 ABI_FREE = f"py3-none-{TAG.rpartition('-')[2]}"
@@ -32,18 +31,6 @@ def test_a_companion_for_every_python_is_found_by_its_own_name(world: World, ins
 
     found = world.installed(python)
     assert (found["torch"], found["torchvision"]) == ("2.15.0+cu132", "0.29.2+cu132")
-    world.family_is_clean()
-
-
-@uv_and_later_pip("installer")
-def test_so_it_is_in_a_shell_that_env_prepared(world: World, installer: str) -> None:
-    python = world.environment(installer)
-    wheels = world.wheels("download.pytorch.org")
-    wheels["cu126", "torchvision"] = [TinyWheel("torchvision", "0.29.1+cu126", ABI_FREE, ("torch>=2.14.0",))]
-
-    world.run(["sh", "-c", f"{prepared(world)} && {plain(world, python, installer, 'torch', 'torchvision')}"])
-
-    assert world.installed(python)["torchvision"] == "0.29.1+cu126"
     world.family_is_clean()
 
 
@@ -91,29 +78,6 @@ def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, wh
 
     assert world.sources()["torch"] == {"wheel host"}
     assert world.sources()["torchvision"] == {"wheel host"}
-
-
-def test_two_packages_of_the_same_module_are_said(world: World, installer: str) -> None:
-    """faster-whisper asks for onnxruntime, whose files lie over onnxruntime-gpu's; uv's own overrides hold."""
-    python = world.environment(installer)
-    index = world.wheels("127.0.0.1")
-    index["onnxruntime"], index["flatbuffers"] = [TinyWheel("onnxruntime", "1.20.0")], [TinyWheel("flatbuffers", "25")]
-    index["onnxruntime-gpu"] = [TinyWheel("onnxruntime-gpu", "1.20.0")]
-    index["whisper-like"] = [TinyWheel("whisper-like", "1.0", requires=("onnxruntime", "flatbuffers", "torch"))]
-    (world.folder / "mine.txt").write_text("flatbuffers==25\n", "utf-8")
-
-    done = world.install(
-        "whisper-like", "onnxruntime-gpu", "--installer", kind(installer), python=python,
-        environ={"UV_OVERRIDE": str(world.folder / "mine.txt")},
-    )  # fmt: skip
-
-    found = world.installed(python)
-    assert found["onnxruntime-gpu"] == "1.20.0"
-    assert found["whisper-like"] == "1.0"
-    assert found["flatbuffers"] == "25"
-    assert "onnxruntime-gpu and onnxruntime install the same module, " in done.stderr
-    assert "then install onnxruntime-gpu alone" in done.stderr
-    world.family_is_clean()
 
 
 @pytest.mark.parametrize("installer", [*NEWEST, *(pytest.param(name, marks=pytest.mark.long) for name in OLD)])

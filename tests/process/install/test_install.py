@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.fakes.tinywheel import TinyWheel
-from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.conftest import TAG, World
 from tests.process.install.installers import NAMES, UV_AND_LATER_PIP, UV_AND_LATER_PIPS
 
 
@@ -29,17 +29,6 @@ def test_a_fresh_environment_gets_the_pick_and_its_companions(world: World, inst
     assert world.sources()["torch"] == {"wheel host"}
     assert world.sources()["numpy"] == {"user"}
     world.family_is_clean()
-
-
-def test_auto_takes_the_installer_that_made_the_environment(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    # Without an index of uv's own, which would make it uv in any case.
-    done = world.install(
-        "torch", "--dry-run", "--json", python=python, environ={"UV_DEFAULT_INDEX": "", "PIP_INDEX_URL": ""}
-    )
-
-    assert json.loads(done.stdout)["install"]["installer"] == kind(newest)
 
 
 def test_another_build_of_the_same_version_is_replaced_and_then_left_alone(world: World, installer: str) -> None:
@@ -143,11 +132,3 @@ def test_the_triton_of_a_rocm_build_comes_from_the_wheel_host_alone(world: World
 
     assert world.installed(python)["torch"] == "2.13.0+rocm7.1"
     assert world.sources()["triton-rocm"] == {"wheel host"}
-
-
-def test_bare_torchpick_names_a_command_that_works(world: World) -> None:
-    python = world.environment("uv")
-    done = world.torchpick(*GTX_1080_TI, "--json")
-
-    assert json.loads(done.stdout)["pick"]["requirements"] == ["torch==2.14.1+cu126"]
-    assert python.exists()

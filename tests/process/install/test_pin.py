@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -66,34 +65,6 @@ def test_a_pinned_environment_is_no_hindrance_to_torchpick(world: World) -> None
     assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
-def test_pinning_again_replaces_and_one_unpin_undoes_both(world: World) -> None:
-    python = plain_environment(world, "pip")
-    conf = python.parent.parent / "pip.conf"
-    before = conf.read_bytes()
-
-    pin(world, python, "torch==2.9.1")
-    pin(world, python, "torch==2.7.1")
-    world.run([python, "-m", "pip", "install", "torch"])
-    world.torchpick("unpin", python=python)
-
-    assert world.installed(python)["torch"] == "2.7.1+cu126"
-    assert conf.read_bytes() == before
-
-
-def test_pips_own_editor_loses_the_marks_and_unpin_still_finds_ours(world: World) -> None:
-    python = plain_environment(world, "pip")
-    conf = python.parent.parent / "pip.conf"
-    pin(world, python)
-    world.run([python, "-m", "pip", "config", "--site", "set", "global.timeout", "99"])
-    assert "torchpick pin" not in conf.read_text("utf-8")
-
-    world.torchpick("unpin", python=python)
-
-    assert "share/torchpick" not in conf.read_text("utf-8")
-    assert "99" in conf.read_text("utf-8")
-    world.run([python, "-m", "pip", "install", "numpy"])
-
-
 @pytest.fixture
 def uv_project(world: World) -> tuple[Path, Path]:
     folder = world.folder / "app"
@@ -126,57 +97,6 @@ def test_uv_takes_the_pinned_torch_in_a_pinned_project(world: World, uv_project:
     assert '"accelerate>=1.0"' in left
 
 
-def test_an_unused_pin_of_a_project_leaves_no_byte(world: World, uv_project: tuple[Path, Path]) -> None:
-    folder, python = uv_project
-    pin(world, python)
-
-    world.torchpick("unpin", python=python)
-
-    assert (folder / "pyproject.toml").read_text("utf-8") == PROJECT
-    assert not (python.parent.parent / "pip.conf").exists()
-
-
-def test_a_project_without_its_old_environment_is_unpinned_by_the_marks(
-    world: World, uv_project: tuple[Path, Path]
-) -> None:
-    folder, python = uv_project
-    pin(world, python)
-    shutil.rmtree(folder / ".venv")
-    python = world.installers.environment(folder / ".venv", "uv")
-
-    world.torchpick("unpin", python=python)
-
-    assert (folder / "pyproject.toml").read_text("utf-8") == PROJECT
-
-
-def test_what_the_project_says_otherwise_is_shown_and_nothing_is_touched(
-    world: World, uv_project: tuple[Path, Path]
-) -> None:
-    folder, python = uv_project
-    text = PROJECT + '\n[tool.uv.sources]\ntorch = { git = "https://x.example" }\n'
-    (folder / "pyproject.toml").write_text(text, "utf-8")
-
-    done = world.torchpick("pin", "--gpu", "sm_61", "--driver", "580.95.05", python=python, status=1)
-
-    assert "tool.uv.sources.torch" in done.stderr
-    assert (folder / "pyproject.toml").read_text("utf-8") == text
-    assert not (python.parent.parent / "pip.conf").exists()
-
-    done = world.torchpick("pin", "--no-project", "--gpu", "sm_61", "--driver", "580.95.05", python=python)
-    assert done.stdout.splitlines() == [str(python.parent.parent / "pip.conf")]
-    assert "uv keeps no settings for one environment" in done.stderr
-
-
-def test_a_conda_environment_is_pinned_for_pip_and_uv_is_given_the_variables(world: World) -> None:
-    python = world.environment("pip")
-    (python.parent.parent / "conda-meta").mkdir()
-
-    done = world.torchpick("pin", "--gpu", "sm_61", "--driver", "580.95.05", python=python)
-
-    assert done.stdout.splitlines() == [str(python.parent.parent / "pip.conf")]
-    assert 'eval "$(torchpick env)"' in done.stderr
-
-
 @needs_root
 def test_root_pins_what_belongs_to_somebody_else_and_it_stays_theirs(world: World) -> None:
     python = plain_environment(world, "pip")
@@ -191,33 +111,3 @@ def test_root_pins_what_belongs_to_somebody_else_and_it_stays_theirs(world: Worl
     owners.append((conf.stat().st_uid, conf.stat().st_gid, conf.stat().st_mode & 0o777))
 
     assert owners == [(1234, 4321, 0o640)] * 2
-
-
-def test_a_copy_of_a_pinned_environment_is_unpinned_alone(world: World) -> None:
-    python = plain_environment(world, "pip")
-    first, second = python.parent.parent, world.folder / "copy"
-    pin(world, python)
-    shutil.copytree(first, second, symlinks=True)
-
-    world.torchpick("unpin", python=second / "bin" / "python")
-
-    assert "torchpick" in (first / "pip.conf").read_text("utf-8")
-    assert (first / "share" / "torchpick" / "pin.json").exists()
-    assert "torchpick" not in (second / "pip.conf").read_text("utf-8")
-
-
-@pytest.mark.parametrize("override", ["torch==2.10.0", "torchvision<0.29"])
-def test_an_override_that_would_undo_the_pin_is_refused_before_anything_is_touched(world: World, override: str) -> None:
-    python = world.environment("uv")
-    folder = world.folder / "app"
-    folder.mkdir()
-    file = folder / "pyproject.toml"
-    file.write_text(f'{PROJECT}\n[tool.uv]\noverride-dependencies = ["{override}"] # mine\n', "utf-8")
-    before = file.read_text("utf-8")
-    words = ("pin", "--project", str(file), "--gpu", "sm_61", "--driver", "580.95.05")
-
-    done = world.torchpick(*words, python=python, status=1)
-
-    assert f'tool.uv.override-dependencies has "{override}"' in done.stderr
-    assert file.read_text("utf-8") == before
-    assert not (python.parent.parent / "pip.conf").exists()

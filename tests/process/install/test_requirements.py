@@ -62,16 +62,6 @@ def test_a_file_with_hashes_stays_in_force(world: World, newest: str) -> None:
     assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
-def test_a_hash_of_another_torch_is_refused_before_a_download(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    file = world.folder / "locked.txt"
-    file.write_text(f"torch==2.14.1 --hash=sha256:{'0' * 64}\n", "utf-8")
-
-    done = world.install("-r", str(file), "--installer", kind(newest), python=python, status=2)
-
-    assert "locked.txt line 1 pins the bytes of another torch by their hash" in done.stderr
-
-
 @UV_AND_LATER_PIP
 def test_an_editable_project_and_its_sources_do_not_lead_elsewhere(world: World, newest: str) -> None:
     python = world.environment(newest)

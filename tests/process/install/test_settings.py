@@ -46,15 +46,6 @@ def test_the_default_indexs_torch_is_not_taken_for_that_of_a_wheel_index(world: 
     assert world.installed(python) == ({} if newest == "uv" else {"torch": "2.7.1"})
 
 
-def test_exclude_dependencies_that_name_torch_end_in_an_error(world: World) -> None:
-    python = world.environment("uv")
-    world.folder.joinpath("uv.toml").write_text('exclude-dependencies = ["torch"]\n', "utf-8")
-
-    done = world.install("torch", "--installer", "uv", python=python, status=3)
-
-    assert "there is no torch in the environment" in done.stderr
-
-
 def test_a_mirror_is_asked_and_the_wheel_host_is_not(world: World, installer: str) -> None:
     python = world.environment(installer)
     world.server.sites["localhost"] = world.server.sites["download.pytorch.org"]
