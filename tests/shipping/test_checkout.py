@@ -81,3 +81,20 @@ def test_without_a_network_start_and_test_say_what_is_missing(checkout: Path) ->
         done = _start(checkout, script, **gone)
         assert done.returncode == 1
         assert f"error: {what} could not be fetched\n\nhint: it takes the package index once" in done.stderr
+
+
+@pytest.mark.process
+def test_fast_runs_the_tests_of_what_changed_since_main(checkout: Path) -> None:
+    for name in ("decide", "doctor", "table", "test_docs.py", "test_library.py"):
+        (checkout / "tests" / name).mkdir(parents=True)
+    (checkout / "src" / "torchpick" / "decide").mkdir()
+    with (checkout / "scripts" / "environment").open("a", encoding="utf-8") as environment:
+        environment.write("development() { python=echo; }\n")
+    start = "git init -q -b main && git add . && git commit -qm start && git checkout -q -b mine"
+    steps.bash(f"{start} && echo 1 > compat/drivers.json && git commit -qam facts", checkout, [], {})
+    steps.bash("echo 1 > src/torchpick/one.py && touch src/torchpick/decide/new.py README.md", checkout, [], {})
+
+    done = steps.bash("scripts/test --fast", checkout, [], {})
+
+    names = [word for word in done.stdout.split() if word.startswith("tests/")]
+    assert names[2:] == ["tests/decide", "tests/table", "tests/test_docs.py", "tests/test_library.py"]

@@ -113,7 +113,6 @@ def test_a_release_is_what_the_workflow_does() -> None:
 
 def test_every_file_that_a_recipe_names_is_there() -> None:
     names = re.findall(r"`((?:src|tests|scripts|compat|evidence|docs)/[\w./-]+)`", CONTRIBUTING)
-    names += re.findall(r"^scripts/test .*(tests/\w+)$", CONTRIBUTING, re.MULTILINE)
     names += [
         f"src/torchpick/{name}" for name in re.findall(r"`((?:model|doctor|decide|cluster)/\w+\.py)`", CONTRIBUTING)
     ]
