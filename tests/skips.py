@@ -13,7 +13,6 @@ bound_by_modes = pytest.mark.skipif(IS_ROOT or os.name == "nt", reason="root may
 # Part of what the skip says → why that is no hole in the run.
 EXPECTED = {
     "no NVIDIA GPU here": "runners have none; a machine with one runs these",
-    "TORCHPICK_TEST_BIG=1 fetches a gigabyte": "run by hand before a release",
     "no PowerShell": "not in Linux distributions' archives; the Windows job has it",
     "no zsh": "bash, which is everywhere, reads a line the same",
     "no fish": "its quoting is held by the expected text; run where it is installed",

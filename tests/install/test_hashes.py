@@ -93,6 +93,13 @@ def test_nobody_may_say_otherwise_than_the_wheel_that_was_read(pick: Pick, monke
         known.check(wheel(B))
 
 
+@pytest.mark.parametrize("channel", ["nightly", "test"])
+def test_public_locks_speak_for_releases_alone(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = hashes(monkeypatch, PICK._replace(wish=PICK.wish._replace(channel=channel)), seen=B)
+
+    assert known.check(wheel(None)).sha256 is None
+
+
 @pytest.mark.parametrize(
     "index",
     [

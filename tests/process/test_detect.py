@@ -87,6 +87,8 @@ def test_no_answer_is_exit_4_with_the_reason(libraries: Path) -> None:
     assert told["error"]["code"] == "DRIVER_MISMATCH"
     assert "reboot" in told["error"]["hint"]
     assert told["machine"]["trouble"]["code"] == "DRIVER_MISMATCH"
+    url = run("torchpick", "url", env=env)
+    assert (url.returncode, url.stdout) == (4, "--no-index torch==0+no.build.runs.here\n")
     spoken = run("torchpick", "detect", env=env)
     assert spoken.returncode == 4
     assert spoken.stderr.startswith("error: ")

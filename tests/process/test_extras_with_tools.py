@@ -212,27 +212,6 @@ def test_uv_refuses_two_at_once(uv_project: tuple[Path, str]) -> None:
     assert "are incompatible with the" in done.stderr
 
 
-def test_the_companion_that_a_dependency_needs_is_of_the_same_backend(tmp_path: Path) -> None:
-    timm = TinyWheel("timm", "1.0.22", requires=("torch", "torchvision"))
-    flash = TinyWheel("flash-attn", "2.8.3.post2", requires=("torch",))
-    with torches.hosts(RELEASES, timm, flash) as host:
-        about = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
-        own = f'[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n'
-        file = tmp_path / "pyproject.toml"
-        file.write_text(f'{about}dependencies = ["torch>=2.5", "timm", "flash-attn"]\n\n{own}', "utf-8")
-        torchpick("--for", "app", "--write", str(file), "--index-base", host.base)
-        done = uv(tmp_path, "lock")
-        assert done.returncode == 0, done.stderr
-
-        for name, build in BUILDS.items():
-            synced = uv(tmp_path, "sync", "--dry-run", "--frozen", "--extra", name)
-            assert f"+ torch=={build}" in synced.stderr
-            assert f"+ torchvision==0.29.{2 if '2.15' in build else 1}+{name}" in synced.stderr
-            assert "+ timm==1.0.22" in synced.stderr
-
-    assert 'flash-attn = [{ requirement = "torch", match-runtime = true }] # torchpick\n' in file.read_text("utf-8")
-
-
 # ---- what packages and uv's own settings say against the extras -----------------------------------------------------
 
 ABOUT = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
