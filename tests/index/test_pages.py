@@ -25,14 +25,15 @@ def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
     url = f"{FILE}#sha256={DIGEST.upper()}"
     entry = {"filename": FILE, "url": url}
     own = {**entry, "hashes": {"sha256": "a" * 64}}
-    page = json.dumps({"files": [entry, own, {**entry, "yanked": "bad"}, {**entry, "yanked": False}]}).encode()
+    yanked = [{**entry, "yanked": why} for why in ("bad", True, False)]
+    page = json.dumps({"files": [entry, own, *yanked]}).encode()
     links = pages.parse(page, BASE, "application/json")
 
     assert [link.with_hash for link in links[:2]] == [
         f"{BASE}{FILE}#sha256={DIGEST}",
         f"{BASE}{FILE}#sha256={'a' * 64}",
     ]
-    assert [link.yanked for link in links] == [None, None, "bad", None]
+    assert [link.yanked for link in links] == [None, None, "bad", "", None]
     assert pages.parse(f"<a href={FILE}>".encode(), BASE)[0].with_hash == BASE + FILE
 
 
