@@ -318,14 +318,6 @@ def test_nor_where_they_do_not_tell_of_metadata_beside_the_wheel(world: World, f
     assert not [path for path in whole_wheels(world) if "torch-" in path]
 
 
-def test_a_triton_that_the_users_index_lacks_is_found_on_the_wheel_host(world: World) -> None:
-    index = world.server.sites["127.0.0.1"]
-    assert isinstance(index, SimpleIndex)
-    del index.wheels["triton"]
-
-    assert is_wheel_host(urls(world.locked("torch", *GTX_1080_TI)["triton"])[0])
-
-
 def test_a_lock_is_refused_in_an_environment_it_is_not_for(world: World) -> None:
     world.lock("torch", "--platform", "windows-x86_64", "--python", OWN, *GTX_1080_TI)
 

@@ -46,20 +46,6 @@ def test_the_default_indexs_torch_is_not_taken_for_that_of_a_wheel_index(world: 
     assert world.installed(python) == ({} if newest == "uv" else {"torch": "2.7.1"})
 
 
-def test_a_mirror_is_asked_and_the_wheel_host_is_not(world: World, installer: str) -> None:
-    python = world.environment(installer)
-    world.server.sites["localhost"] = world.server.sites["download.pytorch.org"]
-
-    world.install(
-        "torch", "torchvision", "--installer", kind(installer),
-        "--index-base", f"http://localhost:{world.server.server_port}/whl", python=python,
-    )  # fmt: skip
-
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
-    assert world.sources()["torch"] == {"private"}
-    assert not [asked for asked in world.server.log if asked.host.endswith("pytorch.org")]
-
-
 @UV_AND_LATER_PIP
 def test_a_folder_can_be_the_mirror_and_then_no_network_is_needed(world: World, newest: str) -> None:
     python = world.environment(newest)
