@@ -23,3 +23,11 @@ def test_where_a_vendor_supplies_torch_no_place_of_the_users_is_beside_its_index
     heard = {name for name in uv.environ(ELSEWHERE) if name.startswith("UV_")}
     assert heard == {"UV_DEFAULT_INDEX", "UV_INDEX_URL"}
     assert ("--no-config", "--default-index", vendor.url) == (uv.argv[3], *uv.argv[6:8])
+
+
+def test_pip_takes_pre_releases_where_development_builds_are_asked_for() -> None:
+    nightly = PICK._replace(wish=PICK.wish._replace(channel="nightly"))
+
+    argv = [PipInstaller(("pip",), "26.0").command(job(pick=pick)).argv for pick in (PICK, nightly)]
+
+    assert ["--pre" in words for words in argv] == [False, True]
