@@ -148,6 +148,9 @@ def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
     assert main(["doctor", "uv.lock", *volta]) == 3
     command = "torchpick extras --for app --backend cpu --backend cu126 --write pyproject.toml"
     assert f"`{command}` adds it" in " ".join(capsys.readouterr().out.split())
+    (app / "pyproject.toml").write_text('[project]\nname = "app"\ndependencies = ["torch>=2.15"]\n', "utf-8")
+    assert main(["doctor", "uv.lock", *volta]) == 3
+    assert "adds it" not in capsys.readouterr().out
 
 
 def test_a_backends_name_comes_before_what_is_always_installed(app: Path, capsys: pytest.CaptureFixture[str]) -> None:

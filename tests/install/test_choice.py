@@ -31,3 +31,11 @@ def test_without_any_pip_what_to_do_is_said(uv: str | None, text: str, monkeypat
 def test_without_the_uv_that_was_asked_for_what_to_do_is_said() -> None:
     with pytest.raises(InstallerError, match="no uv was found: neither as a module, nor in"):
         choose_installer("uv", WITH_PIP, None, UserSettings())
+
+
+@pytest.mark.parametrize(("pip", "oldest", "name"), [("22.3", (25, 3), "uv"), ("22.3", (22, 2), "pip")])
+def test_a_pip_that_is_too_old_for_the_work_gives_way_to_uv(pip: str, oldest: tuple[int, int], name: str) -> None:
+    target = TARGET._replace(installed={"pip": pip})
+
+    assert choose_installer("auto", target, UV, UserSettings(), oldest).name == name
+    assert choose_installer("auto", target, None, UserSettings(), oldest).name == "pip"

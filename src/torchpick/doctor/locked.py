@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from torchpick.decide import answer as answers
 from torchpick.decide.answer import Answer
-from torchpick.decide.demands import is_backend, is_leaf
+from torchpick.decide.demands import is_backend, is_leaf, narrowed
 from torchpick.doctor import depends, gpusupport, installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest, LockedEnvironment
-from torchpick.environment import shell
+from torchpick.environment import projectfile, shell
 from torchpick.environment.distributions import Distribution, Environment
+from torchpick.environment.world import text_of
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.install.question import answer_request, collect_question
@@ -22,7 +23,8 @@ from torchpick.model.fields import written
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Note, Python
 from torchpick.model.package import PackageFacts
-from torchpick.model.versions import release_key
+from torchpick.model.pick import Wish
+from torchpick.model.versions import admits, release_key
 from torchpick.projects import backends
 from torchpick.projects.lockfiles import Choice, LockedPackage, LockFile, read_lock
 from torchpick.run import Run
@@ -92,16 +94,24 @@ class JudgedLock(NamedTuple):
         return {name: taken[name] for name in (*asked, "torch") if name in taken}
 
     def adding(self, file: str) -> list[str]:
-        """The command that puts the build that would run beside the backends of the project; empty where none does."""
+        """The command that puts the build that would run beside the backends of the project.
+
+        Empty where there is none, and where the project asks for another torch.
+        """
         if os.path.basename(file) != "uv.lock" or self.instead is None or not {*self.would_do} <= TRIO:
             return []
-        names = dict.fromkeys(backends.backend_of(one.choice.name) for one in self.choices)
-        held, new = [name for name in names if is_backend(name)], self.instead.pick.build.backend
-        if new in held:
+        names, build = (backends.backend_of(one.choice.name) for one in self.choices), self.instead.pick.build
+        held = [*dict.fromkeys(filter(is_backend, names))]
+        project = os.path.join(os.path.dirname(file), "pyproject.toml")
+        text = text_of(project)
+        try:
+            asked = narrowed(Wish(), projectfile.read_requirements(text, project)).torch
+        except TorchpickError:  # uv says what is wrong with it
             return []
-        words = (word for backend in ((*held, new) if held else ()) for word in ("--backend", backend))
-        write = ("--write", os.path.join(os.path.dirname(file), "pyproject.toml"))
-        return ["torchpick", "extras", "--for", "app", *words, *write]
+        if not text or build.backend in held or not admits(asked)(build.torch):
+            return []
+        words = (word for backend in ((*held, build.backend) if held else ()) for word in ("--backend", backend))
+        return ["torchpick", "extras", "--for", "app", *words, "--write", project]
 
     @property
     def why_nothing_would(self) -> str | None:

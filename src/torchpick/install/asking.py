@@ -16,7 +16,14 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import Requested, RequirementArgs, Requirements, read_requirements
 from torchpick.environment.world import World
 from torchpick.errors import RequirementError, TorchpickError, UsageError
-from torchpick.install.installers import Installer, choose_installer, find_target, find_uv
+from torchpick.install.installers import (
+    OLDEST_PIP,
+    OLDEST_PIP_FOR_LOCKS,
+    Installer,
+    choose_installer,
+    find_target,
+    find_uv,
+)
 from torchpick.install.question import find_prefix, read_limits, read_wish
 from torchpick.install.user_settings import UserSettings, as_limits, check_passed_on, read_settings
 from torchpick.model.build import DEFAULT_INDEX, TRIO
@@ -42,6 +49,7 @@ class Order(NamedTuple):
     allow_mixed: bool = False
     passed_on: tuple[str, ...] = ()
     only_planned: bool = False
+    for_lock: bool = False
 
 
 def file_rules(only_binary: Sequence[str], no_binary: Sequence[str], *, pre: bool) -> tuple[str, ...]:
@@ -68,7 +76,8 @@ class TargetQuestion:
     def installer(self) -> Installer:
         """Which installer does the work: elsewhere only uv, as pip judges markers by its own Python."""
         installer = "uv" if self.elsewhere is not None and self.order.installer == "auto" else self.order.installer
-        return choose_installer(installer, self.target, find_uv(self.run.environ), self.settings)
+        oldest = OLDEST_PIP_FOR_LOCKS if self.order.for_lock else OLDEST_PIP
+        return choose_installer(installer, self.target, find_uv(self.run.environ), self.settings, oldest)
 
     @cached_property
     def settings(self) -> UserSettings:
@@ -237,7 +246,7 @@ def _check_machine(run: Run) -> None:
 def read_lock_question(run: Run, order: Order) -> TargetQuestion:
     """Read what there is, in an empty environment; raises where a lock could only fail."""
     # What is asked for stands in the order: a run's requirements are of torch's family alone.
-    question = read_plan_question(run.without_requirements(), order._replace(upgrade=True))
+    question = read_plan_question(run.without_requirements(), order._replace(upgrade=True, for_lock=True))
     for requested in question.requirements.wanted:
         if requested.editable or os.path.isdir(requested.place):
             raise folder_refused(f"`{requested.text}`")

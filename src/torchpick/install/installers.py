@@ -244,7 +244,9 @@ OLDEST_PIP_FOR_LOCKS = (25, 3)
 Installer = PipInstaller | UvInstaller
 
 
-def choose_installer(wanted: str, target: Environment, uv: str | None, settings: UserSettings) -> Installer:
+def choose_installer(
+    wanted: str, target: Environment, uv: str | None, settings: UserSettings, oldest_pip: tuple[int, int] = OLDEST_PIP
+) -> Installer:
     """The installer for this target. `auto`: see docs/install.md; settings of the current folder never choose it."""
     uv_words = {word for setting in _user_indexes(settings, settings.uv_places) for word in setting.words}
     unseen = [
@@ -263,7 +265,7 @@ def choose_installer(wanted: str, target: Environment, uv: str | None, settings:
     names = "; ".join(f"{', '.join(map(redacted, setting.words))} ({setting.source})" for setting in unseen)
     note = Note("SETTINGS_UNSEEN", f"uv does not read pip's settings, so it does not use {names}")
     with_uv = UvInstaller(uv, (note,) if unseen else ())
-    for_uv = target.by_uv or target.pip is None or bool(uv_words)
+    for_uv = target.by_uv or target.pip is None or leading_numbers(target.pip) < oldest_pip or bool(uv_words)
     if wanted == "uv" or (for_uv and not unseen):
         return with_uv
     pip = _pip_for(target)
@@ -330,7 +332,7 @@ def _check_version(version: str, oldest: tuple[int, int], whose: str, python: st
     if leading_numbers(version) < oldest:
         raise InstallerError(
             f"{whose} is {version}, and torchpick needs {'.'.join(map(str, oldest))} or newer",
-            hint=f"`{python} -m pip install -U pip`, or `--installer uv`",
+            hint=f"`{python} -m pip install -U pip`",
             code="OLD_INSTALLER",
         )
 

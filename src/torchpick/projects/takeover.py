@@ -66,7 +66,7 @@ def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
             raise KeyboardInterrupt
         if ended.status:
             hint = f"nothing was changed; what uv says above is about what {there.file} requires"
-            raise InstallerError("`uv lock` finds no lock with these backends", hint=hint, code="LOCK")
+            raise InstallerError("`uv lock` fails with these backends", hint=hint, code="LOCK")
     return True
 
 
