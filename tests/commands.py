@@ -47,7 +47,7 @@ from torchpick.environment import child, interpreter
 from torchpick.index import pages
 from torchpick.index.pages import ProjectFile
 from torchpick.install import learner, reporting
-from torchpick.install.command import Command, Ended
+from torchpick.install.command import Command
 from torchpick.knowledge.compat import Knowledge
 
 FLAGS = ["no-sources", "no-sources-package"]
@@ -177,13 +177,13 @@ def done(
     """What a command line comes to."""
     started: list[dict[str, object]] = []
 
-    def start(command: Command, _environ: object, **_how: object) -> Ended:
+    def start(command: Command, _environ: object, **_how: object) -> tuple[int, bool]:
         changed = {name: plain(value, marks) for name, value in command.set.items()}
         started.append({
             "command": [plain(word, marks) for word in command.argv],
             **_some(set=changed, unset=sorted(command.unset)),
         })  # fmt: skip
-        return Ended(0)
+        return 0, False
 
     for runs in (cli_install, cli_env):
         monkeypatch.setattr(runs, "run_command", start)

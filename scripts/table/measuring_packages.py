@@ -64,7 +64,7 @@ def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
             continue
         left -= member.compress_size
         data = b"".join(archive.stream(member))
-        needed.update(fatbin.read_links(data).needed)
+        needed.update(fatbin.read_links(data)[0])
         one = librarycode.read_buffer(data, member.filename)
         if one.holds_code:
             held.append(one)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torchpick.model.finding import Ailment, Finding
     from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
     from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
-    from torchpick.model.package import Download, PackageObjection, PinnedPackage, Stack
+    from torchpick.model.package import PackageObjection, PinnedPackage, Stack
     from torchpick.model.pick import Change, Group, Limit, Pick, Wish
     from torchpick.wheels.judging import Inspection, LibraryVerdict, ReadingVerdict
     from torchpick.wheels.librarycode import CodeContents, Library, Modules
@@ -47,7 +47,6 @@ __all__ = [
     "CompatError",
     "Crowd",
     "DetectionError",
-    "Download",
     "Driver",
     "Evidence",
     "Finding",
@@ -112,7 +111,7 @@ _HOMES = {
     "torchpick.model.finding": "Ailment Finding",
     "torchpick.model.fleet": "Crowd Fleet Hosts LeftOut",
     "torchpick.model.machine": "Driver Gpu Machine Note Platform Python Trouble",
-    "torchpick.model.package": "Download PackageObjection PinnedPackage Stack",
+    "torchpick.model.package": "PackageObjection PinnedPackage Stack",
     "torchpick.model.pick": "Change Group Limit Pick Wish",
     "torchpick.wheels.judging": "Inspection LibraryVerdict ReadingVerdict",
     "torchpick.wheels.librarycode": "CodeContents Library Modules",

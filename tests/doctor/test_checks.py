@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from torchpick.doctor import depends, loading, presence
-from torchpick.doctor.binaries import InspectedPackages
 from torchpick.doctor.depends import Demand
-from torchpick.doctor.loading import Absent
-from torchpick.doctor.shellvariables import DriverLibrary, Shell
+from torchpick.doctor.shellvariables import Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import (
     Distribution,
@@ -40,7 +38,7 @@ def subject(
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
     found = EnvironmentUnderTest(start_run(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
-    vars(found).update({"torch": None, "shell": Shell(), "inspected": InspectedPackages(), "known": {}, **more})
+    vars(found).update({"torch": None, "shell": Shell(), "inspected": ((), ()), "known": {}, **more})
     return found
 
 
@@ -58,7 +56,7 @@ def only(findings: Iterable[Finding]) -> Finding:
     return finding
 
 
-COMPAT = Shell(driver_library=DriverLibrary("compat", "/opt/compat", "570.26"))
+COMPAT = Shell(driver_library=("/opt/compat", "570.26", False))
 
 
 @pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 4090", "NVIDIA TITAN V", "RTX 4090"])
@@ -81,7 +79,7 @@ def test_cuda_compat_is_refused_by_other_boards(name: str) -> None:
 def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
     version: str | None, driver: str | None, code: str | None
 ) -> None:
-    shell = Shell(driver_library=DriverLibrary("compat", "/opt/compat", version))
+    shell = Shell(driver_library=("/opt/compat", version, False))
 
     found = list(loading.driver_library(subject("Tesla T4", shell=shell, driver=driver)))
 
@@ -119,13 +117,13 @@ def test_a_variable_that_hides_every_gpu_is_named(vendor: str, name: str, value:
 
 def test_of_many_missing_libraries_four_are_shown() -> None:
     names = [f"lib{letter}.so" for letter in "abcde"]
-    finding = only(loading.nowhere([Absent(name, "flash 2") for name in names], set()))
+    finding = only(loading.nowhere([(name, "flash 2") for name in names], set()))
 
     assert "flash 2 needs liba.so, libb.so, libc.so, libd.so and 1 more, which" in finding.text
     assert finding.seen == {"package": "flash 2", "libraries": names}
     assert finding.advice is not None
     assert finding.advice.startswith("install the flash that was built for the CUDA of this torch")
-    four = only(loading.nowhere([Absent(name, "torch 2.9.1") for name in names[:4]], set()))
+    four = only(loading.nowhere([(name, "torch 2.9.1") for name in names[:4]], set()))
     assert "libd.so, which" in four.text
     assert (four.advice, four.by_torch) == (None, True)
 

@@ -10,8 +10,7 @@ import pytest
 from tests.doctor.homes import Home, linking
 from tests.wheels import making
 from torchpick.doctor import binaries, gpusupport, loading
-from torchpick.doctor.binaries import InspectedPackage, InspectedPackages
-from torchpick.doctor.loading import Absent
+from torchpick.doctor.binaries import InspectedPackage
 from torchpick.doctor.shellvariables import Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
@@ -30,12 +29,12 @@ def subject(home: Home, *packages: str, shell: Shell | None = None) -> Environme
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
     found = EnvironmentUnderTest(start_run(Request(), {}), here, machine, torch_alone=False)
     inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
-    vars(found).update(shell=shell or Shell(), inspected=InspectedPackages(inspected))
+    vars(found).update(shell=shell or Shell(), inspected=(inspected, ()))
     return found
 
 
 def absent(home: Home, *packages: str, shell: Shell | None = None) -> list[tuple[str, str]]:
-    return [(each.library, each.wanted_by) for each in loading.absent_libraries(subject(home, *packages, shell=shell))]
+    return list(loading.absent_libraries(subject(home, *packages, shell=shell)))
 
 
 def wanting(*names: str, **where: str) -> dict[str, bytes | str]:
@@ -86,12 +85,12 @@ def libraries(finding: Finding) -> list[str]:
     return libraries
 
 
-def findings(*missing: Absent) -> list[tuple[str, bool, str | None]]:
+def findings(*missing: tuple[str, str]) -> list[tuple[str, bool, str | None]]:
     return [(finding.code, finding.by_torch, finding.advice) for finding in loading.nowhere(missing, set())]
 
 
 def test_what_torch_itself_misses_is_said_once() -> None:
-    torch, other, own = Absent("a.so", "torch 2.9.1"), Absent("a.so", "vision 1"), Absent("libtorch_cuda.so", "flash 2")
+    torch, other, own = ("a.so", "torch 2.9.1"), ("a.so", "vision 1"), ("libtorch_cuda.so", "flash 2")
 
     assert [(code, by_torch) for code, by_torch, _ in findings(torch, other)] == [("MISSING_LIBRARY", True)]
     assert findings(own)[0][2] == "install the release of flash that was built for this torch"
@@ -178,4 +177,4 @@ def test_one_of_the_same_size_is_read_anew_too(tmp_path: Path) -> None:
     for second, name in enumerate(("libcudart.so.98", NOWHERE)):
         path.write_bytes(linking([name]))
         os.utime(path, (second, second))
-        assert binaries.needs(str(path)).needed == (name,)
+        assert binaries.needs(str(path))[0] == (name,)

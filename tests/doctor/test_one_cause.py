@@ -92,5 +92,5 @@ def test_the_words_of_a_driver_that_is_in_disorder_are_those_of_its_state(
 
 
 def test_each_case_names_a_cause_of_the_table() -> None:
-    assert [case.cause for row in KNOWN.values() for case in row.cases if case.cause not in KNOWN] == []
+    assert [cause for row in KNOWN.values() for _, cause in row.cases if cause not in KNOWN] == []
     assert {row.finding for row in KNOWN.values()} <= {None, *(each.name for each in Ailment)}

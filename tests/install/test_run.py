@@ -14,7 +14,6 @@ from torchpick.errors import InstallerError
 from torchpick.install import command
 from torchpick.install.command import (
     Command,
-    Ended,
     capture_command,
     die_of,
     run_command,
@@ -37,10 +36,10 @@ ENVIRON = {"PATH": os.environ["PATH"], "GONE": "x", "SET": "before", "KEPT": "y"
 def test_a_command_starts_with_its_files_and_variables(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     script = 'cat "$2"; echo "$SET ${GONE-gone} $KEPT"; echo words >&2; exit 7'
 
-    assert run_command(stand_in(tmp_path, script), ENVIRON) == Ended(7)
+    assert run_command(stand_in(tmp_path, script), ENVIRON) == (7, False)
     out, err = capfd.readouterr()
     assert (out, err) == ("torch==2.9.1\nby us gone y\n", "words\n")
-    assert run_command(stand_in(tmp_path, script), ENVIRON, talk_only=True) == Ended(7)
+    assert run_command(stand_in(tmp_path, script), ENVIRON, talk_only=True) == (7, False)
     out, err = capfd.readouterr()
     assert (out, err) == ("", "torch==2.9.1\nby us gone y\nwords\n")
 
@@ -50,9 +49,9 @@ def test_where_what_comes_first_fails_that_is_the_status_and_the_rest_does_not_s
 ) -> None:
     second = stand_in(tmp_path, "echo second; exit 3")
 
-    assert run_command(second._replace(before=stand_in(tmp_path, "echo first; exit 7")), ENVIRON) == Ended(7)
+    assert run_command(second._replace(before=stand_in(tmp_path, "echo first; exit 7")), ENVIRON) == (7, False)
     assert capfd.readouterr().out == "first\n"
-    assert run_command(second._replace(before=stand_in(tmp_path, "echo first")), ENVIRON) == Ended(3)
+    assert run_command(second._replace(before=stand_in(tmp_path, "echo first")), ENVIRON) == (3, False)
     assert capfd.readouterr().out == "first\nsecond\n"
 
 
@@ -68,13 +67,13 @@ def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pyte
 @pytest.mark.parametrize(
     ("script", "ended"),
     [
-        ("exit 0", Ended(0)),
-        ("exit 130", Ended(130, interrupted=True)),
-        ("kill -INT $$", Ended(-signal.SIGINT, interrupted=True)),
-        ("kill -TERM $$", Ended(-signal.SIGTERM)),
+        ("exit 0", (0, False)),
+        ("exit 130", (130, True)),
+        ("kill -INT $$", (-signal.SIGINT, True)),
+        ("kill -TERM $$", (-signal.SIGTERM, False)),
     ],
 )
-def test_an_interrupt_is_told_from_a_failure(script: str, ended: Ended, tmp_path: Path) -> None:
+def test_an_interrupt_is_told_from_a_failure(script: str, ended: tuple[int, bool], tmp_path: Path) -> None:
     assert run_command(stand_in(tmp_path, script), ENVIRON) == ended
 
 
@@ -204,4 +203,4 @@ def test_ctrl_c_goes_on_to_the_installer_where_no_terminal_has_sent_it_there_too
     finally:
         signal.signal(signal.SIGINT, before)
 
-    assert ended == Ended(6 if forwarded else 5, interrupted=True)
+    assert ended == (6 if forwarded else 5, True)

@@ -9,15 +9,15 @@ import pytest
 from tests.wheels import making
 from torchpick.errors import WheelLayoutError
 from torchpick.wheels import fatbin
-from torchpick.wheels.fatbin import Container
+from torchpick.wheels.fatbin import Images
 
 
-def scanned(data: bytes) -> list[Container]:
+def scanned(data: bytes) -> list[tuple[Images, bool]]:
     return list(fatbin.scan(data))
 
 
-def codes(hit: Container) -> list[str]:
-    return [str(entry.arch) for entry in hit.entries]
+def codes(hit: tuple[Images, bool]) -> list[str]:
+    return [str(arch) for _, arch, *_ in hit[0]]
 
 
 def test_a_container_names_its_architectures_with_their_suffix() -> None:
@@ -62,7 +62,7 @@ def test_a_group_names_what_was_compressed_together() -> None:
 def test_lto_ir_is_no_machine_code() -> None:
     [hit] = scanned(making.module("lto_50"))
 
-    assert [entry.kind for entry in hit.entries] == [making.LTO]
+    assert [kind for kind, *_ in hit[0]] == [making.LTO]
 
 
 @pytest.mark.parametrize(("code", "size", "empty"), [
@@ -73,7 +73,7 @@ def test_lto_ir_is_no_machine_code() -> None:
 def test_an_image_without_a_kernel_is_told_by_its_size(code: str, size: int, empty: bool) -> None:
     for packed in (False, True):
         [hit] = scanned(making.module(code, size=size, packed=packed))
-        assert hit.entries[0].empty is empty
+        assert hit[0][0][3] is empty
 
 
 @pytest.mark.parametrize(("number", "specific", "new", "name"), [
@@ -105,7 +105,7 @@ def test_a_container_whose_entries_end_in_nonsense_says_so() -> None:
     good = making.entry("sm_80")
     [hit] = scanned(making.container(good, b"\xff" * 128))
 
-    assert hit.broken
+    assert hit[1]
     assert codes(hit) == ["sm_80"]
 
 
@@ -114,8 +114,8 @@ def test_a_group_with_a_lying_table_is_broken_and_no_more() -> None:
     group[64:68] = struct.pack("<I", 60_000)
     [hit] = scanned(making.container(bytes(group)))
 
-    assert hit.broken
-    assert not hit.entries
+    assert hit[1]
+    assert not hit[0]
 
 
 def test_more_containers_than_any_library_has_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

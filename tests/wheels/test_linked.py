@@ -12,14 +12,14 @@ from tests.doctor.homes import linking
 from tests.wheels import making
 from torchpick.errors import WheelError
 from torchpick.wheels import fatbin, librarycode
-from torchpick.wheels.fatbin import Linked
+from torchpick.wheels.fatbin import NO_LINKS
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"MZ", b"\x7fELF", making.elf({".text": b"x"}), making.elf({".dynamic": b"\1" * 40})]
 )
 def test_what_has_no_dynamic_section_asks_for_nothing(data: bytes) -> None:
-    assert fatbin.read_links(data) == Linked()
+    assert fatbin.read_links(data) == NO_LINKS
 
 
 @given(st.integers(0, 2000), st.integers(0, 255))

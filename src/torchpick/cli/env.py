@@ -66,14 +66,14 @@ def run_command_under_env(args: Arguments) -> int:
     pick, command = command_of(console.start(args), args.passed_on)
     console.tell(pick, args)
     console.notes(args, *pick.every_note, *(note.text for note in command.notes))
-    return die_of(run_command(command, os.environ).status)
+    return die_of(run_command(command, os.environ)[0])
 
 
 def _run_each(lines: Iterable[Sequence[str]]) -> int:
     """One after the other up to the first that fails, under the variables as they are: a project's lock decides."""
     status = 0
     for argv in lines:
-        if status := run_command(Command(argv[0], tuple(argv)), os.environ).status:
+        if status := run_command(Command(argv[0], tuple(argv)), os.environ)[0]:
             break
     return die_of(status)
 
@@ -171,12 +171,12 @@ def run_pin(args: Arguments) -> int:
     project = chosen(args.project, no_project=args.no_project)
     args.words = [word for word in args.words if word not in files]
     run = console.start(args)
-    pinned = scripts.pin(run, files[0]) if files else pin(run, project)
-    if console.tell_as_json(pinned.pick, args, files=pinned.touched, pinned=pinned.notes):
+    pick, touched, notes = scripts.pin(run, files[0]) if files else pin(run, project)
+    if console.tell_as_json(pick, args, files=touched, pinned=notes):
         return 0
-    for file in pinned.touched:
+    for file in touched:
         print(plain(file))
-    console.notes(args, *pinned.pick.every_note, *(note.text for note in pinned.notes))
+    console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0
 
 

@@ -152,7 +152,7 @@ def _explained(one: Explained) -> Iterator[tuple[str, str]]:
         yield from (("do", f"- {remedy}") for remedy in cause.cures)
     yield from dict.fromkeys(("why", finding.why) for finding in one.findings)
     yield "seen", f"line {match.line}: {match.text}" if match.line else match.text
-    yield from (("won't help", f"- {what}: {why}") for what, why in match.signature.no_use)
+    yield from (("won't help", f"- {fix['what']}: {fix['why']}") for fix in match.signature.no_use)
     if one.is_here:
         yield "means", cause.meaning
     yield from (("causes", f"- {each}") for each in cause.causes)

@@ -223,8 +223,8 @@ def _lines_below(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
 def _upgrade(upgrade: Upgrade) -> str:
     """`535 → 580 on 3 machines: 3 machines from 2.10.0 to 2.15.0`."""
     moves = [
-        f"{_counted('machine', move.hosts.count)} from {move.before or 'none'} to {move.after or 'none'}"
-        for move in upgrade.moves
+        f"{_counted('machine', hosts.count)} from {before or 'none'} to {after or 'none'}"
+        for before, after, hosts in upgrade.moves
     ]
     return f"{upgrade.before} → {upgrade.after} on {_counted('machine', upgrade.hosts.count)}: {'; '.join(moves)}"
 
@@ -250,7 +250,12 @@ def _json(outlook: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
         "unserved": [[*place] for place in outlook.unserved],
         "exact": outlook.exact,
         "upgrades": [
-            {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_dict(), "moves": upgrade.moves}
+            {
+                "from": upgrade.before,
+                "to": upgrade.after,
+                **upgrade.hosts.to_dict(),
+                "moves": [{"before": old, "after": new, **hosts.to_dict()} for old, new, hosts in upgrade.moves],
+            }
             for upgrade in outlook.upgrades or ()
         ],
     }

@@ -14,7 +14,7 @@ from torchpick.environment import shell
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_question
-from torchpick.install.command import Command, Ended, die_of, run_command, write_files
+from torchpick.install.command import Command, die_of, run_command, write_files
 from torchpick.install.files import host_of
 from torchpick.install.handover import (
     Learnt,
@@ -100,15 +100,15 @@ def run_installer(args: Arguments, question: TargetQuestion, handed: tuple[Job, 
     """Run it, and look at what came of it: 3 where torch is not what it was to be, or does not compute."""
     sys.stdout.flush()
     job, command = handed
-    ended = run_command(command, os.environ, talk_only=args.json)
+    ended, interrupted = run_command(command, os.environ, talk_only=args.json)
     pick = job.pick
-    failure = _unfinished(pick, command, ended) if ended.status else _lacking(job, command)
+    failure = _unfinished(pick, command, interrupted=interrupted) if ended else _lacking(job, command)
     verified = None
     if verify and failure is None:
         question.run.report("running a product and a convolution on each GPU")
         verified = verify_pick(pick, job.target.program, os.environ)
         failure = _broken(verified, pick)
-    status = ended.status or (0 if failure is None else 3)
+    status = ended or (0 if failure is None else 3)
     if args.json:
         print(console.as_json(pick, "install", **_outcome(pick, command, status, verified, failure)))
         return die_of(status)
@@ -120,15 +120,15 @@ def run_installer(args: Arguments, question: TargetQuestion, handed: tuple[Job, 
         console.message(f"verified: torch.compile {how}")
     if failure is not None:
         console.error(failure)
-    if ended.status:
-        how = f"exited with status {ended.status}" if ended.status > 0 else f"was ended by signal {-ended.status}"
+    if ended:
+        how = f"exited with status {ended}" if ended > 0 else f"was ended by signal {-ended}"
         console.message(f"{command.installer} {how}")
     return die_of(status)
 
 
-def _unfinished(pick: Pick, command: Command, ended: Ended) -> InstallerError:
+def _unfinished(pick: Pick, command: Command, *, interrupted: bool) -> InstallerError:
     """Ours after the installer's own words: what was to come from where."""
-    if ended.interrupted:
+    if interrupted:
         return InstallerError(
             f"interrupted while {command.installer} was at work; the environment may be changed in part",
             hint="the same command again finishes it; `torchpick doctor` looks at what is there now",

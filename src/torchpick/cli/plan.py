@@ -68,7 +68,7 @@ def _download(stack: Stack) -> list[tuple[str, str]]:
     """How much there is to fetch, as far as the index says."""
     if stack.download is None:
         return []
-    size, unknown = stack.download.bytes, stack.download.unknown
+    size, unknown = stack.download
     text = f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB" if size >= 1e6 else "under 1 MB"
     they = "it requires" if len(unknown) == 1 else "they require"
     left = f", without {some_of(unknown)} and what {they}" if unknown else ""

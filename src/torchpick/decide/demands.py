@@ -51,16 +51,13 @@ class PackageDemand(NamedTuple):
         return not self.specifier or admits(self.specifier)(version)
 
 
-class Posed(NamedTuple):
-    """A demand, and the names of the choices that it follows from."""
-
-    demand: PackageDemand
-    causes: frozenset[str]
+# A demand, and the names of the choices that it follows from.
+Posed = tuple[PackageDemand, frozenset[str]]
 
 
 def extras_of(posed: Iterable[Posed]) -> tuple[str, ...]:
     """The extras that are asked for, each once."""
-    return tuple(dict.fromkeys(extra for item in posed for extra in item.demand.extras))
+    return tuple(dict.fromkeys(extra for demand, _ in posed for extra in demand.extras))
 
 
 # NVIDIA's own wheels of CUDA, which are judged by their names. Up to CUDA 12 all end with its major.

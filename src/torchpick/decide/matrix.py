@@ -110,14 +110,9 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
     return tuple(sorted(verdicts, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
 
 
-class GpuKind(NamedTuple):
-    """GPUs that no build can tell apart: same machine facts, same architecture.
-
-    `served` are the builds they run, each with the verdict as if a GPU of this kind were the only one.
-    """
-
-    members: tuple[GpuPlace, ...]
-    served: ByPin
+# GPUs that no build can tell apart (same machine facts, same architecture), and the builds they run, each with the
+# verdict as if a GPU of this kind were the only one.
+GpuKind = tuple[tuple[GpuPlace, ...], ByPin]
 
 
 # What a build depends on in a machine apart from its GPUs; the builds that it runs; those that each architecture in it
@@ -147,7 +142,7 @@ class FleetFit:
                 kind = _kind_of(gpu)
                 members, _ = kinds.setdefault((facts, kind), ([], alone[kind]))
                 members.append((index, gpu and gpu.index))
-        return tuple(GpuKind(tuple(members), served) for members, served in kinds.values())
+        return tuple((tuple(members), served) for members, served in kinds.values())
 
     def considered(self) -> tuple[Verdict, ...]:
         """One list for all the machines that were judged."""
@@ -276,8 +271,8 @@ def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
     """Each build as the set of kinds that it supports. Its worth is its own, so no other kind can change an order."""
     bits: Counter[Pin] = Counter()
     builds: dict[Pin, Build] = {}
-    for index, kind in enumerate(kinds):
-        for pin, verdict in kind.served.items():
+    for index, (_, served) in enumerate(kinds):
+        for pin, verdict in served.items():
             bits[pin] |= 1 << index
             builds.setdefault(pin, verdict.build)
     # The newest torch counts; a cpu build never for the sake of a newer one.

@@ -38,14 +38,9 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 C = TypeVar("C")
-# The names of choices; nothing of what was asked itself, which cannot be moved.
+# The names of choices; nothing of what was asked itself, which cannot be moved. In the place of a state: these together
+# can never be completed.
 Causes = frozenset[str]
-
-
-class Conflict(NamedTuple):
-    """These choices together can never be completed."""
-
-    causes: Causes = frozenset()
 
 
 class Problem(Protocol[S, C]):
@@ -53,8 +48,8 @@ class Problem(Protocol[S, C]):
 
     def next_project(self, state: S) -> str | None: ...
     def candidates(self, state: S, name: str) -> tuple[Iterable[C], Causes]: ...
-    def choose(self, state: S, name: str, candidate: C) -> S | Conflict | Needs: ...
-    def finish(self, state: S) -> Conflict | Needs | None: ...
+    def choose(self, state: S, name: str, candidate: C) -> S | Causes | Needs: ...
+    def finish(self, state: S) -> Causes | Needs | None: ...
     def retreat(self, name: str, candidate: C) -> None: ...
 
 
@@ -66,18 +61,18 @@ class _Choice(Generic[S, C]):
         self.taken: list[C] = []  # the candidate that the choices after it stand on
 
 
-def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Conflict | Needs | None:
+def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Causes | Needs | None:
     """The first solution; else the choices that exclude any (none: what was asked does), or what is to be learnt.
 
     None where so many steps came to no end: hostile requirements must not be searched for ever.
     """
     stack: list[_Choice[S, C]] = []
-    outcome: S | Conflict | Needs = start
+    outcome: S | Causes | Needs = start
     for _ in range(most_steps):
         if isinstance(outcome, Needs):
             return outcome
-        if isinstance(outcome, Conflict):
-            back = _jump_back(problem, stack, outcome.causes)
+        if isinstance(outcome, frozenset):
+            back = _jump_back(problem, stack, outcome)
             if back is None:
                 return outcome
             choice = back
@@ -93,13 +88,13 @@ def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Conflict | N
             stack.append(choice)
         for candidate in choice.candidates:
             outcome = problem.choose(choice.before, choice.name, candidate)
-            if isinstance(outcome, Conflict):
-                outcome = Conflict(outcome.causes | {choice.name})
+            if isinstance(outcome, frozenset):
+                outcome |= {choice.name}
             else:
                 choice.taken.append(candidate)
             break
         else:
-            outcome = Conflict(stack.pop().causes)
+            outcome = stack.pop().causes
     return None
 
 
@@ -146,7 +141,7 @@ class _State(NamedTuple):
 
     @property
     def demands(self) -> tuple[PackageDemand, ...]:
-        return tuple(posed.demand for of_name in self.posed.values() for posed in of_name)
+        return tuple(demand for of_name in self.posed.values() for demand, _ in of_name)
 
     def own(self, package: Package | None) -> tuple[PackageDemand, ...]:
         """What a package itself asks."""
@@ -160,9 +155,9 @@ class Attempt:
         self.search, self.cone, self.level, self.builds = search, cone, level, search.builds
         self._limits = grouped((limit.name, limit) for limit in search.limits)
 
-    def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Conflict | Needs | None:
-        asked = [Posed(demand, frozenset()) for demand in wanted]
-        state: _State | Conflict | Needs | None
+    def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Causes | Needs | None:
+        asked: list[Posed] = [(demand, frozenset()) for demand in wanted]
+        state: _State | Causes | Needs | None
         state = self._pose(_State({}, frozenset(), {}, self.builds, frozenset(), None), asked, None)
         if isinstance(state, _State):
             self.builds = state.builds
@@ -191,7 +186,7 @@ class Attempt:
         """The extras by which named packages are for torch's CUDA, where without one they are for another or none."""
         torch = self.torch(state)
         for package in state.chosen.values() if torch is not None else ():
-            asked = [item.demand for item in state.posed[package.name] if not item.demand.by]
+            asked = [demand for demand, _ in state.posed[package.name] if not demand.by]
             extras = [extra for demand in asked for extra in demand.extras]
             extra = torch and asked and self.search.facts[package.name].cuda_extra(package, torch.build, extras)
             if extra and (choice := f"{package.name}[{extra}]") not in state.skipped:
@@ -202,12 +197,12 @@ class Attempt:
         if "[" in name:
             return (state.chosen[name.partition("[")[0]], None), frozenset()
         facts, posed = self.search.facts[name], state.posed[name]
-        demands = [*(item.demand for item in posed), *self._limits.get(name, ())]
-        excluding = (item for item in posed if len(self.search.fitting(facts, [item.demand])) < len(facts.versions))
-        causes = posed[0].causes.union(*(item.causes for item in excluding))
+        demands = [*(demand for demand, _ in posed), *self._limits.get(name, ())]
+        excluding = (by for demand, by in posed if len(self.search.fitting(facts, [demand])) < len(facts.versions))
+        causes = posed[0][1].union(*excluding)
         return self.search.candidates(facts, demands, self.builds, self.level), causes
 
-    def choose(self, state: _State, name: str, candidate: Package | None) -> _State | Conflict | Needs:
+    def choose(self, state: _State, name: str, candidate: Package | None) -> _State | Causes | Needs:
         if self.search.is_unseen(name):
             return Needs(pages={name: ""})
         if candidate is None:
@@ -215,33 +210,33 @@ class Attempt:
         if "[" in name and (torch := self.torch(state)) is not None:  # what it brings must go with torch as it is
             demand = PackageDemand(candidate.name, "", (name.partition("[")[2].rstrip("]"),))
             bound = state._replace(builds=(torch,), cuts=state.cuts | {name})
-            return self._pose(bound, [Posed(demand, frozenset((name,)))], candidate)
+            return self._pose(bound, [(demand, frozenset((name,)))], candidate)
         if candidate.stage is Stage.LISTED:
             return Needs(metadata=((name, candidate.version),))
         posed = state.posed[name]
-        is_yanked = is_withdrawn(candidate, [item.demand for item in posed])
+        is_yanked = is_withdrawn(candidate, [demand for demand, _ in posed])
         if objection := Objection(Reason.YANKED) if is_yanked else self.search.fit.refusal(candidate):
             return self._refuse(candidate, objection)
         # Of an index not every version was read, and pip and uv take the newest with a warning.
         others = self.search.facts[name].versions if self.search.facts[name].in_table else ()
         for extra in extras_of(posed):
             if not candidate.has_extra(extra) and any(other.has_extra(extra) for other in others):
-                causes = (item.causes for item in posed if extra in item.demand.extras)
+                causes = (by for demand, by in posed if extra in demand.extras)
                 return self._refuse(candidate, constrained(f"has no extra {extra}"), *causes)
         torch_by = frozenset((name,)) if candidate.links_torch and state.torch is None else state.torch
         chosen = state._replace(chosen={**state.chosen, name: candidate}, torch=torch_by)
         return self._pose(chosen, self._demands(candidate, posed), candidate)
 
-    def finish(self, state: _State) -> Conflict | Needs | None:
+    def finish(self, state: _State) -> Causes | Needs | None:
         if state.torch is None and self.level < ADDED_WHEEL and any(map(self.search.gives_no_more, state.chosen)):
-            return Conflict(frozenset())
+            return Causes()
         unread = [package for package in state.chosen.values() if package.stage is Stage.DESCRIBED]
         if unread and self.search.catalog.may_learn:
             return Needs(code=tuple((package.name, package.version) for package in unread))
         for package in state.chosen.values() if state.torch is None else ():
             if objection := self.search.fit.mismatch(package, None, state.own(package), self.level):
                 self._refuse(package, objection)
-                return Conflict(frozenset(state.chosen))  # the next level adds what is missing
+                return frozenset(state.chosen)  # the next level adds what is missing
         return None
 
     def retreat(self, name: str, candidate: Package | None) -> None:
@@ -257,36 +252,35 @@ class Attempt:
     def _demands(self, package: Package, posed: Iterable[Posed]) -> list[Posed]:
         """What a version requires; of an extra also because of whoever asks for that."""
         own, always = frozenset((package.name,)), self.search.required(package, ())
-        asking = own.union(*(item.causes for item in posed if item.demand.extras))
+        asking = own.union(*(by for demand, by in posed if demand.extras))
         every = self.search.required(package, extras_of(posed))
-        return [Posed(demand, own if demand in always else asking) for demand in every]
+        return [(demand, own if demand in always else asking) for demand in every]
 
-    def _pose(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Conflict | Needs:
+    def _pose(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Causes | Needs:
         """The state with these demands in it, and what of them cannot be had; `package` is what was chosen last."""
         by_name, queue, torch = dict(state.posed), list(posed), state.torch
         lacking: dict[str, str] = {}
-        for item in queue:  # it grows where an extra of what is chosen brings more
-            demand = item.demand
+        for demand, causes in queue:  # it grows where an extra of what is chosen brings more
             earlier = by_name.get(demand.name, ())
-            by_name[demand.name] = (*earlier, item)
+            by_name[demand.name] = (*earlier, (demand, causes))
             chosen = state.chosen.get(demand.name)
             if chosen is not None:
                 if not fitting((chosen,), [demand]):
                     why = constrained(f"asks for {demand.text}, and {chosen.version} is chosen")
-                    return self._refuse(package, why, item.causes, frozenset((demand.name,)))
+                    return self._refuse(package, why, causes, frozenset((demand.name,)))
                 if set(demand.extras) - set(extras_of(earlier)):
-                    before = {other.demand for others in by_name.values() for other in others}
+                    before = {other for others in by_name.values() for other, _ in others}
                     more = self._demands(chosen, by_name[demand.name])
-                    queue += [other for other in more if other.demand not in before]
+                    queue += [other for other in more if other[0] not in before]
             elif self._is_lacking(demand.name, package):
-                lacking[demand.name] = joined(other.demand for other in by_name[demand.name])
+                lacking[demand.name] = joined(other for other, _ in by_name[demand.name])
             elif (against := self._against(by_name[demand.name], package)) is not None:
                 return against
             if torch is None and (demand.name in TRIO or (demand.name in TRITONS and not demand.by)):
-                torch = item.causes
+                torch = causes
         nearer = self._with_builds(state._replace(posed=by_name, torch=torch), queue, package)
         # What cannot be anyway need not be known better.
-        return Needs(pages=lacking, roots=lacking) if lacking and not isinstance(nearer, Conflict) else nearer
+        return Needs(pages=lacking, roots=lacking) if lacking and not isinstance(nearer, frozenset) else nearer
 
     def _is_lacking(self, name: str, package: Package | None) -> bool:
         """Whether it is not known where a project that a package requires leads; of the table's that was seen."""
@@ -296,31 +290,31 @@ class Attempt:
         is_open = facts is None or (not facts.in_table and facts.versions != ())
         return is_open and (package is None or not self.search.in_table(package.name))
 
-    def _against(self, posed: tuple[Posed, ...], package: Package | None) -> Conflict | None:
+    def _against(self, posed: tuple[Posed, ...], package: Package | None) -> Causes | None:
         """What is against the demands on a project that is not chosen, the last of them new."""
-        demand, search = posed[-1].demand, self.search
+        demand, search = posed[-1][0], self.search
         if is_leaf(demand.name):
             return None
         facts = search.facts.get(demand.name)
         if demand.by and facts and facts.listed and not facts.in_table and not search.fitting(facts, [demand]):
             return self._refuse(package, constrained(f"asks for {demand.text}, which the index does not have"))
         # A plain project is not searched, but two demands on it may contradict each other too.
-        demands = [item.demand for item in posed] + self._limits.get(demand.name, [])
+        demands = [item for item, _ in posed] + self._limits.get(demand.name, [])
         bound = [other for other in demands if other.specifier]
         if len(bound) < 2 or not demand.specifier or are_compatible(bound):
             return None
         other = next(other for other in bound if not are_compatible([other, demand]) or other is bound[-1])
         by = f" ({other.by})" if other.by else ""
         why = constrained(f"asks for {demand.text}, and {other.text}{by} is asked for too")
-        return self._refuse(package, why, *(item.causes for item in posed))
+        return self._refuse(package, why, *(causes for _, causes in posed))
 
-    def _with_builds(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Conflict:
+    def _with_builds(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Causes:
         """The state with the builds that meet these demands too."""
         own, fit = state.own(package), self.search.fit
-        names = {item.demand.name for item in posed}
-        demands = [item.demand for item in posed] + [limit for name in names for limit in self._limits.get(name, ())]
+        names = {demand.name for demand, _ in posed}
+        demands = [demand for demand, _ in posed] + [limit for name in names for limit in self._limits.get(name, ())]
         demands = [demand for demand in demands if concerns(demand.name)]
-        beside = [item.demand for name in names for item in state.posed[name]]
+        beside = [demand for name in names for demand, _ in state.posed[name]]
         releases = {verdict.build.torch for verdict in state.builds}
         against = {release for release in releases if self.search.torch_conflict(release, beside) is not None}
         left = tuple(
@@ -332,7 +326,7 @@ class Attempt:
         )
         cuts = state.cuts
         if len(left) < len(state.builds):
-            cuts = cuts.union(*(item.causes for item in posed), () if package is None else (package.name,))
+            cuts = cuts.union(*(causes for _, causes in posed), () if package is None else (package.name,))
         if state.torch is not None and not left:
             return self._refuse(package, self._without_torch(state, posed, package), cuts, state.torch)
         return state._replace(builds=left, cuts=cuts)
@@ -343,7 +337,7 @@ class Attempt:
         if package is not None:
             for verdict in search.ordered(state.builds, packages=True):
                 objection = search.fit.mismatch(package, verdict.build, state.own(package), self.level)
-                if objection and all(meets(verdict.build, item.demand) for item in posed):
+                if objection and all(meets(verdict.build, demand) for demand, _ in posed):
                     return objection
         family = [demand for demand in state.demands if concerns(demand.name) and demand.specifier]
         nobody = ("", package and package.who)  # who asks is said of others alone
@@ -371,9 +365,9 @@ class Attempt:
         what = f"the nearest is {nearest.build.version}: {nearest.objections[0].text}"
         return constrained(f"asks for {asks or 'torch'}; {what}")
 
-    def _refuse(self, package: Package | None, objection: Objection, *causes: Causes) -> Conflict:
+    def _refuse(self, package: Package | None, objection: Objection, *causes: Causes) -> Causes:
         self.search.refuse(package, objection)
-        return Conflict(frozenset[str]().union(*causes))
+        return Causes().union(*causes)
 
 
 def find_solution(
@@ -393,6 +387,6 @@ def find_solution(
         if outcome is None:
             why = constrained(f"the search was stopped after {MOST_STEPS} steps")
             search.refused.insert(0, PackageObjection(wanted[0].name, (), why))
-        if not isinstance(outcome, Conflict):
+        if not isinstance(outcome, frozenset):
             return outcome
     return None

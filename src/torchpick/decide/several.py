@@ -89,43 +89,36 @@ def _shared(running: Sequence[ByPin]) -> tuple[Pin, ...]:
 
 def _groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:
     """Each kind in the environment of these that suits it best; the newest torch first."""
-    able = ((kind, [pin for pin in chosen if pin in kind.served]) for kind in kinds)
-    by_pin = grouped((max(pins, key=lambda pin: kind.served[pin].rank), kind) for kind, pins in able if pins)
+    able = ((kind, [pin for pin in chosen if pin in kind[1]]) for kind in kinds)
+    by_pin = grouped((max(pins, key=lambda pin: kind[1][pin].rank), kind) for kind, pins in able if pins)
     environments = [_group(pin, of_pin) for pin, of_pin in by_pin.items()]
     return tuple(sorted(environments, key=lambda group: group.verdict.rank, reverse=True))
 
 
 def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
-    members = tuple(member for kind in kinds for member in kind.members)
+    members = tuple(member for of_kind, _ in kinds for member in of_kind)
     fits = tuple(
         fit._replace(gpu=gpu, machine=machine)
-        for kind in kinds
-        for machine, gpu in kind.members
+        for of_kind, served in kinds
+        for machine, gpu in of_kind
         if gpu is not None
-        for fit in kind.served[pin].fits
+        for fit in served[pin].fits
     )
-    worst = min((kind.served[pin] for kind in kinds), key=lambda verdict: verdict.rank)
+    worst = min((served[pin] for _, served in kinds), key=lambda verdict: verdict.rank)
     return Group(members, worst._replace(fits=fits))
 
 
 def _unserved(kinds: Iterable[GpuKind], plan: Iterable[Group]) -> tuple[GpuPlace, ...]:
     """The GPUs that none of these environments supports."""
     served = {member for group in plan for member in group.members}
-    return tuple(member for kind in kinds for member in kind.members if member not in served)
+    return tuple(member for of_kind, _ in kinds for member in of_kind if member not in served)
 
 
 # A fleet's answer, and what a newer driver would gain it.
 
 
-class Move(NamedTuple):
-    """Machines that would get another torch; None where nothing runs."""
-
-    before: str | None
-    after: str | None
-    hosts: Hosts
-
-    def to_dict(self) -> dict[str, object]:
-        return {"before": self.before, "after": self.after, **self.hosts.to_dict()}
+# Machines that would get another torch: which, which instead (None where nothing runs), and who they are.
+Move = tuple[str | None, str | None, Hosts]
 
 
 class Upgrade(NamedTuple):
@@ -182,14 +175,14 @@ def _at_most(
     candidates = undominated(columns(kinds))
     # Kinds that the same builds support count as one, with all their machines.
     merged: Counter[frozenset[Pin]] = Counter()
-    for kind in kinds:
-        merged[frozenset(kind.served)] += sum(weights[index] for index in machines_of(kind.members))
+    for members, served in kinds:
+        merged[frozenset(served)] += sum(weights[index] for index in machines_of(members))
 
     def value(chosen: Sequence[Pin]) -> tuple[object, ...]:
         gets = [([candidates[pin].worth for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
-        served = sum(weight for worths, weight in gets if worths)
+        count = sum(weight for worths, weight in gets if worths)
         oldest_first = sorted(max(worths) for worths, _ in gets if worths)
-        return served, oldest_first, -len(chosen), sorted(candidates[pin].detail for pin in chosen)
+        return count, oldest_first, -len(chosen), sorted(candidates[pin].detail for pin in chosen)
 
     sets = (chosen for count in range(1, limit + 1) for chosen in combinations(candidates, count))
     start = tuple(pin for pin in plan if pin in candidates)[:limit]
@@ -200,8 +193,8 @@ def _at_most(
 def _moves(fleet: Fleet, before: Releases, after: Releases) -> tuple[Move, ...]:
     """Who gets another torch, the largest gain first."""
     moved = grouped(((before.get(index), after.get(index)), index) for index in range(len(fleet.crowds)))
-    moves = [Move(old, new, fleet.hosts(places)) for (old, new), places in moved.items() if old != new]
-    return tuple(sorted(moves, key=lambda move: (move.hosts.count, _release(move.after)), reverse=True))
+    moves = [(old, new, fleet.hosts(places)) for (old, new), places in moved.items() if old != new]
+    return tuple(sorted(moves, key=lambda move: (move[2].count, _release(move[1])), reverse=True))
 
 
 def _release(torch: str | None) -> Release:
@@ -242,7 +235,7 @@ def _upgrades(
                 machines[index] = buildfit.with_driver(machines[index], str(branch), drivers)
             moves = _moves(fleet, before, given(fit.kinds(machines)))
             # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
-            if any(_release(move.after) > _release(move.before) for move in moves):
+            if any(_release(new) > _release(old) for old, new, _ in moves):
                 answers.setdefault(moves, Upgrade(span(versions), str(branch), fleet.hosts(moved), moves))
     return tuple(answers.values())
 

@@ -15,8 +15,8 @@ from torchpick.errors import WheelError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
 from torchpick.wheels import judging, librarycode, readings
-from torchpick.wheels.fatbin import Linked, read_links
-from torchpick.wheels.judging import GpuCodeFit, LibraryVerdict
+from torchpick.wheels.fatbin import NO_LINKS, Links, read_links
+from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
 from torchpick.wheels.librarycode import Library, union
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
@@ -25,21 +25,16 @@ NVIDIA = "nvidia-"
 _OF_TORCH = ("libtorch", "libc10")
 
 
-class GpuSupport(NamedTuple):
-    """How one package supports one GPU, by the words of torchpick.model.support, and the libraries that fail."""
-
-    gpu: int
-    word: str
-    failing: tuple[LibraryVerdict, ...] = ()
-
-
 class InspectedPackage(NamedTuple):
-    """An installed package with GPU code of its own; `per_cuda`: it has a library for each CUDA, torch's was judged."""
+    """An installed package with GPU code of its own, and the verdict on it for each GPU, by its index.
+
+    `per_cuda`: it has a library for each CUDA, and torch's was judged.
+    """
 
     name: str
     version: str
     arches: tuple[Arch, ...]
-    support: tuple[GpuSupport, ...]
+    support: tuple[tuple[int, ReadingVerdict], ...]
     per_cuda: bool = False
 
     @property
@@ -47,41 +42,25 @@ class InspectedPackage(NamedTuple):
         return f"{self.name} {self.version}"
 
 
-class InspectedPackages(NamedTuple):
-    """The packages with GPU code, and what of them could not be read."""
-
-    packages: tuple[InspectedPackage, ...] = ()
-    faults: tuple[tuple[str, str], ...] = ()
-
-
-class PartialLibrary(NamedTuple):
-    """A library of torch that does not support a GPU, or in part."""
-
-    name: str
-    gpu: int
-    text: str
-
-
-def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> tuple[PartialLibrary, ...]:
-    """Libraries of torch that do not support a GPU; not its main one, which its compiled flags are about."""
+def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> list[tuple[str, int, str]]:
+    """Libraries of torch that do not support a GPU, and why; not its main one, which its compiled flags are about."""
     libraries = tuple(
         library
         for path, name in installedtorch.libraries(torch.folder)
         if (library := librarycode.read_library(path, name, data=False)) is not None and library.code.total
     )
-    failing = [
-        PartialLibrary(library.path, gpu.index, library.text)
+    return sorted(
+        (library.path, gpu.index, library.text)
         for gpu in gpus
         if gpu.arch
         for library in judging.judge_torch(libraries, judge._replace(gpu=gpu.arch))
         if library.fails
-    ]
-    return tuple(sorted(failing, key=lambda library: (library.name, library.gpu)))
+    )
 
 
 def packages(
     environment: Environment, gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
-) -> InspectedPackages:
+) -> tuple[tuple[InspectedPackage, ...], tuple[tuple[str, str], ...]]:
     """Every other package with GPU code of its own, judged for each GPU; and what could not be read."""
     inspected: list[InspectedPackage] = []
     faults: list[tuple[str, str]] = []
@@ -101,7 +80,7 @@ def packages(
                 with_code.append(library)
         if with_code:
             inspected.append(_inspected(package, tuple(with_code), gpus, judge, torch_cuda))
-    return InspectedPackages(tuple(inspected), tuple(faults))
+    return tuple(inspected), tuple(faults)
 
 
 def _inspected(
@@ -113,8 +92,8 @@ def _inspected(
     for gpu in gpus:
         if gpu.arch:
             own = judge._replace(gpu=gpu.arch)
-            judged = judging.judge_package(judging.choose_variants(held, torch_cuda, own)[0], own, package.name)
-            support.append(GpuSupport(gpu.index, judged.word, judged.failing))
+            variants = judging.choose_variants(held, torch_cuda, own)[0]
+            support.append((gpu.index, judging.judge_package(variants, own, package.name)))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 
 
@@ -123,22 +102,22 @@ def version(folder: str, package: str) -> str | None:
     return readings.parse_version_file(world.text_of(os.path.join(folder, package, "version.py"))).version
 
 
-def needs(path: str) -> Linked:
+def needs(path: str) -> Links:
     """What a library asks the loader for; nothing where it cannot be read."""
     try:
         file = os.stat(path)
     except OSError:
-        return Linked()
+        return NO_LINKS
     return _needs(path, file.st_ino, file.st_size, file.st_mtime_ns)
 
 
 @lru_cache(maxsize=4096)
-def _needs(path: str, *_file: int) -> Linked:
+def _needs(path: str, *_file: int) -> Links:
     """Several checks ask of a library; in a notebook another may lie at its path by the next examination."""
     try:
-        return librarycode.look_into(path, read_links) or Linked()
+        return librarycode.look_into(path, read_links) or NO_LINKS
     except WheelError:
-        return Linked()
+        return NO_LINKS
 
 
 def is_of_torch(library: str) -> bool:
@@ -148,7 +127,7 @@ def is_of_torch(library: str) -> bool:
 def links_torch(package: Distribution) -> bool:
     """Whether a package is compiled against torch: its libraries ask for torch's."""
     paths = (os.path.join(package.folder, path) for path in distributions.libraries(package))
-    return any(is_of_torch(name) for path in paths for name in needs(path).needed)
+    return any(is_of_torch(name) for path in paths for name in needs(path)[0])
 
 
 def loaded_libraries(package: Distribution) -> list[str]:

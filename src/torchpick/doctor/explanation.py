@@ -131,7 +131,7 @@ def _read(
         start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
     ends = start + end
     text = situation.plain(ends, words)
-    causes = {*known} - {fact for row in known.values() for case in row.cases for fact in case.where}
+    causes = {*known} - {fact for row in known.values() for where, _ in row.cases for fact in where}
     facts = {name: expression for name, expression in words.facts.items() if name not in causes}
     said = situation.with_lines(situation.read_situation(text, words, facts), start)
     matches = search.matches()

@@ -100,12 +100,12 @@ def partial(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     if torch is None:
         return
     gpus = tuple(gpu for gpu in subject.machine.nvidia if torch.fit(gpu) is not Fit.NONE)
-    for library in binaries.partial(torch, gpus, subject.judge):
-        needs = remarks.NEEDS.get(library.name.partition(".")[0].removeprefix("lib"))
+    for library, gpu, why in binaries.partial(torch, gpus, subject.judge):
+        needs = remarks.NEEDS.get(library.partition(".")[0].removeprefix("lib"))
         yield Finding(
             Ailment.PARTIAL_LIBRARY,
-            f"{library.name} of {torch.label} supports {subject.labels(library.gpu)} only in part: {library.text}",
-            {**_seen(torch), "library": library.name, "gpus": [library.gpu]},
+            f"{library} of {torch.label} supports {subject.labels(gpu)} only in part: {why}",
+            {**_seen(torch), "library": library, "gpus": [gpu]},
             advice=needs and f"{needs}; `torchpick list --whole` names the builds that have all of it",
         )
 
@@ -144,13 +144,13 @@ _NAMED = re.compile(r"-cu(?:da)?(1[1-9])x?(?:-|$)")
 
 def without_kernels(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Any package whose code no GPU here loads, or only in part."""
-    for package in subject.inspected.packages:
+    for package in subject.inspected[0]:
         for word, ailment in ((NOT, Ailment.PACKAGE_NO_KERNELS), (PARTLY, Ailment.PACKAGE_PARTLY)):
-            failing = [support for support in package.support if support.word == word]
+            failing = [(gpu, verdict) for gpu, verdict in package.support if verdict.word == word]
             if not failing:
                 continue
-            gpus = [support.gpu for support in failing]
-            libraries = failing[0].failing
+            gpus = [gpu for gpu, _ in failing]
+            libraries = failing[0][1].failing
             names = [library.path.rpartition("/")[2] for library in libraries]
             how = "holds no code" if word == NOT else f"has libraries without code ({some_of(names)})"
             by_torch = package.name in COMPANIONS or package.per_cuda
@@ -222,7 +222,7 @@ def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, O
 
 def _package(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:
     """What its libraries ask for; what the table knows of that version where they open CUDA by name."""
-    needed = {name for path in binaries.loaded_libraries(installed) for name in binaries.needs(path).needed}
+    needed = {name for path in binaries.loaded_libraries(installed) for name in binaries.needs(path)[0]}
     numbered = {name: match[1] for name in sorted(needed) if (match := _NUMBERED.fullmatch(name))}
     majors = {*numbered.values()}
     name, version = installed.name, installed.version

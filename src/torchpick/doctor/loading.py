@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from itertools import chain
 
 from torchpick.doctor import binaries, depends, gpusupport
 from torchpick.doctor.binaries import NVIDIA
@@ -14,7 +14,7 @@ from torchpick.doctor.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions, world
 from torchpick.model.finding import WARNING, Ailment, Finding
-from torchpick.model.versions import is_dotted, numbers, some_of
+from torchpick.model.versions import grouped, is_dotted, numbers, some_of
 
 # NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs; these are refused (error 804).
 _REFUSED = re.compile(r"geforce|titan|\b[GR]TX (?:16|[1-5]0)[5-9]0", re.IGNORECASE)
@@ -23,22 +23,22 @@ _HIDING = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR
 
 def driver_library(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A libcuda that is not the driver's: a stub never works, cuda-compat only newer than the driver, on some GPUs."""
-    library = subject.shell.driver_library
-    if library is None:
+    if subject.shell.driver_library is None:
         return
-    seen: dict[str, object] = {"folder": library.folder, "version": library.version}
-    advice = f"remove {library.folder} from LD_LIBRARY_PATH"
-    if library.kind == "stub":
-        text = f"LD_LIBRARY_PATH puts the stub libcuda of {library.folder} before the driver's"
+    folder, version, is_stub = subject.shell.driver_library
+    seen: dict[str, object] = {"folder": folder, "version": version}
+    advice = f"remove {folder} from LD_LIBRARY_PATH"
+    if is_stub:
+        text = f"LD_LIBRARY_PATH puts the stub libcuda of {folder} before the driver's"
         yield Finding(Ailment.STUB_DRIVER_LIBRARY, text, seen, advice=advice)
         return
     driver = None if subject.machine.driver is None else subject.machine.driver.version
     refused = [gpu.index for gpu in subject.gpus if gpu.vendor == "nvidia" and _REFUSED.search(gpu.name or "")]
-    if library.version and is_dotted(library.version) and driver and numbers(driver) >= numbers(library.version):
-        text = f"cuda-compat {library.version} in {library.folder} is not newer than the driver, {driver}"
+    if version and is_dotted(version) and driver and numbers(driver) >= numbers(version):
+        text = f"cuda-compat {version} in {folder} is not newer than the driver, {driver}"
         yield Finding(Ailment.CUDA_COMPAT, text, {**seen, "driver": driver}, advice=advice)
     elif refused:
-        text = f"cuda-compat in {library.folder} does not support {subject.labels(*refused)}"
+        text = f"cuda-compat in {folder} does not support {subject.labels(*refused)}"
         yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice)
 
 
@@ -63,13 +63,6 @@ _MOST_CACHE = 16 << 20
 _SPARE = frozenset({"triton", "pytorch-triton", "filelock", "fsspec", "jinja2", "networkx"})
 _OF_CUDA = ("nvidia-", "cuda-")
 _MOST_SHOWN = 20
-
-
-class Absent(NamedTuple):
-    """A library that a package asks the loader for, and that is nowhere to be found."""
-
-    library: str
-    wanted_by: str
 
 
 class LoaderFolders:
@@ -119,13 +112,12 @@ def required(demands: Sequence[depends.Demand], *, cuda_is_found: bool) -> Itera
         )
 
 
-def nowhere(absent: Sequence[Absent], explained: set[str]) -> Iterator[Finding]:
+def nowhere(absent: Sequence[tuple[str, str]], explained: set[str]) -> Iterator[Finding]:
     """The libraries that are nowhere, by package; CUDA's are known already of those that `said` names."""
     # What torch itself misses, the others miss for the same reason.
-    of_torch = {library.library for library in absent if library.wanted_by.startswith("torch ")}
-    for package in dict.fromkeys(library.wanted_by for library in absent):
+    of_torch = {library for library, package in absent if package.startswith("torch ")}
+    for package, wanted in grouped((package, library) for library, package in absent).items():
         is_torch = package.startswith("torch ")
-        wanted = (library.library for library in absent if library.wanted_by == package)
         libraries = [library for library in wanted if is_torch or library not in of_torch]
         linking = [library for library in libraries if binaries.is_of_torch(library)]
         libraries = linking if package in explained else libraries
@@ -144,8 +136,8 @@ def nowhere(absent: Sequence[Absent], explained: set[str]) -> Iterator[Finding]:
         )
 
 
-def absent_libraries(subject: EnvironmentUnderTest) -> tuple[Absent, ...]:
-    """What torch and the packages with GPU code ask the loader for, or open by name, that is nowhere here."""
+def absent_libraries(subject: EnvironmentUnderTest) -> tuple[tuple[str, str], ...]:
+    """What torch or a package with GPU code asks the loader for, or opens by name, and is nowhere; and which asks."""
     if not subject.is_here:
         return ()
     folders = LoaderFolders(subject.environment, subject.shell)
@@ -154,9 +146,9 @@ def absent_libraries(subject: EnvironmentUnderTest) -> tuple[Absent, ...]:
     return tuple(dict.fromkeys(absent))
 
 
-def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[Absent]:
+def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[tuple[str, str]]:
     here = subject.environment
-    names = ("torch", *(package.name for package in subject.inspected.packages))
+    names = ("torch", *(package.name for package in subject.inspected[0]))
     wanting = [package for name in names if (package := here.find(name)) is not None]
     held = {
         path.rpartition("/")[2]
@@ -168,17 +160,15 @@ def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator
     for package in wanting:
         missed: set[str] = set()
         for path in binaries.loaded_libraries(package):
-            linked = binaries.needs(path)
-            unresolved = (
-                {name for name in linked.needed if binaries.is_of_torch(name) or _is_of_cuda(name)} - held - missed
-            )
+            needed, *folders = binaries.needs(path)
+            unresolved = {name for name in needed if binaries.is_of_torch(name) or _is_of_cuda(name)} - held - missed
             for name in sorted(unresolved):
-                if not _is_along(path, (*linked.rpath, *linked.runpath), name) and not elsewhere.has(name):
+                if not _is_along(path, chain(*folders), name) and not elsewhere.has(name):
                     missed.add(name)
-                    yield Absent(name, package.label)
+                    yield name, package.label
 
 
-def _opened(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[Absent]:
+def _opened(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[tuple[str, str]]:
     """The libraries that a package opens by name (its own metadata does not say so) and that are nowhere."""
     here = subject.environment
     rows = ((package, gpusupport.row_of(package, subject.known)) for package in here.named(""))
@@ -191,7 +181,7 @@ def _opened(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator
     ]
     if nowhere:
         held = {path.rpartition("/")[2] for package in here.named("") for path in distributions.libraries(package)}
-        yield from (Absent(library, package.label) for package, library in nowhere if library not in held)
+        yield from ((library, package.label) for package, library in nowhere if library not in held)
 
 
 def _is_of_cuda(name: str) -> bool:
@@ -199,7 +189,7 @@ def _is_of_cuda(name: str) -> bool:
     return CUDA_LIBRARY.fullmatch(name) is not None and not name.startswith("libcuda.so")
 
 
-def _is_along(path: str, folders: tuple[str, ...], name: str) -> bool:
+def _is_along(path: str, folders: Iterable[str], name: str) -> bool:
     origin = os.path.dirname(path)
     return any(
         os.path.exists(os.path.join(folder.replace("$ORIGIN", origin).replace("${ORIGIN}", origin), name))
@@ -207,12 +197,12 @@ def _is_along(path: str, folders: tuple[str, ...], name: str) -> bool:
     )
 
 
-def _cuda_is_found(subject: EnvironmentUnderTest, absent: Sequence[Absent]) -> bool:
+def _cuda_is_found(subject: EnvironmentUnderTest, absent: Sequence[tuple[str, str]]) -> bool:
     """Whether torch asks for CUDA's libraries and the loader finds every one, wherever they lie."""
     torch = subject.environment.find("torch")
-    if torch is None or not subject.is_here or any(library.wanted_by == torch.label for library in absent):
+    if torch is None or not subject.is_here or any(package == torch.label for _, package in absent):
         return False
-    return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path).needed)
+    return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path)[0])
 
 
 def library_path(subject: EnvironmentUnderTest) -> Iterator[Finding]:
@@ -263,8 +253,8 @@ def _replaceable(subject: EnvironmentUnderTest) -> list[tuple[str, str]]:
                 own[name] = path
             elif not name.startswith(("libtorch", "libc10", "libcaffe2")):
                 continue
-            linked = binaries.needs(path)
-            (safe if linked.rpath and not linked.runpath else open_).update(linked.needed)
+            needed, rpath, runpath = binaries.needs(path)
+            (safe if rpath and not runpath else open_).update(needed)
             if name.startswith("libcudnn_"):
                 open_.add(name)
     return sorted((name, own[name]) for name in (open_ - safe) & own.keys())

@@ -82,17 +82,8 @@ class Remedy(NamedTuple):
         return ("torchpick", "install", *self.words, *self.flags, *alone, *again)
 
 
-class Basis(NamedTuple):
-    """What an environment is judged by; `flags` are what the command says beyond the request, `request` says it all."""
-
-    machine: Machine
-    wish: Wish
-    request: Request
-    flags: tuple[str, ...] = ()
-
-
-def _basis(subject: EnvironmentUnderTest) -> Basis | None:
-    """None where neither a GPU nor a backend is known to go by.
+def _basis(subject: EnvironmentUnderTest) -> tuple[Machine, Wish, Request, tuple[str, ...]] | None:
+    """What it is judged by, and the flags beyond the request; None where neither a GPU nor a backend is known.
 
     An environment without a GPU to judge by is judged by its own backend: nothing is turned into a CPU build.
     """
@@ -111,7 +102,7 @@ def _basis(subject: EnvironmentUnderTest) -> Basis | None:
             request = request._replace(backends=(own,))
         elif flags or subject.environment.find("torch") is not None:
             return None  # there is something to keep, and it is not known
-    return Basis(machine, wish, request, flags)
+    return machine, wish, request, flags
 
 
 def of(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> Remedy | str:
@@ -119,15 +110,16 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> Remedy | s
     basis = _basis(subject)
     if basis is None:
         return UNKNOWN
+    machine, wish, request, flags = basis
     here, torch = subject.environment, subject.torch
     ailments = {finding.ailment for finding in findings if finding.by_torch}
     backend = None if ailments & BY_HARDWARE else installedtorch.backend_of(torch, here)
-    remedy = _nearest(subject, basis, backend)
+    remedy = _nearest(subject, machine, wish, backend)
     if isinstance(remedy, str):
         return remedy
-    request = basis.request._replace(backends=(remedy.backend,)) if remedy.narrowed else basis.request
+    request = request._replace(backends=(remedy.backend,)) if remedy.narrowed else request
     narrowed = ("--backend", remedy.backend) if remedy.narrowed else ()
-    flags = (*_there(subject.run.request).flags, *basis.flags, *narrowed)
+    flags = (*_there(subject.run.request).flags, *flags, *narrowed)
     needs = tuple(dict.fromkeys(finding.needs for finding in findings if finding.needs and remedy.kept))
     # Nothing less brings the files of a recorded build back. Both installers would take the newest of every
     # dependency along, numpy too, so that is for where a dependency is missing.
@@ -136,15 +128,15 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> Remedy | s
     return remedy._replace(request=request, flags=flags, needs=needs, reinstalled=again, alone=alone)
 
 
-def _nearest(subject: EnvironmentUnderTest, basis: Basis, backend: str | None) -> Remedy | str:
+def _nearest(subject: EnvironmentUnderTest, machine: Machine, wish: Wish, backend: str | None) -> Remedy | str:
     """The answer that stays nearest to what is there: its release, else with as much of what goes with it as can be.
 
     `backend` is the one to stay with where it runs: that of a torch with which nothing is wrong.
     """
-    here, wish = subject.environment, basis.wish
+    here = subject.environment
 
     def ask(of: Wish) -> Answer:
-        return answer_request(subject.run, Question(of), machines=(basis.machine,), everything=False)
+        return answer_request(subject.run, Question(of), machines=(machine,), everything=False)
 
     recorded = subject.torch or here.find("torch")
     release = "" if recorded is None else recorded.version.partition("+")[0]
@@ -182,7 +174,7 @@ def _nearest(subject: EnvironmentUnderTest, basis: Basis, backend: str | None) -
         tuple(lost),
         narrowed=is_kept and answer.pick.version != free.pick.version,
         bound_by=tuple(limit.text for limit in barring),
-        pick=remarks.made(basis.machine, subject.table, beside, verdict, answer.pick.considered),
+        pick=remarks.made(machine, subject.table, beside, verdict, answer.pick.considered),
     )
 
 

@@ -25,20 +25,15 @@ _MOST_FOLDERS = 200
 _MOST_NAMES = 20_000
 
 
-class DriverLibrary(NamedTuple):
-    """Another libcuda that LD_LIBRARY_PATH puts before the driver's: `stub`, or `compat` (cuda-compat)."""
-
-    kind: str
-    folder: str
-    version: str | None = None
-
-
 class Shell(NamedTuple):
-    """What this shell does to a program: the variables that matter, and the CUDA files of LD_LIBRARY_PATH by folder."""
+    """What this shell does to a program: the variables that matter, and the CUDA files of LD_LIBRARY_PATH by folder.
+
+    `driver_library` is another libcuda than the driver's: its folder, its version, whether it is a stub or cuda-compat.
+    """
 
     variables: Mapping[str, str] = {}
     folders: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    driver_library: DriverLibrary | None = None
+    driver_library: tuple[str, str | None, bool] | None = None
 
 
 def read_shell(environ: Mapping[str, str]) -> Shell:
@@ -69,13 +64,13 @@ def _cuda_names(folder: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if CUDA_LIBRARY.fullmatch(name)))
 
 
-def _driver_library(folder: str) -> DriverLibrary | None:
+def _driver_library(folder: str) -> tuple[str, str | None, bool] | None:
     """What a libcuda.so.1 is, by the folder and the file it leads to; None for the driver's own."""
     real = os.path.realpath(os.path.join(folder, "libcuda.so.1"))
     parts = {*folder.split("/"), *os.path.dirname(real).split("/")}
     if "stubs" in parts:
-        return DriverLibrary("stub", folder)
+        return folder, None, True
     if any(part == "compat" or part.startswith("cuda-compat") for part in parts):
         version = os.path.basename(real).removeprefix("libcuda.so.")
-        return DriverLibrary("compat", folder, version if "." in version else None)
+        return folder, version if "." in version else None, False
     return None

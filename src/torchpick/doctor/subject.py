@@ -68,7 +68,7 @@ class EnvironmentUnderTest:
         return GpuCodeFit.of(nothing, self.machine.driver, self.table.drivers, unified=unified)
 
     @cached_property
-    def inspected(self) -> binaries.InspectedPackages:
+    def inspected(self) -> tuple[tuple[binaries.InspectedPackage, ...], tuple[tuple[str, str], ...]]:
         """The packages with GPU code of their own."""
         cuda = self.torch and self.torch.cuda
         return binaries.packages(self.environment, self.machine.nvidia, self.judge, cuda)

@@ -131,20 +131,6 @@ _MOST_SHOWN = 300
 _MOST_PLACES = 8
 
 
-class Case(NamedTuple):
-    """The cause of an error where all these facts hold, by its id."""
-
-    where: tuple[str, ...]
-    cause: str
-
-
-class IneffectiveFix(NamedTuple):
-    """What people try, and why it won't help."""
-
-    what: str
-    why: str
-
-
 class Signature(NamedTuple):
     """One cause of trouble and the texts it is known by; compat/README.md says what the fields mean."""
 
@@ -154,12 +140,12 @@ class Signature(NamedTuple):
     meaning: str
     causes: tuple[str, ...]
     cures: tuple[str, ...]
-    no_use: tuple[IneffectiveFix, ...]
+    no_use: tuple[Mapping[str, str], ...]
     findings: tuple[str, ...]
     links: tuple[str, ...]
     install: bool
     follows: tuple[str, ...]
-    cases: tuple[Case, ...] = ()
+    cases: tuple[tuple[tuple[str, ...], str], ...] = ()
     finding: str | None = None
 
     @property
@@ -177,7 +163,7 @@ class Signature(NamedTuple):
 
     def cause(self, facts: set[str], known: Mapping[str, Signature]) -> Signature:
         """What is behind it where these facts hold: by the first case that they meet, else the error itself."""
-        found = (known[case.cause].cause(facts, known) for case in self.cases if facts >= {*case.where})
+        found = (known[cause].cause(facts, known) for where, cause in self.cases if facts >= {*where})
         return next(found, self)
 
     def about(
@@ -254,12 +240,12 @@ def _signature(row: Fields) -> Signature:
         meaning=row.text("meaning"),
         causes=row.texts("causes"),
         cures=row.texts("cures"),
-        no_use=tuple(IneffectiveFix(fix.text("what"), fix.text("why")) for fix in row.objects("no_use")),
+        no_use=tuple({name: fix.text(name) for name in ("what", "why")} for fix in row.objects("no_use")),
         findings=row.texts("findings"),
         links=row.texts("links"),
         install=row.flag("install"),
         follows=row.texts("follows"),
-        cases=tuple(Case(case.texts("where"), case.text("cause")) for case in row.maybe_objects("cases")),
+        cases=tuple((case.texts("where"), case.text("cause")) for case in row.maybe_objects("cases")),
         finding=row.maybe_text("finding"),
     )
 

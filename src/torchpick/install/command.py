@@ -66,27 +66,20 @@ class Command(NamedTuple):
         }
 
 
-class Ended(NamedTuple):
-    """How an installer ended: its status, negative where a signal ended it, and whether somebody interrupted it."""
-
-    status: int
-    interrupted: bool = False
-
-
 def run_command(
     command: Command,
     environ: Mapping[str, str],
     *,
     talk_only: bool = False,
     started: Callable[[int], object] = lambda _: None,
-) -> Ended:
-    """Write its files, start it, and wait.
+) -> tuple[int, bool]:
+    """Write its files, start it, and wait: its status, negative for a signal, and whether it was interrupted.
 
     `talk_only` sends its stdout to stderr, where stdout is for something else; `started` hears its process id.
     """
     if command.before is not None:
         ended = run_command(command.before, environ, talk_only=talk_only)
-        if ended.status or ended.interrupted:
+        if any(ended):
             return ended
     write_files(command.files)
     stdout = sys.stderr.fileno() if talk_only else None
@@ -104,7 +97,7 @@ def run_command(
         status = process.wait()
     # pip ends an interrupted run with status 1 as any failed one, so the signal itself is what tells.
     interrupted = any(signal.Signals(number).name in _FROM_TERMINAL for number in signals)
-    return Ended(status, interrupted or status in (-signal.SIGINT, 128 + signal.SIGINT))
+    return status, interrupted or status in (-signal.SIGINT, 128 + signal.SIGINT)
 
 
 # A resolution of hundreds of packages over a slow line; what takes longer hangs.

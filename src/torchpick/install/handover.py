@@ -30,7 +30,7 @@ from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
 from torchpick.model.machine import Machine, Note
-from torchpick.model.package import Catalog, Download, PackageFacts, Stack
+from torchpick.model.package import Catalog, PackageFacts, Stack
 from torchpick.model.pick import Pick
 from torchpick.model.versions import some_of
 from torchpick.run import Run
@@ -319,13 +319,13 @@ def _with_vendors_files(run: Run, stack: Stack, pick: Pick) -> Stack:
     return stack._replace(packages=tuple(packages))
 
 
-def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> Download | None:
+def _download(learnt: Learnt, stack: Stack, folders: Container[str]) -> tuple[int, tuple[str, ...]] | None:
     """The sizes of the files; what torch itself brings besides is not among them."""
     pins = ((pin.name, pin.version) for pin in stack.packages if pin.name not in folders)
     sizes = {name: learnt.sizes.get((name, version)) for name, version in pins}
     unknown = tuple(name for name, size in sizes.items() if size is None)
     total = sum(size for size in sizes.values() if size is not None)
-    return Download(total, unknown) if total else None
+    return (total, unknown) if total else None
 
 
 def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callable[[Machine], Answer]) -> list[Note]:

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
@@ -38,14 +37,6 @@ _NOT_FOR_UV = 'uv keeps no settings for one environment: `eval "$(torchpick env)
 _ANOTHER = "name an environment of yours with `--python PATH`"
 
 
-class Pinned(NamedTuple):
-    """The pick, the files that were touched, and what a person should know."""
-
-    pick: Pick
-    touched: tuple[str, ...]
-    notes: tuple[Note, ...]
-
-
 def check_named(python: str | None) -> None:
     """Refuse where no environment is named or found: the one that torchpick happens to run in is not meant."""
     named = python is not None and version_of(python) is None
@@ -54,8 +45,14 @@ def check_named(python: str | None) -> None:
         raise UsageError("no environment is active, and there is no .venv here or above", hint=hint, code="NO_TARGET")
 
 
+Pinned = tuple[Pick, tuple[str, ...], list[Note]]
+
+
 def pin(run: Run, project: str | None) -> Pinned:
-    """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
+    """Pin the environment to the pick: that, the files that were touched, and what a person should know.
+
+    `project` is a pyproject.toml; None means the environment's own, empty none.
+    """
     check_named(run.request.python)
     target = read_question(run, Order(RequirementArgs(("torch",)))).target
     prefix = target.prefix
@@ -81,7 +78,7 @@ def pin(run: Run, project: str | None) -> Pinned:
         for before, after in changes:
             rewrite.write_file(before, after)
     notes += [note for before, after in changes for note in rewrite.note_password(before, after)]
-    return Pinned(pick, tuple(before.file for before, _ in changes), tuple(notes))
+    return pick, tuple(before.file for before, _ in changes), notes
 
 
 def _record(prefix: str) -> str:

@@ -284,18 +284,12 @@ class PackageObjection(NamedTuple):
         return {**self.objection.to_dict(), "versions": self.versions}
 
 
-class Download(NamedTuple):
-    """How much is fetched where nothing is there yet; the size of what is in `unknown` is not known."""
-
-    bytes: int
-    unknown: tuple[str, ...]
-
-
 class Stack(NamedTuple):
     """One environment for a machine; `packages` is empty where none fits, and `objections` then say why.
 
     `hints` are what would have to change, best first. `unknown` is what is asked of packages of which no known version
-    meets it, by name: they were not judged.
+    meets it, by name: they were not judged. `download` is how many bytes are fetched where nothing is there yet, and of
+    which packages the size is not known.
     """
 
     machine: Machine
@@ -306,7 +300,7 @@ class Stack(NamedTuple):
     hints: tuple[str, ...] = ()
     index_url: str | None = None
     unknown: Mapping[str, str] = {}
-    download: Download | None = None
+    download: tuple[int, tuple[str, ...]] | None = None
 
     @property
     def ok(self) -> bool:
@@ -339,7 +333,9 @@ class Stack(NamedTuple):
         return html(written(self, "packages", "objections", "hints", "notes"))
 
     def _pins(self) -> dict[str, object]:
-        return written(self, "requirements", "packages", "index_url", "notes", "download", optional=("download",))
+        pins = written(self, "requirements", "packages", "index_url", "notes")
+        size = self.download and {"bytes": self.download[0], "unknown": self.download[1]}
+        return {**pins, "download": size} if size else pins
 
     def to_dict(self, command: str = "plan") -> dict[str, object]:
         """The object that `torchpick plan --json` prints."""

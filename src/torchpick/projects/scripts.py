@@ -33,7 +33,7 @@ def pin(run: Run, file: str) -> Pinned:
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
     if after != script.text:
         rewrite.write_file(script, after)
-    return Pinned(pick, (file,), rewrite.note_password(script._replace(text=before), after))
+    return pick, (file,), [*rewrite.note_password(script._replace(text=before), after)]
 
 
 def unpin(file: str) -> bool:

@@ -61,10 +61,10 @@ def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
     with _watched(before) as watcher:
         rewrite.write_file(there, text)
         command = Command("uv", (uv, "lock", "--project", folder))
-        ended = run_command(command, environ, talk_only=True, started=lambda pid: _send(watcher, pid))
-        if ended.interrupted:
+        status, interrupted = run_command(command, environ, talk_only=True, started=lambda pid: _send(watcher, pid))
+        if interrupted:
             raise KeyboardInterrupt
-        if ended.status:
+        if status:
             hint = f"nothing was changed; what uv says above is about what {there.file} requires"
             raise InstallerError("`uv lock` fails with these backends", hint=hint, code="LOCK")
     return True

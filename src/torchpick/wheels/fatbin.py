@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from mmap import mmap
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
@@ -108,22 +108,20 @@ _NEEDED, _RPATH, _RUNPATH = 1, 15, 29
 _MOST_NAME = 4096
 
 
-class Linked(NamedTuple):
-    """`needed`: the libraries; `runpath` and `rpath`: folders. Only a runpath yields to LD_LIBRARY_PATH (ld.so(8))."""
-
-    needed: tuple[str, ...] = ()
-    rpath: tuple[str, ...] = ()
-    runpath: tuple[str, ...] = ()
+# The libraries that one needs, and the folders of its rpath and its runpath: only a runpath yields to LD_LIBRARY_PATH
+# (ld.so(8)).
+Links = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+NO_LINKS: Links = ((), (), ())
 
 
-def read_links(buffer: Buffer) -> Linked:
+def read_links(buffer: Buffer) -> Links:
     """Read an ELF library's dynamic section; nothing if it is not such a library."""
     if bytes(buffer[:4]) != b"\x7fELF":
-        return Linked()
+        return NO_LINKS
     named = {name: (offset, size) for name, offset, size, _ in read_sections(buffer) or ()}
     dynamic, names = named.get(".dynamic"), named.get(".dynstr")
     if dynamic is None or names is None:
-        return Linked()
+        return NO_LINKS
     texts: dict[int, list[str]] = {_NEEDED: [], _RPATH: [], _RUNPATH: []}
     names_at, names_size = names
     size = min(dynamic[1], MOST_DYNAMIC) // _DYNAMIC.size * _DYNAMIC.size
@@ -136,7 +134,7 @@ def read_links(buffer: Buffer) -> Linked:
             if name := raw.partition(b"\0")[0].decode("utf-8", "replace"):
                 texts[tag].append(name)
     rpath, runpath = (tuple(filter(None, ":".join(texts[tag]).split(":"))) for tag in (_RPATH, _RUNPATH))
-    return Linked(tuple(texts[_NEEDED]), rpath, runpath)
+    return tuple(texts[_NEEDED]), rpath, runpath
 
 
 MAGIC = b"\x50\xed\x55\xba"
@@ -173,27 +171,13 @@ _EMPTY_OLD, _EMPTY_NEW, _EMPTY_PTX = 1600, 2400, 224
 _LARGE = 2401  # no empty image has so many bytes; what is beyond makes no difference
 
 
-class CodeEntry(NamedTuple):
-    """One image; `version` is the ISA version of PTX, the ABI version of machine code; `empty` has no kernel."""
-
-    kind: int
-    arch: Arch
-    version: tuple[int, int]
-    empty: bool
+# The images of one module, of which the driver loads one: the kind, the architecture, the ISA version of PTX or the ABI
+# version of machine code, and whether it has no kernel.
+Images = tuple[tuple[int, Arch, tuple[int, int], bool], ...]
 
 
-Images = tuple[CodeEntry, ...]
-
-
-class Container(NamedTuple):
-    """One module: the images of which the driver loads one. `broken` where the entries end in nonsense."""
-
-    entries: Images
-    broken: bool
-
-
-def scan(buffer: Buffer, start: int = 0, end: int | None = None) -> Iterator[Container]:
-    """Every container of a part of the buffer; chance hits of the magic bytes are passed over.
+def scan(buffer: Buffer, start: int = 0, end: int | None = None) -> Iterator[tuple[Images, bool]]:
+    """Every container of a part of the buffer, and whether it ends in nonsense; chance hits of its magic are no matter.
 
     Of a memory map it touches only the pages of headers.
     """
@@ -218,7 +202,7 @@ def scan(buffer: Buffer, start: int = 0, end: int | None = None) -> Iterator[Con
         yield container
 
 
-def _container(buffer: Buffer, start: int, limit: int) -> tuple[Container, int] | None:
+def _container(buffer: Buffer, start: int, limit: int) -> tuple[tuple[Images, bool], int] | None:
     """The container there, and the place behind what of it could be read; None where there is none."""
     if start + _CONTAINER.size > limit:
         return None
@@ -233,7 +217,7 @@ def _container(buffer: Buffer, start: int, limit: int) -> tuple[Container, int] 
     length, images = first
     offset += length
     if offset == end and images is not None:  # most hold one image
-        return Container(images, broken=False), offset
+        return (images, False), offset
     entries, broken = [*(images or ())], images is None
     while offset < end:
         step = None
@@ -246,7 +230,7 @@ def _container(buffer: Buffer, start: int, limit: int) -> tuple[Container, int] 
         entries += images or ()
         broken |= images is None
         offset += length
-    return Container(tuple(entries), broken), offset
+    return (tuple(entries), broken), offset
 
 
 def _entry(buffer: Buffer, offset: int, room: int, fields: Sequence[Any]) -> tuple[int, Images | None] | None:
@@ -269,7 +253,7 @@ def _images(kind: int, number: int, specific: int, version: bytes, size: int) ->
     if arch is None or not 0 < kind < GROUP:
         return None
     minor, major = _VERSION.unpack(version)
-    return (CodeEntry(kind, arch, (major, minor), _empty(kind, arch, size)),)
+    return ((kind, arch, (major, minor), _empty(kind, arch, size)),)
 
 
 def _arch(kind: int, number: int, flags: int) -> Arch | None:
@@ -295,7 +279,7 @@ def _group(header: bytes) -> Images | None:
     end = _ENTRY.size + table
     if end > len(header):
         return None
-    entries: list[CodeEntry] = []
+    entries: list[tuple[int, Arch, tuple[int, int], bool]] = []
     for _ in range(count):
         if offset + _ENTRY.size > end:
             return None

@@ -105,7 +105,7 @@ def texts(arches: Iterable[Arch]) -> list[str]:
 
 
 # Where containers lie, and those that a scan finds there.
-Parts = Iterable[tuple[str, Iterable[fatbin.Container]]]
+Parts = Iterable[tuple[str, Iterable[tuple[fatbin.Images, bool]]]]
 
 
 def _library(path: str, size: int, parts: Parts, *, complete: bool = True, notes: tuple[str, ...] = ()) -> Library:
@@ -127,7 +127,7 @@ def _library(path: str, size: int, parts: Parts, *, complete: bool = True, notes
     if broken:
         notes += (f"{broken} code containers end in invalid bytes",)
     images = (image for alike in roles.values() for entries in alike for image in entries)
-    isa = max((image.version for image in images if image.kind == fatbin.PTX), default=None)
+    isa = max((version for kind, _, version, _ in images if kind == fatbin.PTX), default=None)
     cuda = None if isa is None else _ISA.get(isa)
     registered, apart = (_contents(roles[role]) for role in (EXECUTABLE, DATA))
     return Library(path, size, registered, apart, cuda, complete and not broken, notes)
@@ -139,9 +139,9 @@ def _contents(alike: Counter[fatbin.Images]) -> CodeContents:
     named: set[Arch] = set()
     empty = 0
     for entries, count in alike.items():
-        images = [entry for entry in entries if entry.kind in (fatbin.ELF, fatbin.PTX)]
-        named.update(entry.arch for entry in images)
-        if with_kernels := in_order(entry.arch for entry in images if not entry.empty):
+        images = [(arch, is_empty) for kind, arch, _, is_empty in entries if kind in (fatbin.ELF, fatbin.PTX)]
+        named.update(arch for arch, _ in images)
+        if with_kernels := in_order(arch for arch, is_empty in images if not is_empty):
             sets[with_kernels] += count
         elif images:
             empty += count
@@ -191,7 +191,7 @@ def _parts(buffer: Buffer, table: Iterable[fatbin.Section]) -> Parts:
 def read_start(buffer: Buffer, size: int, path: str) -> Library:
     """The beginning of a library, in which its sections are not known."""
     # Its last container is cut by its end.
-    hits = (hit for hit in fatbin.scan(buffer) if not hit.broken)
+    hits = (hit for hit in fatbin.scan(buffer) if not hit[1])
     return _library(path, size, [(EXECUTABLE, hits)], complete=False)
 
 

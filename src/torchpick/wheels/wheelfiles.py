@@ -139,7 +139,7 @@ def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[
 def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     """A library read whole; what it links is added to `needed`."""
     with librarycode.unpack(archive.stream(member), member.file_size) as buffer:
-        needed.update(fatbin.read_links(buffer).needed)
+        needed.update(fatbin.read_links(buffer)[0])
         return librarycode.read_buffer(buffer, member.filename)
 
 
