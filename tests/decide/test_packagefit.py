@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.decide.test_stack import PLATFORM, code, machine, package, table
-from torchpick.decide import packagefit
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Python
@@ -172,7 +171,7 @@ def test_how_code_supports_a_gpu_is_said_in_one_word(
 ) -> None:
     coverage = PackageFit(where, table).coverage(package("ext", "1", code=libraries), None)
 
-    assert (coverage.word, coverage.partial, coverage.failing) == (word, partial, ())
+    assert coverage == (word, (), partial)
 
 
 def test_a_package_that_is_gone_lends_its_verdict_to_no_other(table: Table) -> None:
@@ -187,7 +186,7 @@ def test_a_library_that_was_not_read_whole_speaks_against_no_gpu(table: Table) -
     here = PackageFit(machine(), table)
 
     assert here.refusal(part) is None
-    assert here.coverage(part, None) == packagefit.Coverage("not read")
+    assert here.coverage(part, None) == ("not read", (), ())
     assert here.is_unread(part)
     assert not here.is_unread(package("ext", "1"))
     assert not PackageFit(machine()._replace(gpus=()), table).is_unread(part)

@@ -29,7 +29,7 @@ def named(text: str) -> list[str]:
     search = texts.Search(KNOWN)
     search.feed(text.encode())
     found = [match.signature.id for match in search.matches()]
-    facts = situation.in_words(situation.plain(text.encode(), WORDS), WORDS.facts)
+    facts = situation.in_words(situation.plain(text.encode(), WORDS), WORDS["facts"])
     return found or [name for name in facts if name in KNOWN and "other program" not in facts]
 
 

@@ -24,7 +24,7 @@ TWO = Situation(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
 
 
 def of_text(text: bytes) -> Situation:
-    return situation.read_situation(situation.plain(text, WORDS), WORDS, WORDS.facts)
+    return situation.read_situation(situation.plain(text, WORDS), WORDS, WORDS["facts"])
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
 
 
 def test_each_cause_that_is_known_by_words_has_texts_here() -> None:
-    assert sorted(IN_WORDS["says"]) == sorted(name for name in WORDS.facts if name.isupper())
+    assert sorted(IN_WORDS["says"]) == sorted(name for name in WORDS["facts"] if name.isupper())
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in IN_WORDS["says"].items() for text in texts])

@@ -56,7 +56,7 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
 
     found = toolsettings.read_uv_files(NOBODY, str(home), str(inner))
 
-    assert [dict(each.table) for each in found] == [{"no-index": True}, {"offline": True}]
+    assert [dict(table) for _, table in found] == [{"no-index": True}, {"offline": True}]
     assert toolsettings.read_uv_files({**NOBODY, "UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
 
 
@@ -68,7 +68,7 @@ def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) 
 
     def found(workspace: str, folder: Path = member) -> str:
         root.write_text(f"[tool.uv.workspace]\n{workspace}\n", "utf-8")
-        return toolsettings.read_uv_files(NOBODY, "/nobody", str(folder))[0].path
+        return toolsettings.read_uv_files(NOBODY, "/nobody", str(folder))[0][0]
 
     assert found("members = ['packages/*']") == str(root)
     member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n", "utf-8")
@@ -113,8 +113,8 @@ def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_plain_value_is_that_of_the_first_file_and_of_uv_pip_before_the_rest() -> None:
-    one = toolsettings.UvFile("one", {"offline": True})
-    other = toolsettings.UvFile("other", {"offline": False, "torch-backend": "cpu", "pip": {"torch-backend": "auto"}})
+    one = ("one", {"offline": True})
+    other = ("other", {"offline": False, "torch-backend": "cpu", "pip": {"torch-backend": "auto"}})
 
     assert toolsettings.uv_key([one, other], "offline") == toolsettings.Setting("offline", ("True",), "one")
     assert toolsettings.uv_key([one, other], "torch-backend") == toolsettings.Setting(

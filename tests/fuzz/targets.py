@@ -20,7 +20,6 @@ from tests.wheels import making
 from torchpick.doctor import situation
 from torchpick.environment import projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import RequirementArgs
-from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import filemetadata, pages, wheelnames
 from torchpick.index.ranges import Archive
@@ -176,7 +175,7 @@ def pip_conf_pinned(data: bytes) -> None:
 def uv_toml(data: bytes) -> None:
     table = toolsettings.toml_of(_written(data))  # the reader behind uv's several files
     if table is not None:
-        note_indexes(UserSettings(uv_files=(UvFile("uv.toml", table),)), ("uv",))
+        note_indexes(UserSettings(uv_files=(("uv.toml", table),)), ("uv",))
 
 
 def project(data: bytes) -> None:
@@ -216,7 +215,7 @@ def resolved(data: bytes) -> None:
 
 def log(data: bytes) -> None:
     words = KNOWLEDGE.file("words.json", situation.read_words)
-    situation.read_situation(situation.plain(data, words), words, words.facts)
+    situation.read_situation(situation.plain(data, words), words, words["facts"])
 
 
 KNOWLEDGE = Knowledge({})

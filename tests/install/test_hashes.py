@@ -12,7 +12,6 @@ import pytest
 
 from tests.install.jobs import PICK
 from torchpick.environment import toolsettings
-from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import IntegrityError, NetworkError, UsageError
 from torchpick.index import pages, wheelnames
 from torchpick.index.pages import ProjectFile
@@ -134,7 +133,7 @@ def test_a_mirror_without_tls_is_refused_as_pip_refuses_it(said: str) -> None:
 @pytest.mark.parametrize("said", ["m.test", "M.TEST:8080"])
 def test_whoever_names_it_vouches_for_it(said: str) -> None:
     spoken = toolsettings.strongest(toolsettings.pip_variables({"PIP_TRUSTED_HOST": f"other.test {said}"}))
-    file = UvFile("uv.toml", {"allow-insecure-host": [said]})
+    file = ("uv.toml", {"allow-insecure-host": [said]})
     for own, words in (
         (UserSettings(pip=spoken), ()),
         (UserSettings({"UV_INSECURE_HOST": f"http://{said}"}), ()),

@@ -14,7 +14,7 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import ProjectReader
 from torchpick.install.files import Hashes
 from torchpick.install.lock import hashed, with_hashes, without_credentials
-from torchpick.install.reporting import ReportedFile, ReportedPackage
+from torchpick.install.reporting import ReportedPackage
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
 from torchpick.model.machine import Note
@@ -42,9 +42,9 @@ def locked(package: ReportedPackage, *hrefs: str, files: dict[str, str] | None =
 
 
 def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -> None:
-    item = ReportedPackage("torch", "", TORCH, "archive", (ReportedFile(Address(TORCH), "of a download"),))
+    item = ReportedPackage("torch", "", TORCH, "archive", ((Address(TORCH), "of a download", None),))
 
-    assert locked(item, f"{TORCH}#sha256={SHA}").files == (ReportedFile(Address(TORCH), SHA),)
+    assert locked(item, f"{TORCH}#sha256={SHA}").files == ((Address(TORCH), SHA, None),)
     for hrefs in ((), (TORCH,)):
         with pytest.raises(WheelError, match=r"no index gives a sha256 for https://.*torch-2\.14\.1") as missing:
             locked(item, *hrefs)
@@ -63,11 +63,11 @@ def test_a_chosen_file_has_its_hash_or_there_is_no_lock(tmp_path: Path) -> None:
 
 
 def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() -> None:
-    item = ReportedPackage("torch", "", TORCH, "archive", (ReportedFile(Address(TORCH), None, 5),))
+    item = ReportedPackage("torch", "", TORCH, "archive", ((Address(TORCH), None, 5),))
 
     made = locked(item, files={"torch": f"{TORCH}#sha256={SHA}"})
 
-    file = ReportedFile(Address(TORCH), SHA, 5)
+    file = (Address(TORCH), SHA, 5)
     assert made == ReportedPackage("torch", "2.14.1+cu126", TORCH, "wheels", (file,), index_url=PICK.index_url)
 
 
@@ -79,23 +79,23 @@ def test_a_folder_and_a_repository_have_no_hash() -> None:
 
 def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchpick.install.files.measured_hash", lambda *_: "another")
-    file = ReportedFile(Address("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl"), SHA)
+    file = (Address("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl"), SHA, None)
 
     with pytest.raises(IntegrityError, match="the wheel that was read had another"):
-        locked(ReportedPackage("torch", "2.14.1", file.url, files=(file,)))
+        locked(ReportedPackage("torch", "2.14.1", file[0], files=(file,)))
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:
     notes: list[Note] = []
     hidden, plain = "https://me:secret@h.example", "https://h.example"
     package = ReportedPackage(
-        "a", "1", "", "wheels", (ReportedFile(Address(f"{hidden}/a.whl")),),
+        "a", "1", "", "wheels", ((Address(f"{hidden}/a.whl"), None, None),),
         f"{hidden}/simple",
     )  # fmt: skip
 
     made = without_credentials(package, notes)
 
-    assert [file.url for file in made.files] == [f"{plain}/a.whl"]
+    assert [url for url, _, _ in made.files] == [f"{plain}/a.whl"]
     assert made.index_url == f"{plain}/simple"
     assert [note.code for note in notes] == ["CREDENTIALS_LEFT_OUT"]
     assert without_credentials(ReportedPackage("a", "1"), notes) == ReportedPackage("a", "1")

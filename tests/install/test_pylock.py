@@ -12,7 +12,7 @@ from packaging.pylock import Pylock
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
 from torchpick.install.lock import lock_text
-from torchpick.install.reporting import ReportedFile, ReportedPackage
+from torchpick.install.reporting import ReportedPackage
 from torchpick.model.address import Address
 from torchpick.model.machine import Machine, Platform, Python
 
@@ -25,14 +25,12 @@ HERE = Machine(Platform.parse("linux-x86_64"), Python("3.12"))
 
 def test_a_lock_is_what_the_packaging_library_reads() -> None:
     torch = ReportedPackage(
-        "torch", "2.14.1+cu126", files=(ReportedFile(Address(URL), SHA, 5),), index_url="https://host.example/whl/cu126"
+        "torch", "2.14.1+cu126", files=((Address(URL), SHA, 5),), index_url="https://host.example/whl/cu126"
     )
     source = ReportedPackage(
-        "thing", "1.0", "", "sdist", (ReportedFile(Address("https://host.example/thing-1.0.tar.gz"), SHA),)
+        "thing", "1.0", "", "sdist", ((Address("https://host.example/thing-1.0.tar.gz"), SHA, None),)
     )
-    direct = ReportedPackage(
-        "other", "1.0", "", "archive", (ReportedFile(Address("https://host.example/other.zip"), SHA),)
-    )
+    direct = ReportedPackage("other", "1.0", "", "archive", ((Address("https://host.example/other.zip"), SHA, None),))
 
     text = lock_text(HERE, (torch, source, direct), {"torch": "2.14.1+cu126"})
 
@@ -54,9 +52,9 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        ReportedPackage("torch", "2.14.1+cu126", files=(ReportedFile(Address(URL)),)),
-        ReportedPackage("torch", "2.14.1", files=(ReportedFile(Address(URL), SHA),)),
-        ReportedPackage("numpy", "2.14.1+cu126", files=(ReportedFile(Address(URL), SHA),)),
+        ReportedPackage("torch", "2.14.1+cu126", files=((Address(URL), None, None),)),
+        ReportedPackage("torch", "2.14.1", files=((Address(URL), SHA, None),)),
+        ReportedPackage("numpy", "2.14.1+cu126", files=((Address(URL), SHA, None),)),
         ReportedPackage("torch", "2.14.1+cu126", "", "wheels"),
     ],
     ids=["no hash", "another version", "another name", "no file"],

@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from torchpick.errors import InstallerError
-from torchpick.install.reporting import ReportedFile, ReportedPackage, read_pip_report, read_uv_lock, resolver_error
+from torchpick.install.reporting import ReportedPackage, read_pip_report, read_uv_lock, resolver_error
 from torchpick.model.address import Address
 
 SHA = "5" * 64
@@ -23,7 +23,7 @@ COMMIT = "c" * 40
     [
         (
             f'[[packages.wheels]]\nurl = "{WHEEL}"\nsize = 5\nhashes = {{sha256 = "{SHA}"}}',
-            ReportedPackage("my-lib", "1.0", WHEEL, source="wheels", files=(ReportedFile(Address(WHEEL), SHA, 5),)),
+            ReportedPackage("my-lib", "1.0", WHEEL, source="wheels", files=((Address(WHEEL), SHA, 5),)),
         ),
         # The wheels are taken where there is a source too.
         (
@@ -33,16 +33,16 @@ COMMIT = "c" * 40
                 "1.0",
                 WHEEL,
                 source="wheels",
-                files=(ReportedFile(Address(WHEEL)), ReportedFile(Address(f"{WHEEL}2"))),
+                files=((Address(WHEEL), None, None), (Address(f"{WHEEL}2"), None, None)),
             ),
         ),
         (
             f'sdist = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA[1:]}"}}}}',
-            ReportedPackage("my-lib", "1.0", SOURCE, source="sdist", files=(ReportedFile(Address(SOURCE)),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, source="sdist", files=((Address(SOURCE), None, None),)),
         ),
         (
             f'archive = {{url = "{SOURCE}", hashes = {{sha256 = "{SHA}"}}}}',
-            ReportedPackage("my-lib", "1.0", SOURCE, source="archive", files=(ReportedFile(Address(SOURCE), SHA),)),
+            ReportedPackage("my-lib", "1.0", SOURCE, source="archive", files=((Address(SOURCE), SHA, None),)),
         ),
         ("", ReportedPackage("my-lib", "1.0", "", source="")),
     ],
@@ -58,7 +58,7 @@ def test_a_place_of_this_computer_and_a_repository_in_uvs_lock(tmp_path: Path, m
     vcs = f'{{type = "git", url = "https://h.example/lib", commit-id = "{COMMIT}", requested-revision = "v1"}}'
     (repository,) = read_uv_lock(f'[[packages]]\nname = "lib"\nvcs = {vcs}\n')
 
-    assert folder == ReportedPackage("lib", "", here, source="directory", files=(ReportedFile(Address(here)),))
+    assert folder == ReportedPackage("lib", "", here, source="directory", files=((Address(here), None, None),))
     assert (repository.source, repository.version, repository.url) == ("vcs", "", "https://h.example/lib")
     assert read_uv_lock("") == ()
 

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from tests.laws import worlds
 from tests.laws.worlds import Found, World
 from torchpick.decide.search import Causes, solve
+from torchpick.decide.searchfacts import find_cone
 from torchpick.model.package import Package
 
 T = TypeVar("T")
@@ -208,7 +209,7 @@ def test_a_named_project_is_never_older_than_the_newest_that_fits_with_those_bef
         world, found = known(seed)
         if found.solution is None:
             continue
-        order, packages = found.solution.cone.order, {**world.packages}
+        order, packages = find_cone(found.search, world.wanted)[0], {**world.packages}
         for name, package in sorted(found.solution.packages.items(), key=lambda pair: order[pair[0]]):
             if name not in {demand.name for demand in world.wanted}:
                 continue
@@ -225,7 +226,8 @@ def test_a_named_project_is_never_older_than_the_newest_that_fits_with_those_bef
 @five_hundred
 def test_every_pin_meets_what_every_other_requires(seeds: range) -> None:
     for seed in seeds:
-        solution = known(seed)[1].solution
+        world, found = known(seed)
+        solution, order = found.solution, find_cone(found.search, world.wanted)[0]
         if solution is None:
             continue
         pins = {name: package.version for name, package in solution.packages.items()}
@@ -239,7 +241,7 @@ def test_every_pin_meets_what_every_other_requires(seeds: range) -> None:
             for line in map(Requirement, package.requires):
                 if line.marker and not any(line.marker.evaluate({"extra": extra}) for extra in extras[package.name]):
                     continue
-                if line.name in solution.cone.order or line.name == "torch":
+                if line.name in order or line.name == "torch":
                     assert line.specifier.contains(pins[line.name]), (seed, package.who, line)
                 assert line.extras <= extras.get(line.name, line.extras), (seed, package.who, line)
             if package.major is not None and solution.build is not None:
@@ -250,10 +252,10 @@ def test_every_pin_meets_what_every_other_requires(seeds: range) -> None:
 def test_what_is_named_comes_first_and_before_what_it_requires(seeds: range) -> None:
     for seed in seeds:
         world = worlds.draw(seed, worlds.BARE)
-        solution = worlds.found(world).solution
-        if solution is None:
+        found = worlds.found(world)
+        if found.solution is None:
             continue
-        named, order = {demand.name for demand in world.wanted}, [*solution.cone.order]
+        named, order = {demand.name for demand in world.wanted}, [*find_cone(found.search, world.wanted)[0]]
         reached = {name: {*_reached(world, name)} for name in order}
         assert [name in named for name in order] == sorted((name in named for name in order), reverse=True), seed
         for place, name in enumerate(order):

@@ -351,8 +351,8 @@ class PlainSearch:
 
 def tried(world: World, found: Found) -> Tried:
     """In the order that the cone states."""
-    cone = find_cone(found.search, world.wanted)
-    search = PlainSearch(world, sorted(cone.order, key=cone.order.__getitem__), found.search.builds)
+    order = find_cone(found.search, world.wanted)[0]
+    search = PlainSearch(world, sorted(order, key=order.__getitem__), found.search.builds)
     return Tried(search.first(world.asked))
 
 

@@ -222,11 +222,12 @@ def _lines_below(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
 
 def _upgrade(upgrade: Upgrade) -> str:
     """`535 → 580 on 3 machines: 3 machines from 2.10.0 to 2.15.0`."""
-    moves = [
+    older, newer, whose, moves = upgrade
+    texts = [
         f"{_counted('machine', hosts.count)} from {before or 'none'} to {after or 'none'}"
-        for before, after, hosts in upgrade.moves
+        for before, after, hosts in moves
     ]
-    return f"{upgrade.before} → {upgrade.after} on {_counted('machine', upgrade.hosts.count)}: {'; '.join(moves)}"
+    return f"{older} → {newer} on {_counted('machine', whose.count)}: {'; '.join(texts)}"
 
 
 def _counted(what: str, count: int) -> str:
@@ -251,11 +252,11 @@ def _json(outlook: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
         "exact": outlook.exact,
         "upgrades": [
             {
-                "from": upgrade.before,
-                "to": upgrade.after,
-                **upgrade.hosts.to_dict(),
-                "moves": [{"before": old, "after": new, **hosts.to_dict()} for old, new, hosts in upgrade.moves],
+                "from": older,
+                "to": newer,
+                **whose.to_dict(),
+                "moves": [{"before": old, "after": new, **hosts.to_dict()} for old, new, hosts in moves],
             }
-            for upgrade in outlook.upgrades or ()
+            for older, newer, whose, moves in outlook.upgrades or ()
         ],
     }

@@ -127,7 +127,7 @@ class _Environment:
             cuda=_text(torch.cuda_major if package.per_cuda and torch is not None else package.major),
             links_torch=package.links_torch,
             index=filled(package.place, package, torch, self.search.machine.python.tag) or DEFAULT_INDEX,
-            verdict=self.search.fit.coverage(package, torch and torch.cuda).word,
+            verdict=self.search.fit.coverage(package, torch and torch.cuda)[0],
             why=self._why(package),
             evidence=package.evidence.kind,
             extras=tuple(sorted({extra for demand in own for extra in demand.extras})) or None,
@@ -135,7 +135,7 @@ class _Environment:
 
     def _plain_pins(self) -> Iterator[PinnedPackage]:
         """The plain projects that were asked for: named with the version that fits, and left to the installer."""
-        plain = self.solution.cone.plain
+        plain = self.solution.plain
         for name in dict.fromkeys(demand.name for demand in self.wanted if demand.name in plain):
             demands = [demand for demand in self.demands if demand.name == name]
             package = next(iter(self.search.fitting(self.facts[name], demands)), plain[name][0])
@@ -267,7 +267,7 @@ class _Environment:
         if self.build is not None:
             versions |= self.build.pins
         own = grouped((demand.name, demand) for demand in demands if not demand.by and demand.specifier)
-        for package, required in self.solution.cone.plain.values():
+        for package, required in self.solution.plain.values():
             users = ", ".join(dict.fromkeys(demand.by for demand in demands if demand.name == package.name))
             who = f"{package.who}{f', which {users} requires,' if users.strip(', ') else ''}"
             for demand in required:
@@ -280,25 +280,25 @@ class _Environment:
 
     def _of_package(self, package: Package) -> Iterator[Note]:
         search, torch, who = self.search, self.build, package.who
-        coverage = search.fit.coverage(package, torch and torch.cuda)
+        word, _, partial = search.fit.coverage(package, torch and torch.cuda)
         facts, platform = search.facts[package.name], search.machine.platform
         if package.file is None and (package.place or facts.source_only is not None):
             yield Note("PACKAGE_UNREAD", _beside(facts, package, torch, search.machine.python.tag))
-        elif coverage.word == NOT_READ:
+        elif word == NOT_READ:
             text = f"which GPUs {who} was built for is not known for {platform.name}"
             if package.code is not None:
                 text = f"what was read of {who} names none of these GPUs"
             yield Note("PACKAGE_UNREAD", text)
         elif package.code and package.cuda is None and not package.per_cuda and platform.os == "windows":
             yield Note("PACKAGE_UNREAD", f"which CUDA {who} links is not read on Windows")
-        if coverage.partial:
-            yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(coverage.partial)}")
+        if partial:
+            yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(partial)}")
         elif package.optional and package.major is not None and torch and package.major != torch.cuda_major:
             text = f"its libraries are for CUDA {package.major}, and torch is not, so it falls back to Python"
             yield Note("PARTIAL_LIBRARY", f"{who}: {text}")
         if package.jit == "":
             yield Note("PACKAGE_UNREAD", f"{who} is compiled at run time: for which GPUs is not known")
-        if coverage.word == JIT:
+        if word == JIT:
             yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
         if facts.wheel_host and not package.place and torch and torch.cuda and torch.backend != DEFAULT_BACKEND:
             text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"

@@ -203,15 +203,9 @@ def _kind_of(gpu: Gpu | None) -> Arch | str | None:
 # The fewest builds that support every kind.
 
 
-class CoverSet(NamedTuple):
-    """A candidate set: the elements it covers, as bits, and its worth in two orders; larger is better.
-
-    The first order is compared over all chosen sets, the worst first; the second only where the first leaves a tie.
-    """
-
-    bits: int
-    worth: tuple[object, ...]
-    detail: tuple[object, ...]
+# A candidate set: the elements it covers, as bits, and its worth in two orders; larger is better. The first is compared
+# over all chosen sets, the worst first; the second only where the first leaves a tie.
+CoverSet = tuple[int, tuple[object, ...], tuple[object, ...]]
 
 
 def smallest_cover(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
@@ -221,9 +215,9 @@ def smallest_cover(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
     dropped. What is left is searched, with what was solved remembered.
     """
     columns = undominated(columns)
-    elements = {element for column in columns.values() for element in _bits(column.bits)}
+    elements = {element for bits, _, _ in columns.values() for element in _bits(bits)}
     # Elements with the same columns count once.
-    merged = {tuple(name for name, column in columns.items() if column.bits >> bit & 1): bit for bit in elements}
+    merged = {tuple(name for name, column in columns.items() if column[0] >> bit & 1): bit for bit in elements}
     able = {element: names for names, element in merged.items()}
 
     @cache
@@ -232,13 +226,13 @@ def smallest_cover(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
         if not count:
             return None if left else ()
         element = min(_bits(left), key=lambda bit: len(able[bit]))
-        rests = ((name, best(left & ~columns[name].bits, count - 1)) for name in able[element])
+        rests = ((name, best(left & ~columns[name][0], count - 1)) for name in able[element])
         return max(((*rest, name) for name, rest in rests if rest is not None), key=order, default=None)
 
     def order(cover: tuple[K, ...]) -> tuple[object, ...]:
         """The better, the worst member of each compared first."""
         chosen = [columns[name] for name in cover]
-        return sorted(column.worth for column in chosen), sorted(column.detail for column in chosen)
+        return sorted(worth for _, worth, _ in chosen), sorted(detail for _, _, detail in chosen)
 
     everything = sum(1 << element for element in able)
     covers = (best(everything, count) for count in range(len(columns) + 1))
@@ -249,13 +243,13 @@ def undominated(columns: Mapping[K, CoverSet]) -> dict[K, CoverSet]:
     """Without the columns that another one covers and equals or betters."""
 
     def order(name: K) -> tuple[object, ...]:
-        return columns[name].worth, columns[name].detail
+        return columns[name][1:]
 
-    by_bits = grouped((column.bits, name) for name, column in columns.items() if column.bits)
+    by_bits = grouped((bits, name) for name, (bits, _, _) in columns.items() if bits)
     best = {bits: max(names, key=order) for bits, names in by_bits.items()}
     left: list[K] = []
     for bits, name in sorted(best.items(), key=lambda item: item[0].bit_count(), reverse=True):
-        if not any(bits & ~columns[other].bits == 0 and order(name) <= order(other) for other in left):
+        if not any(bits & ~columns[other][0] == 0 and order(name) <= order(other) for other in left):
             left.append(name)
     return {name: columns[name] for name in left}
 
@@ -277,7 +271,7 @@ def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
             builds.setdefault(pin, verdict.build)
     # The newest torch counts; a cpu build never for the sake of a newer one.
     worth = {pin: (build.family != "cpu", release_key(build.torch)) for pin, build in builds.items()}
-    return {pin: CoverSet(mask, worth[pin], _detail(builds[pin])) for pin, mask in bits.items()}
+    return {pin: (mask, worth[pin], _detail(builds[pin])) for pin, mask in bits.items()}
 
 
 def _detail(build: Build) -> tuple[object, ...]:

@@ -6,8 +6,6 @@ brings CUDA without linking torch may differ where the driver carries it; its ma
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpick.decide.demands import PackageDemand, brings_cuda
 from torchpick.model.arch import Arch, Fit, best, listed
 from torchpick.model.build import (
@@ -78,12 +76,8 @@ _BY_WHEEL = grouped(
 )
 
 
-class Coverage(NamedTuple):
-    """How a package's code supports the GPUs: the word for the pin, and the libraries that lack a GPU."""
-
-    word: str
-    failing: tuple[Objection, ...] = ()
-    partial: tuple[str, ...] = ()
+# How a package's code supports the GPUs: the word for the pin, and the libraries that lack a GPU, wholly or in part.
+Coverage = tuple[str, tuple[Objection, ...], tuple[str, ...]]
 
 
 class PackageFit:
@@ -112,7 +106,7 @@ class PackageFit:
 
     def is_unread(self, package: Package) -> bool:
         """Whether nobody knows which of these GPUs it was built for."""
-        return bool(self.gpus) and not package.per_cuda and self.coverage(package, None).word == NOT_READ
+        return bool(self.gpus) and not package.per_cuda and self.coverage(package, None)[0] == NOT_READ
 
     def mismatch(
         self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
@@ -175,7 +169,7 @@ class PackageFit:
         """The GPU that its main libraries have no code for."""
         if package.per_cuda:
             return None
-        return self._below_floor(package) or next(iter(self.coverage(package, None).failing), None)
+        return self._below_floor(package) or next(iter(self.coverage(package, None)[1]), None)
 
     def _below_floor(self, package: Package) -> Objection | None:
         """The GPU that is older than what its kernels, which are compiled at run time, are for."""
@@ -223,17 +217,17 @@ class PackageFit:
         if _loaded(package, build.cuda) is None:
             held = [library.cuda for library in package.code or () if library.cuda is not None]
             return _mixed("has libraries for", ", ".join(sorted(held, key=numbers)), build)
-        return next(iter(self.coverage(package, build.cuda).failing), None)
+        return next(iter(self.coverage(package, build.cuda)[1]), None)
 
     def _covered(self, package: Package, torch_cuda: str | None) -> Coverage:
         # Only code for NVIDIA's GPUs is read out of a wheel.
         if package.code is None or (package.code and self.machine.used and not self.gpus):
-            return Coverage(NOT_READ)
+            return NOT_READ, (), ()
         code = [library for library in package.code if library.cuda in (None, torch_cuda)]
         if not code and package.jit is not None:
-            return Coverage(COMPILES)
+            return COMPILES, (), ()
         if not code or not self.gpus:
-            return Coverage(UNJUDGED if package.code else NO_CODE)
+            return UNJUDGED if package.code else NO_CODE, (), ()
         main = [library for library in code if library.main and not package.optional]
         fits, failing, unread = [Fit.EXACT], [], False
         for gpu in self.gpus:
@@ -250,7 +244,7 @@ class PackageFit:
         partial, worst = tuple(dict.fromkeys(lacking)), min(fits)
         # What is only named, or is to be built, nobody saw run: it is never said to.
         word = NOT_READ if unread or package.file is None else JIT if worst is Fit.JIT else PARTLY if partial else RUNS
-        return Coverage(word, tuple(failing), partial)
+        return word, tuple(failing), partial
 
     def _partial(self, code: list[LibraryCode], main: list[LibraryCode], package: Package) -> Iterator[str]:
         """The libraries beside the main ones that lack a GPU, though they support all generations but one.

@@ -309,7 +309,7 @@ def _elsewhere(
             if package.version in against.versions
             and not package.place
             and {"any", search.machine.platform.name} & {*package.platforms}
-            and not search.fit.coverage(package, None).failing
+            and not search.fit.coverage(package, None)[1]
         ]
         driver, drivers = search.machine.driver, search.table.drivers
         for index in facts.elsewhere:

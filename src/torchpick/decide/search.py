@@ -27,7 +27,7 @@ from torchpick.decide.demands import (
     overridden,
 )
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS
-from torchpick.decide.searchfacts import Cone, Needs, SearchFacts, constrained, find_cone
+from torchpick.decide.searchfacts import Needs, Reading, SearchFacts, constrained, find_cone
 from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build, Objection, Reason, Verdict
 from torchpick.model.package import Package, PackageObjection, Stage
 from torchpick.model.versions import grouped, release_key
@@ -121,7 +121,7 @@ class Solution(NamedTuple):
     torch: Verdict | None
     demands: tuple[PackageDemand, ...]
     level: int
-    cone: Cone
+    plain: Mapping[str, Reading]
 
     @property
     def build(self) -> Build | None:
@@ -151,8 +151,8 @@ class _State(NamedTuple):
 class Attempt:
     """One search at one level of how far two CUDA majors may live together, in the terms of decide/search.py."""
 
-    def __init__(self, search: SearchFacts, cone: Cone, level: int) -> None:
-        self.search, self.cone, self.level, self.builds = search, cone, level, search.builds
+    def __init__(self, search: SearchFacts, order: Mapping[str, int], plain: Mapping[str, Reading], level: int) -> None:
+        self.search, self.order, self.plain, self.level, self.builds = search, order, plain, level, search.builds
         self._limits = grouped((limit.name, limit) for limit in search.limits)
 
     def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Causes | Needs | None:
@@ -164,7 +164,7 @@ class Attempt:
             state = solve(self, state, MOST_STEPS)
         if not isinstance(state, _State):
             return state
-        return Solution(state.chosen, self.torch(state), state.demands, self.level, self.cone)
+        return Solution(state.chosen, self.torch(state), state.demands, self.level, self.plain)
 
     def torch(self, state: _State) -> Verdict | None:
         """The best of the builds that are left, where anything needs torch."""
@@ -177,9 +177,9 @@ class Attempt:
             name
             for name in state.posed
             if name not in state.chosen and name not in state.skipped and not is_leaf(name)
-            if name in self.cone.order or self.search.in_table(name)
+            if name in self.order or self.search.in_table(name)
         )
-        name = min(todo, key=lambda name: (self.cone.order.get(name, len(self.cone.order)), name), default=None)
+        name = min(todo, key=lambda name: (self.order.get(name, len(self.order)), name), default=None)
         return next(self._cuda_extras(state), None) if name is None else name
 
     def _cuda_extras(self, state: _State) -> Iterator[str]:
@@ -285,7 +285,7 @@ class Attempt:
     def _is_lacking(self, name: str, package: Package | None) -> bool:
         """Whether it is not known where a project that a package requires leads; of the table's that was seen."""
         facts = self.search.facts.get(name)
-        if is_leaf(name) or name in self.cone.order or name in self.cone.plain or not self.search.catalog.may_learn:
+        if is_leaf(name) or name in self.order or name in self.plain or not self.search.catalog.may_learn:
             return False
         is_open = facts is None or (not facts.in_table and facts.versions != ())
         return is_open and (package is None or not self.search.in_table(package.name))
@@ -375,15 +375,15 @@ def find_solution(
 ) -> Solution | Needs | None:
     """The best: one CUDA major first; then another that a package brings itself; last one that is added for it."""
     wanted = overridden(wanted, search.catalog.overrides)
-    cone = find_cone(search, wanted)
-    if unseen := {name: "" for name in cone.order if search.is_unseen(name)}:
-        needs = cone.needs or Needs()
+    order, plain, needs = find_cone(search, wanted)
+    if unseen := {name: "" for name in order if search.is_unseen(name)}:
+        needs = needs or Needs()
         return needs._replace(pages={**needs.pages, **unseen})
-    if cone.needs is not None:
-        return cone.needs
+    if needs is not None:
+        return needs
     for level in (ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, *((MIXED,) if allow_mixed else ())):
         search.refused, search.moved = [], []
-        outcome = Attempt(search, cone, level).solve(wanted)
+        outcome = Attempt(search, order, plain, level).solve(wanted)
         if outcome is None:
             why = constrained(f"the search was stopped after {MOST_STEPS} steps")
             search.refused.insert(0, PackageObjection(wanted[0].name, (), why))

@@ -242,7 +242,7 @@ class SearchFacts:
 
         def order(package: Package) -> tuple[bool, bool, bool]:
             is_source = package.file is None and not package.place
-            return self.fit.coverage(package, None).word == JIT, is_source, package.place != ""
+            return self.fit.coverage(package, None)[0] == JIT, is_source, package.place != ""
 
         for files in grouped((package.version, package) for package in packages).values():
             yield from sorted(files, key=order)
@@ -277,19 +277,13 @@ def _unread_fault(
 Reading = tuple[Package, tuple[PackageDemand, ...]]
 
 
-class Cone(NamedTuple):
-    """The projects on torch, each with its place in the order of choice, and what the plain ones ask.
+def find_cone(
+    search: SearchFacts, wanted: Sequence[PackageDemand]
+) -> tuple[Mapping[str, int], Mapping[str, Reading], Needs | None]:
+    """The projects on torch with their places in the order of choice, what the plain ones ask, and what is to be known.
 
-    `needs` is what has to be known first; until then the rest may be wrong.
+    Until that is known the rest may be wrong.
     """
-
-    order: Mapping[str, int]
-    plain: Mapping[str, Reading]
-    needs: Needs | None = None
-
-
-def find_cone(search: SearchFacts, wanted: Sequence[PackageDemand]) -> Cone:
-    """The cone of what is asked, by what the search knows of packages."""
     # Where a version of a plain project is asked for, what the table's packages ask of such counts too.
     plain_pins = (demand for demand in wanted if demand.specifier and not is_leaf(demand.name))
     closure = _Closure(search, deep=not all(search.in_table(demand.name) for demand in plain_pins))
@@ -299,7 +293,7 @@ def find_cone(search: SearchFacts, wanted: Sequence[PackageDemand]) -> Cone:
     named = {demand.name for demand in wanted}
     order = _order(named, closure.edges, closure.standing(named))
     plain = {name: reading for name, reading in closure.readings.items() if name not in order}
-    return Cone(order, plain, closure.needs())
+    return order, plain, closure.needs()
 
 
 class _Closure:

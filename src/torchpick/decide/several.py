@@ -121,13 +121,9 @@ def _unserved(kinds: Iterable[GpuKind], plan: Iterable[Group]) -> tuple[GpuPlace
 Move = tuple[str | None, str | None, Hosts]
 
 
-class Upgrade(NamedTuple):
-    """A driver of some machines, a newer one, and who would move: the machines themselves, and others with them."""
-
-    before: str
-    after: str
-    hosts: Hosts
-    moves: tuple[Move, ...]
+# A driver of some machines, a newer one, whose they are, and who would move: the machines themselves, and others with
+# them.
+Upgrade = tuple[str, str, Hosts, tuple[Move, ...]]
 
 
 class Outlook(NamedTuple):
@@ -179,10 +175,10 @@ def _at_most(
         merged[frozenset(served)] += sum(weights[index] for index in machines_of(members))
 
     def value(chosen: Sequence[Pin]) -> tuple[object, ...]:
-        gets = [([candidates[pin].worth for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
+        gets = [([candidates[pin][1] for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
         count = sum(weight for worths, weight in gets if worths)
         oldest_first = sorted(max(worths) for worths, _ in gets if worths)
-        return count, oldest_first, -len(chosen), sorted(candidates[pin].detail for pin in chosen)
+        return count, oldest_first, -len(chosen), sorted(candidates[pin][2] for pin in chosen)
 
     sets = (chosen for count in range(1, limit + 1) for chosen in combinations(candidates, count))
     start = tuple(pin for pin in plan if pin in candidates)[:limit]
@@ -236,7 +232,7 @@ def _upgrades(
             moves = _moves(fleet, before, given(fit.kinds(machines)))
             # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
             if any(_release(new) > _release(old) for old, new, _ in moves):
-                answers.setdefault(moves, Upgrade(span(versions), str(branch), fleet.hosts(moved), moves))
+                answers.setdefault(moves, (span(versions), str(branch), fleet.hosts(moved), moves))
     return tuple(answers.values())
 
 

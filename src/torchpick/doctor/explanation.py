@@ -132,13 +132,13 @@ def _read(
     ends = start + end
     text = situation.plain(ends, words)
     causes = {*known} - {fact for row in known.values() for where, _ in row.cases for fact in where}
-    facts = {name: expression for name, expression in words.facts.items() if name not in causes}
+    facts = {name: expression for name, expression in words["facts"].items() if name not in causes}
     said = situation.with_lines(situation.read_situation(text, words, facts), start)
     matches = search.matches()
     if all(match.weight is Weight.HARMLESS for match in matches) and situation.names("programs", ends, words):
-        named = {name: words.facts[name] for name in words.facts if name in causes}
+        named = {name: words["facts"][name] for name in words["facts"] if name in causes}
         seen = {**said.facts, **situation.in_words(text, named)}
-        of_words = (Match(known[name], 0, seen[name]) for name in words.facts if name in known and name in seen)
+        of_words = (Match(known[name], 0, seen[name]) for name in words["facts"] if name in known and name in seen)
         matches = (*of_words, *matches)
     if len(ends) > _SHORT and not situation.names("about", ends, words):
         matches = ()  # whatever words it has, it is of something else

@@ -34,15 +34,9 @@ _MOST_MATCHES = 50
 _MOST_BEFORE = 200
 
 
-class Words(NamedTuple):
-    """compat/words.json: one expression for each name, of what is kept of a text and of what it may say.
-
-    `rewritten` are the forms that are read as another one is.
-    """
-
-    rewritten: Mapping[str, str]
-    kept: Mapping[str, str]
-    facts: Mapping[str, str]
+# compat/words.json: the forms of `rewritten` that are read as another one is, and one expression for each name, of what
+# is `kept` of a text and of the `facts` that it may say.
+Words = Mapping[str, Mapping[str, str]]
 
 
 class Situation(NamedTuple):
@@ -111,11 +105,11 @@ def read_words(fields: Fields) -> Words:
     """ShapeError where the file is not of its form."""
     rewritten = {f"(?im){form}": other for form, other in fields.mapping("rewritten").items()}
     packages = f"(?:{'|'.join(fields.texts('packages'))})"
-    return Words(
-        rewritten,
-        _expressions(fields.object("mentions"), "(?ima)", packages),
-        _expressions(fields.object("words"), "(?im)", packages),
-    )
+    return {
+        "rewritten": rewritten,
+        "kept": _expressions(fields.object("mentions"), "(?ima)", packages),
+        "facts": _expressions(fields.object("words"), "(?im)", packages),
+    }
 
 
 def _expressions(fields: Fields, how: str, packages: str) -> dict[str, str]:
@@ -128,7 +122,7 @@ def plain(start: bytes, words: Words) -> str:
     """The start of a text as lines of messages, in the forms that are read."""
     lines = start[:MOST_TEXT].split(b"\n")
     text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
-    for form, other in words.rewritten.items():
+    for form, other in words["rewritten"].items():
         text = re.sub(form, other, text)
     return text
 
@@ -143,10 +137,10 @@ def in_words(text: str, expressions: Mapping[str, str]) -> dict[str, str]:
 
 def read_situation(text: str, words: Words, facts: Mapping[str, str]) -> Situation:
     """What a plain text says; `facts` are expressions of words of which it is to know them."""
-    wanted = words.kept["wanted"]
-    scalars = [name for name in words.kept if name in Situation._fields]
-    said: dict[str, Any] = {name: next(_each(words.kept[name], wanted, text), None) for name in scalars}
-    packages, demands = (islice(re.finditer(words.kept[kind], text), _MOST_MATCHES) for kind in ("package", "demand"))
+    kept = words["kept"]
+    wanted, scalars = kept["wanted"], [name for name in kept if name in Situation._fields]
+    said: dict[str, Any] = {name: next(_each(kept[name], wanted, text), None) for name in scalars}
+    packages, demands = (islice(re.finditer(kept[kind], text), _MOST_MATCHES) for kind in ("package", "demand"))
     listed: dict[str, str] = {}
     for match in packages:
         listed.setdefault(normal(match[1]), match[2])
@@ -163,11 +157,11 @@ def read_situation(text: str, words: Words, facts: Mapping[str, str]) -> Situati
         said["capability"] = None  # HIP has such numbers too, and they are no GPU of NVIDIA's
     return Situation(
         **said,
-        others=tuple(name for name in _each(words.kept["beside"], wanted, text) if name != said["name"]),
+        others=tuple(name for name in _each(kept["beside"], wanted, text) if name != said["name"]),
         packages=listed,
         demands=tuple(dict.fromkeys((match[1], match[2].strip(", ")) for match in demands)),
         facts=seen,
-        torches=tuple(version for version in dict.fromkeys(_each(words.kept["torch"], wanted, text)))[1:],
+        torches=tuple(version for version in dict.fromkeys(_each(kept["torch"], wanted, text)))[1:],
     )
 
 
@@ -183,7 +177,7 @@ def with_lines(said: Situation, start: bytes) -> Situation:
 
 def package_of(texts: Sequence[str], words: Words) -> str | None:
     """The package that one of these texts names, by the first that names one."""
-    of_package = {"package": words.facts["package"]}
+    of_package = {"package": words["facts"]["package"]}
     return next((named["package"] for text in texts if (named := in_words(text, of_package))), None)
 
 
@@ -198,7 +192,7 @@ def contradictions(said: Situation) -> tuple[Note, ...]:
 
 def names(kind: str, start: bytes, words: Words) -> bool:
     """Whether a text names what is of this kind: `programs` that use torch, or all that it may be `about`."""
-    return re.search(words.kept[kind], start[:MOST_TEXT].decode("utf-8", "replace")) is not None
+    return re.search(words["kept"][kind], start[:MOST_TEXT].decode("utf-8", "replace")) is not None
 
 
 def _each(expression: str, wanted: str, text: str) -> Iterator[str]:

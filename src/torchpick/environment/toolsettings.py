@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    # One of uv's files that count here, and its table.
+    UvFile = tuple[str, Mapping[str, Any]]
+
 MOST_BYTES = 1 << 20
 # Where a Unix system keeps the settings that no variable can move.
 ETC = "/etc"
@@ -126,17 +129,10 @@ class Setting(NamedTuple):
         return self.words[:1] != () and self.words[0].lower() in YES
 
 
-class UvFile(NamedTuple):
-    """One of uv's files that count here, and its table."""
-
-    path: str
-    table: Mapping[str, Any]
-
-    @property
-    def scopes(self) -> list[Mapping[str, Any]]:
-        """That of `uv pip` in the table, which is stronger, and the table."""
-        inner = self.table.get("pip")
-        return [*([inner] if isinstance(inner, dict) else []), self.table]
+def _scopes(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """That of `uv pip` in a table of uv's, which is stronger, and the table."""
+    inner = table.get("pip")
+    return [*([inner] if isinstance(inner, dict) else []), table]
 
 
 def strongest(settings: Iterable[Setting]) -> dict[str, Setting]:
@@ -220,21 +216,21 @@ def uv_variables(environ: Mapping[str, str]) -> list[Setting]:
 
 def uv_settings(file: UvFile) -> list[Setting]:
     """The places that a uv.toml or `[tool.uv]` names; an `explicit` index is only for those that request it by name."""
-    settings = []
-    for scope in file.scopes:
+    settings, (path, table) = [], file
+    for scope in _scopes(table):
         listed = ((name, _words(scope.get(name, []))) for name in PIP_PLACES)
-        settings += [Setting(name, words, file.path) for name, words in listed if words]
+        settings += [Setting(name, words, path) for name, words in listed if words]
         indexes = scope.get("index")
         for index in indexes if isinstance(indexes, list) else ():
             if isinstance(index, dict) and isinstance(index.get("url"), str) and not index.get("explicit"):
                 name = "default-index" if index.get("default") else "index"
-                settings.append(Setting(name, (index["url"],), file.path, label=str(index.get("name", ""))))
+                settings.append(Setting(name, (index["url"],), path, label=str(index.get("name", ""))))
     return settings
 
 
 def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
     """A key of uv's: the first file that sets it wins."""
-    values = ((scope[name], file.path) for file in files for scope in file.scopes if name in scope)
+    values = ((scope[name], path) for path, table in files for scope in _scopes(table) if name in scope)
     return next((Setting(name, _words(value), path) for value, path in values), None)
 
 
@@ -248,15 +244,15 @@ def _words(value: object) -> tuple[str, ...]:
 def read_uv_files(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
     """Uv's configuration files that hold in this folder, the strongest first."""
     if only := environ.get("UV_CONFIG_FILE"):
-        return [UvFile(only, table) for table in (toml_of(only),) if table is not None]
+        return [(only, table) for table in (toml_of(only),) if table is not None]
     if environ.get("UV_NO_CONFIG", "").lower() in YES:
         return []
     folder = os.path.join(folder, environ.get("UV_WORKING_DIR", ""), environ.get("UV_PROJECT", ""))
     # The nearest uv.toml or `[tool.uv]` from there upwards; uv.toml hides the pyproject.toml beside it.
     near = ((os.path.join(above, name), keys) for above in parents(_root(folder)) for name, keys in _UV_TABLES)
-    files = (UvFile(path, table) for path, keys in near if (table := toml_of(path, *keys)) is not None)
+    files = ((path, table) for path, keys in near if (table := toml_of(path, *keys)) is not None)
     nearest = next(files, None)
-    others = (UvFile(path, table) for path in uv_files(environ, home, system) if (table := toml_of(path)))
+    others = ((path, table) for path in uv_files(environ, home, system) if (table := toml_of(path)))
     return [*([nearest] if nearest else []), *others]
 
 

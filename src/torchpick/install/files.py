@@ -84,7 +84,7 @@ def check_mirror(settings: UserSettings, index_url: str, passed_on: Sequence[str
     if parts.scheme.lower() != "http" or _is_this_computer(host):
         return
     trusted = [*settings.uv_words("UV_INSECURE_HOST"), *settings.pip_words("trusted-host")]
-    trusted += [str(text) for file in settings.uv_files for text in toml.texts(file.table.get("allow-insecure-host"))]
+    trusted += [str(text) for _, table in settings.uv_files for text in toml.texts(table.get("allow-insecure-host"))]
     trusted += [
         value for option, value in options_of(passed_on) if option in ("--trusted-host", "--allow-insecure-host")
     ]

@@ -88,7 +88,7 @@ def with_hashes(package: ReportedPackage, job: Job, host: ProjectReader, hashes:
     index = job.pick.index_url
     if package.name in job.files:  # its place is torchpick's choice, and not what the user asked for
         url, _, digest = job.files[package.name].partition("#sha256=")
-        file, wheel = ReportedFile(Address(url), digest, package.files[0].size), wheelnames.parse(file_of(url))
+        file, wheel = (Address(url), digest, package.files[0][2]), wheelnames.parse(file_of(url))
         version = package.version if wheel is None else wheel.version
         index_url = index if is_on_host_of(url, index) else ""
         return package._replace(version=version, source="wheels", files=(file,), index_url=index_url)
@@ -99,10 +99,11 @@ def with_hashes(package: ReportedPackage, job: Job, host: ProjectReader, hashes:
 
 def _with_hash(name: str, file: ReportedFile, pick: Pick, host: ProjectReader, hashes: Hashes) -> ReportedFile:
     """The file with its hash; of what the user names on torch's index the resolver's word is that of a download."""
-    base, sha256 = file_of(file.url), file.sha256
-    if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
+    url, sha256, size = file
+    base = file_of(url)
+    if pick.index_url and is_wheel_host(url, pick.wish.index_base.removeprefix("flat+")):
         sha256 = next((one.sha256 for one in host.wheels(name) or () if one.file == base), None)
-    return file._replace(sha256=hashes.checked(base, file.url, sha256) or _hash_of_bytes(file.url))
+    return url, hashes.checked(base, url, sha256) or _hash_of_bytes(url), size
 
 
 def _hash_of_bytes(url: str) -> str:
@@ -123,13 +124,13 @@ def _hash_of_bytes(url: str) -> str:
 
 def without_credentials(package: ReportedPackage, notes: list[Note]) -> ReportedPackage:
     """The package as a file that is passed around may hold it."""
-    urls = (*(file.url for file in package.files), package.index_url)
+    urls = (*(url for url, _, _ in package.files), package.index_url)
     hidden = [_public(url) for url in urls if "@" in urlsplit(url).netloc]
     if hidden:
         host = hidden[0].split("/")[2]
         text = f"the credentials for {host} are not in the lock: who installs it needs them in netrc or a keyring"
         notes.append(Note("CREDENTIALS_LEFT_OUT", text))
-    public = tuple(file._replace(url=Address(_public(file.url))) for file in package.files)
+    public = tuple((Address(_public(url)), sha256, size) for url, sha256, size in package.files)
     return package._replace(files=public, index_url=_public(package.index_url))
 
 
@@ -194,7 +195,8 @@ def _package_table(package: ReportedPackage) -> dict[str, object]:
 
 def _file_table(file: ReportedFile, *, named: bool) -> dict[str, object]:
     # An empty table is refused by the check above: no file goes without a hash.
-    table: dict[str, object] = {"url": file.url, "hashes": {"sha256": file.sha256} if file.sha256 else {}}
+    url, sha256, size = file
+    table: dict[str, object] = {"url": url, "hashes": {"sha256": sha256} if sha256 else {}}
     if named:  # pip 26.1 does not take `%2B` in a URL for the plus that the file's name has
-        table["name"] = file_of(file.url)
-    return table if file.size is None else {**table, "size": file.size}
+        table["name"] = file_of(url)
+    return table if size is None else {**table, "size": size}

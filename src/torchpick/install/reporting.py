@@ -34,12 +34,8 @@ _SOURCES = ("wheels", "archive", "sdist", "vcs", "directory")
 _CHATTER = ("Collecting", "Looking in", "Downloading", "Using cached", "Obtaining", "WARNING", "Processing")
 
 
-class ReportedFile(NamedTuple):
-    """A file as a report names it."""
-
-    url: Address
-    sha256: str | None = None
-    size: int | None = None
+# A file as a report names it: its address, its sha256 and its size.
+ReportedFile = tuple[Address, str | None, int | None]
 
 
 class ReportedPackage(NamedTuple):
@@ -100,7 +96,7 @@ def _package_of_pip(entry: Mapping[str, Mapping[str, Any]]) -> ReportedPackage:
     source = "wheels" if url.partition("#")[0].endswith(".whl") else "sdist"
     if entry.get("is_direct"):
         source = "directory" if "dir_info" in info else "archive"
-    return package._replace(source=source, files=(ReportedFile(url, _sha256(archive)),))
+    return package._replace(source=source, files=((url, _sha256(archive), None),))
 
 
 def read_uv_lock(lock: str) -> tuple[ReportedPackage, ...]:
@@ -117,14 +113,14 @@ def _package_of_lock(table: Mapping[str, Any]) -> ReportedPackage:
     entries = table.get(source) or ()
     entries = [entries] if isinstance(entries, Mapping) else entries
     files = tuple(
-        ReportedFile(
+        (
             Address(str(entry.get("url") or Path(os.path.abspath(entry.get("path", ""))).as_uri())),
             _sha256(entry),
             entry.get("size"),
         )
         for entry in entries
     )
-    url = files[0].url if files else ""
+    url = files[0][0] if files else ""
     return ReportedPackage(_name(table["name"]), _version(table.get("version", "")), url, source, files)
 
 

@@ -83,7 +83,7 @@ def read_user_settings(
     files = _without_pin(toolsettings.read_pip_settings(environ, prefix, home), prefix, base)
     uv_files = tuple(toolsettings.read_uv_files(environ, home, os.getcwd()))
     elsewhere = {*toolsettings.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
-    of_folder = tuple(file.path for file in uv_files if file.path not in elsewhere)
+    of_folder = tuple(path for path, _ in uv_files if path not in elsewhere)
     return UserSettings(environ, {**files, **variables}, uv_files, of_folder, fetch, base)
 
 
@@ -128,10 +128,11 @@ def unasked_constraints(
 
 def requirements_under(file: UvFile, key: str) -> Iterator[Requested]:
     """The requirements under a key of uv's; what uv cannot read either is left to it."""
-    texts = file.table.get(key)
+    path, table = file
+    texts = table.get(key)
     for text in texts if isinstance(texts, list) else ():
         with suppress(RequirementError):
-            yield requirements.parse(str(text), f"{file.path} {key}")
+            yield requirements.parse(str(text), f"{path} {key}")
 
 
 def as_limits(constraints: Iterable[Requested], base: str) -> tuple[Limit, ...]:
