@@ -110,7 +110,7 @@ def test_a_reference_of_thousands_of_digits_is_no_character() -> None:
 
 
 @pytest.mark.usefixtures("on_linux")
-def test_machines_that_differ_in_a_name_alone_are_not_judged_each(
+def test_machines_that_differ_in_what_no_build_depends_on_are_not_judged_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged: list[object] = []
@@ -129,12 +129,12 @@ def test_machines_that_differ_in_a_name_alone_are_not_judged_each(
                 "name": f"n{number}",
                 "platform": {"os": "linux", "cpu": "x86_64"},
                 "python": {"version": "3.12"},
-                "driver": {"version": "580.95.05"},
+                "driver": {"version": f"580.95.{number}"},
                 "gpus": [{"name": f"Strange {number}", "arch": "sm_89"}],
             }
             for number in range(many)
         )
-        file.write_text("\n".join(map(json.dumps, machines)), "utf-8")
+        file.write_text("\n".join([*map(json.dumps, machines), *(f"bad{line}" for line in range(50 * many))]), "utf-8")
         judged.clear()
         assert main(["fleet", str(file)]) == 0
         said = capsys.readouterr().out
@@ -142,6 +142,9 @@ def test_machines_that_differ_in_a_name_alone_are_not_judged_each(
         assert all(f"Strange {number} (sm_89)" in said for number in range(many))
         counts.append(len(judged))
 
+    assert main(["fleet", str(file), "--json"]) == 0
+    left = json.loads(capsys.readouterr().out)["left_out"]
+    assert (len(left), sum(part["count"] for part in left)) == (1001, 50 * 160)
     assert counts == [1] * 4
 
 

@@ -129,6 +129,7 @@ class FleetFit:
         self._considered: dict[BuildKey, tuple[Verdict, dict[Reason, dict[str, Objection]]]] = {}
         self._judged: dict[object, _Judged] = {}
         self._glibc = remembered(self._newest_glibc)
+        self._standing = cache(table.drivers.standing)
 
     def running(self, machines: Iterable[Machine]) -> list[ByPin]:
         """Each machine's own builds, best first; equal machines share them."""
@@ -156,9 +157,9 @@ class FleetFit:
         platform, driver = machine.platform, machine.driver
         if platform.glibc and numbers(platform.glibc) >= self._glibc(platform.name):
             platform = platform._replace(glibc=None)  # it is new enough for every build, whichever it is
-        facts = platform, machine.python.tag, driver and (driver.version, driver.cuda, driver.os)
+        facts = platform, machine.python.tag, driver and self._standing(driver, machine.driver_os)
         key = facts, tuple((gpu.index, gpu.vendor, gpu.arch) for gpu in machine.counted)
-        if key not in self._judged:  # a name decides nothing, so the first machine's stands for those alike
+        if key not in self._judged:  # the first stands for those alike
             fresh = tuple(buildfit.judge(machine, self.table, self.wish))
             for verdict in fresh:
                 self._consider(index, verdict)

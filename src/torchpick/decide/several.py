@@ -19,6 +19,8 @@ from torchpick.model.versions import Release, grouped, numbers, release_key, spa
 
 # So many sets of builds are tried, the small ones first.
 MOST_TRIED = 20_000
+# And so many drivers are moved one at a time to a newer branch.
+_MOST_DRIVERS = 100
 _IDLE = "it has no GPU, and other machines do"
 
 Releases = Mapping[int, str]  # machine → the torch it gets
@@ -224,7 +226,8 @@ def _upgrades(
             for index in owners[version]
             if _supports(fleet.machines[index], branch, drivers)
         )
-        for versions in [*([version] for version in able), *([[*able]] if len(able) > 1 else [])]:
+        alone = islice(([version] for version in able), _MOST_DRIVERS)
+        for versions in [*alone, *([[*able]] if len(able) > 1 else [])]:
             machines = list(fleet.machines)
             moved = [index for version in versions for index in able[version]]
             for index in moved:

@@ -28,8 +28,8 @@ HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read.
 _SUFFIXES = (".json", ".jsonl", ".out", ".txt")
 _UNREAD = "UNREAD"
-# Of what a machine or its cluster says.
-_SHOWN = 300
+# Of what a machine or its cluster says, and so many causes.
+_SHOWN, _MOST_CAUSES = 300, 1000
 # What a machine says of a GPU that is there and not its job's, apart from seeing none.
 _WITHOUT = ("NO_PERMISSION", "DRIVER_SILENT")
 _ASSUMED = Note("GLIBC_ASSUMED", "what a cluster knows of a node does not name its C library, so it is not checked")
@@ -61,8 +61,10 @@ class MachineGroups:
     def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> None:
         """Count a machine that did not answer; without a name its place stands for it."""
         name = _host(names)
-        text = text if name or not where else f"{where}: {text}"
-        self._left.setdefault((code, text, hint), Counter())[name] += 1
+        cause = code, text if name or not where else f"{where}: {text}", hint
+        if len(self._left) >= _MOST_CAUSES:
+            cause = cause if cause in self._left else (code, "more than anybody reads, of which no cause is kept", "")
+        self._left.setdefault(cause, Counter())[name] += 1
 
     def unread(self, where: str, why: str, *names: str | None, hint: str | None = "") -> None:
         """Count what could not be read at that place."""

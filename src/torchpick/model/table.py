@@ -79,6 +79,14 @@ class DriverTable(NamedTuple):
         branch = self.branch_of(driver.version)
         return None if branch is None else self.branches[branch][0]
 
+    def standing(self, driver: Driver, os: str) -> tuple[object, ...]:
+        """All of a driver that a judgement depends on: whoever has two that are alike here need judge only one."""
+        rows = (*self.toolkits.values(), *self.majors.values(), *self.first_driver.values())
+        floors = {row[os] for row in rows if os in row} | ({self.unified_tegra} if self.unified_tegra else set())
+        version = driver.version
+        reached = version and sum(self.at_least(version, floor, os) for floor in floors)
+        return reached, version and self.branch_number(driver), driver.cuda, os
+
     def supports_cuda(self, driver: Driver, cuda: str, os: str) -> bool:
         spoken = self.speaks(driver)
         if spoken is not None and numbers(spoken) >= numbers(cuda):
