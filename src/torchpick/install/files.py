@@ -165,8 +165,8 @@ class Hashes:
 def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Knowledge, *, pages: bool) -> Job:
     """The job with the address of each file of the family that it may install, with its hash where that is known.
 
-    Without `pages` nothing is read, and what is known without a look is named. What is installed at the very build
-    stays as it is. A build of the default index has no place of its own: the user's own index supplies it. Offline pip
+    Without `pages` nothing is read but a vendor's, and what is known without a look is named. What is installed at the
+    very build stays as it is. A build of the default index has no place of its own: the user's own index supplies it. Offline pip
     fetches no address, and has only what lies in folders of the user's.
     """
     pick = job.pick
@@ -177,6 +177,7 @@ def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Know
     names = [name for name in job.family_to_install if not job.keeps_installed(name)]
     hashes = Hashes(pick, knowledge)
     notes: list[Note] = []
+    pages = pages or pick.build.vendor is not None  # whose file may not be there, and has no known name
     if pages and not out_of_reach:
         with open_host(pick) as host:
             try:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+import httpx
 import pytest
 
+from tests import usersettings
+from tests.fakes import pythons
 from tests.fakes.indexes import VENDOR_HOSTS, SimpleIndex
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
@@ -180,12 +189,9 @@ ROWS = (
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.host for row in ROWS])
-def test_each_row_is_met_by_torchpick_by_pip_and_by_uv(row: Row, world: World, newest: str, tmp_path: Path) -> None:
-    if kind(newest) != "pip":
-        pytest.skip("one environment has both")
+def test_each_row_is_met_by_torchpick_by_pip_and_by_uv(row: Row, world: World, tmp_path: Path) -> None:
     world.server.sites[row.host] = row.kind(row.folder, row.wheel)
-    python, wheel = world.environment(newest), row.wheel
-    version, pip_platform, uv_platform = row.target
+    wheel = row.wheel
     digest = sha256(wheel.content).hexdigest()
 
     line = world.torchpick("url", *row.machine).stdout.split()
@@ -196,17 +202,25 @@ def test_each_row_is_met_by_torchpick_by_pip_and_by_uv(row: Row, world: World, n
         assert pin["index"] in world.torchpick("plan", "torch", *row.machine).stdout
         variables = world.torchpick("env", *row.machine).stdout
         assert wheel.filename.encode() in _page_of(variables).replace(b"%2B", b"+")
+    met_by_pip_and_uv(row, row.url, world, tmp_path)
+
+
+def met_by_pip_and_uv(row: Row, index_url: str, world: World, folder: Path) -> None:
+    """Both take the row's file from its index, with its hash where the page says that."""
+    version, pip_platform, uv_platform = row.target
     with_pip = ("download", "--no-deps", "--only-binary=:all:", "--python-version", version, "--platform", pip_platform)
-    torch = (row.option, row.url, f"torch=={wheel.version}")
-    world.run([python, "-m", "pip", *with_pip, *torch, "-d", tmp_path / "pip"], status=0)
-    assert [file.name for file in (tmp_path / "pip").iterdir()] == [wheel.filename]
-    asked, pins = tmp_path / "torch.in", tmp_path / "torch.txt"
+    torch = (row.option, index_url, f"torch=={row.wheel.version}")
+    pip = world.environment("pip")
+    world.run([pip, "-m", "pip", *with_pip, *torch, "-d", folder / "pip"], status=0)
+    assert [file.name for file in (folder / "pip").iterdir()] == [row.wheel.filename]
+    asked, pins = folder / "torch.in", folder / "torch.txt"
     asked.write_text(torch[2], "utf-8")
     with_uv = ("--no-deps", "--python-version", version, "--python-platform", uv_platform, "--generate-hashes")
-    settings = {"UV_DEFAULT_INDEX": row.url} if row.option == "--index-url" else {}
+    settings = {"UV_DEFAULT_INDEX": index_url} if row.option == "--index-url" else {}
     options = () if settings else torch[:2]
     command = [world.installers.uv, "pip", "compile", *with_uv, *options, asked, "-o", pins]
     world.run(command, status=0, environ=settings)
+    digest = sha256(row.wheel.content).hexdigest()
     assert (digest if row.kind is not Folder else "torch==2.0.0+nv23.5") in pins.read_text("utf-8")
 
 
@@ -236,3 +250,98 @@ def test_a_chosen_index_without_the_file_is_an_error_and_looked_at_again(
     world.torchpick("lock", "torch", *ORIN, "-o", str(file))
     (wheel,) = next(pin for pin in toml.read(file.read_text("utf-8"))["packages"] if pin["name"] == "torch")["wheels"]
     assert wheel["hashes"]["sha256"] == sha256(JETPACK_6.wheel.content).hexdigest()
+
+
+@pytest.fixture
+def devpi(world: World, tmp_path: Path) -> Iterator[httpx.Client]:
+    """A real devpi-server with Jetson AI Lab's index, in which nothing is yet; who may upload there."""
+    python = world.installers.environment(tmp_path / "devpi", "uv")
+    fetch = [world.installers.uv, "pip", "install", "--quiet", "--python", str(python), "devpi-server"]
+    fetched = subprocess.run(fetch, env=usersettings.fetching(), capture_output=True, text=True, check=False)
+    if fetched.returncode:
+        pytest.skip(f"devpi-server cannot be fetched: {fetched.stderr[-300:]}")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data = ("--serverdir", str(tmp_path / "data"))
+    world.run([python.with_name("devpi-init"), *data, "--no-root-pypi"], status=0)
+    command = [str(python.with_name("devpi-server")), *data, "--offline-mode", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client:
+                yield with_an_index(client, world)
+        finally:
+            server.kill()
+
+
+def with_an_index(client: httpx.Client, world: World) -> httpx.Client:
+    """The server once it answers, and a table that knows its address as the vendor's."""
+    until = time.monotonic() + 120
+    client.headers["accept"] = "application/json"
+    while True:
+        try:
+            client.put("/jp6", json={"password": "secret"}).raise_for_status()
+            break
+        except httpx.ConnectError:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+    login = client.post("/+login", json={"user": "jp6", "password": "secret"}).raise_for_status()
+    words = f"jp6:{login.json()['result']['password']}".encode()
+    client.headers["X-Devpi-Auth"] = base64.b64encode(words).decode()
+    client.put("/jp6/cu126", json={"bases": []}).raise_for_status()
+    index = Path(world.environ["TORCHPICK_COMPAT_DIR"]) / "index"
+    table = {file.name: file.read_text("ascii") for file in index.iterdir()}
+    index.unlink()
+    index.mkdir()
+    for name, text in table.items():
+        (index / name).write_text(text.replace(f"https://{JETSON}", str(client.base_url).rstrip("/")), "ascii")
+    return client
+
+
+AARCH64 = """\
+import os, sys
+os.uname = lambda known=os.uname(): os.uname_result((*known[:4], "aarch64"))
+from torchpick.cli import main
+sys.exit(main())
+"""
+
+
+def jetsons_python(folder: Path) -> Path:
+    """A stand-in for JetPack 6's Python 3.10: what torchpick asks of one, and no more."""
+    python = folder / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    answer = pythons.answers(folder, "/made-up")([str(python), *pythons.QUESTION, "", ""]).answer.decode()
+    answer = answer.replace("[3, 11]", "[3, 10]").replace("3.11.7", "3.10.12").replace("python3.11", "python3.10")
+    answer = answer.replace("x86_64", "aarch64").replace("cpython-311", "cpython-310").replace("2.36", "2.35")
+    python.write_text(f"#!/bin/sh\ncat << 'END'\n{answer}END\n", "utf-8")
+    python.chmod(0o755)
+    return python
+
+
+@pytest.mark.long
+def test_a_real_devpi_server_is_met(world: World, devpi: httpx.Client, tmp_path: Path) -> None:
+    file, python = tmp_path / "pylock.toml", jetsons_python(tmp_path / "jetson")
+    questions = [
+        [*world.torchpick_words, *words, *ORIN]
+        for words in (("env",), ("plan", "torch"), ("plan", "torch", "--json"), ("lock", "torch", "-o", str(file)))
+    ]
+    questions.append([sys.executable, "-c", AARCH64, "install", "torch", "--dry-run", *ORIN[:4], "--python", python])
+    for question in questions:
+        done = world.run(question, status=1)
+        assert "/jp6/cu126 has no torch==2.11.0 that fits" in done.stdout + done.stderr, question
+
+    wheel = JETPACK_6.wheel
+    form = {":action": "file_upload", "name": "torch", "version": wheel.version, "filetype": "bdist_wheel"}
+    devpi.post("/jp6/cu126/", data=form, files={"content": (wheel.filename, wheel.content)}).raise_for_status()
+    digest = sha256(wheel.content).hexdigest()
+    index_url = f"{str(devpi.base_url).rstrip('/')}/jp6/cu126"
+    url = f"{index_url}/+f/{digest[:3]}/{digest[3:16]}/{wheel.filename}#sha256={digest}"
+    env, plan, plan_json, lock, install = (world.run(question, status=0).stdout for question in questions)
+    assert url in _page_of(env).decode()
+    assert url in plan
+    assert url in json.loads(plan_json)["stack"]["packages"][0]["index"]
+    assert url in install
+    assert str(file) in lock
+    (locked,) = toml.read(file.read_text("utf-8"))["packages"][0]["wheels"]
+    assert f"{locked['url']}#sha256={locked['hashes']['sha256']}" == url
+    met_by_pip_and_uv(JETPACK_6, index_url, world, tmp_path)
