@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import time
 from pathlib import Path
 
 from scripts.table import layout
-from scripts.table.measuring_packages import index_url
 from torchpick.errors import TorchpickError
-from torchpick.index import wheelnames
+from torchpick.index import index_places, wheelnames
 from torchpick.index.client import Client
-from torchpick.index.pages import ProjectFile, parse
+from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.build import JIT, RUNS
@@ -66,15 +67,16 @@ def main(argv: list[str]) -> int:
     if args.out.exists():
         known = {json.loads(line)["file"] for line in args.out.read_text(encoding="utf-8").splitlines()}
     failed = 0
-    pages: dict[str, tuple[ProjectFile, ...]] = {}
-    with Client() as client, args.out.open("a", encoding="utf-8") as out:
+    places = index_places.of_user(os.environ)
+    with (
+        Client() as client,
+        ProjectReader(places, os.environ, anew=True, limits=NO_LIMITS) as index,
+        args.out.open("a", encoding="utf-8") as out,
+    ):
         for project, version in sorted(pins(_COMPAT)):
             if args.only not in f"{project}=={version}":
                 continue
-            if project not in pages:
-                page = client.get(f"{index_url()}/{project}/", headers={"accept": "text/html"}, absent=True)
-                pages[project] = parse(page.body, str(page.url)) if page.status == 200 else ()
-            link = _link(pages[project], version)
+            link = _link(index.wheels(project) or (), version)
             if link is None:
                 print(f"{project}=={version}: not on the index", file=sys.stderr)
                 continue

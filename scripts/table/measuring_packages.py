@@ -6,28 +6,30 @@ for; of wheels for Windows that is done in any case. One line per wheel, kept ac
 
 usage: scripts/measure-packages [--platform NAME] [--whole] [--out FILE] [--new N] [NAME==VERSION …]
 
-`--new N` reads the newest version of each package of the table that was not read yet, N at the most.
+`--new N` reads the newest version of each package of the table that was not read yet, N at the most; also of those that
+people install beside torch and that have no code for GPUs, whose last wheels are in evidence/without-code.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from packaging.version import Version
 
 from scripts.table.package_rules import RULES
 from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
-from torchpick.index import index_places, pages, wheelnames
+from torchpick.index import index_places, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.index.ranges import Archive, RemoteSource, metadata_of
 from torchpick.wheels import fatbin, librarycode, wheelfiles
 from torchpick.wheels.librarycode import Library
@@ -35,15 +37,11 @@ from torchpick.wheels.readings import WHOLE, Reading
 from torchpick.wheels.wheelfiles import SurveyWheel
 
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
+_WITHOUT_CODE = "without-code.jsonl"
 # Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.
 # No library for Windows says what it links: only its code is read, and of all of them.
 _WHOLE = 2 << 30
 _MOST_PACKED = {"linux-x86_64": 12 << 20, "windows-x86_64": _WHOLE}
-
-
-def index_url() -> str:
-    """The index that pip would ask."""
-    return index_places.of_user(os.environ).indexes[0].rstrip("/")
 
 
 def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
@@ -102,59 +100,74 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--new", type=int, default=0, metavar="N", help="read N new versions of the table's packages")
     parser.add_argument("versions", nargs="*", metavar="NAME==VERSION")
     args = parser.parse_args(argv)
-    known = set()
-    if args.out.exists():
-        rows = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
-        known = {(row["project"], row["version"], platform_read(row)) for row in rows}
-    index = index_url()
+    beside = args.out.with_name(_WITHOUT_CODE)
+    without_code = {row["project"]: row for row in _rows(beside)}
+    known = {(row["project"], row["version"], platform_read(row)) for row in (*_rows(args.out), *without_code.values())}
+    jobs = _jobs(args, known, without_code)
+    failed = 0
+    most = _WHOLE if args.whole else _MOST_PACKED[args.platform]
     with args.out.open("a", encoding="utf-8") as out, ThreadPoolExecutor(4) as pool:
-        todo: dict[str, list[str]] = {}
-        for text in args.versions:
-            name, _, version = text.partition("==")
-            if (name, version, args.platform) not in known:
-                todo.setdefault(name, []).append(version)
-        ours = [name for name, rule in RULES.items() if args.new and rule.refused is None]
-        names = list(dict.fromkeys((*todo, *ours)))
-        pages = dict(zip(names, pool.map(lambda name: _page(f"{index}/{name}/"), names), strict=True))
-        for name, version in _new(pages, {(name, version) for name, version, _ in known})[: args.new]:
-            todo.setdefault(name, []).append(version)
-        jobs = []
-        for name, versions in todo.items():
-            for version in versions:
-                wheel = wheelfiles.wheel_of_version(pages[name], version, args.platform)
-                if wheel is None:
-                    print(f"{name}=={version}: no wheel for {args.platform} on the index", file=sys.stderr)
-                else:
-                    jobs.append(wheel)
-        failed = 0
-        tried = functools.partial(_tried, _WHOLE if args.whole else _MOST_PACKED[args.platform])
-        for wheel, row in zip(jobs, pool.map(tried, jobs), strict=True):
+        rows = pool.map(lambda job: _tried(_WHOLE if job[0].project in without_code else most, job), jobs)
+        for wheel, row in zip(jobs, rows, strict=True):
             if isinstance(row, TorchpickError):
                 failed += 1
                 print(f"{wheel[0].file}: {row}", file=sys.stderr)
                 continue
-            out.write(json.dumps(row) + "\n")
-            out.flush()
             print(f"{wheel[0].file}: {row['bytes_read']} bytes", file=sys.stderr)
+            if row["project"] not in without_code:
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+            elif row["code"]:
+                failed += 1
+                print(f"{wheel[0].file}: has code for GPUs now, so that it needs a rule", file=sys.stderr)
+            else:
+                without_code[row["project"]] = {key: row[key] for key in without_code[row["project"]]}
+    beside.write_text("".join(f"{json.dumps(row)}\n" for row in without_code.values()), encoding="utf-8")
     return 1 if failed else 0
 
 
-def _new(pages: Mapping[str, tuple[ProjectFile, ...]], known: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The newest final version of each package, where none of that or a later one was read."""
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def _jobs(
+    args: argparse.Namespace, known: Collection[tuple[str, str, str]], without_code: Iterable[str]
+) -> list[SurveyWheel]:
+    """The wheels to read: of the versions that were named, and with `--new` of the newest of each package."""
+    todo = {(name, version) for name, _, version in (text.partition("==") for text in args.versions)}
+    todo -= {(name, version) for name, version, platform in known if platform == args.platform}
+    ours = [*(name for name, rule in RULES.items() if rule.refused is None), *without_code] if args.new else []
+    names = dict.fromkeys((*(name for name, _ in todo), *ours))
+    with ProjectReader(index_places.of_user(os.environ), os.environ, anew=True, limits=NO_LIMITS) as index:
+        pages = {name: page if isinstance(page, tuple) else () for name, page in index.pages(names).items()}
+    new = _new(pages, known, args.platform)[: args.new]
+    jobs = []
+    for name, version in (*sorted(todo), *new):
+        wheel = wheelfiles.wheel_of_version(pages[name], version, args.platform)
+        if wheel is None:
+            print(f"{name}=={version}: no wheel for {args.platform} on the index", file=sys.stderr)
+        else:
+            jobs.append(wheel)
+    return jobs
+
+
+def _new(
+    pages: Mapping[str, tuple[ProjectFile, ...]], known: Collection[tuple[str, str, str]], platform: str
+) -> list[tuple[str, str]]:
+    """The newest final version of each package for the platform, where none of that or a later one was read."""
     found = []
     for name, links in pages.items():
-        versions = [Version(link.name.version) for link in links if link.yanked is None]
+        platforms = ("any", platform)
+        here = [
+            link for link in links if (wheelnames.platform_of(link.name.platform) or link.name.platform) in platforms
+        ]
+        versions = [Version(link.name.version) for link in here if link.yanked is None]
         final = [version for version in versions if not (version.is_prerelease or version.local)]
         newest = max(final, default=None)
-        read = [Version(version) for project, version in known if project == name]
+        read = [Version(version) for project, version, _ in known if project == name]
         if newest is not None and all(version < newest for version in read):
             found.append((name, str(newest)))
     return found
-
-
-def _page(url: str) -> tuple[ProjectFile, ...]:
-    with Client() as client:  # which is for one thread
-        return pages.fetch(url, client) or ()
 
 
 def _tried(most: int, wheel: SurveyWheel) -> dict[str, object] | TorchpickError:

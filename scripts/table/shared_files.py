@@ -8,6 +8,7 @@ usage: scripts/measure-shared-files
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,11 +16,11 @@ from pathlib import Path
 from packaging.version import Version
 
 from scripts.table import layout
-from scripts.table.measuring_packages import index_url
 from torchpick.errors import TorchpickError
-from torchpick.index import pages, wheelnames
+from torchpick.index import index_places, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.pages import ProjectFile
+from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.index.ranges import Archive, RemoteSource
 
 COMPAT = Path(__file__).parents[2] / "compat" / "shared-files.json"
@@ -55,11 +56,12 @@ def main(words: Sequence[str]) -> int:
         print("usage: scripts/measure-shared-files", file=sys.stderr)
         return 2
     rows = []
-    with Client() as client:
+    places = index_places.of_user(os.environ)
+    with Client() as client, ProjectReader(places, os.environ, anew=True, limits=NO_LIMITS) as index:
         for first, second in PAIRS:
-            pairs = [(_wheel(first, "", client), _wheel(second, "", client))]
+            pairs = [(_wheel(first, "", index), _wheel(second, "", index))]
             if first in PINNED and second in PINNED:
-                pairs.append((_wheel(first, PINNED[first], client), _wheel(second, PINNED[second], client)))
+                pairs.append((_wheel(first, PINNED[first], index), _wheel(second, PINNED[second], index)))
             for one, other in pairs:
                 if one is None or other is None:
                     print(f"{first} and {second}: not both on the index", file=sys.stderr)
@@ -87,10 +89,9 @@ def _row(read: Mapping[ProjectFile, Mapping[str, int]]) -> dict[str, object]:
     }
 
 
-def _wheel(name: str, version: str, client: Client) -> ProjectFile | None:
+def _wheel(name: str, version: str, index: ProjectReader) -> ProjectFile | None:
     """The wheel of this version, or of the newest."""
-    page = client.get(f"{index_url()}/{name}/", headers={"accept": "text/html"}, absent=True)
-    links = pages.parse(page.body, str(page.url), page.headers.get("content-type", "")) if page.status == 200 else ()
+    links = index.wheels(name) or ()
     here = [link for link in links if wheelnames.platform_of(link.name.platform) == "linux-x86_64"]
     stable = [link for link in here if link.yanked is None and not Version(link.name.version).is_prerelease]
     wanted = [link for link in stable if version in ("", link.name.version)]
