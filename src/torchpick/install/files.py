@@ -166,8 +166,8 @@ def with_addresses(job: Job, installer: str, platform: Platform, knowledge: Know
     """The job with the address of each file of the family that it may install, with its hash where that is known.
 
     Without `pages` nothing is read but a vendor's, and what is known without a look is named. What is installed at the
-    very build stays as it is. A build of the default index has no place of its own: the user's own index supplies it. Offline pip
-    fetches no address, and has only what lies in folders of the user's.
+    very build stays as it is. A build of the default index has no place of its own: the user's own index supplies it.
+    Offline pip fetches no address, and has only what lies in folders of the user's.
     """
     pick = job.pick
     out_of_reach = job.offline and not is_folder_index(pick)
