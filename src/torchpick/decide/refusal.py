@@ -193,7 +193,7 @@ def _of_other_vendors(pick: Pick, table: Table) -> Iterator[str]:
     for gpu in pick.machine.counted if platform == "linux-x86_64" else ():
         if gpu.arch is not None and gpu.arch in table.gfx_overrides:
             version, why = table.gfx_overrides[gpu.arch]
-            target = f"gfx{''.join(f'{number:x}' for number in numbers(version))}"
+            target = "gfx{}{:x}{:x}".format(*numbers(version))
             way = f"HSA_OVERRIDE_GFX_VERSION={version} ({why})"
             yield f"some users run builds for {target} on {gpu.arch} with {way}; `--gpu {target}` picks such a build"
     if platform == "macos-x86_64":
