@@ -30,10 +30,9 @@ from torchpick.index import index_places, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import NO_LIMITS, ProjectReader
-from torchpick.index.ranges import Archive, RemoteSource, metadata_of
-from torchpick.wheels import fatbin, librarycode, wheelfiles
-from torchpick.wheels.librarycode import Library
-from torchpick.wheels.readings import WHOLE, Reading
+from torchpick.index.ranges import Archive, open_source
+from torchpick.wheels import wheelfiles
+from torchpick.wheels.readings import WHOLE
 from torchpick.wheels.wheelfiles import SurveyWheel
 
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
@@ -47,40 +46,10 @@ _MOST_PACKED = {"linux-x86_64": 12 << 20, "windows-x86_64": _WHOLE}
 def read(wheel: SurveyWheel, client: Client, most: int) -> dict[str, object]:
     """One line of evidence; `most` bounds the packed bytes of its libraries."""
     link = wheel[0]
-    source = RemoteSource(link.url, client)
-    archive = Archive(source)
-    metadata = metadata_of(archive)
-    needed: set[str] = set()
-    held: list[Library] = []
-    left = most
-    unread = 0
-    for member in sorted(archive.members(), key=lambda each: each.compress_size):
-        if not wheelnames.may_hold_code(member.filename):
-            continue
-        if member.compress_size > left:
-            unread += 1
-            continue
-        left -= member.compress_size
-        data = b"".join(archive.stream(member))
-        needed.update(fatbin.read_links(data)[0])
-        one = librarycode.read_buffer(data, member.filename)
-        if one.holds_code:
-            held.append(one)
-    source.close()
-    reading = Reading(
-        target=link.file,
-        depth=WHOLE,
-        complete=not unread,
-        size=source.size,
-        bytes_read=source.bytes_read,
-        requests=source.requests,
-        libraries=tuple(held),
-        needed=tuple(sorted(needed)),
-        unread=unread,
-        metadata=metadata,
-    )
+    with open_source(link.url, lambda: client) as source:
+        reading = wheelfiles.read_wheel(Archive(source), link.file, most=most)
     found = wheelfiles.evidence_line(wheel, reading)
-    if not unread:
+    if reading.depth == WHOLE:
         libraries = [one for one in reading.libraries if one.holds_code]
         found["code"] = [{**wheelfiles.code_line(one), "modules": one.code.total} for one in libraries]
     return {

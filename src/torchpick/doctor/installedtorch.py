@@ -16,7 +16,7 @@ from torchpick.model.build import Build, Evidence, Verdict, family_of, toolkit_o
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease, Table
-from torchpick.model.versions import is_dotted, release_key
+from torchpick.model.versions import is_dotted, is_release
 from torchpick.wheels import judging, librarycode, readings
 
 # `nvidia-cuda-runtime-cu12==12.8.90`, and from CUDA 13 on `cuda-toolkit[cublas,…]==13.0.2`.
@@ -127,21 +127,14 @@ def _judged(
 def _build(torch: InstalledTorch, machine: Machine, libraries: Mapping[str, str]) -> Build:
     """The installed torch as a build of its own."""
     return Build(
-        torch=_release(torch.release),
+        torch=torch.release if is_release(torch.release) else "0",  # a source build made it up: it is the oldest
         backend=torch.backend,
         platform=machine.platform.name,
         version=torch.version,
         cuda=torch.cuda,
         arches=torch.arches,
         pythons=(machine.python.tag,),
-        tags=(),
-        glibc=None,
         libraries=libraries,
-        lacks={},
-        published=True,
-        yanked=False,
-        companions={},
-        companion_basis={},
         evidence=Evidence("measured" if torch.measured else "declared", torch.folder),
     )
 
@@ -154,15 +147,6 @@ def _backend(version: str, facts: readings.TorchFacts) -> str:
     if facts.cuda is not None:
         return "cu" + facts.cuda.replace(".", "")
     return f"rocm{facts.hip}" if facts.hip is not None else "cpu"
-
-
-def _release(text: str) -> str:
-    """A version that a source build made up counts as the oldest."""
-    try:
-        release_key(text)
-    except ValueError:
-        return "0"
-    return text
 
 
 def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpick.model import Enum, NamedTuple
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.fields import written
-from torchpick.model.versions import Release, numbers, release_key, remembered
+from torchpick.model.versions import Release, is_release, numbers, release_key, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,15 +70,15 @@ class Build(NamedTuple):
     cuda: str | None
     arches: tuple[Arch, ...] | None
     pythons: tuple[str, ...]
-    tags: tuple[str, ...]
-    glibc: str | None
-    libraries: Mapping[str, str]
-    lacks: Mapping[str, tuple[Arch, ...]]
-    published: bool | None
-    yanked: bool
-    companions: Mapping[str, str | None]
-    companion_basis: Mapping[str, str]
-    evidence: Evidence
+    tags: tuple[str, ...] = ()
+    glibc: str | None = None
+    libraries: Mapping[str, str] = {}
+    lacks: Mapping[str, tuple[Arch, ...]] = {}
+    published: bool | None = True
+    yanked: bool = False
+    companions: Mapping[str, str | None] = {}
+    companion_basis: Mapping[str, str] = {}
+    evidence: Evidence = Evidence("declared", "")
     companion_pythons: Mapping[str, tuple[str, ...]] = {}
     vendor: VendorIndex | None = None
     extras: tuple[str, ...] = ()
@@ -156,12 +156,9 @@ class Build(NamedTuple):
 
 def is_unified(torch: str | None, cuda: str | None) -> bool:
     """Whether discrete code crosses to Tegra: torch 2.14 and later, built with CUDA 13.2 and later."""
-    if torch is None or cuda is None or numbers(cuda) < (13, 2):
+    if torch is None or cuda is None or numbers(cuda) < (13, 2) or not is_release(torch):
         return False
-    try:
-        return release_key(torch)[0] >= (2, 14)
-    except ValueError:
-        return False
+    return release_key(torch)[0] >= (2, 14)
 
 
 # Whose GPUs a family of builds is for: the vendor, and the maker's name.

@@ -109,6 +109,15 @@ def release_key(text: str) -> Release:
     return digits, _PHASES[phase], int(number or 0)
 
 
+def is_release(text: str) -> bool:
+    """Whether it has a place in that order."""
+    try:
+        release_key(text)
+    except ValueError:
+        return False
+    return True
+
+
 def span(versions: Sequence[str]) -> str:
     """`12.6`, or `12.6 to 13.2`: the first and the last of them."""
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"

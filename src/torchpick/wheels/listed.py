@@ -23,7 +23,7 @@ from torchpick.model.build import (
     python_order,
     toolkit_order,
 )
-from torchpick.model.versions import admits, grouped, named, numbers, parsed, release_key
+from torchpick.model.versions import admits, grouped, is_release, named, numbers, parsed, release_key
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
 # The Pythons that torch was ever built for as CPython; `cp27mu` and its like are older than the table.
@@ -62,7 +62,7 @@ def _key(link: ProjectFile, channel: str) -> tuple[str, str, str, str] | None:
     if link.name.project != "torch" or platform is None:
         return None
     torch, _, local = link.name.version.partition("+")
-    if not _is_release(torch) or release_key(torch)[1] > 0:
+    if not is_release(torch) or release_key(torch)[1] > 0:
         return None  # torch has had no post-release since 0.4.1, and the table has no place for one
     if channel == DEFAULT_INDEX:
         return None if local else (torch, DEFAULT_INDEX, platform, link.name.version)
@@ -90,12 +90,7 @@ def _listed(torch: str, backend: str, platform: str, version: str, links: list[P
         tags=tuple(tags),
         # The one that every wheel keeps to; none where one of them promises nothing.
         glibc=max(floors, key=numbers) if len(floors) == len(tags) and floors else None,
-        libraries={},
-        lacks={},
-        published=True,
         yanked=all(link.yanked is not None for link in links),
-        companions={},
-        companion_basis={},
         evidence=Evidence("declared", LISTED),
     )
     # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
@@ -114,7 +109,7 @@ def list_vendor(links: Iterable[ProjectFile], rows: Collection[Build]) -> Iterat
     newest = max(rows, key=lambda row: release_key(row.torch))
     versions = {(row.version, row.platform): row for row in rows}
     platforms = {row.platform for row in rows}
-    wheels = (link for link in links if link.name.project == "torch" and _is_release(_plain(link)))
+    wheels = (link for link in links if link.name.project == "torch" and is_release(_plain(link)))
     by_build = grouped(((link.name.version, wheelnames.platform_of(link.name.platform)), link) for link in wheels)
     for (version, platform), files in by_build.items():
         torch, _, label = version.partition("+")
@@ -232,7 +227,7 @@ class CompanionPages:
         return self._releases[name]
 
     def _read(self, links: Iterable[ProjectFile]) -> Iterator[_Release]:
-        groups = grouped((_plain(link), link) for link in links if _is_release(_plain(link)))
+        groups = grouped((_plain(link), link) for link in links if is_release(_plain(link)))
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
             with suppress(TorchpickError, ValueError):  # one whose METADATA nobody can read is passed over
                 yield groups[version], demand_on_torch(groups[version][0], self._index)
@@ -279,11 +274,3 @@ def _files(links: list[ProjectFile], row: Build) -> list[ProjectFile]:
 
 def _plain(link: ProjectFile) -> str:
     return link.name.version.partition("+")[0]
-
-
-def _is_release(version: str) -> bool:
-    try:
-        release_key(version)
-    except ValueError:
-        return False
-    return True
