@@ -14,7 +14,7 @@ _FOLDER = Path(__file__).parent
 STYLE = webpage.part("page.css") + (_FOLDER / "site.css").read_text(encoding="utf-8")
 SCRIPT = (_FOLDER / "site.js").read_text(encoding="utf-8")
 _POLICY = (
-    "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
+    "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'self' 'unsafe-inline'; base-uri 'none'"
 )
 
 

@@ -25,7 +25,7 @@ from torchpick.model.build import Build, Reason, python_span
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, Request, Wish, pip_line
 from torchpick.model.table import Kind, Table
-from torchpick.model.versions import major_minor, release_key
+from torchpick.model.versions import grouped, major_minor, release_key
 from torchpick.run import Run, start_run
 
 PYTHON = "3.12"
@@ -185,14 +185,21 @@ def of_gpu(gpu: str) -> Page:
     return Page(url, f"PyTorch for {gpu}", about, "\n".join(body), f"{url}link.png")
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+def _code_for(build: Build) -> str:
+    """Its architectures by the generations that people know."""
+    table = _run_for("none", "linux-x86_64").knowledge.table([])
+    kinds = [(kind.generation if (kind := table.kind_of(arch)) else "", str(arch)) for arch in build.arches or ()]
+    return "; ".join(f"{name} {' '.join(own)}".strip() for name, own in grouped(kinds).items()) or "not known"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, kind: str = "") -> str:
     top = "".join(f'<th scope="col">{each}</th>' for each in head)
     lines = "".join(
         f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
         for first, *cells in rows
     )
     head_and_body = f"<thead><tr>{top}</tr></thead><tbody>{lines}</tbody>"
-    return f'<table class="plainly" tabindex="0"><caption>{caption}</caption>{head_and_body}</table>'
+    return f'<table class="plainly{kind}" tabindex="0"><caption>{caption}</caption>{head_and_body}</table>'
 
 
 @cache
@@ -226,7 +233,7 @@ def of_release(torch: str) -> Page:
         (
             escape(build.backend),
             escape(webpage.PLATFORMS[build.platform]),
-            escape(" ".join(map(str, build.arches or ())) or "not known"),
+            escape(_code_for(build)),
             _block(_quoted(f"pip install {pip_line(build, Wish())}")),
         )
         for build in own
@@ -235,7 +242,7 @@ def of_release(torch: str) -> Page:
     body = [
         f'<p class="lead">Published for {escape(", ".join(backends))}, for Python {escape(pythons)}.</p>',
         f"<p>With {escape(named)}.</p>" if named else "",
-        _table(("Backend", "System", "Code for", "Command"), rows, f"Builds of torch {escape(torch)}"),
+        _table(("Backend", "System", "Code for", "Command"), rows, f"Builds of torch {escape(torch)}", " wide"),
     ]
     url = f"release/{torch}/"
     return Page(url, f"PyTorch {torch}: CUDA, ROCm, GPUs", about, "\n".join(body), f"{url}link.png")
@@ -248,7 +255,7 @@ def listing() -> list[str]:
         rows = []
         for gpu in names:
             cells = [made[0] if (made := answer(gpu, system)) else None for system in SYSTEMS]
-            shown = [escape(f"torch {pick.version}") if pick else "none" for pick in cells]
+            shown = [escape(pick.version) if pick else "none" for pick in cells]
             rows.append((f'<a href="gpu/{slug(gpu)}/index.html">{escape(gpu)}</a>', *shown))
         body.append(_table(("GPU", *SYSTEMS.values()), rows, escape(generation)))
     links = " ".join(f'<a href="release/{torch}/index.html">{torch}</a>' for torch in builds())

@@ -8,10 +8,12 @@ The documents are written for a forge and a checkout, where their links work as 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from html import escape
+from functools import cache
+from html import escape, unescape
 from pathlib import Path
 
 from scripts.shipping import data, frame, linkpicture, pages
@@ -63,6 +65,7 @@ def inward(html: str) -> str:
     return re.sub(r'href="\.\./([\w-]+)\.md', r'href="../\1/index.html', html)
 
 
+@cache
 def document(name: str, text: str) -> Page:
     import markdown
 
@@ -71,9 +74,25 @@ def document(name: str, text: str) -> Page:
     html = inward(markdown.markdown(text, extensions=["tables", "toc", "fenced_code", "sane_lists"]))
     html = html.replace("<table>", '<table tabindex="0">')
     title = next(entry for entries in MENU.values() for key, entry in entries.items() if key == name)
-    words = re.sub(r"<[^>]+>", "", next(iter(re.findall(r"<p>(?!<img)(.+?)</p>", html, re.DOTALL)), title))
-    about = " ".join(words.split())[:300]
+    about = _words(next(iter(re.findall(r"<p>(?!<img)(.+?)</p>", html, re.DOTALL)), title))[:300]
     return Page(f"{name}/", title, about, f'<div class="docs">{_menu(name)}<article>{html}</article></div>')
+
+
+def search_index() -> str:
+    """Every section of the documents: where it stands, its page, its heading and its words, for the search of site.js."""
+    rows = []
+    for name, text in sources():
+        page = document(name, text)
+        parts = re.split(r'<h[1-4] id="([^"]+)">(.*?)</h[1-4]>', page.body, flags=re.DOTALL)
+        for anchor, *texts in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            plain = (_words(part) for part in texts)
+            rows.append((f"{name}/index.html#{anchor}", page.title, *plain))
+    return f"found({json.dumps(rows, ensure_ascii=False)});\n"
+
+
+def _words(html: str) -> str:
+    inline = re.sub(r"</?(?:a|code|em|strong)\b[^>]*>", "", html)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", inline)).split())
 
 
 def _menu(current: str) -> str:
@@ -96,7 +115,8 @@ def write(folder: Path, base: str) -> int:
     shutil.copytree(DOCS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.md"))
     html = {**dict(documents(base)), **dict(pages.every(base))}
     addresses = [name.removesuffix("index.html") for name in html]
-    for name, text in {**html, "sitemap.xml": frame.sitemap(addresses, base)}.items():
+    files = {**html, "sitemap.xml": frame.sitemap(addresses, base), "search.js": search_index()}
+    for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
     for name, facts in pages.pictures().items():

@@ -72,7 +72,7 @@ def test_typing_a_gpus_name_finds_it_and_its_row_ends_at_2_14_1(chromium: browse
     assert list(row) == ["sm_61"]
     by_release = dict(zip(chromium.js(HEADS), row["sm_61"], strict=True))
     assert (by_release["2.15.0"], by_release["2.14.1"]) == ("–", "cu126")
-    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+    assert "Newest that runs: torch 2.14.1 with cu126" in answer(chromium)
     assert "pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126" in answer(chromium)
 
 
@@ -109,7 +109,7 @@ def test_each_link_that_is_shown_keeps_the_whole_state(
     state: str, shown: str, chromium: browser.Browser, page: str
 ) -> None:
     chromium.open(f"{page}#{state}")
-    assert f"newest that runs: {shown}" in answer(chromium)
+    assert f"Newest that runs: {shown}" in answer(chromium)
 
     link = chromium.js("document.querySelector('#answer a').getAttribute('href')")
     before = answer(chromium)
@@ -171,7 +171,7 @@ def test_the_grid_says_what_resolve_says(
 
 def test_filters_change_the_answer_and_the_address_keeps_them(chromium: browser.Browser, page: str) -> None:
     chromium.open(page + "#gpu=sm_90")
-    assert "newest that runs: torch 2.15.0 with cu132" in answer(chromium)
+    assert "Newest that runs: torch 2.15.0 with cu132" in answer(chromium)
 
     chromium.js("""
       const driver = document.getElementById('driver');
@@ -179,11 +179,11 @@ def test_filters_change_the_answer_and_the_address_keeps_them(chromium: browser.
       driver.dispatchEvent(new Event('change'));
     """)
 
-    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+    assert "Newest that runs: torch 2.14.1 with cu126" in answer(chromium)
     assert "CUDA 13.2 needs driver 580 or newer; this one is 535" in answer(chromium)
     link = chromium.js("location.href")
     chromium.open(link)
-    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+    assert "Newest that runs: torch 2.14.1 with cu126" in answer(chromium)
 
 
 def test_the_keyboard_reaches_everything(chromium: browser.Browser, page: str) -> None:
@@ -298,11 +298,11 @@ def test_everything_has_a_name_for_a_screen_reader(chromium: browser.Browser, pa
 def test_every_gpu_has_an_address_that_stays(anchor: str, shown: str, chromium: browser.Browser, page: str) -> None:
     chromium.open(f"{page}#{anchor}")
 
-    assert f"newest that runs: {shown}" in answer(chromium)
+    assert f"Newest that runs: {shown}" in answer(chromium)
     assert chromium.js("location.hash") == f"#{anchor}"
     link = chromium.js("document.querySelector('#answer a').getAttribute('href')")
     chromium.open(page + link)
-    assert f"newest that runs: {shown}" in answer(chromium)
+    assert f"Newest that runs: {shown}" in answer(chromium)
 
 
 def test_a_product_of_amd_is_found_by_name_and_one_that_nothing_supports(chromium: browser.Browser, page: str) -> None:
@@ -310,7 +310,7 @@ def test_a_product_of_amd_is_found_by_name_and_one_that_nothing_supports(chromiu
     chromium.js("document.getElementById('search').focus()")
     chromium.type("7900 xtx")
 
-    assert "newest that runs: torch 2.14.1 with rocm7.2" in answer(chromium)
+    assert "Newest that runs: torch 2.14.1 with rocm7.2" in answer(chromium)
 
     chromium.js("document.getElementById('search').select()")
     chromium.type("8800 gtx")
@@ -324,7 +324,7 @@ def test_it_opens_on_the_readers_question(chromium: browser.Browser, page: str) 
 
     chromium.open(page + chromium.js("document.querySelectorAll('#popular a')[3].getAttribute('href')"))
 
-    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+    assert "Newest that runs: torch 2.14.1 with cu126" in answer(chromium)
     assert chromium.js("document.getElementById('often').hidden")
 
 
@@ -334,7 +334,7 @@ def test_every_offered_name_leads_to_an_answer(chromium: browser.Browser, page: 
     assert len(links) > 10
     for link in links:
         chromium.open(page + link)
-        assert "newest that runs: torch" in answer(chromium), link
+        assert "Newest that runs: torch" in answer(chromium), link
 
 
 @pytest.fixture(scope="session")
@@ -395,7 +395,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         made += [site_pages.document(name, text) for name, text in site_pages.sources() if name == "users"]
     written = {page.url or "all.html": frame.framed(page, "", heading=page.url != "users/") for page in made}
     release = frame.framed(pages.of_release(next(iter(pages.builds()))), "")
-    for name, text in {"index.html": pages.home(""), "release.html": release, **written}.items():
+    searched = {"search.js": site_pages.search_index()} if "users/" in written else {}
+    for name, text in {"index.html": pages.home(""), "release.html": release, **searched, **written}.items():
         file = folder / name / "index.html" if name.endswith("/") else folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
@@ -426,6 +427,34 @@ def test_axe_finds_nothing_on_the_site(name: str, width: int, axe: str, chromium
 
     assert found == []
     assert chromium.js("document.documentElement.scrollWidth") <= width
+
+
+@needs_markdown
+def test_the_documents_are_searched_by_their_words(chromium: browser.Browser, site: Path) -> None:
+    chromium.open(f"{site.as_uri()}/users/index.html")
+    assert chromium.js("performance.getEntriesByType('resource').length") == 0
+    chromium.js("document.querySelector('aside input').focus()")
+    chromium.type("driver libraries")
+    chromium.until("document.querySelector('aside ol a') !== null")
+
+    links = chromium.js("[...document.querySelectorAll('aside ol a')].map((link) => link.getAttribute('href'))")
+
+    assert "../judgement/index.html#what-a-build-must-meet" in links
+    assert len(links) <= 12
+
+
+def test_what_is_printed_is_dark_on_white(chromium: browser.Browser, page: str) -> None:
+    chromium.screen(1280, 900, dark=True)
+    chromium.open(page + "#gtx-1080-ti")
+    assert contrast(chromium, "#answer") >= 7
+    dark = chromium.js("getComputedStyle(document.body).color")
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    chromium.call("Emulation.setEmulatedMedia", media="print", features=features)
+    try:
+        assert chromium.js("getComputedStyle(document.body).color") == "rgb(27, 31, 36)" != dark
+        assert chromium.js("getComputedStyle(document.querySelector('.ways')).display") == "none"
+    finally:
+        chromium.call("Emulation.setEmulatedMedia", media="")
 
 
 def test_it_asks_nothing_of_the_network(chromium: browser.Browser, page: str, tmp_path: Path) -> None:

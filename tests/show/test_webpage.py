@@ -161,8 +161,8 @@ def test_every_named_product_that_a_build_has_code_for_is_of_a_kind_that_stands_
     ]
 
 
-# As people, Windows, lspci, shops and clouds write them.
-FORTY = (
+# As people, Windows, lspci, nvidia-smi, browsers, shops and clouds write them.
+WRITTEN = (
     "GTX 1080 Ti", "gtx1080ti", "1080ti", "NVIDIA GeForce GTX 1080 Ti", "RTX 4070 Laptop",
     "NVIDIA GeForce RTX 4070 Laptop GPU", "A100", "a100 80gb", "NVIDIA A100-SXM4-80GB", "H100 NVL", "L40S", "T4",
     "Tesla K80", "Quadro P2000", "MX150", "TITAN X", "GTX 860M", "RTX 3060 12GB", "4090D", "5090", "RTX PRO 6000",
@@ -170,6 +170,14 @@ FORTY = (
     "AMD Radeon(TM) 780M Graphics", "Ryzen AI Max+ 395", "Instinct MI300X", "vega 64", "Arc B580",
     "Intel(R) Arc(TM) A770 Graphics", "UHD 630", "M3 Max", "Apple M1", "g5.xlarge", "a2-highgpu-1g",
     "Standard_NC4as_T4_v3", "8x H100", "6.1", "sm_86", "gfx1100", "GRID T4-8Q", "RTX 6000", "no such card",
+    "A100-SXM4-40GB MIG 3g.20gb", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", "MIG 1g.12gb", "MIG 1g.10gb",
+    "  MIG 3g.20gb     Device  0: (UUID: MIG-41b3)", "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-5b7f)", "H200 NVL",
+    "NVIDIA H100 NVL 94GB", "GH200 480GB", "A100-PCIE-40GB", "NVIDIA L40S-24C", "RTX8000-4Q", "V100-DGXS-16GB",
+    "RTX PRO 6000 Blackwell Max-Q Workstation Edition", "GB10 (DGX Spark)", "Jetson AGX Orin / Orin NX", "RTX 3060 / 3060 Ti",
+    "NVIDIA GeForce RTX 4090/PCIe/SSE2", "NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)", "nvidia-tesla-t4",
+    "Navi 48 [Radeon RX 9070/9070 XT/9070 GRE]", "AMD Radeon RX 6600/6600 XT/6600M", "AMD Radeon RX 7900 XTX (RADV NAVI31)",
+    "AMD Instinct MI300X VF", "Vega 56/64", "Radeon RX 580 Series", "Intel Corporation DG2 [Arc A770]", "Apple M4 Pro",
+    "p4d.24xlarge", "g6e.12xlarge", "Standard_ND96isr_H100_v5", "NC24ads_A100_v4", "a3-highgpu-8g", "inf2.xlarge",
 )  # fmt: skip
 
 
@@ -179,7 +187,7 @@ def test_a_name_means_to_the_page_what_it_means_to_the_command(data: dict[str, A
     """Every product of the table too."""
     arches = [gpu["arch"] for gpu in data["gpus"]]
     products = (name for name, _ in (*KNOWLEDGE.gpu_names.products, *KNOWLEDGE.other_names.amd_named))
-    names = [*FORTY, *(name for name in products if name != "FirePro S9300 x2"), *KNOWLEDGE.other_names.intel_products]
+    names = [*WRITTEN, *(name for name in products if name != "FirePro S9300 x2"), *KNOWLEDGE.other_names.intel_products]
     (tmp_path / "asked.json").write_text(json.dumps({"data": data, "names": names}), "utf-8")
     script = webpage.part("names.js") + (
         'const { data, names } = JSON.parse(require("fs").readFileSync(process.argv[1]));'
@@ -194,7 +202,8 @@ def test_a_name_means_to_the_page_what_it_means_to_the_command(data: dict[str, A
     differ = [(name, *both) for name, *both in zip(names, expected, answers, strict=True) if both[0] != both[1]]
     assert differ == []
     assert expected[names.index("no such card")] is None
-    assert arches[answers[names.index("g5.xlarge")]] == "sm_86"
+    shown = {"g5.xlarge": "sm_86", "MIG 1g.12gb": "sm_90", "RTX 3060 / 3060 Ti": "sm_86", "Vega 56/64": "gfx900"}
+    assert {name: arches[answers[names.index(name)]] for name in shown} == shown
 
 
 @given(st.text())

@@ -320,11 +320,13 @@ def names(knowledge: Knowledge, arches: Sequence[str]) -> Json:
         if (number := number_of(knowledge, name, arches)) is not None and number != OLD
     )
     keys = grouped((number, key) for key, number in meant.items())
+    instances = {profile: number_of(knowledge, profile, arches) for profile in knowledge.gpu_names.mig}
     return {
         "brands": brands,
         "patterns": PATTERNS,
         "clouds": {family: number_of(knowledge, gpu, arches) for family, gpu in knowledge.gpu_names.clouds.items()},
         "keys": {number: " ".join(sorted(words)) for number, words in keys.items()},
+        "instances": {profile: number for profile, number in instances.items() if number is not None},
         "products": {number: list(dict.fromkeys(words)) for number, words in products.items()},
     }
 

@@ -49,6 +49,8 @@ COUNTED = r"^nvidia\.com/[a-z.]+=|^[0-9]{1,2} ?x ?(?=[a-z])|(?<=[0-9i]) x[0-9]{1
 BOARD = r"(?:-[0-9]{1,2})?-[0-9]{1,3}(?:[abcq](?:me|gfx|nome)?[0-9]?)?$"
 # `1g.10gb`, `MIG 1g.10gb+me`, `nvidia.com/mig-1g.10gb`: an instance's profile, by its letters and digits.
 INSTANCE = r"(?:com)?(?:mig)?(?:[1-7]c)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?"
+# Between names of several.
+PARTS = r"[()/\[\]]"
 # Intel's that no build supports.
 INTEL_OLD = r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$"
 # What the vendors' tools and shops put around a name.
@@ -65,6 +67,8 @@ PATTERNS = {
     "short": SHORT_MEMORY,
     "memory": MEMORY,
     "cloud": CLOUD,
+    "instance": f"^{INSTANCE}$",
+    "parts": PARTS,
     "old": INTEL_OLD,
 }
 
@@ -94,7 +98,8 @@ def look_up(text: str, names: Names) -> GpuProduct | Candidates:
         gpu = _of_name(text.partition("\n")[0], plain, names)
         if gpu is not None:
             return gpu
-    return _of_parts(text, names) or Candidates("UNKNOWN_NAME", lambda: _similar(plain, names))
+    parts = _of_parts(text, lambda part: _of_name(text, letters(part).removeprefix("nvidia"), names))
+    return parts or Candidates("UNKNOWN_NAME", lambda: _similar(plain, names))
 
 
 def as_written(spoken: str) -> Iterator[str]:
@@ -124,13 +129,12 @@ def forms(plain: str) -> Iterator[str]:
             yield shorter
 
 
-def _of_parts(text: str, names: Names) -> GpuProduct | None:
-    """`Jetson AGX Orin / Orin NX`, `GB10 (DGX Spark)`: a name of several, where those that are known agree."""
-    parts = text.replace("(", "/").replace(")", "/").split("/")
+def _of_parts(text: str, look: Callable[[str], GpuProduct | Candidates | None]) -> GpuProduct | None:
+    """`Orin / Orin NX`, `GB10 (DGX Spark)`, `Navi 48 [Radeon RX 9070/9070 XT]`: where those that are known agree."""
+    parts = re.split(PARTS, text)
     if len(parts) == 1 or len(text) > LONGEST:
         return None
-    gpus = [_of_name(text, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
-    meant = [gpu for gpu in gpus if isinstance(gpu, GpuProduct)]
+    meant = [gpu for part in parts if letters(part) and isinstance(gpu := look(part), GpuProduct)]
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
@@ -355,6 +359,8 @@ def look_up_other(text: str, names: OtherNames) -> GpuProduct | Candidates:
                 return names.of_generation(generation, shown)
     if vendor == "intel" and re.search(INTEL_OLD, plain):
         return GpuProduct("intel", shown, None, integrated=True, supported=False)
+    if (gpu := _of_parts(shown, lambda part: look_up_other(part, names))) is not None:
+        return gpu
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
     return Candidates("UNKNOWN_NAME", lambda: _close(plain, products, names))
 

@@ -51,11 +51,16 @@ function gpuNames({ gpus, names }) {
     plain = plain.replace(patterns.counted, "");
     for (const words of [plain, plain.replace(patterns.board, "").replace(/ dc$/, ""), plain.replace(patterns.around, " ")]) {
       for (const form of forms(letters(words))) {
-        const named = withoutBrands(form);
+        const [, profile] = [...form.matchAll(patterns.instance)][0] || [];
+        const named = profile in names.instances ? numbered(names.instances[profile]) : withoutBrands(form);
         if (named !== undefined) return named;
       }
     }
-    return letters(plain).match(patterns.old) ? "old" : null;
+    if (letters(plain).match(patterns.old)) return "old";
+    // A name of several, where those that are known agree.
+    const parts = text.split(patterns.parts);
+    const meant = new Set(parts.length > 1 ? parts.map(look).filter((found) => found !== null) : []);
+    return meant.size === 1 ? [...meant][0] : null;
   }
 
   // Products that hold these words: whole words first, then beginnings, then letters anywhere; the shortest first.

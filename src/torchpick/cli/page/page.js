@@ -57,6 +57,9 @@
     return element;
   }
 
+  // `words` of a terminal as code.
+  const quoted = (text) => text.split("`").map((part, number) => (number % 2 ? make("code", { textContent: part }) : part));
+
   function button(label, className, act) {
     const element = make("button", { type: "button", className, textContent: label });
     element.addEventListener("click", act);
@@ -208,7 +211,9 @@
     const table = byId("grid");
     const rows = data.gpus.map((gpu, place) => [gpu, place, releasesOf(place)])
       .filter(([, place, looked]) => looked && (!found.gpus || !found.gpus.size || found.gpus.has(place)));
-    const listed = platform().releases.filter((_, place) => chosen.patches || platform().newest.includes(place));
+    // Of each release the newest patch, and the one of the answer.
+    const answered = chosen.gpu !== null && platform().gpus[chosen.gpu] ? newestOf(releasesOf(chosen.gpu).releases) : "";
+    const listed = platform().releases.filter((torch, place) => chosen.patches || torch === answered || platform().newest.includes(place));
     // What lies before the first release that runs on any of them is left out.
     const oldest = listed.findLastIndex((torch) => rows.some(([, , looked]) => bestOf(looked.releases.get(torch))));
     const releases = listed.slice(0, oldest + 1 || undefined);
@@ -266,13 +271,13 @@
     const facts = [platform().label, python().name];
     if (looked.used) facts.push(`driver ${looked.used}${driver() ? "" : ", the newest that supports it"}`);
     const best = newest && bestOf(looked.releases.get(newest));
-    const lead = make("p", { className: "lead" }, ...(best ? ["newest that runs: ", make("b", { textContent: spoken(best) })] : ["no build runs"]));
+    const lead = make("p", { className: "lead" }, ...(best ? ["Newest that runs: ", make("b", { textContent: spoken(best) })] : ["No build runs."]));
     const link = make("a", { href: address(), textContent: "link to this answer" });
     panel.append(lead, make("p", { className: "soft" }, `${facts.join(" · ")} · `, link));
     const torch = looked.releases.has(chosen.torch) ? chosen.torch : newest || [...looked.releases.keys()][0];
     const taken = bestOf(looked.releases.get(torch));
     if (torch !== newest) panel.append(make("h3", { textContent: `torch ${torch}` }));
-    if (taken) panel.append(commands(taken), ...taken.notes.map((note) => make("p", { className: "soft note", textContent: note })));
+    if (taken) panel.append(commands(taken), ...taken.notes.map((note) => make("p", { className: "soft note" }, ...quoted(note))));
     const newer = [...looked.releases.keys()].filter((each) => newest && place(each) < place(newest));
     if (newer.length && torch === newest) panel.append(whyNotNewer(newer[0], looked.releases));
     panel.append(timeline(chosen.gpu, looked, true), byId("legend").cloneNode(true));
@@ -292,7 +297,7 @@
     const pins = build.vendor ? [] : build.companions.split(", ").filter(Boolean).map((each) => each.replace(" ", "=="));
     const line = [build.command, ...pins].join(" ");
     const [, url] = line.match(/--index-url (\S+)/) || [];
-    const ways = { pip: [line, "In the environment of your project."], uv: [`uv ${line}`, "In the environment of your project."] };
+    const ways = { pip: [line, "Run it in your project's environment (a venv)."], uv: [`uv ${line}`, "Run it in your project's environment."] };
     const here = `torchpick install torch${pins.length ? " torchvision" : ""}`;
     ways.torchpick = [here, "On that machine: it reads GPU and driver itself, and says why."];
     if (url && !line.includes("[")) ways.project = [project(url, line.match(/\b[a-z]+==\S+/g)), "In pyproject.toml; then uv sync."];
@@ -361,7 +366,7 @@
       const kind = build.runs ? (build.jit ? "jit" : "runs") : "none";
       const item = make("li", {}, make("span", { className: `tag ${kind}`, textContent: build.backend }), build.runs ? build.how : "not picked");
       const lines = build.runs ? build.notes : build.against;
-      if (lines.length) item.append(make("ul", {}, ...lines.map((each) => make("li", { textContent: each }))));
+      if (lines.length) item.append(make("ul", {}, ...lines.map((each) => make("li", {}, ...quoted(each)))));
       list.append(item);
     }
     return list;
@@ -482,8 +487,8 @@
     chosen.gpu = gpu >= 0 ? gpu : null;
     chosen.search = (words.get("q") || "").slice(0, 100);
     byId("search").value = chosen.search;
-    const name = (words.get("name") || "").slice(0, 100);
-    chosen.name = gpu >= 0 && (look(name) === gpu || (name === "CPU" && data.gpus[gpu].arch === "cpu")) ? shown(name) : "";
+    const name = (words.get("name") || words.get("q") || "").slice(0, 100);
+    chosen.name = gpu >= 0 && name !== data.gpus[gpu].arch && (look(name) === gpu || (name === "CPU" && data.gpus[gpu].arch === "cpu")) ? shown(name) : "";
     chosen.torch = platform().releases.includes(words.get("torch")) ? words.get("torch") : "";
     chosen.patches = words.get("patches") === "1";
     chosen.way = words.get("for") || "pip";
