@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shlex
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import torchpick
+from tests import printed
 from torchpick.cli import COMMANDS, main
 from torchpick.cli.arguments import Parser
 from torchpick.environment import shell
@@ -103,3 +108,30 @@ def test_the_commands_of_an_answer_are_words_that_torchpick_takes(capsys: pytest
     words = shlex.split(line)[1:]
     assert words[:2] == ["torchpick", "install"]
     assert Parser("install").read(words[2:]).words == ["torch<2.12", "torchvision"]
+
+
+# What stands for what a hint leaves to its moment.
+MOMENT = {"command": "plan", "reader": "plan", "channel": "nightly"}
+
+
+def sentences() -> Iterator[str]:
+    """Every text in the source, with an example for what is filled in."""
+    for path in sorted(Path(torchpick.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = [MOMENT.get(ast.unparse(part.value), "x") if isinstance(part, ast.FormattedValue) else part.value
+                     for part in parts if isinstance(part, ast.FormattedValue | ast.Constant)]  # fmt: skip
+            yield "".join(text for text in texts if isinstance(text, str))
+
+
+def test_every_command_that_a_hint_can_name_is_taken() -> None:
+    named = {
+        command
+        for sentence in sentences()
+        for command in printed.commands(sentence)
+        if command.startswith("torchpick ") and not {*command} & {*"^{|"}
+    }
+
+    assert len(named) > 60
+    for command in named:
+        printed.accept(shlex.split(command)[1:])
