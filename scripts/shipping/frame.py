@@ -14,7 +14,8 @@ _FOLDER = Path(__file__).parent
 STYLE = webpage.part("page.css") + (_FOLDER / "site.css").read_text(encoding="utf-8")
 SCRIPT = (_FOLDER / "site.js").read_text(encoding="utf-8")
 _POLICY = (
-    "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'self' 'unsafe-inline'; base-uri 'none'"
+    "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'self' 'unsafe-inline'; "
+    "base-uri 'none'"
 )
 
 
@@ -80,6 +81,7 @@ def framed(page: Page, base: str, *, heading: bool = True, foot: str = "") -> st
 <meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <title>{escape(page.title)}</title>
+<link rel="icon" href="data:,">
 <meta name="description" content="{escape(page.about)}">
 {head(page, base)}
 <style>

@@ -15,8 +15,7 @@ from scripts.shipping import frame, timeline
 from scripts.shipping.frame import Page
 from scripts.shipping.linkpicture import LinkPicture
 from torchpick.cli import webpage
-from torchpick.cli.pick import newer_lines, older_drivers
-from torchpick.decide.answer import Answer
+from torchpick.decide.answer import Answer, older_drivers, why_not_newer
 from torchpick.decide.matrix import Row
 from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request
@@ -95,7 +94,7 @@ def answer(gpu: str, system: str) -> tuple[Pick, tuple[str, ...]] | None:
     def ask(machine: Machine) -> Answer:
         return answer_request(run, machines=(machine,), everything=False)
 
-    return pick, tuple(line for _, line in older_drivers(pick.machine, run.knowledge.rules.drivers, ask))
+    return pick, tuple(older_drivers(pick.machine, run.knowledge.rules.drivers, ask))
 
 
 def _quoted(line: str) -> str:
@@ -176,7 +175,7 @@ def of_gpu(gpu: str) -> Page:
         if older:
             body += ["<h3>With an older driver (nvidia-smi prints it)</h3>", '<ul class="builds">']
             body += [*(f"<li>driver {escape(line)}</li>" for line in older), "</ul>"]
-        newer = (line for line in newer_lines(pick)[:1] if line)
+        newer = (line for line in why_not_newer(pick)[:1] if line)
         body += [f'<p class="why"><b>Why not newer?</b> {escape(line)}.</p>' for line in newer]
         body += [f"<p>{escape(note.text)}</p>" for note in pick.notes if note.code == "PARTIAL_LIBRARY"]
         body += [f'<p><a href="{link}">Choose driver and Python, and see why nothing newer runs</a></p>']

@@ -79,7 +79,7 @@ def document(name: str, text: str) -> Page:
 
 
 def search_index() -> str:
-    """Every section of the documents: where it stands, its page, its heading and its words, for the search of site.js."""
+    """For the search of site.js every section of the documents: where it stands, its page, its heading, its words."""
     rows = []
     for name, text in sources():
         page = document(name, text)

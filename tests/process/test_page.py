@@ -465,3 +465,13 @@ def test_it_asks_nothing_of_the_network(chromium: browser.Browser, page: str, tm
     chromium.faults.clear()  # the refusal by the page's own policy, which this test asked for
     chromium.picture(tmp_path / "page.png")
     assert (tmp_path / "page.png").stat().st_size > 10_000
+
+
+def test_nothing_moves_under_a_reader_while_the_page_is_filled(chromium: browser.Browser, page: str) -> None:
+    chromium.screen(390, 844)
+    chromium.open(page)
+    observer = "new PerformanceObserver((list) => done(list.getEntries().length))"
+    watched = f"new Promise((done) => {{ {observer}.observe({{ type: 'layout-shift', buffered: true }});"
+
+    assert chromium.js(f"{watched} setTimeout(() => done(0), 300); }})") == 0
+    assert chromium.js("getComputedStyle(document.querySelector('main')).visibility") == "visible"

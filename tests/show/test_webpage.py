@@ -173,10 +173,12 @@ WRITTEN = (
     "A100-SXM4-40GB MIG 3g.20gb", "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", "MIG 1g.12gb", "MIG 1g.10gb",
     "  MIG 3g.20gb     Device  0: (UUID: MIG-41b3)", "GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-5b7f)", "H200 NVL",
     "NVIDIA H100 NVL 94GB", "GH200 480GB", "A100-PCIE-40GB", "NVIDIA L40S-24C", "RTX8000-4Q", "V100-DGXS-16GB",
-    "RTX PRO 6000 Blackwell Max-Q Workstation Edition", "GB10 (DGX Spark)", "Jetson AGX Orin / Orin NX", "RTX 3060 / 3060 Ti",
-    "NVIDIA GeForce RTX 4090/PCIe/SSE2", "NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)", "nvidia-tesla-t4",
-    "Navi 48 [Radeon RX 9070/9070 XT/9070 GRE]", "AMD Radeon RX 6600/6600 XT/6600M", "AMD Radeon RX 7900 XTX (RADV NAVI31)",
-    "AMD Instinct MI300X VF", "Vega 56/64", "Radeon RX 580 Series", "Intel Corporation DG2 [Arc A770]", "Apple M4 Pro",
+    "RTX PRO 6000 Blackwell Max-Q Workstation Edition", "GB10 (DGX Spark)", "Jetson AGX Orin / Orin NX",
+    "RTX 3060 / 3060 Ti", "NVIDIA GeForce RTX 4090/PCIe/SSE2",
+    "NVIDIA Corporation GP102 [GeForce GTX 1080 Ti] (rev a1)", "nvidia-tesla-t4",
+    "Navi 48 [Radeon RX 9070/9070 XT/9070 GRE]", "AMD Radeon RX 6600/6600 XT/6600M",
+    "AMD Radeon RX 7900 XTX (RADV NAVI31)", "AMD Instinct MI300X VF", "Vega 56/64", "Radeon RX 580 Series",
+    "Intel Corporation DG2 [Arc A770]", "Apple M4 Pro",
     "p4d.24xlarge", "g6e.12xlarge", "Standard_ND96isr_H100_v5", "NC24ads_A100_v4", "a3-highgpu-8g", "inf2.xlarge",
 )  # fmt: skip
 
@@ -187,7 +189,8 @@ def test_a_name_means_to_the_page_what_it_means_to_the_command(data: dict[str, A
     """Every product of the table too."""
     arches = [gpu["arch"] for gpu in data["gpus"]]
     products = (name for name, _ in (*KNOWLEDGE.gpu_names.products, *KNOWLEDGE.other_names.amd_named))
-    names = [*WRITTEN, *(name for name in products if name != "FirePro S9300 x2"), *KNOWLEDGE.other_names.intel_products]
+    known = (name for name in products if name != "FirePro S9300 x2")
+    names = [*WRITTEN, *known, *KNOWLEDGE.other_names.intel_products]
     (tmp_path / "asked.json").write_text(json.dumps({"data": data, "names": names}), "utf-8")
     script = webpage.part("names.js") + (
         'const { data, names } = JSON.parse(require("fs").readFileSync(process.argv[1]));'

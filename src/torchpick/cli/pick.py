@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments, close_to
 from torchpick.cli.detect import summarize
 from torchpick.cli.text import fit as supported
-from torchpick.decide import buildfit, refusal
-from torchpick.decide.answer import decided
+from torchpick.decide import refusal
+from torchpick.decide.answer import decided, older_drivers, why_not_newer
 from torchpick.environment import interpreter, shell
 from torchpick.errors import UsageError
 from torchpick.install.question import answer_request, collect_question, unknown_packages
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model import VERSION
 from torchpick.model.address import redacted
-from torchpick.model.build import Reason
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_words
-from torchpick.model.versions import grouped, normal, release_key
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.decide.answer import Answer
-    from torchpick.model.table import DriverTable
-
+from torchpick.model.versions import grouped, normal
 
 # What other programs call it, and the command that does it.
 _MEANT = {
@@ -87,29 +79,12 @@ def run(args: Arguments) -> int:
     beside = [("with", f"{package.requirement}: {package.verdict}; {package.why}") for package in others]
     if len(pick.machines) == 1:
         drivers = run.knowledge.rules.drivers
-        beside += older_drivers(
+        spans = older_drivers(
             pick.machine, drivers, lambda machine: answer_request(run, machines=(machine,), everything=False)
         )
+        beside += [("older drivers", span) for span in spans]
     console.print_blocks(_page(pick, commands, beside), len("why not newer") + 2)
     return 0
-
-
-def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine], Answer]) -> list[tuple[str, str]]:
-    """Where the newest driver was assumed: what older ones take instead, as far down as anything runs."""
-    if machine.driver is None or machine.driver.source != "assumed":
-        return []
-    newest = table.branch_number(machine.driver)
-    spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
-    for number in reversed([branch for branch in table.branches if branch <= newest]):
-        older = buildfit.with_driver(machine, str(number), table)
-        answer = ask(older)
-        if not answer.ok:
-            break
-        what = ", ".join(f"{name} {version}" for name, version in answer.taken.items())
-        if spans and what == spans[-1][0]:
-            spans.pop()
-        spans.append((what, number))
-    return [("older drivers", f"{oldest} to {above - 1}: {what}") for (_, above), (what, oldest) in pairwise(spans)]
 
 
 def _install_lines(args: Arguments, machine: Machine, quoting: str) -> list[str]:
@@ -138,7 +113,7 @@ def _page(pick: Pick, commands: Sequence[str], beside: Sequence[tuple[str, str]]
         [("pick", line) for line in _pick(pick)],
         beside,
         [*zip(("run", "or"), commands, strict=False)],
-        [("why not newer", line) for line in newer_lines(pick)],
+        [("why not newer", line) for line in why_not_newer(pick)],
         [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
     ]
     return [part for part in parts if part]
@@ -164,29 +139,4 @@ def _pick(pick: Pick) -> list[str]:
     lines += [note.text for note in pick.notes if note.code == _UNDER_THE_PICK]
     if pick.companions:
         lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
-    return lines
-
-
-# What a newer build has against it that would run: it comes after PyTorch's own.
-_BESIDE = "it is on AMD's index, and PyTorch's has a build that runs here"
-
-
-def newer_lines(pick: Pick) -> list[str]:
-    """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
-    chosen = release_key(pick.build.torch)
-    newer = grouped(
-        (verdict.build.torch, verdict)
-        for verdict in pick.considered
-        if release_key(verdict.build.torch) > chosen and verdict.rank.preference >= 2
-    )
-    lines = []
-    for torch, verdicts in list(newer.items())[:3]:
-        candidates = [verdict for verdict in verdicts if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons] or verdicts
-        by_text = grouped(
-            (verdict.objections[0].text if verdict.objections else _BESIDE, verdict.build.backend)
-            for verdict in candidates
-        )
-        lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
-    if len(newer) > 3:
-        lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
     return lines

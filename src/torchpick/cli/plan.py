@@ -6,10 +6,10 @@ import os
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments, order_of
-from torchpick.cli.pick import older_drivers
 from torchpick.cli.progress import start_progress
 from torchpick.cli.text import plain
 from torchpick.decide import refusal
+from torchpick.decide.answer import older_drivers
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install.env import dockerfile
@@ -43,7 +43,8 @@ def run(args: Arguments) -> int:
         console.print_table(_pins(stack))
         beside = _download(stack)
         if again is not None:
-            beside += older_drivers(stack.machine, run.knowledge.rules.drivers, again)
+            spans = older_drivers(stack.machine, run.knowledge.rules.drivers, again)
+            beside += [("older drivers", span) for span in spans]
         if beside:
             print()
             console.print_blocks([beside], 15)

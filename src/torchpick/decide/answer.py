@@ -6,6 +6,8 @@ package makes it one of a whole environment, which is searched package by packag
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torchpick.decide import buildfit
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.remarks import excluding, family_pins, limits_note, made
@@ -15,6 +17,7 @@ from torchpick.model.build import COMPANIONS, TRIO, Objection, Reason
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick, Wish
 from torchpick.model.table import Table
+from torchpick.model.versions import grouped, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from torchpick.decide.searchfacts import Needs
     from torchpick.model.package import Catalog, Stack
+    from torchpick.model.table import DriverTable
 
     Catalogs = Callable[[], Catalog]
     Tables = Callable[[Wish], Table]
@@ -239,3 +243,46 @@ def refused(answer: Answer, table: Table | None = None) -> tuple[Pick, Stack | N
     else:
         why, remedy = refusal.explain_no_environment(stack)
     return answer.pick._replace(verdicts=(), refusal=(why, remedy)), stack
+
+
+def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine], Answer]) -> list[str]:
+    """Where the newest driver was assumed: what older ones take instead, as far down as anything runs."""
+    if machine.driver is None or machine.driver.source != "assumed":
+        return []
+    newest = table.branch_number(machine.driver)
+    spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
+    for number in reversed([branch for branch in table.branches if branch <= newest]):
+        older = buildfit.with_driver(machine, str(number), table)
+        answer = ask(older)
+        if not answer.ok:
+            break
+        what = ", ".join(f"{name} {version}" for name, version in answer.taken.items())
+        if spans and what == spans[-1][0]:
+            spans.pop()
+        spans.append((what, number))
+    return [f"{oldest} to {above - 1}: {what}" for (_, above), (what, oldest) in pairwise(spans)]
+
+
+# What a newer build has against it that would run: it comes after PyTorch's own.
+_BESIDE = "it is on AMD's index, and PyTorch's has a build that runs here"
+
+
+def why_not_newer(pick: Pick) -> list[str]:
+    """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
+    chosen = release_key(pick.build.torch)
+    newer = grouped(
+        (verdict.build.torch, verdict)
+        for verdict in pick.considered
+        if release_key(verdict.build.torch) > chosen and verdict.rank.preference >= 2
+    )
+    lines = []
+    for torch, verdicts in list(newer.items())[:3]:
+        candidates = [verdict for verdict in verdicts if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons] or verdicts
+        by_text = grouped(
+            (verdict.objections[0].text if verdict.objections else _BESIDE, verdict.build.backend)
+            for verdict in candidates
+        )
+        lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
+    if len(newer) > 3:
+        lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
+    return lines

@@ -523,4 +523,5 @@
   start();
   recall();
   show();
+  document.documentElement.classList.remove("fills");
 })();
