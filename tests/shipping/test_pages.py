@@ -77,7 +77,7 @@ def check(made: dict[str, str]) -> None:
         (facts,) = re.findall(r'<script type="application/ld\+json">(.+?)</script>', page)
         assert json.loads(facts)["url"] == BASE + name.removesuffix("index.html")
         assert re.findall(r"<(?:img|script|link rel=.stylesheet)[^>]+(?:src|href)=.?https?:|@import|url\(", page) == []
-        for link in re.findall(r'(?:href|src)="(?!https?:)([^"]*)"', page):
+        for link in re.findall(r'(?:href|src)="(?!https?:|data:)([^"]*)"', page):
             path, _, anchor = html.unescape(link).partition("#")
             parts = [*name.split("/")[:-1], *path.split("/")] if path else name.split("/")
             while ".." in parts:

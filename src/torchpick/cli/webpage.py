@@ -320,13 +320,11 @@ def names(knowledge: Knowledge, arches: Sequence[str]) -> Json:
         if (number := number_of(knowledge, name, arches)) is not None and number != OLD
     )
     keys = grouped((number, key) for key, number in meant.items())
-    instances = {profile: number_of(knowledge, profile, arches) for profile in knowledge.gpu_names.mig}
     return {
         "brands": brands,
         "patterns": PATTERNS,
         "clouds": {family: number_of(knowledge, gpu, arches) for family, gpu in knowledge.gpu_names.clouds.items()},
         "keys": {number: " ".join(sorted(words)) for number, words in keys.items()},
-        "instances": {profile: number for profile, number in instances.items() if number is not None},
         "products": {number: list(dict.fromkeys(words)) for number, words in products.items()},
     }
 
@@ -334,7 +332,7 @@ def names(knowledge: Knowledge, arches: Sequence[str]) -> Json:
 def _keys(knowledge: Knowledge) -> Iterator[str]:
     """Every name of the indexes, by its letters."""
     nvidia, others = knowledge.gpu_names, knowledge.other_names
-    yield from {*nvidia.full, *nvidia.core, *others.amd_names, *others.intel_names}
+    yield from {*nvidia.full, *nvidia.core, *nvidia.mig, *others.amd_names, *others.intel_names}
     yield from map(letters, others.apple_chips)
     # A number alone may be a capability, and another maker's: its brand says more.
     bare = [key for key in nvidia.core if re.fullmatch(r"[0-9]+m?", key)]

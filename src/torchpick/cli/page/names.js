@@ -52,7 +52,7 @@ function gpuNames({ gpus, names }) {
     for (const words of [plain, plain.replace(patterns.board, "").replace(/ dc$/, ""), plain.replace(patterns.around, " ")]) {
       for (const form of forms(letters(words))) {
         const [, profile] = [...form.matchAll(patterns.instance)][0] || [];
-        const named = profile in names.instances ? numbered(names.instances[profile]) : withoutBrands(form);
+        const named = withoutBrands(profile || form);
         if (named !== undefined) return named;
       }
     }
