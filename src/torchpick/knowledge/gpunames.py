@@ -49,8 +49,7 @@ COUNTED = r"^nvidia\.com/[a-z.]+=|^[0-9]{1,2} ?x ?(?=[a-z])|(?<=[0-9i]) x[0-9]{1
 BOARD = r"(?:-[0-9]{1,2})?-[0-9]{1,3}(?:[abcq](?:me|gfx|nome)?[0-9]?)?$"
 # `1g.10gb`, `MIG 1g.10gb+me`, `nvidia.com/mig-1g.10gb`: an instance's profile, by its letters and digits.
 INSTANCE = r"(?:com)?(?:mig)?(?:[1-7]c)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?"
-# Between names of several.
-PARTS = r"[()/\[\]]"
+PARTS = r"[()/\[\]]"  # between names of several
 # Intel's that no build supports.
 INTEL_OLD = r"iris|uhd|hdgraphics|hd[3-6][0-9]0$|^xe$"
 # What the vendors' tools and shops put around a name.
