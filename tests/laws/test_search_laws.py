@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 
 from tests.laws import worlds
 from tests.laws.worlds import Found, World
-from torchpick.decide.search import Causes, solve
+from torchpick.decide.backjumping import Causes, solve
 from torchpick.decide.searchfacts import find_cone
 from torchpick.model.package import Package
 

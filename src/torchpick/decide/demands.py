@@ -71,6 +71,7 @@ def brings_cuda(name: str) -> bool:
     return pattern(_CUDA).fullmatch(name) is not None
 
 
+@remembered
 def is_leaf(name: str) -> bool:
     """Whether a project is judged by its name alone, as a part of torch or of CUDA."""
     return name in TRIO or name in TRITONS or brings_cuda(name)
@@ -107,7 +108,11 @@ def is_withdrawn(package: Package, demands: Iterable[PackageDemand]) -> bool:
 
 def are_compatible(demands: Iterable[PackageDemand]) -> bool:
     """Whether some version could meet them all: one at, or right above, what they name, or below them all."""
-    specifier = joined(demands)
+    return _has_versions(joined(demands))
+
+
+@remembered
+def _has_versions(specifier: str) -> bool:
     bounds = {"0"}
     for part in specifier.split(","):
         version = part.strip().lstrip("<>=!~").strip()
@@ -137,7 +142,7 @@ def parse_demands(texts: Iterable[str], machine: Callable[[], Machine] | None = 
             of = machine()
             if not _holds(requirement, _facts(of.python, of.platform), ()):
                 continue
-        demands.append(_demand(requirement, ""))
+        demands.append(_demand(requirement))
     return tuple(demands)
 
 
@@ -161,8 +166,15 @@ def required(texts: Iterable[str], machine: Machine, extras: tuple[str, ...], by
 @remembered  # a search asks the same of the same version again and again
 def _required(of: tuple[tuple[str, ...], Python, Platform, tuple[str, ...], str]) -> tuple[PackageDemand, ...]:
     texts, python, platform, extras, by = of
-    facts = _facts(python, platform)
-    return tuple(_demand(requirement, by) for requirement in map(_parsed, texts) if _holds(requirement, facts, extras))
+    demands = (_required_by_line((text, python, platform, extras)) for text in texts)
+    return tuple(demand._replace(by=by) for demand in demands if demand is not None)
+
+
+@remembered  # versions of a project have most lines in common
+def _required_by_line(of: tuple[str, Python, Platform, tuple[str, ...]]) -> PackageDemand | None:
+    text, python, platform, extras = of
+    requirement = parsed(text)
+    return _demand(requirement) if _holds(requirement, _facts(python, platform), extras) else None
 
 
 def _facts(python: Python, platform: Platform) -> Mapping[str, str]:
@@ -180,11 +192,8 @@ def overridden(demands: Iterable[PackageDemand], overrides: Mapping[str, tuple[s
     )
 
 
-_parsed = remembered(parsed)
-
-
-def _demand(requirement: Requirement, by: str) -> PackageDemand:
-    return PackageDemand(normal(requirement.name), str(requirement.specifier), tuple(sorted(requirement.extras)), by)
+def _demand(requirement: Requirement) -> PackageDemand:
+    return PackageDemand(normal(requirement.name), str(requirement.specifier), tuple(sorted(requirement.extras)))
 
 
 def _holds(requirement: Requirement, environment: Mapping[str, str], extras: tuple[str, ...]) -> bool:

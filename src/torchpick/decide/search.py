@@ -1,8 +1,4 @@
-"""The search for one environment: depth first with conflict-directed backjumping, in the order that is promised. Pure.
-
-A choice is moved only when nothing after it can be completed, and then to its own next candidate, so the first solution
-is the best one. A conflict names the choices that together exclude every completion: where a project has no candidate
-left, the search jumps back to the latest of them and leaves out what lies between, which could change nothing.
+"""The search for one environment: which project is next, which versions it may have, what stands against one. Pure.
 
 First come projects of the cone that the user named, one that requires another of them before it; then what they need;
 each newest first; then torch in its usual order, except that among builds of one release that all fit, the CUDA of the
@@ -11,8 +7,10 @@ default index's own torch of that release comes first, since it is what packages
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from itertools import tee
+from typing import NamedTuple
 
+from torchpick.decide.backjumping import Causes, solve
 from torchpick.decide.demands import (
     PackageDemand,
     Posed,
@@ -27,7 +25,7 @@ from torchpick.decide.demands import (
     overridden,
 )
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS
-from torchpick.decide.searchfacts import Needs, Reading, SearchFacts, constrained, find_cone
+from torchpick.decide.searchfacts import Needs, Reading, SearchFacts, constrained, find_cone, passed_over
 from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build, Objection, Reason, Verdict
 from torchpick.model.package import Package, PackageObjection, Stage
 from torchpick.model.versions import grouped, release_key
@@ -35,80 +33,6 @@ from torchpick.model.versions import grouped, release_key
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-S = TypeVar("S")
-C = TypeVar("C")
-# The names of choices; nothing of what was asked itself, which cannot be moved. In the place of a state: these together
-# can never be completed.
-Causes = frozenset[str]
-
-
-class Problem(Protocol[S, C]):
-    """What is searched; a state is a value, and the same state always has the same next project and candidates."""
-
-    def next_project(self, state: S) -> str | None: ...
-    def candidates(self, state: S, name: str) -> tuple[Iterable[C], Causes]: ...
-    def choose(self, state: S, name: str, candidate: C) -> S | Causes | Needs: ...
-    def finish(self, state: S) -> Causes | Needs | None: ...
-    def retreat(self, name: str, candidate: C) -> None: ...
-
-
-class _Choice(Generic[S, C]):
-    """A project on the stack: the state before it, the candidates that are left, and what excluded the others."""
-
-    def __init__(self, name: str, before: S, candidates: Iterable[C], causes: Causes) -> None:
-        self.name, self.before, self.candidates, self.causes = name, before, iter(candidates), causes
-        self.taken: list[C] = []  # the candidate that the choices after it stand on
-
-
-def solve(problem: Problem[S, C], start: S, most_steps: int) -> S | Causes | Needs | None:
-    """The first solution; else the choices that exclude any (none: what was asked does), or what is to be learnt.
-
-    None where so many steps came to no end: hostile requirements must not be searched for ever.
-    """
-    stack: list[_Choice[S, C]] = []
-    outcome: S | Causes | Needs = start
-    for _ in range(most_steps):
-        if isinstance(outcome, Needs):
-            return outcome
-        if isinstance(outcome, frozenset):
-            back = _jump_back(problem, stack, outcome)
-            if back is None:
-                return outcome
-            choice = back
-        else:
-            name = problem.next_project(outcome)
-            if name is None:
-                against = problem.finish(outcome)
-                if against is None:
-                    return outcome
-                outcome = against
-                continue
-            choice = _Choice(name, outcome, *problem.candidates(outcome, name))
-            stack.append(choice)
-        for candidate in choice.candidates:
-            outcome = problem.choose(choice.before, choice.name, candidate)
-            if isinstance(outcome, frozenset):
-                outcome |= {choice.name}
-            else:
-                choice.taken.append(candidate)
-            break
-        else:
-            outcome = stack.pop().causes
-    return None
-
-
-def _jump_back(problem: Problem[S, C], stack: list[_Choice[S, C]], causes: Causes) -> _Choice[S, C] | None:
-    """The latest choice among the causes, which inherits the others; what came after it is forgotten."""
-    while stack and stack[-1].name not in causes:
-        stack.pop()
-    for choice in stack[-1:]:
-        choice.causes |= causes - {choice.name}
-        while choice.taken:
-            problem.retreat(choice.name, choice.taken.pop())
-        return choice
-    return None
-
 
 # Steps of a search; the deepest real case takes some hundred.
 MOST_STEPS = 20_000
@@ -145,15 +69,17 @@ class _State(NamedTuple):
 
     def own(self, package: Package | None) -> tuple[PackageDemand, ...]:
         """What a package itself asks."""
-        return () if package is None else tuple(demand for demand in self.demands if demand.by == package.who)
+        who = package and package.who
+        return tuple(demand for demand in self.demands if demand.by == who)
 
 
 class Attempt:
-    """One search at one level of how far two CUDA majors may live together, in the terms of decide/search.py."""
+    """One search at one level of how far two CUDA majors may live together, in the terms of decide/backjumping.py."""
 
     def __init__(self, search: SearchFacts, order: Mapping[str, int], plain: Mapping[str, Reading], level: int) -> None:
         self.search, self.order, self.plain, self.level, self.builds = search, order, plain, level, search.builds
         self._limits = grouped((limit.name, limit) for limit in search.limits)
+        self._judged: dict[tuple[object, ...], Iterator[Package | PackageObjection | None]] = {}
 
     def solve(self, wanted: tuple[PackageDemand, ...]) -> Solution | Causes | Needs | None:
         asked: list[Posed] = [(demand, frozenset()) for demand in wanted]
@@ -200,7 +126,19 @@ class Attempt:
         demands = [*(demand for demand, _ in posed), *self._limits.get(name, ())]
         excluding = (by for demand, by in posed if len(self.search.fitting(facts, [demand])) < len(facts.versions))
         causes = posed[0][1].union(*excluding)
-        return self.search.candidates(facts, demands, self.builds, self.level), causes
+        # A search comes to the same project again and again, with the same demands of other versions.
+        key = name, tuple((demand.specifier, demand.extras, not demand.by) for demand in demands)
+        judged = self._judged.get(key) or self.search.judged(facts, demands, self.builds, self.level)
+        self._judged[key], judged = tee(judged)
+        return self._noting(judged), causes
+
+    def _noting(self, judged: Iterable[Package | PackageObjection | None]) -> Iterator[Package | None]:
+        """The candidates; why others are passed over is kept."""
+        for outcome in judged:
+            if isinstance(outcome, PackageObjection):
+                self.search.refused.append(outcome)
+            else:
+                yield outcome
 
     def choose(self, state: _State, name: str, candidate: Package | None) -> _State | Causes | Needs:
         if self.search.is_unseen(name):
@@ -251,7 +189,7 @@ class Attempt:
 
     def _demands(self, package: Package, posed: Iterable[Posed]) -> list[Posed]:
         """What a version requires; of an extra also because of whoever asks for that."""
-        own, always = frozenset((package.name,)), self.search.required(package, ())
+        own, always = frozenset((package.name,)), frozenset(self.search.required(package, ()))
         asking = own.union(*(by for demand, by in posed if demand.extras))
         every = self.search.required(package, extras_of(posed))
         return [(demand, own if demand in always else asking) for demand in every]
@@ -284,9 +222,9 @@ class Attempt:
 
     def _is_lacking(self, name: str, package: Package | None) -> bool:
         """Whether it is not known where a project that a package requires leads; of the table's that was seen."""
-        facts = self.search.facts.get(name)
-        if is_leaf(name) or name in self.order or name in self.plain or not self.search.catalog.may_learn:
+        if name in self.order or name in self.plain or is_leaf(name) or not self.search.catalog.may_learn:
             return False
+        facts = self.search.facts.get(name)
         is_open = facts is None or (not facts.in_table and facts.versions != ())
         return is_open and (package is None or not self.search.in_table(package.name))
 
@@ -366,7 +304,7 @@ class Attempt:
         return constrained(f"asks for {asks or 'torch'}; {what}")
 
     def _refuse(self, package: Package | None, objection: Objection, *causes: Causes) -> Causes:
-        self.search.refuse(package, objection)
+        self.search.refused.append(passed_over(package, objection))
         return Causes().union(*causes)
 
 
@@ -381,7 +319,9 @@ def find_solution(
         return needs._replace(pages={**needs.pages, **unseen})
     if needs is not None:
         return needs
-    for level in (ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, *((MIXED,) if allow_mixed else ())):
+    # Where nothing loads or is built for CUDA, there is no second major to live with.
+    more = (OWN_WHEELS, ADDED_WHEEL) if search.fit.gpus or any(verdict.build.cuda for verdict in search.builds) else ()
+    for level in (ONE_MAJOR, *more, *((MIXED,) if allow_mixed else ())):
         search.refused, search.moved = [], []
         outcome = Attempt(search, order, plain, level).solve(wanted)
         if outcome is None:

@@ -47,6 +47,12 @@ def constrained(why: str) -> Objection:
     return Objection(Reason.CONSTRAINED, {"unmet": why})
 
 
+def passed_over(package: Package | None, objection: Objection) -> PackageObjection:
+    """Why a version is passed over; None where it is what was asked itself."""
+    name, versions = ("torch", ()) if package is None else (package.name, (package.version,))
+    return PackageObjection(name, versions, objection)
+
+
 class SearchFacts:
     """One machine, one table, one wish, prepared once for all that is asked of them, and what was refused."""
 
@@ -65,6 +71,7 @@ class SearchFacts:
         self.torch_demands = remembered(self._torch_demands)
         # All builds, running or not, that are what is asked of torch's family.
         self.meeting = remembered(self._meeting)
+        self._within = remembered(self._admitted)
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -95,9 +102,12 @@ class SearchFacts:
 
         Once nothing more can be learnt, a version that was only listed is none.
         """
-        learns = self.catalog.may_learn
+        return self._within((facts.name, joined(demands)))
+
+    def _admitted(self, of: tuple[str, str]) -> list[Package]:
+        facts, learns = self.facts[of[0]], self.catalog.may_learn
         versions = [package for package in facts.versions if learns or package.stage is not Stage.LISTED]
-        admitted = fitting(versions, demands, pre=self.catalog.pre)
+        admitted = fitting(versions, [PackageDemand(*of)], pre=self.catalog.pre)
         installed = self.catalog.installed.get(facts.name)
         return admitted if installed is None else sorted(admitted, key=lambda package: package.version != installed)
 
@@ -157,32 +167,27 @@ class SearchFacts:
         demands = overridden(required(lines, self.machine, (), f"torch {release}"), self.catalog.overrides)
         return {demand.name: demand for demand in demands if demand.specifier}
 
-    def refuse(self, package: Package | None, objection: Objection) -> None:
-        """Keep why a version is passed over; None where it is what was asked itself."""
-        name, versions = ("torch", ()) if package is None else (package.name, (package.version,))
-        self.refused.append(PackageObjection(name, versions, objection))
-
-    def candidates(
+    def judged(
         self, facts: PackageFacts, demands: list[PackageDemand], builds: tuple[Verdict, ...], level: int
-    ) -> Iterator[Package | None]:
-        """The versions that fit these demands, best first; None is one that was not read."""
+    ) -> Iterator[Package | PackageObjection | None]:
+        """The versions that fit these demands, best first, and why one is passed over; None is one that was not read.
+
+        What links torch has to be built for one of these builds, whatever else is chosen.
+        """
         admitted = self.fitting(facts, demands)
         if not admitted:
-            return self._without_known(facts, demands)
-        worth = self._worth_trying(facts, admitted)
-        return (package for package in worth if self._links_one_of(builds, package, level))
+            yield self._without_known(facts, demands)
+        for package in self._worth_trying(facts, admitted) if admitted else ():
+            if not isinstance(package, PackageObjection) and package.links_torch:
+                objections = (self.fit.linked(package, verdict.build, level) for verdict in builds)
+                first = next(objections, None)
+                if first is not None and all(objections) and not self.fit.refusal(package):
+                    yield passed_over(package, first)
+                    continue
+            yield package
 
-    def _links_one_of(self, builds: tuple[Verdict, ...], package: Package, level: int) -> bool:
-        """Whether what links torch was built for one of these, whatever else is chosen; if not, that is said."""
-        objections = (self.fit.linked(package, verdict.build, level) for verdict in builds if package.links_torch)
-        first = next(objections, None)
-        if first is None or not all(objections) or self.fit.refusal(package):
-            return True
-        self.refuse(package, first)
-        return False
-
-    def _without_known(self, facts: PackageFacts, demands: list[PackageDemand]) -> Iterator[Package | None]:
-        """One that is not in the table, which a note says, where what is there speaks for it."""
+    def _without_known(self, facts: PackageFacts, demands: list[PackageDemand]) -> PackageObjection | None:
+        """None is one that is not in the table, which a note says, where what is there speaks for it."""
         versions = [package.version for package in facts.versions]
         text = ", ".join(dict.fromkeys(demand.text for demand in demands))
         why = f"no version is known for {self.machine.platform.name}"
@@ -195,44 +200,41 @@ class SearchFacts:
             version = max(parts, key=lambda part: part.startswith("=")).lstrip("=")
             unread = _unread_fault(facts.versions, version, self.fit.refusal)
             if unread is None:
-                yield None
-                return
+                return None
             why = unread
-        self.refused.append(PackageObjection(facts.name, (version,) if version else (), constrained(why)))
+        return PackageObjection(facts.name, (version,) if version else (), constrained(why))
 
-    def _worth_trying(self, facts: PackageFacts, admitted: list[Package]) -> Iterator[Package]:
+    def _worth_trying(self, facts: PackageFacts, admitted: list[Package]) -> Iterator[Package | PackageObjection]:
         """What was not read comes last, and not at all where what was read beside it speaks against it."""
         fit, machine = self.fit, self.machine
         unread = [package for package in admitted if package.stage is Stage.READ and fit.is_unread(package)]
-        judged = [package for package in admitted if package not in unread and not self._is_hopeless(facts, package)]
-        read = [
-            package
-            for package in facts.versions
-            if unread and package.stage is Stage.READ and not fit.is_unread(package)
-        ]
+        hopeless = {*map(id, unread), *map(id, self._hopeless(facts, admitted))}
+        judged = [package for package in admitted if id(package) not in hopeless]
+        rows = facts.versions if unread else ()
+        read = [package for package in rows if package.stage is Stage.READ and not fit.is_unread(package)]
         for package in unread:
             why = _unread_fault(read, package.version, fit.kernels)
             if why is None:
                 judged.append(package)
             else:
-                self.refuse(package, constrained(why))
+                yield passed_over(package, constrained(why))
         for package in self._by_fit(judged):
             has_no_code = package.stage is not Stage.LISTED and facts.in_table and package.code == ()
             if has_no_code and _needs_torch(admitted[0], machine) and not _needs_torch(package, machine):
                 why = "does not need torch by itself, so it is not what newer versions are"
-                self.refuse(package, constrained(why))
-                continue
-            yield package
+                yield passed_over(package, constrained(why))
+            else:
+                yield package
 
-    def _is_hopeless(self, facts: PackageFacts, package: Package) -> bool:
-        """Whether a version that is to be read lies between, or before, known ones that do not run here."""
-        if package.stage is Stage.READ or not facts.in_table:
-            return False
-        versions = list(facts.versions)
-        read = [row for row in versions if row.stage is Stage.READ and row.code]
-        if not read or versions.index(package) < versions.index(read[0]):
-            return False  # it may be for what the newest known one is not
-        return _unread_fault(read, package.version, self.fit.refusal) is not None
+    def _hopeless(self, facts: PackageFacts, admitted: list[Package]) -> Iterator[Package]:
+        """The versions that are to be read and lie between, or before, known ones that do not run here."""
+        read = [row for row in facts.versions if row.stage is Stage.READ and row.code and facts.in_table]
+        # What is newer may be for what the newest known one is not.
+        newer = {*map(id, facts.versions[: facts.versions.index(read[0])])} if read else set()
+        for package in admitted if read else ():
+            is_older = package.stage is not Stage.READ and id(package) not in newer
+            if is_older and _unread_fault(read, package.version, self.fit.refusal) is not None:
+                yield package
 
     def _by_fit(self, packages: Iterable[Package]) -> Iterator[Package]:
         """Of one version first what has machine code for the GPU, then what lies on an index of the user's.

@@ -58,7 +58,6 @@ ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+ht
 _SUFFIXES = (".whl", ".tar.gz", ".zip")
 # The page of torch over all variants has some 10,000 links in 5 MB.
 MOST_BYTES = 16 << 20
-_HASH = re.compile(r"sha256[=:]([0-9a-f]{64})")
 _HEX = re.compile(r"[0-9a-f]*")
 _UPLOADED = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)?)?")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -184,13 +183,11 @@ def locate(  # noqa: PLR0913 # what a page or a record says of a file
 
     Every text of a page and of a record is checked here, and only here. What is of another type may raise any error.
     """
-    what = "the address of `{}` is not valid"
-    # The end of an address has the file's name; a redactor might overlook what is before it.
-    shown = redacted((file or href.rpartition("/")[2].rpartition("@")[2])[:_MOST_SHOWN].strip())
+    name = None
     try:
-        whole = _joined(base, href)
-        plain, _, fragment = whole.partition("#")
-        url = Address(plain) if fragment else whole
+        reference, _, fragment = href.partition("#")
+        check_characters(fragment)
+        url = _joined(base, reference)
         if "[" in url or "]" in url:
             urlsplit(url)  # a ValueError for `http://[` and its like
         file = file_of(url) if file is None else file
@@ -198,11 +195,14 @@ def locate(  # noqa: PLR0913 # what a page or a record says of a file
         # A page on the web must not lead to files of this computer.
         if name is None or not (url.startswith(_WEB) or (url.startswith("file:") and base.startswith("file:"))):
             return None
-        what, shown = "`{}` is not listed right", file
-        sha256, other_hash = _hashes_of((*hashes, *_HASHES.findall(fragment.lower().replace("%23", "#"))))
+        hashes = (*hashes, *_HASHES.findall(fragment.lower().replace("%23", "#"))) if fragment else hashes
+        sha256, other_hash = _hashes_of(hashes)
     except ValueError as error:
         if ".whl" in href.lower():
-            refuse(f"{what.format(shown)}: {error}")
+            # The end of an address has the file's name; a redactor might overlook what is before it.
+            end = (file or href.rpartition("/")[2].rpartition("@")[2])[:_MOST_SHOWN].strip()
+            what = f"`{file}` is not listed right" if name else f"the address of `{redacted(end)}` is not valid"
+            refuse(f"{what}: {error}")
         return None
     return ProjectFile(
         file,
@@ -221,7 +221,10 @@ def locate(  # noqa: PLR0913 # what a page or a record says of a file
 
 def _plain(text: str | None) -> str | None:
     """One text for all the files of a page that say the same."""
-    return None if text is None else sys.intern(_CONTROL.sub(" ", text[:_MOST_TEXT]))
+    if text is None:
+        return None
+    text = text[:_MOST_TEXT]
+    return sys.intern(text if text.isprintable() else _CONTROL.sub(" ", text))
 
 
 def _hashes_of(pairs: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
@@ -284,9 +287,8 @@ def _sidecar(value: object) -> str | None:
     """What a page says about the metadata file beside a wheel: true, a hash, or nothing."""
     if value in (None, False, "", "false"):
         return None
-    text = f"sha256={value.get('sha256')}" if isinstance(value, dict) else str(value)
-    match = _HASH.fullmatch(text.lower())
-    return match[1] if match else ""
+    digest = value.get("sha256") if isinstance(value, dict) else str(value)
+    return str(digest).lower().removeprefix("sha256=")
 
 
 def _of_html(text: str, base: str, until: float, located: Callable[..., ProjectFile | None]) -> Iterable[object]:

@@ -7,7 +7,6 @@ nobody else can read.
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, cast
@@ -334,20 +333,18 @@ def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callab
     if machine.driver is None or machine.driver.source == "assumed" or not machine.nvidia:
         return []
     drivers = question.run.knowledge.rules.drivers
-    now = _shown(learnt.answer)
-    own, releases = drivers.branch_number(machine.driver), _releases(learnt.answer)
+    own = drivers.branch_number(machine.driver)
     numbers = [branch for branch in drivers.branches if branch > own]
-
-    def taken(number: int) -> str:
-        answer = again(buildfit.with_driver(machine, str(number), drivers))
-        return _shown(answer) if answer.ok and _releases(answer) != releases else now
-
-    newest = taken(numbers[-1]) if numbers else now
-    if newest == now:
+    newer = [buildfit.with_driver(machine, str(number), drivers) for number in numbers]
+    newest = again(newer[-1]) if newer else learnt.answer
+    shown, cuda = _shown(newest), newest.pick.build.cuda if newest.ok else None
+    if cuda is None or shown == _shown(learnt.answer) or _releases(newest) == _releases(learnt.answer):
         return []
-    # What runs on a driver runs on every newer one.
-    oldest = bisect_left(numbers, True, hi=len(numbers) - 1, key=lambda number: taken(number) == newest)
-    return [Note("NEWER_DRIVER", f"with driver {numbers[oldest]} or newer: {newest}")]
+    # What runs on a driver runs on every newer one, and on none that does not carry its CUDA.
+    os = machine.driver_os
+    carrying = (other for other in newer if other.driver and drivers.supports_cuda(other.driver, cuda, os))
+    oldest = next(other for other in carrying if _shown(again(other)) == shown)
+    return [Note("NEWER_DRIVER", f"with driver {numbers[newer.index(oldest)]} or newer: {shown}")]
 
 
 def _releases(answer: Answer) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from copy import copy
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -175,7 +176,7 @@ def with_marker(line: str, marker: str, extra: str) -> str:
         return line
     from packaging.markers import Marker
 
-    requirement = parsed(line)
+    requirement = copy(parsed(line))  # whose own stays as it is
     check_bounds(marker)
     if extra and not _NAME.fullmatch(extra):
         raise ValueError("an extra of it has no name")

@@ -241,6 +241,7 @@ def some_of(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     return between.join(names[:most]) + more
 
 
+@remembered  # versions of a project have most lines in common
 def parsed(text: str) -> Requirement:
     """The requirement; a ValueError says in one line why the text is none."""
     from packaging.requirements import InvalidRequirement, Requirement
