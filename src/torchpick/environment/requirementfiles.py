@@ -27,11 +27,16 @@ def located(path: str) -> str:
     if path[:5].lower() != "file:":
         return path if "://" in path else os.path.abspath(path)
     from urllib.parse import unquote_to_bytes, urlsplit
-    from urllib.request import url2pathname
 
     try:
-        on_server = urlsplit(path).path  # a name that is no text comes back as it is
-        return os.path.abspath(url2pathname(on_server) if os.name == "nt" else os.fsdecode(unquote_to_bytes(on_server)))
+        on_server = urlsplit(path).path
+        if os.name != "nt":
+            return os.path.abspath(
+                os.fsdecode(unquote_to_bytes(on_server))
+            )  # a name that is no text comes back as it is
+        from urllib.request import url2pathname  # half of all that a plan loads beyond its own
+
+        return os.path.abspath(url2pathname(on_server))
     except ValueError as error:
         raise _no_url(path) from error
 

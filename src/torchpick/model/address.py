@@ -43,7 +43,7 @@ class Address(str):
 
     def with_hash(self, digest: str | None) -> Address:
         """With this hash of the file, such as `sha256=…`; the same where there is none."""
-        return Address(f"{self.partition('#')[0]}#{digest}") if digest else self
+        return str.__new__(Address, f"{self.partition('#')[0]}#{_escaped(digest)}") if digest else self
 
 
 def check_characters(text: str) -> None:
