@@ -28,15 +28,20 @@ def environment(
     return str(packages)
 
 
-def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -> None:
-    packages = environment(tmp_path / "full")
-    (tmp_path / "bare").mkdir()
+def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = environment(tmp_path / "full" / ".venv")
+    bare_folder = tmp_path / "bare" / ".venv"
+    bare_folder.mkdir(parents=True)
+    (bare_folder / "pyvenv.cfg").touch()
 
-    full, bare = (distributions.read_environment(str(tmp_path / name), {}, by_files=True) for name in ("full", "bare"))
+    monkeypatch.chdir(tmp_path / "full")
+    full = distributions.read_environment(str(tmp_path / "full" / ".venv"), {})
+    monkeypatch.chdir(tmp_path / "bare")
+    bare = distributions.read_environment(str(bare_folder), {})
 
     assert (full.python.executable, full.python.version, full.sites) == (None, "3.12", (packages,))
     own = Python(f"{sys.version_info[0]}.{sys.version_info[1]}")  # nothing says which: as torchpick's own
-    assert bare == Environment(own, str(tmp_path / "bare"))
+    assert bare == Environment(own._replace(source="given"), str(bare_folder))
 
 
 @pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from tests.skips import needs_root
 from torchpick.cli import main
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
-from torchpick.errors import InstallerError
+from torchpick.errors import InstallerError, TorchpickError
+from torchpick.index import index_places
 from torchpick.install.command import store_folder, store_notes
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
@@ -74,7 +76,7 @@ def test_ones_own_environment_is_taken_also_in_a_folder_of_a_group(
 # What is only asked; what acts on an environment starts its Python where it has to.
 QUESTIONS = (
     "url", "list", "plan torch", "label --among cpu,cu126", "matrix", "detect", "env", "doctor",
-    "inspect torch", "--json",
+    "inspect odd", "--json",
     "explain 'no kernel image is available'",
 )  # fmt: skip
 
@@ -84,9 +86,12 @@ def test_a_question_reads_the_environment_of_a_folder_and_runs_nothing_in_it(
     question: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have come with a repository that was cloned."""
-    site = venv(tmp_path) / "lib" / f"python{VERSION}" / "site-packages" / "torch-2.9.1.dist-info"
-    site.mkdir(parents=True)
+    folder = venv(tmp_path)
+    with (folder / "pyvenv.cfg").open("a", encoding="utf-8") as config:
+        config.write("include-system-site-packages = true\n")
     monkeypatch.chdir(tmp_path)
+    with suppress(TorchpickError):
+        index_places.default(str(folder / "bin" / "python"))
 
     main(
         [

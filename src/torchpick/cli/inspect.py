@@ -112,7 +112,7 @@ def _machines_and_target(args: Arguments, run: Run) -> tuple[tuple[Machine, ...]
     except DetectionError as error:
         machines, unknown = (), error.message
     if args.python is None and platform is None and not args.machine:
-        how = how._replace(python=run.find_machine().python.executable)
+        how = how._replace(here=run.find_machine())
     if machines and (run.has_given_gpus or any(machine.counted for machine in machines)):
         return machines, None, how
     return machines, f"{unknown}; specify one with `--gpu`", how

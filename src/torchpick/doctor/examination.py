@@ -75,13 +75,8 @@ def examine(run: Run, *, torch_alone: bool = False) -> Examination:
     `torch_alone` looks at nothing but torch itself, for an answer in a moment.
     """
     choice = target(run.request.python, run.environ, os.getcwd())
-    here = distributions.read_environment(
-        choice.python,
-        run.environ,
-        source=choice.source,
-        by_files=choice.lies_in_a_folder,
-        metadata=not torch_alone,
-    )
+    metadata = not torch_alone
+    here = distributions.read_environment(choice.python, run.environ, source=choice.source, metadata=metadata)
     return _examined(EnvironmentUnderTest(run, here, _machine(run, here), torch_alone=torch_alone))
 
 

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from torchpick.environment import interpreter
 from torchpick.environment.world import (
+    World,
     full_version,
+    is_same,
     is_shared,
     named,
     prefix_of,
@@ -102,14 +104,15 @@ class Environment(NamedTuple):
 
 
 def read_environment(
-    python: str, environ: Mapping[str, str], *, source: str = "given", by_files: bool = False, metadata: bool = True
+    python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True
 ) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read.
 
-    Its Python is asked only where the files of its folder do not show it all; `by_files`: not even then.
+    Its Python is asked only where the files of its folder do not show it all; that of a `.venv` here not even then.
     """
     prefix = python if os.path.isdir(python) else prefix_of(python)
     settings = settings_of(prefix)
+    by_files = _lies_here(prefix, environ)
     environment = None
     if by_files or (settings is not None and not is_shared(settings)):
         environment = _written(prefix, environ)
@@ -119,11 +122,23 @@ def read_environment(
     return _with_contents(environment, environ, metadata=metadata)
 
 
-def read_target(python: Python, environ: Mapping[str, str]) -> Environment:
-    """The environment to install into, by names and versions; its Python is asked only where no folder shows it."""
+def _lies_here(prefix: str, environ: Mapping[str, str]) -> bool:
+    """Whether it is a `.venv` that was found here or above: a question starts nothing in it."""
+    choice = interpreter.find_environment(World.here()._replace(environ=environ))
+    return choice is not None and choice.lies_in_a_folder and is_same(choice.python, prefix)
+
+
+def read_target(python: Python, environ: Mapping[str, str], *, acts: bool = True) -> Environment:
+    """The environment to install into, by names and versions; its Python is asked only where no folder shows it.
+
+    Unless it `acts`, what asks starts nothing that lies here.
+    """
     program = str(python.executable)
     prefix = prefix_of(program)
-    environment = _of_folders(prefix, python) or locate(program, environ)
+    environment = _of_folders(prefix, python)
+    if environment is None:
+        is_asked = acts or not _lies_here(prefix, environ)
+        environment = locate(program, environ) if is_asked else Environment(python, prefix)
     return _with_contents(environment._replace(tool=tool_environment(prefix)), environ, metadata=False)
 
 

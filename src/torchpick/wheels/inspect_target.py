@@ -159,10 +159,13 @@ class ReadOptions(NamedTuple):
     readings: Readings | None = None  # what was read before
     web: Web | None = None  # what reads the web, where many are read
     elsewhere: Callable[[str, ReadOptions], Reading] | None = None  # how another computer reads an address
+    here: Machine | None = None  # whose interpreter is meant where none is given
 
     @property
     def program(self) -> str | None:
         """The interpreter; None where only a version is given."""
+        if self.python is None:
+            return self.here and self.here.python.executable
         return None if version_of(self.python) is not None else self.python
 
 
@@ -190,7 +193,7 @@ def read_target(target: str, how: ReadOptions) -> Reading:
 
 def _read_package(target: str, how: ReadOptions) -> Reading:
     """A bare name is what is installed, else what the index has; with a version, the index's."""
-    elsewhere = how.platform is not None or how.python != how.program
+    elsewhere = how.platform is not None or (how.python is not None and how.program is None)
     if normal(target).replace("-", "").isalnum() and not elsewhere:
         python = how.program or sys.executable
         installed = distributions.read_environment(python, os.environ, metadata=False).find(normal(target))
@@ -229,9 +232,8 @@ def locate(required: Requirement, how: ReadOptions, environ: Mapping[str, str] =
 
 def target_of(how: ReadOptions) -> IndexTarget:
     """The tags' Python and platform."""
-    if how.python is None:
-        here = interpreter.running()
-    else:
+    here = how.here or interpreter.running()
+    if how.python is not None:
         here = interpreter.choose(how.python, world.World.here(), time.monotonic() + TIMEOUT_S)
     platform = here.platform if how.platform is None else Platform.parse(how.platform, how.glibc)
     if how.glibc is not None and platform.os == "linux":
