@@ -6,7 +6,7 @@ import pytest
 
 from tests.decide.test_stack import machine
 from torchpick.decide import answer as answers
-from torchpick.decide.answer import Answer, Question, TorchToKeep
+from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import PackageDemand
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
@@ -23,13 +23,15 @@ DEFAULT = Wish(backends=(DEFAULT_INDEX,))
 @pytest.mark.parametrize(
     ("stays", "taken"),
     [
-        (TorchToKeep("2.9.1+cu126", None, (Wish(),)), "2.9.1+cu126"),
-        (TorchToKeep("2.9.1", "12.8", (Wish(), DEFAULT)), "2.9.1"),  # the default index's own
-        (TorchToKeep("2.9.1", "11.8", (Wish(), DEFAULT)), "2.15.0+cu132"),  # somebody else's build
-        (TorchToKeep("2.6.0+cpu", None, (Wish(),)), "2.15.0+cu132"),  # it does not use the GPU
+        (("2.9.1+cu126", None, (Wish(),)), "2.9.1+cu126"),
+        (("2.9.1", "12.8", (Wish(), DEFAULT)), "2.9.1"),  # the default index's own
+        (("2.9.1", "11.8", (Wish(), DEFAULT)), "2.15.0+cu132"),  # somebody else's build
+        (("2.6.0+cpu", None, (Wish(),)), "2.15.0+cu132"),  # it does not use the GPU
     ],
 )
-def test_the_installed_torch_stays_where_it_runs(stays: TorchToKeep, taken: str, wanted: tuple[str, ...]) -> None:
+def test_the_installed_torch_stays_where_it_runs(
+    stays: tuple[str, str | None, tuple[Wish, ...]], taken: str, wanted: tuple[str, ...]
+) -> None:
     question = Question(Wish(), tuple(map(PackageDemand, (*wanted, "torch") if wanted else ())), stays)
 
     found = answered(question)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from torchpick.decide.demands import PackageDemand
 from torchpick.doctor import depends, loading, presence
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.shellvariables import Shell
@@ -44,7 +45,7 @@ def subject(
 
 def demand(by: str, name: str, specifier: str = "") -> Demand:
     name_, _, version = by.partition(" ")
-    return Demand(distribution(name_, version), name, specifier, "")
+    return distribution(name_, version), PackageDemand(name, specifier)
 
 
 def coded(findings: Iterable[Finding]) -> list[tuple[str, str]]:

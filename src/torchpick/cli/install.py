@@ -16,25 +16,18 @@ from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_question
 from torchpick.install.command import Command, die_of, run_command, write_files
 from torchpick.install.files import host_of
-from torchpick.install.handover import (
-    Learnt,
-    explain_failure,
-    find_answer,
-    hand_over,
-    missing_torch,
-    prove,
-    verify_pick,
-)
+from torchpick.install.handover import Learnt, find_answer, hand_over, missing_torch, prove, verify_pick
 from torchpick.install.job import Job
 from torchpick.model.address import redacted
-from torchpick.model.fields import written
 from torchpick.model.pick import Pick
 from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.doctor.remedy import Remedy
-    from torchpick.machine.verify import Ran, Verified
+    from torchpick.install.handover import Verified
+    from torchpick.machine.verify import Ran
+    from torchpick.model.build import Objection
 
 
 def run(args: Arguments) -> int:
@@ -110,13 +103,14 @@ def run_installer(args: Arguments, question: TargetQuestion, handed: tuple[Job, 
         failure = _broken(verified, pick)
     status = ended or (0 if failure is None else 3)
     if args.json:
-        print(console.as_json(pick, "install", **_outcome(pick, command, status, verified, failure)))
+        print(console.as_json(pick, "install", **_outcome(command, status, verified, failure)))
         return die_of(status)
-    for ran in () if verified is None else verified.ran:
+    _, results, compiles = verified or (None, (), None)
+    for ran, _ in results:
         if ran.ok:
             console.message(f"verified: {plain(_gpu_name(ran))}: computes")
-    if verified is not None and verified.compiles is not None:
-        how = f"does not work here: {plain(verified.compiles)}" if verified.compiles else "works"
+    if compiles is not None:
+        how = f"does not work here: {plain(compiles)}" if compiles else "works"
         console.message(f"verified: torch.compile {how}")
     if failure is not None:
         console.error(failure)
@@ -154,31 +148,27 @@ def _lacking(job: Job, command: Command) -> InstallerError | None:
 
 
 def _broken(verified: Verified, pick: Pick) -> InstallerError | None:
-    broken = [_failure(ran, verified, pick) for ran in verified.ran if not ran.ok]
+    torch, results, _ = verified
+    broken = [_failure(ran, objection) for ran, objection in results if not ran.ok]
     if not broken:
         return None
-    message = f"torch {verified.torch or pick.version} does not compute here: {'; '.join(broken)}"
+    message = f"torch {torch or pick.version} does not compute here: {'; '.join(broken)}"
     return InstallerError(
         message, hint="`torchpick doctor` looks for the cause, `torchpick explain` knows such errors", code="VERIFY"
     )
 
 
 def _outcome(
-    pick: Pick, command: Command, status: int, verified: Verified | None, failure: InstallerError | None
+    command: Command, status: int, verified: Verified | None, failure: InstallerError | None
 ) -> dict[str, object]:
     of_installer = status if failure is None or failure.code == "INSTALLER" else 0
     answer: dict[str, object] = {"installer": {"name": command.installer, "status": of_installer}}
     if failure is not None:
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=failure)
     if verified is not None:
-        objections = [None if ran.ok else explain_failure(ran, verified, pick) for ran in verified.ran]
-        answer["verify"] = {
-            **written(verified, "torch", "compiles"),
-            "ran": [
-                {**ran._asdict(), "code": objection and objection.code}
-                for ran, objection in zip(verified.ran, objections, strict=True)
-            ],
-        }
+        torch, results, compiles = verified
+        ran = [{**one._asdict(), "code": objection and objection.code} for one, objection in results]
+        answer["verify"] = {"torch": torch, "compiles": compiles, "ran": ran}
     return answer
 
 
@@ -186,8 +176,7 @@ def _gpu_name(ran: Ran) -> str:
     return f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
 
 
-def _failure(ran: Ran, verified: Verified, pick: Pick) -> str:
+def _failure(ran: Ran, objection: Objection | None) -> str:
     """A GPU where it failed: what the table says of the build there, and what torch itself said."""
-    objection = explain_failure(ran, verified, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
     return f"{_gpu_name(ran)}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"

@@ -36,28 +36,18 @@ if TYPE_CHECKING:
 REQUIRED_BY_TORCH = frozenset({"filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions"})
 
 
-class TorchToKeep(NamedTuple):
-    """The torch of an environment, which stays where it runs and nobody asks for another.
-
-    `wishes` say where it may lie. Without a label its CUDA distinguishes its build from others of the version, such as
-    conda's.
-    """
-
-    version: str
-    cuda: str | None
-    wishes: tuple[Wish, ...]
-
-
 class Question(NamedTuple):
     """Everything that binds an answer, the machine aside.
 
     `wish` holds the flags, what is asked of torch and its companions, and the limits. `wanted` is empty where nothing
-    but these three is asked for, else all that is, they included.
+    but these three is asked for, else all that is, they included. The torch of an environment `stays` where it runs and
+    nobody asks for another: its version, its CUDA, which without a label distinguishes its build from others of the
+    version (such as conda's), and the wishes that say where it may lie.
     """
 
     wish: Wish
     wanted: tuple[PackageDemand, ...] = ()
-    stays: TorchToKeep | None = None
+    stays: tuple[str, str | None, tuple[Wish, ...]] | None = None
     allow_mixed: bool = False
 
 
@@ -109,13 +99,14 @@ def answer(
     either is called where the question needs it. What has to be learnt first is the answer where the catalog grows.
     Without `everything` only as many builds are judged as the pick itself takes.
     """
-    if (stays := question.stays) is not None:
-        for wish in stays.wishes:
-            keeping = _answered(_beside(question, wish, stays), machines, tables, catalogs, everything=everything)
+    if question.stays is not None:
+        version, cuda, wishes = question.stays
+        for wish in wishes:
+            keeping = _answered(_beside(question, wish, version), machines, tables, catalogs, everything=everything)
             if not isinstance(keeping, Answer):
                 return keeping
             pick = keeping.pick
-            if keeping.ok and pick.version == stays.version and ("+" in pick.version or pick.build.cuda == stays.cuda):
+            if keeping.ok and pick.version == version and ("+" in version or pick.build.cuda == cuda):
                 return keeping._replace(question=question)
     bound = _answered(question, machines, tables, catalogs, everything=everything)
     if not isinstance(bound, Answer) or not question.wish.limits:
@@ -147,11 +138,11 @@ def saying_unjudged(answer: Answer, command: str) -> Answer:
     return answer._replace(pick=pick, stack=answer.environment._replace(hints=(hint, *answer.environment.hints)))
 
 
-def _beside(question: Question, wish: Wish, stays: TorchToKeep) -> Question:
+def _beside(question: Question, wish: Wish, version: str) -> Question:
     """The question with the installed torch as part of it."""
-    torch = f"{question.wish.torch},=={stays.version}".lstrip(",")
+    torch = f"{question.wish.torch},=={version}".lstrip(",")
     pinned = question.wish._replace(torch=torch, backends=wish.backends)
-    wanted = question.wanted and (*question.wanted, PackageDemand("torch", f"=={stays.version}"))
+    wanted = question.wanted and (*question.wanted, PackageDemand("torch", f"=={version}"))
     return question._replace(wish=pinned, wanted=wanted)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
+from torchpick.decide.demands import PackageDemand
 from torchpick.doctor import binaries
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import MissingPackageError
+from torchpick.model import versions
 from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Machine
-from torchpick.model.versions import admits, is_dotted, marker_applies, marker_facts, normal, numbers, parsed
+from torchpick.model.versions import is_dotted, marker_applies, marker_facts, normal, numbers, parsed
 
 # A name at the start of a requirement.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -25,21 +26,13 @@ LABELLED = (*COMPANIONS, "torchcodec")
 _NUMPY_2 = (2, 3)
 
 
-class Demand(NamedTuple):
-    """A line of a package's metadata that requires another project."""
+# A requirement of an installed package.
+Demand = tuple[Distribution, PackageDemand]
 
-    by: Distribution
-    name: str
-    specifier: str
-    marker: str
 
-    @property
-    def text(self) -> str:
-        return f"{self.name}{self.specifier}"
-
-    @property
-    def admits(self) -> Callable[[str], bool]:
-        return admits(self.specifier, prereleases=True)
+def admits(demand: PackageDemand, version: str) -> bool:
+    """Whether an installed version meets it; a pre-release may."""
+    return versions.admits(demand.specifier, prereleases=True)(version)
 
 
 def on(here: Environment, name: str) -> Iterator[Demand]:
@@ -63,14 +56,12 @@ def _applying(
                 continue
             try:
                 requirement = parsed(line)
-                demand = Demand(
-                    package, normal(requirement.name), str(requirement.specifier), str(requirement.marker or "")
-                )
-                _ = demand.admits
+                demand = PackageDemand(normal(requirement.name), str(requirement.specifier))
+                admits(demand, "1")  # one that is not valid says so here
             except ValueError:
                 continue
-            if marker_applies(demand.marker, facts):
-                yield demand
+            if marker_applies(str(requirement.marker or ""), facts):
+                yield package, demand
 
 
 def _lacks_packaging() -> MissingPackageError | None:
@@ -98,7 +89,7 @@ def missing(subject: EnvironmentUnderTest) -> list[Demand]:
     here = subject.environment
     ours = ("torch", *LABELLED)
     demands = _applying(here, subject.machine, lambda package, _: package.name in ours and package.installer != "conda")
-    return [] if here.conda else [demand for demand in demands if here.find(demand.name) is None]
+    return [] if here.conda else [(package, demand) for package, demand in demands if here.find(demand.name) is None]
 
 
 def together(subject: EnvironmentUnderTest) -> Iterator[Finding]:
@@ -112,7 +103,7 @@ def together(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Requirements on torch, and torch's own on the libraries of CUDA, that what is installed does not meet."""
     here, torch = subject.environment, subject.torch
-    for demand in _applying(
+    for package, demand in _applying(
         here,
         subject.machine,
         lambda package, name: name == "torch" or (package.name == "torch" and name.startswith(OF_TORCH)),
@@ -121,23 +112,23 @@ def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
         has = None if other is None else other.version
         if demand.name == "torch" and torch is not None:
             has = torch.version
-        if has is None or demand.admits(has):
+        if has is None or admits(demand, has):
             continue  # what is missing shows as a library that is missing
-        if torch and demand.name == "torch" and binaries.links_torch(demand.by):
-            ours = demand.by.name in COMPANIONS
-            by_hand = f"install the release of {demand.by.name} that was built for torch {torch.release}"
+        if torch and demand.name == "torch" and binaries.links_torch(package):
+            ours = package.name in COMPANIONS
+            by_hand = f"install the release of {package.name} that was built for torch {torch.release}"
             yield Finding(
                 Ailment.COMPANION_MISMATCH,
-                f"{demand.by.label} was built for {demand.text}, and {torch.label} is {subject.state}",
-                {"package": demand.by.label, "requires": demand.text, "torch": torch.version},
+                f"{package.label} was built for {demand.text}, and {torch.label} is {subject.state}",
+                {"package": package.label, "requires": demand.text, "torch": torch.version},
                 advice=None if ours else f"{by_hand}, or the torch that it asks for",
                 by_torch=ours,
             )
         else:
             yield Finding(
                 Ailment.REQUIREMENT_UNMET,
-                f"{demand.by.label} requires {demand.text}, and {demand.name} {has} is {subject.state}",
-                {"package": demand.by.label, "requires": demand.text, "has": f"{demand.name} {has}"},
+                f"{package.label} requires {demand.text}, and {demand.name} {has} is {subject.state}",
+                {"package": package.label, "requires": demand.text, "has": f"{demand.name} {has}"},
                 advice=f"install {demand.text}" if demand.name != "torch" else None,
             )
 

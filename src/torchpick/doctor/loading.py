@@ -90,14 +90,13 @@ def lacking(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     demands = depends.missing(subject)
     yield from required(demands, cuda_is_found=_cuda_is_found(subject, absent))
     # These are said with the package that should have brought them, or with the CUDA that does not belong.
-    named = {demand.by.label for demand in demands if demand.name.startswith(_OF_CUDA)}
+    named = {package.label for package, demand in demands if demand.name.startswith(_OF_CUDA)}
     yield from nowhere(absent, named | (gpusupport.mixed(subject) if absent else set()))
 
 
 def required(demands: Sequence[depends.Demand], *, cuda_is_found: bool) -> Iterator[Finding]:
     """What is required and not installed, by package; `cuda_is_found`: an image may bring CUDA by other means."""
-    for package in dict.fromkeys(demand.by.label for demand in demands):
-        of_package = [demand for demand in demands if demand.by.label == package]
+    for package, of_package in grouped((package.label, demand) for package, demand in demands).items():
         # What CUDA consists of first: without it nothing loads.
         texts = [demand.text for demand in sorted(of_package, key=lambda demand: not demand.name.startswith(_OF_CUDA))]
         elsewhere = cuda_is_found and all(demand.name.startswith(_OF_CUDA) for demand in of_package)

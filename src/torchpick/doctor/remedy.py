@@ -141,8 +141,8 @@ def _nearest(subject: EnvironmentUnderTest, machine: Machine, wish: Wish, backen
     recorded = subject.torch or here.find("torch")
     release = "" if recorded is None else recorded.version.partition("+")[0]
     companions = {name: "" for name in COMPANIONS if here.find(name) is not None}
-    demands = [demand for demand in depends.on(here, "torch") if demand.by.name not in TRIO]
-    bound = tuple(Limit("torch", demand.specifier, demand.by.label) for demand in demands)
+    demands = [(package, demand) for package, demand in depends.on(here, "torch") if package.name not in TRIO]
+    bound = tuple(Limit("torch", demand.specifier, package.label) for package, demand in demands)
     near = wish._replace(near=release)
     free = ask(near)
     if not free.ok:
@@ -159,7 +159,8 @@ def _nearest(subject: EnvironmentUnderTest, machine: Machine, wish: Wish, backen
     build, verdict = answer.pick.build, answer.pick.verdicts[0]
     there = {name: "" for name in companions if build.companions.get(name)}
     lost = [f"{name} (none is known for torch {build.torch})" for name in companions if name not in there]
-    lost += [f"{demand.by.label} (it requires {demand.text})" for demand in demands if not demand.admits(build.torch)]
+    unmet = ((package, demand) for package, demand in demands if not depends.admits(demand, build.torch))
+    lost += [f"{package.label} (it requires {demand.text})" for package, demand in unmet]
     # Where no version was there to keep, none needs to be named if the plain request has the same answer.
     is_plain = not release and free.pick.version == answer.pick.version
     barring: tuple[Limit, ...] = ()

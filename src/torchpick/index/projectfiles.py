@@ -212,12 +212,8 @@ _DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
 _ETAG = re.compile(r"[!-~]{1,256}")
 
 
-class KeptPage(NamedTuple):
-    """A page as it was at that time, seconds since the epoch; `files` is None where there was no such page."""
-
-    time: float
-    etag: str
-    files: tuple[ProjectFile, ...] | None
+# A page as it was at that time, seconds since the epoch, with its ETag; no files where there was no such page.
+KeptPage = tuple[float, str, "tuple[ProjectFile, ...] | None"]
 
 
 class ProjectCache:
@@ -247,22 +243,23 @@ class ProjectCache:
 
     def renew_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> KeptPage:
         """Keep what is of use to a target, once more where the page has not changed."""
-        if target is not None and page.files is not None:
-            page = page._replace(files=of_use(page.files, target))
+        read_at, etag, files = page
+        if target is not None and files is not None:
+            files = of_use(files, target)
         # What a page says of each, its hash behind its address.
-        rows = None if page.files is None else [(file.with_hash, file.file, *file[4:9]) for file in page.files]
-        etag = page.etag if _ETAG.fullmatch(page.etag) else ""
-        self._write("pages", _page_key(url, target), {"time": page.time, "etag": etag, "files": rows})
-        return page
+        rows = None if files is None else [(file.with_hash, file.file, *file[4:9]) for file in files]
+        kept = etag if _ETAG.fullmatch(etag) else ""
+        self._write("pages", _page_key(url, target), {"time": read_at, "etag": kept, "files": rows})
+        return read_at, etag, files
 
     def _page(self, key: str, index: str) -> KeptPage | None:
         record = self._read("pages", key)
         with suppress(*_DAMAGED):
             etag = record["etag"] if _ETAG.fullmatch(record["etag"]) else ""
             if record["files"] is None:
-                return KeptPage(float(record["time"]), etag, None)
+                return float(record["time"]), etag, None
             files = (pages.locate(href, "", *facts, index_url=index) for href, *facts in record["files"])
-            return KeptPage(float(record["time"]), etag, tuple(file for file in files if file is not None))
+            return float(record["time"]), etag, tuple(file for file in files if file is not None)
         return None
 
     def is_fresh(self, written: float) -> bool:

@@ -297,9 +297,9 @@ class ProjectReader:
                 self._pages[page] = _result(self._read_local, page)
                 continue
             record = None if self._anew else self._cache.page(page.url, page.index_url, self._target_of(page))
-            if record is not None and (self._offline or self._cache.is_fresh(record.time)):
-                self._as_of += [record.time] if self._offline else []
-                self._pages[page] = record.files
+            if record is not None and (self._offline or self._cache.is_fresh(record[0])):
+                self._as_of += [record[0]] if self._offline else []
+                self._pages[page] = record[2]
             elif self._offline:
                 self._pages[page] = _offline_error(page.url, anew=self._anew)
             else:
@@ -316,24 +316,25 @@ class ProjectReader:
             wheels = pages.fetch(page.url, self._web.client, self._refuse(page))
             return None if wheels is None else _of_project(page, wheels)
         target, headers = self._target_of(page), {"accept": pages.ACCEPT}
-        if record is not None and record.etag and record.files is not None:
-            headers["if-none-match"] = record.etag
+        read_at, etag, files = record or (0.0, "", None)
+        if etag and files is not None:
+            headers["if-none-match"] = etag
         try:
             document = self._web.client.get(page.url, headers, absent=True)
         except NetworkError:
             if record is None:
                 raise
-            self._as_of.append(record.time)
-            return record.files
+            self._as_of.append(read_at)
+            return files
         if document.status == 304 and record is not None:
-            return self._cache.renew_page(page.url, record._replace(time=time.time()), target).files
+            return self._cache.renew_page(page.url, (time.time(), etag, files), target)[2]
         if document.status == 403:  # it may be there, and forbidden until a password is set
             return None
         with self._parsing:
             kind = document.headers.get("content-type", "")
             files = self._parse(page, document.body, document.url, kind) if document.status == 200 else None
-            read = KeptPage(time.time(), document.headers.get("etag", ""), files)
-            return self._cache.keep_page(page.url, read, target).files
+            read = (time.time(), document.headers.get("etag", ""), files)
+            return self._cache.keep_page(page.url, read, target)[2]
 
     def _read_local(self, page: IndexPage) -> tuple[ProjectFile, ...] | None:
         content = pages.page_in_folder(page.url)

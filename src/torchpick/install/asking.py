@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from torchpick.decide.answer import Answer, Question, TorchToKeep
+from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import PackageDemand, of_family
 from torchpick.decide.searchfacts import Needs
 from torchpick.environment import distributions, interpreter
@@ -174,7 +174,7 @@ def _check_torch(requested: Requested) -> None:
         raise RequirementError(f"{requested.where} pins the bytes of another torch by their hash", hint=hint)
 
 
-def installed_torch(wish: Wish, target: Environment) -> TorchToKeep | None:
+def installed_torch(wish: Wish, target: Environment) -> tuple[str, str | None, tuple[Wish, ...]] | None:
     """The torch of the target; what somebody built themselves is no build of the table."""
     version = target.installed.get("torch", "")
     plain, plus, label = version.partition("+")
@@ -183,7 +183,7 @@ def installed_torch(wish: Wish, target: Environment) -> TorchToKeep | None:
     # Without a label it may be the default index's own, where no backend is asked for.
     may_be_default = not plus and not wish.backends and wish.channel == "stable"
     wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if may_be_default else (wish,)
-    return TorchToKeep(version, None if plus else distributions.cuda_of(target.packages), wishes)
+    return version, None if plus else distributions.cuda_of(target.packages), wishes
 
 
 def read_question(run: Run, order: Order) -> TargetQuestion:

@@ -37,8 +37,11 @@ from torchpick.run import Run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.reporting import ReportedPackage
-    from torchpick.machine.verify import Ran, Verified
+    from torchpick.machine.verify import Ran
     from torchpick.model.build import Objection
+
+    # The torch that ran kernels; what was run, with what the table says of the build where it failed; torch.compile.
+    Verified = tuple[str | None, tuple[tuple[Ran, Objection | None], ...], str | None]
 
 
 _OFFLINE = "without `--offline` their wheels are read from your index"
@@ -255,14 +258,16 @@ def verify_pick(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified
     if kind == "cuda" and not gpus:
         kind = "cpu"  # nothing is here that it was picked for
     compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
-    return verify.run_kernels(python, kind, gpus, environ, verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S)
+    deadline_s = verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S
+    torch, results, how = verify.run_kernels(python, kind, gpus, environ, deadline_s)
+    return torch, tuple((ran, None if ran.ok else _objection(ran.gpu, torch, pick)) for ran in results), how
 
 
-def explain_failure(ran: Ran, verified: Verified, pick: Pick) -> Objection | None:
+def _objection(gpu: int | None, torch: str | None, pick: Pick) -> Objection | None:
     """What the table says of the installed build on this GPU, where it says that it cannot run there."""
     for verdict in pick.considered:
-        if verdict.build.version == verified.torch:
-            about = [objection for objection in verdict.objections if objection.gpu == ran.gpu]
+        if verdict.build.version == torch:
+            about = [objection for objection in verdict.objections if objection.gpu == gpu]
             return next(iter(about or verdict.objections), None)
     return None
 

@@ -37,18 +37,12 @@ class Ran(NamedTuple):
     text: str = ""
 
 
-class Verified(NamedTuple):
-    """All that was run, and the torch that ran it (None if it could not be imported).
-
-    `compiles` is why torch.compile does not work, empty where it does; None where that was not tried.
-    """
-
-    torch: str | None
-    ran: tuple[Ran, ...]
-    compiles: str | None = None
+# The torch that ran (None if it could not be imported), what it ran, and why torch.compile does not work: empty where
+# it does, None where that was not tried.
+Results = tuple[str | None, tuple[Ran, ...], str | None]
 
 
-def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float) -> Verified:
+def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float) -> Results:
     """Run the kernels with this interpreter's torch; `kind` is cuda, xpu, mps or cpu, `gpus` must compute."""
     # As `-c`, since the folder of a script goes to the front of sys.path, and ours holds a pip.py.
     script = locations.text_of_ours("machine", "verify_script.py")
@@ -62,7 +56,7 @@ def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[st
     if compiles is None and ended.status is None and "torch" in head and len(done) == head["devices"]:
         compiles = died["text"]
     if "torch" not in head:
-        return Verified(None, (Ran(None, "torch", ok=False, **head),))
+        return None, (Ran(None, "torch", ok=False, **head),), None
     done += [died] if len(done) < head["devices"] else []
     done += [{"error": "DIED", "text": "the check ended before its turn"}] * (head["devices"] - len(done))
     done += [{"error": "NOT_SEEN", "text": "torch does not see it"}] * (len(gpus) - len(done))
@@ -71,7 +65,7 @@ def run_kernels(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[st
         index, name = (gpus[number].index, gpus[number].label) if number < len(gpus) else (None, kind)
         # Under torch's own name of the GPU, if it tells one: a machine that was described may be another than this one.
         ran.append(Ran(index, name, ok="error" not in result)._replace(**result))
-    return Verified(head["torch"], tuple(ran), compiles)
+    return head["torch"], tuple(ran), compiles
 
 
 def _environ(environ: Mapping[str, str], kind: str, gpus: Sequence[Gpu]) -> dict[str, str]:
