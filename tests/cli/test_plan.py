@@ -172,7 +172,7 @@ def test_packages_beside_torch_bind_every_build_that_is_shown(capsys: pytest.Cap
     for found in (bare, listed):
         first = next(each for each in considered(found) if each["ok"])
         assert first["version"] == "2.10.0+cu128"
-    assert "2.14.1 cu126: vllm 0.19.1 asks for torch==2.10.0" in capsys.readouterr().out
+    assert "2.14.1, 2.14.0 cu126: vllm 0.19.1 asks for torch==2.10.0" in capsys.readouterr().out
 
 
 def considered(found: dict[str, object]) -> list[dict[str, object]]:

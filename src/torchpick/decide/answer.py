@@ -259,21 +259,21 @@ _BESIDE = "it is on AMD's index, and PyTorch's has a build that runs here"
 
 
 def why_not_newer(pick: Pick) -> list[str]:
-    """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
+    """For up to three newer releases, why none of their builds was taken; what is said of several is said once."""
     chosen = release_key(pick.build.torch)
     newer = grouped(
         (verdict.build.torch, verdict)
         for verdict in pick.considered
         if release_key(verdict.build.torch) > chosen and verdict.rank.preference >= 2
     )
-    lines = []
+    reasons: list[tuple[tuple[str, str], str]] = []
     for torch, verdicts in list(newer.items())[:3]:
         candidates = [verdict for verdict in verdicts if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons] or verdicts
-        by_text = grouped(
-            (verdict.objections[0].text if verdict.objections else _BESIDE, verdict.build.backend)
-            for verdict in candidates
-        )
-        lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
+        for verdict in candidates:
+            why = verdict.objections[0].text if verdict.objections else _BESIDE
+            reasons.append(((why, verdict.build.backend), torch))
+    alike = grouped(((why, tuple(releases)), backend) for (why, backend), releases in grouped(reasons).items())
+    lines = [f"{', '.join(releases)} {', '.join(backends)}: {why}" for (why, releases), backends in alike.items()]
     if len(newer) > 3:
-        lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
+        lines.append(f"and {len(newer) - 3} more releases; `torchpick list` shows all")
     return lines
