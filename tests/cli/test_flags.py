@@ -16,19 +16,12 @@ def test_a_flag_that_does_not_exist_is_refused_by_the_type_checker() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_help_names_its_command_first_and_has_examples(
-    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-
+def test_a_help_names_its_command_first_and_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", command]) == 0
 
     said = capsys.readouterr().out
     assert said.startswith(f"usage: torchpick {command} ")
     assert "\nexamples:\n" in said
-    before, _, rest = f"{said}\n".partition("\nexamples:\n")
-    prose = before + rest[rest.index("\n\n") :]  # an example is copied, so it is never broken
-    assert all(len(line) <= 60 or " " not in line.strip() for line in prose.splitlines())
 
 
 def test_flags_and_words_stand_in_any_order() -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 from errno import ENOSPC
 
-from torchpick.cli import console, text
+from torchpick.cli import console
 from torchpick.cli.arguments import Parser
 from torchpick.errors import MissingPackageError, TorchpickError
 
@@ -34,8 +34,6 @@ _SHARED = {
     "run": ("torchpick.cli.env", "run_command_under_env"),
     "unpin": ("torchpick.cli.env", "run_unpin"),
 }
-# Where no terminal has a width.
-_HELP_WIDTH = 100
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,7 +108,7 @@ def _run(words: Sequence[str]) -> int:
             module.check_words(words)
         if "--help" in words or "-h" in words:
             whole = parser.lines if "all" in words else Parser("machine").lines if "machine" in words else parser.short
-            print(text.help_page(whole, console.width() or _HELP_WIDTH))
+            print("\n".join(whole))
             return 0
         args = parser.read(words)
         args.command, args.passed_on = command, passed_on

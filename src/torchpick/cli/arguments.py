@@ -147,7 +147,7 @@ class Parser:
             lines = "\n".join(shared.get(line, line) for line in lines).split("\n")
         self.lines, self.short = lines, own
         self.usage = lines[0]
-        self.flags = [Flag(line) for line in lines if line.startswith("  -")]
+        self.flags = [Flag(line) for line in _whole(lines) if line.startswith("  -")]
         self._by_name = {name: flag for flag in self.flags for name in flag.names}
 
     def split(self, words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -221,6 +221,17 @@ class Parser:
         if close:
             hint = f"did you mean `{close[0]}`?"
         return UsageError(f"`{word}` is not an option of `{self.named}`", hint=hint)
+
+
+def _whole(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a help that begin one, with what goes on below them."""
+    before = ""
+    for line in (*lines, ""):
+        if line.startswith("      "):
+            before += f" {line.strip()}"
+        else:
+            yield before
+            before = line
 
 
 def close_to(word: str, words: Sequence[str], alike: float) -> list[str]:

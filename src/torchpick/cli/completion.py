@@ -45,11 +45,15 @@ def completions(words: Sequence[str]) -> Words:
             return
     if not typed:
         # Each with the first sentence of its help.
-        yield from ((name, Parser(name).lines[2].partition(". ")[0].rstrip(".")) for name in COMMANDS)
+        yield from ((name, _first_sentence(Parser(name).lines[2:])) for name in COMMANDS)
     if command == "completion":
         yield from ((shell, "") for shell in SHELLS)
     yield from ((name, flag.about) for flag in flags for name in flag.names if name.startswith("--"))
     yield "--help", "what it does, with examples"
+
+
+def _first_sentence(lines: Sequence[str]) -> str:
+    return " ".join(lines[: [*lines].index("")]).partition(". ")[0].rstrip(".")
 
 
 def _values(flag: Flag) -> Words:

@@ -121,32 +121,6 @@ def lines(rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
     return shown
 
 
-def help_page(page: Iterable[str], width: int) -> str:
-    """A help as it is written, flags, commands and examples beside what is said of them, in this width."""
-    shown: list[str] = []
-    rows: list[tuple[str, str]] = []
-    prose = ""
-    for line in (*page, ""):
-        if line.startswith("  ") and line[2:3] != " ":
-            name, _, about = line.strip().partition("  ")
-            rows.append((f"  {name}", about.strip()))
-            continue
-        shown += _examples(rows, width) if prose == "examples:" else lines(rows, width)
-        goes_on = not rows and all(part and part[0] != " " for part in (prose, line))
-        prose = f"{prose} {line}" if goes_on else line
-        shown[-1:] = [prose] if goes_on else [*shown[-1:], prose]
-        rows = []
-    return "\n".join(line if line.startswith("  ") else paragraphs(line, width) for line in shown).rstrip()
-
-
-def _examples(rows: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """Commands to copy, each on a line of its own, and what they do beside them; below them where one has no room."""
-    left = max(len(command) for command, about in rows if about) if any(about for _, about in rows) else 0
-    if all(not about or left + 2 + len(about) <= width for _, about in rows):
-        return [f"{command.ljust(left)}  {about}".rstrip() for command, about in rows]
-    return [line for command, about in rows for line in (command, f"      {about}") if line.strip()]
-
-
 def headed(rows: Iterable[Sequence[str]], width: int | None, bold: Callable[[str], str]) -> str:
     """The rows aligned, the first of them in bold."""
     head, *rest = lines(rows, width)
