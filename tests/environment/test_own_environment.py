@@ -90,11 +90,12 @@ def test_where_it_is_active_and_nothing_is_here_no_python_of_path_is_meant(check
 
 def test_an_environment_that_uv_has_yet_to_make_is_the_target(checkout: Path, tmp_path: Path) -> None:
     here, path = lock(tmp_path / "mine"), str(venv(tmp_path / "other") / "bin")
-    why = f"{here}/.venv is not there yet: `uv sync` makes it"
+    commands = f"`torchpick extras --for app --write {here}/pyproject.toml` and `torchpick run uv sync`"
+    why = f"{here}/.venv is not there yet: {commands} make it with this machine's torch"
 
     for active in (checkout / ".venv", None):
         assert source_of(world(here / "below", active, path)) == (None, why)
-        with pytest.raises(UsageError, match="`uv sync` makes it"):
+        with pytest.raises(UsageError, match="`torchpick run uv sync` make it"):
             examination.target(None, world(here, active, path).environ, str(here))
 
 

@@ -14,7 +14,9 @@ SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"
 
 
 OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
-PROJECT = "takes torch as its project, script or `--with` says, not by variables: `torchpick pin` writes the pick into"
+PROJECT = (
+    "takes torch as its project, script or `--with` says, not by variables: `torchpick extras --for app` writes every"
+)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from torchpick.decide.demands import is_backend
 from torchpick.environment import shell, world
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.install.command import Command, die_of, run_command, write_files
-from torchpick.install.env import command_of, variables_for
+from torchpick.install.env import command_of, not_taken_notes, variables_for
 from torchpick.install.pin import check_named, pin, unpin
 from torchpick.install.question import answer_request, pick_build
 from torchpick.model.fields import dumps, envelope, written
@@ -39,6 +39,8 @@ def guard(words: list[str], _status: int) -> str | None:
 def run(args: Arguments) -> int:
     named = args.shell or "sh"
     pick, variables = variables_for(console.start(args), named)
+    if named != "dockerfile" and world.uv_project(os.getcwd()) is not None:
+        variables = variables._replace(notes=(*variables.notes, *not_taken_notes(("uv", "sync"))))
     if console.tell_as_json(pick, args, environ=written(variables, "set", "unset", "files"), notes=variables.notes):
         return 0
     if named != "dockerfile":
@@ -81,7 +83,7 @@ def _run_each(lines: Iterable[Sequence[str]]) -> int:
 def run_label(args: Arguments) -> int:
     project = read_backends(os.getcwd()) if args.among is None else None
     if project is None and args.among is None:
-        hint = "such as `--among cpu,cu126,cu130`; in a project whose extras or groups are backends it is left out"
+        hint = "such as `--among cpu,cu126,cu130`; a project with extras by `torchpick extras --for app` needs none"
         raise UsageError("label among which names?", hint=hint)
     backends = _named_backends(args.among or "") if project is None else project.names
     if args.backend or args.cpu:

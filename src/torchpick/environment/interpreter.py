@@ -101,10 +101,15 @@ def _beside_tool(tool: str, world: World, deadline: float) -> Machine:
 def no_target(tool: str, world: World) -> str | None:
     """Why no Python on PATH is meant instead of torchpick's own; None where one is."""
     if (project := uv_project(world.cwd)) is not None:
-        return f"{project}/.venv is not there yet: `uv sync` makes it"
+        return f"{project}/.venv is not there yet: {making_of(project)} make it with this machine's torch"
     if tool == "checkout" and world.environ.get("VIRTUAL_ENV"):
         return "what is active is torchpick's own environment: make one here with `python3 -m venv .venv`"
     return None
+
+
+def making_of(project: str) -> str:
+    """The commands that make the environment of a project of uv's; the first changes nothing where it was done."""
+    return f"`torchpick extras --for app --write {project}/pyproject.toml` and `torchpick run uv sync`"
 
 
 def on_path(environ: Mapping[str, str]) -> list[str]:

@@ -129,18 +129,18 @@ def dockerfile(run: Run, stack: Stack) -> str:
 def command_of(run: Run, argv: Sequence[str]) -> tuple[Pick, Command]:
     """The pick, and the command as it is to be run; NoBuildError where no build runs."""
     pick, variables = variables_for(run, "sh")
-    notes = (*variables.notes, *_not_taken_notes(argv))
+    notes = (*variables.notes, *not_taken_notes(argv))
     return pick, variables._replace(installer=argv[0], argv=tuple(argv), notes=notes)
 
 
-def _not_taken_notes(argv: Sequence[str]) -> tuple[Note, ...]:
+def not_taken_notes(argv: Sequence[str]) -> tuple[Note, ...]:
     """What takes torch from a file of its own."""
     name = os.path.basename(argv[0]).lower().removesuffix(".exe")
     of_project = name == "uv" and argv[1:2] and argv[1] in _OF_PROJECTS
     if name in _OTHERS:
         text = f"{name} reads none of these variables: `torchpick url` says which build to name there"
     elif of_project and ("--no-project" not in argv or any(word.startswith("--with") for word in argv)):
-        pins = "`torchpick pin` writes the pick into a project or a script"
+        pins = "`torchpick extras --for app` writes every build into a project, `torchpick pin` the pick into a script"
         text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables: {pins}"
     else:
         return ()

@@ -14,7 +14,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import Text
 from torchpick.environment.uvsources import MARKED_PLATFORMS, marker_of
-from torchpick.environment.world import World, is_yours
+from torchpick.environment.world import World, is_yours, uv_project
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.pages import ProjectFile
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_question
@@ -42,6 +42,8 @@ def check_named(python: str | None) -> None:
     named = python is not None and version_of(python) is None
     if not named and interpreter.find_environment(World.here()) is None:
         hint = "activate one, make one (`python3 -m venv .venv`), or name its interpreter: `--python PATH`"
+        if (project := uv_project(os.getcwd())) is not None:
+            hint = f"{interpreter.making_of(project)} make it with this machine's torch, and need no pin"
         raise UsageError("no environment is active, and there is no .venv here or above", hint=hint, code="NO_TARGET")
 
 
