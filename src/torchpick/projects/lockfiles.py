@@ -34,21 +34,6 @@ _OTHERS = {
 }
 
 
-class LockedPackage(NamedTuple):
-    """A version, and the index that it comes from; empty where the file does not say it. `wheels` are torch's files."""
-
-    name: str
-    version: str
-    index: str = ""  # type: ignore[assignment]  # what it is called in a lock
-    wheels: tuple[str, ...] = ()
-
-    @property
-    def labelled(self) -> str:
-        """The version with its build: a plain one of the wheel host is of the folder that it comes from."""
-        folder = self.index.rstrip("/").rpartition("/")[2]
-        return f"{self.version}+{folder}" if "+" not in self.version and is_backend(folder) else self.version
-
-
 class Edge(NamedTuple):
     """A requirement of a lock; version and index are empty where there is one entry of the name."""
 
@@ -59,13 +44,25 @@ class Edge(NamedTuple):
     marker: str = ""
 
 
-class Entry(NamedTuple):
-    """A package with what it requires: always, with each of its extras, and with each of its groups."""
+class LockedPackage(NamedTuple):
+    """A package with what it requires: always, with each of its extras, and with each of its groups.
 
-    package: LockedPackage
+    Its index is empty where the file does not say it; `wheels` are torch's files.
+    """
+
+    name: str
+    version: str
+    index: str = ""  # type: ignore[assignment]  # what it is called in a lock
+    wheels: tuple[str, ...] = ()
     requires: tuple[Edge, ...] = ()
     extras: Mapping[str, tuple[Edge, ...]] = {}
     groups: Mapping[str, tuple[Edge, ...]] = {}
+
+    @property
+    def labelled(self) -> str:
+        """The version with its build: a plain one of the wheel host is of the folder that it comes from."""
+        folder = self.index.rstrip("/").rpartition("/")[2]
+        return f"{self.version}+{folder}" if "+" not in self.version and is_backend(folder) else self.version
 
 
 class Choice(NamedTuple):
@@ -84,8 +81,8 @@ class LockFile(NamedTuple):
     """A file; its projects, and every package as an `Edge` names it. `loose` are what it names without a version."""
 
     file: str
-    projects: Mapping[str, Entry]
-    packages: Mapping[tuple[str, str, str], Entry]
+    projects: Mapping[str, LockedPackage]
+    packages: Mapping[tuple[str, str, str], LockedPackage]
     requires_python: str = ""
     loose: tuple[str, ...] = ()
 
@@ -125,10 +122,10 @@ class LockFile(NamedTuple):
             if entry is None:
                 continue
             for extra in ("", *edge.extras):
-                key = (*entry.package[:3], extra)
+                key = (*entry[:3], extra)
                 if key not in seen:
                     seen.add(key)
-                    chosen.setdefault(edge.name, entry.package)
+                    chosen.setdefault(edge.name, entry)
                     pending += entry.extras.get(extra, ()) if extra else entry.requires
         return chosen
 
@@ -188,9 +185,12 @@ def _read_toml(file: str) -> LockFile:
 
 
 def _of_uv(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> LockFile:
-    optional = ("optional-dependencies", "dev-dependencies")
     packages = _by_edge(
-        Entry(_package(row), _edges(row.get("dependencies")), *(_lists(row.get(key)) for key in optional))
+        _package(row)._replace(
+            requires=_edges(row.get("dependencies")),
+            extras=_lists(row.get("optional-dependencies")),
+            groups=_lists(row.get("dev-dependencies")),
+        )
         for row in rows
     )
     manifest = toml.table_at(data, "manifest")
@@ -200,15 +200,15 @@ def _of_uv(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]) ->
     )
     projects = {name: packages[name, "", ""] for name, version, _ in packages if name in roots and not version}
     if not projects:  # of a script (PEP 723)
-        projects = {"": Entry(LockedPackage("", ""), _edges(manifest.get("requirements")))}
+        projects = {"": LockedPackage("", "", requires=_edges(manifest.get("requirements")))}
     return LockFile(file, projects, packages, _text(data, "requires-python"))
 
 
-def _by_edge(entries: Iterable[Entry]) -> dict[tuple[str, str, str], Entry]:
+def _by_edge(entries: Iterable[LockedPackage]) -> dict[tuple[str, str, str], LockedPackage]:
     """Each entry under every way to name it; the first where a name alone is said."""
-    packages: dict[tuple[str, str, str], Entry] = {}
+    packages: dict[tuple[str, str, str], LockedPackage] = {}
     for entry in entries:
-        name, version, index, _ = entry.package
+        name, version, index = entry[:3]
         for key in ((name, version, index), (name, version, ""), (name, "", index), (name, "", "")):
             packages.setdefault(key, entry)
     return packages
@@ -221,16 +221,14 @@ def _is_root(source: object) -> bool:
 
 def _of_pylock(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> LockFile:
     """All that it lists under the one project that it does not name; extras and groups stand in its markers."""
-    entries = [Entry(_package(row)) for row in rows]
-    edges = tuple(
-        Edge(*entry.package[:3], marker=_text(row, "marker")) for row, entry in zip(rows, entries, strict=True)
-    )
+    entries = [_package(row) for row in rows]
+    edges = tuple(Edge(*entry[:3], marker=_text(row, "marker")) for row, entry in zip(rows, entries, strict=True))
     packages = _by_edge(entries)
     extras, groups = (
         {normal(name): () for name in toml.texts(data.get(key))} for key in ("extras", "dependency-groups")
     )
     return LockFile(
-        file, {"": Entry(LockedPackage("", ""), edges, extras, groups)}, packages, _text(data, "requires-python")
+        file, {"": LockedPackage("", "", "", (), edges, extras, groups)}, packages, _text(data, "requires-python")
     )
 
 
@@ -245,9 +243,9 @@ def _of_requirements(file: str, environ: Mapping[str, str]) -> LockFile:
         Edge(requested.name, version, extras=requested.extras, marker=requested.marker)
         for requested, version in pinned.items()
     )
-    packages = _by_edge(Entry(LockedPackage(requested.name, version, index)) for requested, version in pinned.items())
+    packages = _by_edge(LockedPackage(requested.name, version, index) for requested, version in pinned.items())
     loose = tuple(requested.name for requested in requirements.wanted if requested not in pinned)
-    return LockFile(file, {"": Entry(LockedPackage("", ""), edges)}, packages, loose=loose)
+    return LockFile(file, {"": LockedPackage("", "", requires=edges)}, packages, loose=loose)
 
 
 def _exact(requested: Requested) -> str:
