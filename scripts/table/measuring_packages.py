@@ -31,6 +31,7 @@ from torchpick.index.client import Client
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.index.ranges import Archive, open_source
+from torchpick.index.wheelnames import normal_version
 from torchpick.wheels import wheelfiles
 from torchpick.wheels.readings import WHOLE
 from torchpick.wheels.wheelfiles import SurveyWheel
@@ -112,7 +113,8 @@ def _jobs(
     new = _new(pages, known, args.platform)[: args.new]
     jobs = []
     for name, version in (*sorted(todo), *new):
-        wheel = wheelfiles.wheel_of_version(pages[name], version, args.platform)
+        links = [link for link in pages[name] if link.version == normal_version(version)]
+        wheel = wheelfiles.wheel_to_read(links, args.platform)
         if wheel is None:
             print(f"{name}=={version}: no wheel for {args.platform} on the index", file=sys.stderr)
         else:

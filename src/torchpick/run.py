@@ -221,7 +221,6 @@ def check_names(requirements: Sequence[str], command: str, environ: Mapping[str,
 
 
 def _machine_part(request: Request) -> Request:
-    """What of a request describes the machine."""
     return Request(strict=request.strict, **{name: getattr(request, name) for name in MACHINE_FIELDS})
 
 

@@ -253,7 +253,6 @@ def number(flag: str, text: str, most: int) -> int:
 
 
 def machine_request(args: Arguments) -> Request:
-    """What the flags specify about the machine alone."""
     return Request(
         gpus=tuple(args.gpu) or None,
         machine=tuple(args.machine) or None,
@@ -269,7 +268,6 @@ def with_wish(request: Request, args: Arguments) -> Request:
 
 
 def request_of(args: Arguments) -> Request:
-    """The typed request behind the flags."""
     check_names(args.words, "plan" if args.command == "pick" else args.command, os.environ)
     return with_wish(machine_request(args), args)._replace(requirements=tuple(args.words))
 

@@ -139,7 +139,6 @@ def of_password(lines: str, *, image: bool = False) -> str:
 
 
 def error(failure: TorchpickError) -> None:
-    """On stderr: the message, a blank line, the hint."""
     message(text.error(failure, width(sys.stderr), colour=coloured(sys.stderr)))
 
 

@@ -154,7 +154,6 @@ white-space:pre-wrap;overflow-wrap:anywhere}}</style>
 
 
 def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
-    """A group, as what is emitted names it."""
     build = group.verdict.build
     url = public(build.index_url(wish.index_base, wish.channel))
     places = machines_of(group.members)
@@ -187,7 +186,6 @@ def _kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
 
 
 def _page(outlook: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
-    """The groups, then what newer drivers would gain."""
     fleet = outlook.fleet
     lines = [bold(_title(outlook, groups)), ""]
     for group, environment in zip(outlook.groups, groups, strict=True):

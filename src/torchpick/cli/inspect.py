@@ -128,7 +128,6 @@ _DEPTHS = {
 def page(
     reading: Reading, verdicts: Sequence[ReadingVerdict], width: int | None, bold: Callable[[str], str] = str
 ) -> str:
-    """The lines of text."""
     shown = [bold(_headline(reading))]
     if reading.sass or reading.ptx:
         shown.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")

@@ -100,5 +100,4 @@ class Progress:
 
 
 def start_progress(args: Arguments) -> Progress:
-    """The `Report` of what takes long."""
     return Progress(sys.stderr, console.width(sys.stderr), quiet=args.quiet or args.json)

@@ -133,7 +133,6 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
 
 
 def _page(report: Refreshed) -> str:
-    """What changed, as text."""
     lines = [
         f"{word:<8}  {build.version:<20} {build.platform:<15} {_arches(build)}"
         for word, builds in (("new", report.added), ("read", report.read))

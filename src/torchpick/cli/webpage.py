@@ -267,7 +267,6 @@ def words_of(objection: Objection) -> str:
 
 
 def data(table: Table, wish: Wish, knowledge: Knowledge) -> Json:
-    """All that the page looks up."""
     targets = {arch for shelf in table.builds.values() for build in shelf for arch in build.arches or ()}
     amd = sorted((arch for arch in targets if arch.kind == "gfx"), key=lambda arch: (len(arch.suffix), arch.suffix))
     kinds = [*reversed(table.nvidia), *(table.kind_of(arch) or Kind(arch, "AMD", (), _AMD) for arch in reversed(amd))]

@@ -123,7 +123,6 @@ def _ansible(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
 
 
 def job(node: str, image: str, command: Sequence[str], mark: str, number: int) -> str:
-    """The manifest of one node's Job."""
     texts = {"node": node, "image": image, "command": command}
     return _JOB % {"mark": mark, "number": number, **{name: json.dumps(text) for name, text in texts.items()}}
 

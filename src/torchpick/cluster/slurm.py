@@ -118,5 +118,4 @@ def _take(crowd: Sequence[Node], ended: ChildResult, engine: Engine) -> None:
 
 
 def _by_rank(output: bytes) -> dict[int, list[str]]:
-    """The lines that each task wrote."""
     return grouped((int(rank), line) for rank, line in _RANKED.findall(output.decode("utf-8", "replace")))

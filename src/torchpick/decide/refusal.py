@@ -221,7 +221,6 @@ def hints(
 def _ways(
     search: SearchFacts, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
-    """What would have to change."""
     by_reason = grouped((against.objection.reason, against) for against in objections)
     yield from _unknown(search, wanted)
     unpinned = next(_without_a_pin(search, wanted), None)

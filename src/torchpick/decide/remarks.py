@@ -169,7 +169,6 @@ _FIXABLE = {
 def notes(
     verdict: Verdict, machine: Machine, table: Table, wish: Wish, considered: Iterable[Verdict]
 ) -> Iterator[Note]:
-    """What a person should know of the chosen build."""
     build = verdict.build
     if not machine.counted and not (build.family == "xpu" and counts_for_xpu(machine)):
         yield _no_gpu(machine, build, table)

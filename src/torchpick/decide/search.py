@@ -68,7 +68,6 @@ class _State(NamedTuple):
         return tuple(demand for of_name in self.posed.values() for demand, _ in of_name)
 
     def own(self, package: Package | None) -> tuple[PackageDemand, ...]:
-        """What a package itself asks."""
         who = package and package.who
         return tuple(demand for demand in self.demands if demand.by == who)
 

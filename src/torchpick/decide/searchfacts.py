@@ -80,7 +80,6 @@ class SearchFacts:
 
     @cached_property
     def builds(self) -> tuple[Verdict, ...]:
-        """Those that run here."""
         return tuple(verdict for verdict in self.verdicts if verdict.ok)
 
     def gives_no_more(self, name: str) -> bool:
@@ -89,7 +88,6 @@ class SearchFacts:
         return any(map(self.fit.is_unread, rows))
 
     def in_table(self, name: str) -> bool:
-        """Whether a project is one of the table's."""
         return name in self.facts and self.facts[name].in_table
 
     def is_unseen(self, name: str) -> bool:
@@ -329,7 +327,6 @@ class _Closure:
         return Needs(pages, tuple(self._metadata)) if pages or self._metadata else None
 
     def standing(self, named: Iterable[str]) -> set[str]:
-        """The projects that lead to torch or to CUDA."""
         users: dict[str, list[str]] = {}
         for name, required_names in self.edges.items():
             for other in required_names:

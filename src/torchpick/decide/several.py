@@ -111,7 +111,6 @@ def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
 
 
 def _unserved(kinds: Iterable[GpuKind], plan: Iterable[Group]) -> tuple[GpuPlace, ...]:
-    """The GPUs that none of these environments supports."""
     served = {member for group in plan for member in group.members}
     return tuple(member for of_kind, _ in kinds for member in of_kind if member not in served)
 

@@ -123,7 +123,6 @@ def of_process(subject: EnvironmentUnderTest, imported: str | None) -> tuple[Fin
 
 
 def target(python: str | None, environ: Mapping[str, str], folder: str) -> EnvironmentChoice:
-    """The environment to look at."""
     hint = "name an interpreter or an environment's folder: `--python .venv`"
     if python is not None:
         if version_of(python) is not None:

@@ -195,7 +195,6 @@ def other_cuda(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 
 def mixed(subject: EnvironmentUnderTest) -> set[str]:
-    """The packages that link another CUDA than torch's."""
     objections = _objections(subject)
     return {package.label for package, objection in objections if objection.reason is Reason.CUDA_MAJOR_MIXED}
 
@@ -239,7 +238,6 @@ def _package(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Pa
 
 
 def row_of(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:
-    """What the table knows of the installed version."""
     facts = catalog.get(installed.name)
     rows = () if facts is None else facts.versions
     return next((row for row in rows if row.version == installed.version), None)

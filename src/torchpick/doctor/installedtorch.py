@@ -125,7 +125,6 @@ def _judged(
 
 
 def _build(torch: InstalledTorch, machine: Machine, libraries: Mapping[str, str]) -> Build:
-    """The installed torch as a build of its own."""
     return Build(
         torch=torch.release if is_release(torch.release) else "0",  # a source build made it up: it is the oldest
         backend=torch.backend,

@@ -71,7 +71,6 @@ class Remedy(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is to be installed."""
         return (*self.requirements, *self.needs)
 
     @property

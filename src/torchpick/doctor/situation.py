@@ -341,7 +341,6 @@ def _published(said: Situation, run: Run) -> str | None:
 
 
 def _supported(said: Situation) -> str | None:
-    """What the driver of the text takes."""
     if said.driver_cuda is None:
         return None
     major = said.driver_cuda.partition(".")[0]

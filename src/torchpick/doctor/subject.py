@@ -69,13 +69,11 @@ class EnvironmentUnderTest:
 
     @cached_property
     def inspected(self) -> tuple[tuple[binaries.InspectedPackage, ...], tuple[tuple[str, str], ...]]:
-        """The packages with GPU code of their own."""
         cuda = self.torch and self.torch.cuda
         return binaries.packages(self.environment, self.machine.nvidia, self.judge, cuda)
 
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:
-        """The packages of the table."""
         return self.run.read_catalog(self.machine).packages
 
 

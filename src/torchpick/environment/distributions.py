@@ -212,7 +212,6 @@ def _written(prefix: str, environ: Mapping[str, str]) -> Environment:
 
 
 def _with_contents(environment: Environment, environ: Mapping[str, str], *, metadata: bool) -> Environment:
-    """With what lies in its folders."""
     sites, prefix = environment.sites, environment.prefix
     faults: Faults = []
     contents = {site: in_folder(site, faults, metadata=metadata) for site in sites}

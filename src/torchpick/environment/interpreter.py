@@ -142,7 +142,6 @@ def python_by_files(folder: str, source: str) -> Python:
 
 
 def running(source: str = "the Python that runs torchpick") -> Machine:
-    """The interpreter that torchpick runs in; nothing is started."""
     suffix = next(iter(_imp.extension_suffixes()), "")
     major, minor = sys.version_info[:2]
     if os.name == "nt":

@@ -346,7 +346,6 @@ _PINNED = re.compile(r"(?m)^\[:env:\].*\n(?:(?:find-links|constraint) ?=.*\n(?:[
 
 
 def pin_conf(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
-    """A pip.conf with these options."""
     before = unpin_conf(text)
     whole = not before or before.endswith("\n")
     ours = "".join(f"{name} =\n" + "".join(f"    {word}\n" for word in words) for name, words in options.items())

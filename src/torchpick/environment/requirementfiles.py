@@ -300,7 +300,6 @@ def checked(line: str) -> str:
 
 
 def file_of(requirements: Iterable[str], *, editables: Iterable[str] = ()) -> str:
-    """A requirements file."""
     lines = [*(f"-e {checked(path)}" for path in editables), *map(checked, requirements)]
     return "".join(f"{line}\n" for line in lines)
 

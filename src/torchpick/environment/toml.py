@@ -50,7 +50,6 @@ def inline(value: object) -> str:
 
 
 def key(name: str) -> str:
-    """A key, quoted where it must be."""
     bare = name.replace("-", "").replace("_", "x")
     return name if bare.isascii() and bare.isalnum() else inline(name)
 

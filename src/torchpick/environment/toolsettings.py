@@ -87,7 +87,6 @@ def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = 
 
 
 def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
-    """The user's file and the system's."""
     if system == "win32":
         user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
         return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
@@ -186,12 +185,10 @@ def read_pip_file(file: str) -> list[Setting]:
 
 
 def own_pip_file(prefix: str) -> str:
-    """Pip's file of the environment itself."""
     return os.path.join(prefix, "pip.ini" if sys.platform == "win32" else "pip.conf")
 
 
 def store_in(cache: str) -> str:
-    """Where the cache keeps them."""
     return os.path.join(cache, "install")
 
 

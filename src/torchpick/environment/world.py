@@ -117,7 +117,6 @@ def text_of(file: str, most: int = 1 << 20) -> str:
 
 
 def program_of(folder: str) -> str | None:
-    """The interpreter inside an environment's folder."""
     names = ("Scripts/python.exe", "python.exe") if os.name == "nt" else ("bin/python", "bin/python3")
     for name in names:
         path = os.path.join(folder, *name.split("/"))

@@ -65,7 +65,6 @@ def _of_wheel(file: ProjectFile, client: Callable[[], Client]) -> Metadata:
 
 
 def _look(file: ProjectFile, client: Callable[[], Client], look: Callable[[Archive], T]) -> T:
-    """What a look into an archive finds."""
     try:
         with open_source(file.url, client, whole=_SMALL) as source:
             return look(Archive(source))

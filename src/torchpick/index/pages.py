@@ -134,7 +134,6 @@ def files(
 
 
 def parse(page: bytes, url: str, content_type: str = "text/html", refuse: Refuse = silent) -> tuple[ProjectFile, ...]:
-    """The wheels of a page."""
     return tuple(file for file in files(page, url, content_type, refuse) if file.name.is_wheel)
 
 
@@ -150,7 +149,6 @@ def _check_marks(text: str, marks: str, most: int) -> None:
 
 
 def file_of(url: str) -> str:
-    """The name of the file at an address."""
     return unquote(urlsplit(url).path.rpartition("/")[2])
 
 

@@ -244,7 +244,6 @@ class ProjectReader:
         return {name: tuple(url for url in indexes if self._answer(_page(url, name))) for name in projects}
 
     def metadata(self, files: Iterable[ProjectFile]) -> Mapping[ProjectFile, Metadata | TorchpickError]:
-        """What each file requires."""
         files = list(dict.fromkeys(files))
         unread: list[ProjectFile] = []
         for file in (file for file in files if file not in self._metadata):
@@ -275,7 +274,6 @@ class ProjectReader:
         return files if isinstance(files, tuple) else ()
 
     def _files(self, name: str) -> tuple[ProjectFile, ...] | TorchpickError | None:
-        """What the pages that were read have of it."""
         if name not in self._projects:
             return _limit_error(f"no more than {self._web.limits.projects} projects are looked at for one question")
         pages_ = [_page(index, name) for index in self.places.indexes]

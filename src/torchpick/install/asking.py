@@ -142,7 +142,6 @@ class TargetQuestion:
 
     @cached_property
     def question(self) -> Question:
-        """Everything that binds."""
         for requested in self.wanted:
             _check_torch(requested)
         placed = {project.name for project in self.placed if project.name and not project.why}
@@ -262,7 +261,6 @@ def read_lock_question(run: Run, order: Order) -> TargetQuestion:
 
 
 def name_environment(machine: Machine) -> str:
-    """The environment in words."""
     python = machine.python
     return f"Python {python.version}{'t' if python.free_threaded else ''} on {machine.platform.name}"
 

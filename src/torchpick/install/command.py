@@ -47,7 +47,6 @@ class Command(NamedTuple):
     before: Command | None = None
 
     def environ(self, base: Mapping[str, str]) -> dict[str, str]:
-        """The environment to start it in."""
         return {**{name: value for name, value in base.items() if name not in self.unset}, **self.set}
 
     def shown(self) -> Command:

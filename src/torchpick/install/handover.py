@@ -199,7 +199,6 @@ def job_of(question: TargetQuestion, learnt: Learnt) -> Job:
 
 
 def _needs_of(name: str, learnt: Learnt) -> list[str]:
-    """What the version in the answer requires."""
     answer, packages = learnt.answer, learnt.catalog.packages
     rows = packages[name].versions if name in packages else ()
     taken = (row for row in rows if row.version == answer.environment.version(name))

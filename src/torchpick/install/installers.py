@@ -52,7 +52,6 @@ class PipInstaller(NamedTuple):
         return "pip"
 
     def command(self, job: Job) -> Command:
-        """The installation."""
         variables, limits = self._variables(job), constraints_file(job)
         argv = [*self.argv, "install", "-c", *limits, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []
@@ -83,7 +82,6 @@ class PipInstaller(NamedTuple):
         return command._replace(argv=(*command.argv[:start], "--dry-run", *more, *command.argv[start:]))
 
     def _users(self, job: Job) -> list[str]:
-        """The user's own files and groups."""
         args = job.requirements.given
         argv = [*repeat_option("-c", args.constraints), *repeat_option("-r", args.files)]
         argv += ["--no-index"] if job.offline else []
@@ -149,7 +147,6 @@ class UvInstaller(NamedTuple):
         return "uv"
 
     def command(self, job: Job) -> Command:
-        """The installation."""
         limits = constraints_file(job)
         argv = [self.path, "pip", "install", "--python", job.target.program, "-c", *limits, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []

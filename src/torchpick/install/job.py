@@ -176,7 +176,6 @@ def requirement_lines(job: Job) -> str:
 
 
 def repeat_option(option: str, values: Iterable[str]) -> list[str]:
-    """Each value behind its option."""
     return [word for value in values for word in (option, value)]
 
 

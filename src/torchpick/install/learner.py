@@ -78,7 +78,6 @@ class Learner:
                 self._learnt[project.name] = facts
 
     def answer(self, ask: Callable[[Catalog], Answer | Needs]) -> Answer:
-        """The answer by all that could be learnt."""
         environ, report, offline = self._run.environ, self._run.report, self._run.offline
         indexes = self._read_indexes()
         with ProjectReader(indexes, environ, report, target=self.target, offline=offline) as reader:

@@ -135,7 +135,6 @@ def without_credentials(package: ReportedPackage, notes: list[Note]) -> Reported
 
 
 def _public(url: str) -> str:
-    """A URL without fragment and credentials."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 

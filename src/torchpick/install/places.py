@@ -58,7 +58,6 @@ def placed_projects(wanted: Iterable[Requested]) -> tuple[PlacedProject, ...]:
 
 
 def project_at(requested: Requested) -> PlacedProject:
-    """What lies there."""
     place, name = requested.place, requested.name
     if _REPOSITORY.match(place):
         egg = re.search(r"[#&]egg=([A-Za-z0-9._-]+)", place)
@@ -80,7 +79,6 @@ def project_at(requested: Requested) -> PlacedProject:
 
 
 def _project_in(folder: str, requested: Requested) -> PlacedProject:
-    """A project by its pyproject.toml."""
     file = os.path.join(folder, "pyproject.toml")
     if not os.path.isfile(file):
         return PlacedProject(requested.name, requested, why="it has no pyproject.toml")

@@ -57,11 +57,9 @@ class Policies(NamedTuple):
     overrides: tuple[Requested, ...] = ()
 
     def wheels_alone(self, project: str) -> str:
-        """Who takes wheels alone."""
         return _stronger(self.only_binary, self.no_binary, project)
 
     def sources_alone(self, project: str) -> str:
-        """Who takes sources alone."""
         return _stronger(self.no_binary, self.only_binary, project)
 
     def cooldown(self, project: str) -> tuple[str, str]:

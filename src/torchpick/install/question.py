@@ -28,7 +28,6 @@ def read_wish(run: Run) -> Wish:
 
 
 def collect_question(run: Run) -> Question:
-    """What the request asks, with everything that binds it."""
     wish = read_wish(run)
     if not run.request.requirements:
         return Question(wish)

@@ -80,7 +80,6 @@ def resolver_error(installer: str, completed: CompletedProcess[str]) -> Resolver
 
 
 def read_pip_report(report: str) -> tuple[ReportedPackage, ...]:
-    """The packages of pip's installation report."""
     try:
         return tuple(map(_package_of_pip, json.loads(report)["install"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -100,7 +99,6 @@ def _package_of_pip(entry: Mapping[str, Mapping[str, Any]]) -> ReportedPackage:
 
 
 def read_uv_lock(lock: str) -> tuple[ReportedPackage, ...]:
-    """The packages of a pylock.toml."""
     try:
         return tuple(map(_package_of_lock, toml.loads(lock).get("packages", ())))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -137,7 +135,6 @@ def _version(text: object) -> str:
 
 
 def _sha256(table: Mapping[str, Any]) -> str | None:
-    """The digest where it is one."""
     hashes = table.get("hashes")
     value = hashes.get("sha256") if isinstance(hashes, Mapping) else None
     return value.lower() if isinstance(value, str) and is_sha256(value) else None

@@ -51,7 +51,6 @@ class Knowledge:
 
     @property
     def folder(self) -> str:
-        """Where the table is."""
         if self._folder is None:
             self._folder = locations.compat_dir(self.environ)
         return self._folder
@@ -134,7 +133,6 @@ class Knowledge:
 
     @property
     def every_build(self) -> tuple[Build, ...]:
-        """All that was shipped."""
         return (*self.shipped(default_index=False), *self.shipped(default_index=True))
 
     def shipped(self, *, default_index: bool) -> tuple[Build, ...]:
@@ -143,7 +141,6 @@ class Knowledge:
 
     @property
     def gpu_names(self) -> Names:
-        """The names of products and their architectures."""
         from torchpick.knowledge.gpuindex import Names
 
         return self.file("index/gpus.json", Names.from_json)
@@ -239,7 +236,6 @@ def checked(file: str, work: Callable[[], T]) -> T:
 
 
 def content(file: str) -> Mapping[str, Any]:
-    """One JSON file of the table."""
     data = locations.read(file, MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ShapeError("", f"is larger than {MOST_BYTES >> 20} MiB")

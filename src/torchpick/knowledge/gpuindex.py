@@ -80,7 +80,6 @@ class Names(NamedTuple):
 
 
 def named(text: str, plain: str, capability: str, names: Names) -> GpuProduct:
-    """The GPU of this name and capability."""
     return GpuProduct.nvidia(text, arch_of(capability), arm_only=any(word in plain for word in names.arm_only))
 
 

@@ -74,7 +74,6 @@ def shared_files(fields: Fields) -> Mapping[frozenset[str], int]:
 
 
 def facts_of(file: str, platform: str) -> PackageFacts:
-    """One file of compat/packages."""
     return read(file, lambda row: parse(row, platform))
 
 

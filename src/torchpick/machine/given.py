@@ -152,7 +152,6 @@ def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | No
 
 
 def _timeout(text: str | None) -> float:
-    """TORCHPICK_DETECT_TIMEOUT in seconds."""
     if not text:
         return TIMEOUT_S
     seconds = float(text) if is_dotted(text) and text.count(".") < 2 else 0.0

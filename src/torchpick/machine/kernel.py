@@ -188,7 +188,6 @@ def read_kernel(world: World) -> KernelFacts:
 
 
 def pci_gpus(world: World) -> tuple[PciGpu, ...]:
-    """The display-class devices of the PCI bus."""
     if world.system == "win32":
         return _windows_gpus()
     gpus = []

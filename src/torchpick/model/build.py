@@ -97,12 +97,10 @@ class Build(NamedTuple):
 
     @property
     def cuda_major(self) -> int | None:
-        """The CUDA major it was built for."""
         return None if self.cuda is None else int(self.cuda.partition(".")[0])
 
     @property
     def unified(self) -> bool:
-        """Whether discrete code also runs on Tegra."""
         return is_unified(self.torch, self.cuda)
 
     @property

@@ -92,7 +92,6 @@ class Gpu(NamedTuple):
 
 
 def labels(gpus: Iterable[Gpu]) -> str:
-    """The GPUs for a sentence, each kind once."""
     return ", ".join(dict.fromkeys(gpu.label for gpu in gpus))
 
 
@@ -332,7 +331,6 @@ class Machine(NamedTuple):
 
     @property
     def nvidia(self) -> tuple[Gpu, ...]:
-        """NVIDIA's GPUs that count, of a known capability."""
         return tuple(gpu for gpu in self.used if gpu.vendor == "nvidia" and gpu.arch)
 
     def label_of(self, index: int | None) -> str:

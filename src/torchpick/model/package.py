@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import Enum
+from typing import TypeVar
 
 from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
@@ -13,6 +14,8 @@ from torchpick.model.fields import dumps, envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick, Wish
 from torchpick.model.versions import admits, grouped, pattern
+
+T = TypeVar("T")
 
 
 class Stage(Enum):
@@ -121,16 +124,16 @@ class WheelRule(NamedTuple):
 
     def beyond_for(self, version: str) -> tuple[str, ...]:
         """What METADATA of this version leaves out."""
-        return _within(self.beyond, version)
+        return tuple(within(self.beyond, version))
 
     def jit_for(self, version: str) -> str | None:
         """For which GPUs kernels of this version are compiled at run time, where they are."""
-        return next(iter(_within(self.jit, version)), None)
+        return next(within(self.jit, version), None)
 
 
-def _within(by_specifier: Mapping[str, str], version: str) -> tuple[str, ...]:
+def within(by_specifier: Mapping[str, T], version: str) -> Iterator[T]:
     """The value of each specifier that has the version."""
-    return tuple(value for text, value in by_specifier.items() if admits(text, prereleases=True)(version))
+    return (value for text, value in by_specifier.items() if admits(text, prereleases=True)(version))
 
 
 class OtherIndex(NamedTuple):

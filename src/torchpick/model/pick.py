@@ -260,7 +260,6 @@ class Pick(NamedTuple):
 
     @property
     def companions(self) -> dict[str, str]:
-        """Every companion of the build, with its local label."""
         return self.build.companion_pins
 
     def to_dict(self) -> dict[str, object]:

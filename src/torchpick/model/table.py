@@ -237,7 +237,6 @@ class Table(NamedTuple):
 
     @property
     def nvidia(self) -> tuple[Kind, ...]:
-        """NVIDIA's kinds in use, oldest first."""
         return tuple(kind for kind in self.kinds if kind.vendor == "nvidia")
 
     def kind_of(self, arch: Arch | None) -> Kind | None:
@@ -250,7 +249,6 @@ class Table(NamedTuple):
         return next((build for build in self.of(platform).builds(release) if build.backend == backend), None)
 
     def without_vendors(self) -> Table:
-        """The builds on PyTorch's own index alone."""
         kept = {
             name: BuildsByRelease.of(build for build in shelf if build.vendor is None)
             for name, shelf in self.builds.items()

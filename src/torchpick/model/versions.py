@@ -212,7 +212,6 @@ def everyday(specifier: str) -> str | None:
 
 
 def normal(name: str) -> str:
-    """The name as indexes spell it."""
     plain = name.lower().replace("_", "-").replace(".", "-")
     while "--" in plain:
         plain = plain.replace("--", "-")

@@ -80,7 +80,6 @@ class App:
         return None if all(named(text) in TRIO for text in self.requirements) else Learner(self._question)
 
     def answer(self, backend: str) -> Answer:
-        """What it gets from this backend."""
         question = self._question.question
         question = question._replace(wish=question.wish._replace(backends=(backend,), limits=()))
 

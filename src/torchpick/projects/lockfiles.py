@@ -108,7 +108,6 @@ class LockFile(NamedTuple):
         return next((python for python in pythons if admitted(python) or admitted(f"{python}.99")), version)
 
     def installed(self, choice: Choice, machine: Machine) -> dict[str, LockedPackage]:
-        """All that this choice installs on a machine."""
         python = machine.python
         version = self.python_for(python.version)
         exact = python.exact if version == python.version else None

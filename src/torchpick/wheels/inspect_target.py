@@ -73,7 +73,6 @@ def read_distribution(package: distributions.Distribution, target: str) -> Readi
 
 
 def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
-    """What an installed torch reports about itself."""
     present = {path.replace(os.sep, "/") for path in files}
     library = next((path for path in PYTHON_LIBRARIES if path in present), None)
     if VERSION_FILE not in present or library is None:
@@ -231,7 +230,6 @@ def locate(required: Requirement, how: ReadOptions, environ: Mapping[str, str] =
 
 
 def target_of(how: ReadOptions) -> IndexTarget:
-    """The tags' Python and platform."""
     here = how.here or interpreter.running()
     if how.python is not None:
         here = interpreter.choose(how.python, world.World.here(), time.monotonic() + TIMEOUT_S)

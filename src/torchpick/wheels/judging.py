@@ -234,7 +234,6 @@ def judge_torch(libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[Libr
 
 
 def judge_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = None) -> ReadingVerdict:
-    """Whether a reading runs on a GPU."""
     loaded, notes = choose_variants(reading.libraries, torch_cuda, judge)
     counted, left_out = without_vendored(loaded, "torch" if reading.flags else reading.name)
     fit, via = _best(reading, counted, judge)

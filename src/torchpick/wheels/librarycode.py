@@ -134,7 +134,6 @@ def _library(path: str, size: int, parts: Parts, *, complete: bool = True, notes
 
 
 def _contents(alike: Counter[fatbin.Images]) -> CodeContents:
-    """What the containers of one place come to."""
     sets: Counter[tuple[Arch, ...]] = Counter()
     named: set[Arch] = set()
     empty = 0
@@ -151,7 +150,6 @@ def _contents(alike: Counter[fatbin.Images]) -> CodeContents:
 
 
 def split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]:
-    """Machine code and PTX."""
     return tuple(a for a in arches if a.kind != "compute"), tuple(a for a in arches if a.kind == "compute")
 
 

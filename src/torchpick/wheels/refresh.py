@@ -129,7 +129,6 @@ def refresh_table(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
 
 
 def add_up(reports: Iterable[Refreshed]) -> Refreshed:
-    """What several refreshes did, as one."""
     return Refreshed(*(reduce(add, parts) for parts in zip(*reports, strict=True)))
 
 
@@ -179,7 +178,6 @@ class _Run:
         )
 
     def _builds(self) -> tuple[ListedBuild, ...]:
-        """The builds on the index."""
         self.report(f"reading {redacted(self.job.store.base)}")
         for places in self.job.places:
             index = self._index(places)

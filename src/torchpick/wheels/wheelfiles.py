@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import Archive, metadata_of
-from torchpick.index.wheelnames import normal_version, parsed_version
+from torchpick.index.wheelnames import parsed_version
 from torchpick.model.fields import written
 from torchpick.model.metadata import MOST_REQUIRES, read_headers
-from torchpick.model.package import Package, WheelRule
-from torchpick.model.versions import admits, grouped, parsed
+from torchpick.model.package import Package, WheelRule, within
+from torchpick.model.versions import grouped, parsed
 from torchpick.wheels import fatbin, librarycode
 from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import (
@@ -184,7 +184,6 @@ def check_is_wheel(file: str) -> None:
 Row = dict[str, Any]
 # The CUDA of each of the default index's own torches.
 OwnCuda = Mapping[str, str | None]
-T = TypeVar("T")
 
 _CUDA_LIBRARY = re.compile(
     r"lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nvrtc|nccl|cudnn|nvJitLink)\.so\.\d+(\.0)?"
@@ -201,7 +200,6 @@ _KEYS = (
 
 
 def empty_row(version: str, evidence: dict[str, str]) -> Row:
-    """A version of which nothing is known."""
     return {**written(Package("", version), *_KEYS), "evidence": evidence}
 
 
@@ -209,13 +207,13 @@ def make_row(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row
     """A line of evidence as a version of its package."""
     number = line["version"]
     linked = [name for name in line["needed"] if not name.startswith(rule.spares)]
-    dlopens = next(_within(rule.dlopens, number), ())
+    dlopens = next(within(rule.dlopens, number), ())
     code = _code(line, rule)
     requires = _requires(line["requires"], rule, number)
     needs = sorted({*(name for name in linked if _CUDA_LIBRARY.fullmatch(name)), *dlopens})
     majors = {int(match[1]) for name in linked if (match := _MAJOR.fullmatch(name))}
     linked_cuda = str(min(majors)) if majors and not rule.per_cuda else None
-    cuda = next(_within(rule.cuda, number), linked_cuda)
+    cuda = next(within(rule.cuda, number), linked_cuda)
     torch = any(name.startswith(("libtorch", "libc10")) for name in linked)
     whole = all(library.get("whole", True) for library in line["code"])
     ref = f"{line['file']} sha256:{line['sha256']}"
@@ -237,14 +235,9 @@ def make_row(line: Mapping[str, Any], rule: WheelRule, own_cuda: OwnCuda) -> Row
 def _said_by(rule: WheelRule, number: str) -> Row:
     """What the rule says of few packages, where it says it of this version."""
     floor = rule.jit_for(number)
-    falls_back = rule.minor_fallback is not None and next(_within({rule.minor_fallback: True}, number), False)
+    falls_back = rule.minor_fallback is not None and next(within({rule.minor_fallback: True}, number), False)
     row = {"minor_fallback": falls_back or None, "optional": rule.optional or None, "jit": floor}
     return {key: value for key, value in row.items() if value is not None}
-
-
-def _within(by_specifier: Mapping[str, T], number: str) -> Iterator[T]:
-    """The value of each specifier that has the version."""
-    return (value for text, value in by_specifier.items() if admits(text, prereleases=True)(number))
 
 
 def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row]:
@@ -298,16 +291,8 @@ TELLS = re.compile(r"lib(torch|c10|cu[a-z]|nv|nccl|npp)")
 SurveyWheel = tuple[ProjectFile, tuple[str, ...], tuple[str, ...]]
 
 
-def wheel_of_version(links: Iterable[ProjectFile], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
-    """The wheel of this version for the platform (or for any), CPython 3.12 first; None where there is none."""
-    return _wheel_to_read(
-        [link for link in links if link.version == normal_version(version)],
-        platform,
-    )
-
-
-def _wheel_to_read(links: Sequence[ProjectFile], platform: str) -> SurveyWheel | None:
-    """The wheel to read among those of one version."""
+def wheel_to_read(links: Sequence[ProjectFile], platform: str) -> SurveyWheel | None:
+    """The wheel to read among those of one version: for the platform or any, CPython 3.12 first."""
     able = [link for link in links if wheelnames.platform_of(link.name.platform) == platform or _of_any(link)]
     if not able:
         return None
@@ -325,7 +310,7 @@ def wheels_of_versions(links: Iterable[ProjectFile], platform: str) -> tuple[Sur
     versions = grouped(
         ((link.name.project, parsed_version(link.name.version)), link) for link in links if link.yanked is None
     )
-    return tuple(filter(None, (_wheel_to_read(versions[key], platform) for key in sorted(versions, reverse=True))))
+    return tuple(filter(None, (wheel_to_read(versions[key], platform) for key in sorted(versions, reverse=True))))
 
 
 def _python(link: ProjectFile) -> str:
