@@ -50,7 +50,7 @@ class FileName(NamedTuple):
 
 def parse_file(file: str) -> FileName | None:
     """The parts of the name of a wheel or an sdist; None for any other."""
-    match = _SDIST.fullmatch(file)
+    match = None if file.endswith(".whl") else _SDIST.fullmatch(file)
     if match is None:
         return parse(file)
     with suppress(ValueError):

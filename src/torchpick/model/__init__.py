@@ -35,7 +35,7 @@ else:
                 rest = cls._fields[len(values) :]
                 if len(values) > len(cls._fields) or not known.keys() >= {*rest} or not named.keys() <= {*rest}:
                     raise TypeError(f"{cls.__name__} takes {', '.join(cls._fields)}")
-                values += tuple(known[field] for field in rest)
+                values += tuple(map(known.__getitem__, rest))
             return tuple.__new__(cls, values)
 
         _make = classmethod(tuple.__new__)

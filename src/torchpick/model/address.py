@@ -61,7 +61,7 @@ def _authority(rest: str) -> tuple[str, str]:
     """Two slashes with the user and the host behind them, and what follows."""
     if not rest.startswith("//"):
         return "", rest
-    end = min((place for place in (rest.find("/", 2), rest.find("?", 2)) if place >= 0), default=len(rest))
+    end = 2 + len(rest[2:].partition("/")[0].partition("?")[0])
     return rest[:end], rest[end:]
 
 
