@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.decide.test_stack import PLATFORM, code, machine, package, table
+from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Python
@@ -55,6 +56,11 @@ __all__ = ["table"]  # the fixture
         ({"cuda": "12"}, OLD._replace(driver=None), None),
         ({"cuda": "12", "code": ()}, OLD._replace(gpus=()), None),
         ({"cuda": "11"}, OLD, None),
+        ({"cuda": "12", "optional": True}, OLD, None),
+        ({"jit": "sm_86"}, machine(), None),
+        ({"jit": "sm_89"}, machine(), "ext was built for sm_89 and newer"),
+        ({"cuda": "12.9", "code": (code("compute_80"),)}, machine(), None),
+        ({"cuda": "12.9", "code": (code("compute_80"),)}, machine(driver="535.183.01"), "built for compute_80"),
         ({"cuda": "12", "code": (code("sm_80", cuda="12.8"),)}, OLD, None),  # one for each CUDA: torch's counts
         ({"code": (code("sm_80"), code("sm_75", main=False))}, machine(), None),
         ({"code": (code("sm_90"),)}, machine(), "PACKAGE_NO_KERNELS: holds no code for sm_86: lib was built for sm_90"),
@@ -139,6 +145,20 @@ def test_a_version_goes_with_a_torch_of_its_cuda(
     objection = PackageFit(machine(), table).mismatch(package("ext", "1", **facts), beside, (), level)
 
     assert (None if objection is None else objection.text[: len(said or "")]) == said
+
+
+def test_wheels_of_another_cuda_that_it_brings_and_loads_itself_are_allowed_from_their_level_on(table: Table) -> None:
+    fit, beside, own = (
+        PackageFit(machine(), table),
+        build(table, "2.10.0+cu130"),
+        (PackageDemand("nvidia-cublas-cu12"),),
+    )
+
+    objections = [fit.mismatch(package("ext", "1"), beside, own, level) for level in (ONE_MAJOR, OWN_WHEELS)]
+
+    assert [objection and objection.text.partition(",")[0] for objection in objections] == [
+        "brings nvidia-cublas-cu12 of CUDA 12", None,
+    ]  # fmt: skip
 
 
 HOPPER, TURING = machine("sm_90"), machine("sm_75")

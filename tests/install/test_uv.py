@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.install.jobs import PICK, job
-from torchpick.install.installers import PipInstaller, UvInstaller
+from torchpick.install.installers import PipInstaller, UvInstaller, uv_platform
 from torchpick.model.build import VendorIndex
+from torchpick.model.machine import Platform
 
 NAMES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
 ELSEWHERE: dict[str, str] = dict.fromkeys((*NAMES, "UV_DEFAULT_INDEX", "UV_INDEX_URL"), "https://evil.example/simple")
@@ -31,3 +34,12 @@ def test_pip_takes_pre_releases_where_development_builds_are_asked_for() -> None
     argv = [PipInstaller(("pip",), "26.0").command(job(pick=pick)).argv for pick in (PICK, nightly)]
 
     assert ["--pre" in words for words in argv] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("glibc", "known"), [("2.28", "2_28"), ("2.30", "2_28"), ("2.41", "2_40"), ("2.12", "2_17"), (None, "2_28")]
+)
+def test_uv_hears_the_newest_glibc_that_it_knows(glibc: str | None, known: str) -> None:
+    machine = PICK.machine._replace(platform=Platform("linux", "aarch64", glibc))
+
+    assert uv_platform(machine) == f"aarch64-manylinux_{known}"
