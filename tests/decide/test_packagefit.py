@@ -210,3 +210,13 @@ def test_a_library_that_was_not_read_whole_speaks_against_no_gpu(table: Table) -
     assert here.is_unread(part)
     assert not here.is_unread(package("ext", "1"))
     assert not PackageFit(machine()._replace(gpus=()), table).is_unread(part)
+
+
+def test_prebuilt_wheels_are_named_after_the_abi_of_torch(table: Table) -> None:
+    one = build(table, "2.10.0+cu128")
+    torches = [("2.5.1", "cu124"), ("2.6.0", "cu124"), ("2.6.0", "cu126"), ("2.7.0", "cu118")]
+    beside = [one._replace(torch=torch, backend=backend) for torch, backend in torches]
+
+    names = [packagefit.filled("{abi}", package("ext", "1"), each, "3.12") for each in beside]
+
+    assert names == ["FALSE", "FALSE", "TRUE", "TRUE"]
