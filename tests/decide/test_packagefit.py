@@ -6,7 +6,7 @@ import pytest
 
 from tests.decide.test_stack import PLATFORM, code, machine, package, table
 from torchpick.decide.demands import PackageDemand
-from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit, filled
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Python
 from torchpick.model.package import LibraryCode
@@ -217,6 +217,6 @@ def test_prebuilt_wheels_are_named_after_the_abi_of_torch(table: Table) -> None:
     torches = [("2.5.1", "cu124"), ("2.6.0", "cu124"), ("2.6.0", "cu126"), ("2.7.0", "cu118")]
     beside = [one._replace(torch=torch, backend=backend) for torch, backend in torches]
 
-    names = [packagefit.filled("{abi}", package("ext", "1"), each, "3.12") for each in beside]
+    names = [filled("{abi}", package("ext", "1"), each, "3.12") for each in beside]
 
     assert names == ["FALSE", "FALSE", "TRUE", "TRUE"]
