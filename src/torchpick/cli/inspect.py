@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.progress import start_progress
-from torchpick.cli.text import lines, paragraphs, plain
+from torchpick.cli.text import block, lines, plain
 from torchpick.cluster import ray
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.locations import cache_dir
@@ -128,28 +128,28 @@ _DEPTHS = {
 def page(
     reading: Reading, verdicts: Sequence[ReadingVerdict], width: int | None, bold: Callable[[str], str] = str
 ) -> str:
-    shown = [bold(_headline(reading))]
+    facts: list[tuple[str, str]] = []
     if reading.sass or reading.ptx:
-        shown.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
-        shown.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
+        kinds = {"code": reading.sass, "PTX": reading.ptx}
+        facts += [(f"  {kind}", " ".join(texts(arches)) or "none") for kind, arches in kinds.items()]
     elif not reading.holds_code:
         word = without_code(reading)
-        shown.append(f"  {_NOTHING_SEEN if word == UNKNOWN else word}")
+        facts.append((f"  {_NOTHING_SEEN if word == UNKNOWN else word}", ""))
     if reading.torch and reading.torch.cuda:
-        shown.append(f"  CUDA      {reading.torch.cuda}")
+        facts.append(("  CUDA", reading.torch.cuda))
     if reading.compilers:
-        shown.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
+        facts.append(("  compiles", f"at run time, with {reading.compilers[0]}"))
     if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
-        shown.append(f"  read      {_DEPTHS[reading.depth]}")
-    shown += [f"  note      {plain(note)}" for note in reading.notes]
-    shown += lines(_rows(reading), width)
+        facts.append(("  read", _DEPTHS[reading.depth]))
+    facts += [("  note", note) for note in reading.notes]
+    judged: list[tuple[str, str]] = []
     for verdict in verdicts:
         by = f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
-        shown.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{by}")
-        shown += [f"            {plain(library.path)}: {library.text}" for library in verdict.failing]
-    for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes):
-        shown.append(f"            {plain(note)}")
-    return paragraphs("\n".join(shown), width)
+        judged.append((f"  {verdict.gpu}", f"{verdict.word}{by}"))
+        judged += [("", f"{library.path}: {library.text}") for library in verdict.failing]
+    judged += [("", note) for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes)]
+    above, below = (block(part, width, bold, 12) for part in (facts, judged))
+    return "\n".join(filter(None, [bold(_headline(reading)), above, *lines(_rows(reading), width), below]))
 
 
 def _headline(reading: Reading) -> str:

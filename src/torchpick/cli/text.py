@@ -36,18 +36,6 @@ def note(sentence: str, mark: str = "note") -> str:
     return f"{mark}: {plain(redacted(sentence))}"
 
 
-def paragraphs(text: str, width: int | None) -> str:
-    """Text that is laid out already, its lines that are longer than this wrapped with the indent they have."""
-    shown = []
-    for line in text.split("\n"):
-        words = line.lstrip(" ")
-        indent = " " * (len(line) - len(words))
-        fits = width is None or len(line) <= width
-        parts = [words] if fits else wrap(words, max((width or 0) - len(indent) - 2, 20))
-        shown += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
-    return "\n".join(shown)
-
-
 def wrap(text: str, width: int | None) -> list[str]:
     """The text in lines of at most this width, broken at blanks; what follows the first line hangs by two.
 
