@@ -254,7 +254,7 @@ def listing() -> list[str]:
         rows = []
         for gpu in names:
             cells = [made[0] if (made := answer(gpu, system)) else None for system in SYSTEMS]
-            shown = [escape(pick.version) if pick else "none" for pick in cells]
+            shown = [escape(pick.version).replace("+", "<wbr>+") if pick else "none" for pick in cells]
             rows.append((f'<a href="gpu/{slug(gpu)}/index.html">{escape(gpu)}</a>', *shown))
         body.append(_table(("GPU", *SYSTEMS.values()), rows, escape(generation)))
     links = " ".join(f'<a href="release/{torch}/index.html">{torch}</a>' for torch in builds())
