@@ -23,6 +23,7 @@ PROJECT = (
     ("argv", "said"),
     [
         *(((word, "install"), f"{word} reads none of these variables: `torchpick url` says which") for word in OTHERS),
+        (("pip-compile", "x.in"), "pip-compile reads no constraint of a variable: `torchpick extras --write"),
         (("/usr/bin/Poetry.exe", "install"), "poetry reads none of these variables"),
         *((("uv", word), f"`uv {word}` {PROJECT}") for word in ("sync", "lock", "add", "remove", "export")),
         (("uv", "run", "script.py"), f"`uv run` {PROJECT}"),

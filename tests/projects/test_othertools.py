@@ -40,14 +40,17 @@ def test_poetry_gets_an_explicit_source_with_the_version(capsys: pytest.CaptureF
     assert (Path("pyproject.toml").read_text("utf-8"), capsys.readouterr().out) == (written, "")
 
 
-def test_pip_tools_gets_a_file_of_its_own_without_a_path_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("requirements.in", "torch>=2.5\ntorchvision\n", "--backend", "cu126") == 0
+@pytest.mark.parametrize("file", ["requirements.in", "requirements.txt"])
+def test_pip_tools_gets_a_file_of_its_own_without_a_path_of_this_machine(
+    capsys: pytest.CaptureFixture[str], file: str
+) -> None:
+    assert run(file, "torch>=2.5\ntorchvision\n", "--backend", "cu126") == 0
 
     assert capsys.readouterr().out == "requirements-cu126.in\n"
-    assert Path("requirements.in").read_text("utf-8") == "torch>=2.5\ntorchvision\n"
+    assert Path(file).read_text("utf-8") == "torch>=2.5\ntorchvision\n"
     marker = "sys_platform == 'linux' or sys_platform == 'win32'"
     assert Path("requirements-cu126.in").read_text("utf-8").splitlines()[1:] == [
-        "-r requirements.in",
+        f"-r {file}",
         "--find-links https://download.pytorch.org/whl/cu126/torch/",
         "--find-links https://download.pytorch.org/whl/cu126/torchvision/",
         f"torch==2.14.1+cu126 ; {marker}",

@@ -210,6 +210,8 @@ class Parser:
             raise UsageError(f"`{name}` needs a value", hint=f"`{name} {flag.metavar}`: {flag.about}")
         if flag.choices and value not in flag.choices:
             raise UsageError(f"`{name} {value}` is unknown", hint=_MEANT.get(name, f"one of {', '.join(flag.choices)}"))
+        if not flag.repeats and values[flag.dest] not in (flag.default, value):
+            raise UsageError(f"`{name}` is given twice", hint=f"one run is for one: `{name} {value}`")
         values[flag.dest] = [*values[flag.dest], value] if flag.repeats else value
 
     def _unknown(self, word: str) -> UsageError:

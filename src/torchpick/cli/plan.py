@@ -102,7 +102,7 @@ def run_lock(args: Arguments) -> int:
 
 def _lock_facts(made: Lock, path: str) -> dict[str, object]:
     packages = [
-        {**written(each, "name", "version"), "files": [written(file, "url", "sha256") for file in each.files]}
+        {**written(each, "name", "version"), "files": [{"url": url, "sha256": sha256} for url, sha256, _ in each.files]}
         for each in made.packages
     ]
     return {"path": path, **written(made, "environment", "notes"), "packages": packages}

@@ -139,6 +139,10 @@ def not_taken_notes(argv: Sequence[str]) -> tuple[Note, ...]:
     of_project = name == "uv" and argv[1:2] and argv[1] in _OF_PROJECTS
     if name in _OTHERS:
         text = f"{name} reads none of these variables: `torchpick url` says which build to name there"
+    elif name == "pip-compile":
+        text = (
+            f"{name} reads no constraint of a variable: `torchpick extras --write FILE --backend TAG` writes it a file"
+        )
     elif of_project and ("--no-project" not in argv or any(word.startswith("--with") for word in argv)):
         pins = "`torchpick extras --for app` writes every build into a project, `torchpick pin` the pick into a script"
         text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables: {pins}"

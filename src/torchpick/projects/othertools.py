@@ -49,11 +49,11 @@ def write(there: Text, tool: str, app: App, backend: str) -> tuple[str, str]:
     url, marker = f"{app.base.rstrip('/')}/{backend}", app.marker(build)
     pins = {name: build.pins[name] for name in names}
     if tool == "pip-tools":
-        stem, ending = os.path.splitext(there.file)
+        stem = os.path.splitext(there.file)[0]
         pages = (f"--find-links {url}/{name}/" for name in names)
         lines = (f"{name}=={version} ; {marker}" for name, version in pins.items())
         above = f"# Written whole by `torchpick extras`.\n-r {os.path.basename(there.file)}\n"
-        return f"{stem}-{backend}{ending}", above + "".join(f"{line}\n" for line in (*pages, *lines))
+        return f"{stem}-{backend}.in", above + "".join(f"{line}\n" for line in (*pages, *lines))
     if tool == "poetry":
         return there.file, projectfile.add_settings(
             there.text, _of_poetry(there, pins, url, backend, marker), there.file
