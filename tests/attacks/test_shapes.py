@@ -128,6 +128,13 @@ def test_a_record_of_another_shape_is_made_anew(
         if wrong in WRONG:
             assert is_gone or all(json.loads(path.read_bytes()) != wrong for path in records)
 
+    for raw in (b"", b"\xff\xfe\0{", b"[" * 100_000, *(content[: len(content) // 2] for content in records.values())):
+        for path in records:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(raw)
+        assert ask(*words)[0] == 0, raw[:40]
+        assert is_gone or all(path.read_bytes() != raw for path in records)
+
     @settings(max_examples=5)
     @given(st.data())
     def damage(data: st.DataObject) -> None:

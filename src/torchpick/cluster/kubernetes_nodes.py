@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
@@ -14,7 +13,7 @@ from torchpick.cluster.emit import job
 from torchpick.cluster.engine import MOST_OF_A_HOST, ClusterError, Engine, failure_words
 from torchpick.environment import rewrite
 from torchpick.machine import machine_lines
-from torchpick.model.fields import Fields
+from torchpick.model.fields import Fields, loads
 from torchpick.model.machine import Python
 
 _HINT = "try `kubectl get nodes` yourself"
@@ -39,7 +38,7 @@ def detect(context: str, engine: Engine) -> None:
 
 def _gpu_nodes(output: bytes) -> list[str]:
     try:
-        nodes = [Fields(node) for node in machine_lines.list_nodes(json.loads(output))]
+        nodes = [Fields(node) for node in machine_lines.list_nodes(loads(output))]
         machines = [machine_lines.machine_of_node(node, Python("3.12"), lambda _: None) for node in nodes]
     except ValueError as error:
         raise ClusterError(f"kubectl get nodes: {error}", hint=_HINT) from error

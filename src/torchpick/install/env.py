@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 
 from torchpick.decide.environments import DEFAULT_INDEX
+from torchpick.environment import rewrite
 from torchpick.environment import shell as shells
 from torchpick.environment.requirementfiles import file_of, not_below, requirement
 from torchpick.environment.toolsettings import UV_PLACES, store_of
-from torchpick.environment.world import content
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
 from torchpick.index import pages, wheelnames
 from torchpick.index.pages import ProjectFile
@@ -48,6 +48,8 @@ from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from torchpick.index.projects import ProjectReader
 
 # Where an image keeps what the variables name.
@@ -63,7 +65,6 @@ _BESIDE = (
 )
 # How long it is believed that a page has nothing for this Python, and that it cannot be reached.
 _DAY_S, _HOUR_S = 86400, 3600
-_MOST_RECORD = 16 << 20
 
 
 def variables_for(run: Run, shell: str) -> tuple[Pick, Command]:
@@ -312,13 +313,14 @@ def _read_page(host: ProjectReader, name: str, version: str, pick: Pick) -> list
 def _read_record(record: str, url: str, pick: Pick) -> tuple[bool, list[ProjectFile] | None]:
     """Whether an earlier run still knows of a page, and the files of it, None where it could not be reached."""
     refused: list[str] = []
+    value: Any = rewrite.read_json(Path(record))
     try:
-        read_at, page = json.loads(content(record, _MOST_RECORD))
+        read_at, page = value
         age = time.time() - read_at
         if page is None:
             return age < _HOUR_S, None
         wheels = [*pages.parse(page.encode(), url, refuse=refused.append)]
-    except (OSError, ValueError, TypeError, AttributeError, TorchpickError):
+    except (ValueError, TypeError, AttributeError, TorchpickError):
         return False, None
     is_of_use = age < _DAY_S or any(fits(wheel, pick) for wheel in wheels)
     return (True, wheels) if is_of_use and not refused else (False, None)
