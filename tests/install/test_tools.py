@@ -73,7 +73,7 @@ def test_an_older_one_is_refused_with_what_to_do(version: str) -> None:
         find_pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
 
     assert caught.value.code == "OLD_INSTALLER"
-    assert caught.value.hint == "`/env/bin/python -m pip install -U pip`, or `--installer uv`"
+    assert caught.value.hint == "`/env/bin/python -m pip install -U pip`"
 
 
 def test_the_pip_beside_torchpick_is_found_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
