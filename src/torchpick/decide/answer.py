@@ -172,14 +172,13 @@ def _picked(machines: tuple[Machine, ...], table: Table, wish: Wish, *, everythi
 
 
 def _searched(question: Question, machine: Machine, table: Table, catalog: Catalog) -> Answer | Needs:
-    from torchpick.decide import environments
-    from torchpick.decide.searchfacts import Needs, SearchFacts
+    from torchpick.decide import environments, searchfacts
 
     of_packages = (limit for limit in question.wish.limits if limit.name != "torch")
     limits = tuple(PackageDemand(limit.name, limit.specifier, (), limit.where) for limit in of_packages)
-    search = SearchFacts(machine, table, question.wish, catalog, limits)
+    search = searchfacts.SearchFacts(machine, table, question.wish, catalog, limits)
     outcome = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
-    if isinstance(outcome, Needs):
+    if isinstance(outcome, searchfacts.Needs):
         return outcome
     stack, solution = outcome
     verdicts = search.verdicts

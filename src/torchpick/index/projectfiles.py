@@ -205,7 +205,7 @@ def best_wheels(files: Iterable[ProjectFile], specifier: str, target: IndexTarge
 
 # What was read of the user's indexes, in the cache: pages as rows for an hour, METADATA by the hash of its file.
 # Raised where a record holds more or other things than before: older ones are then read anew.
-_SCHEMA = 2
+_SCHEMA = 3
 _MOST_BYTES = 48 << 20
 MOST_RECORDS = {"pages": 2048, "metadata": 16384}
 _DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
@@ -246,8 +246,8 @@ class ProjectCache:
         read_at, etag, files = page
         if target is not None and files is not None:
             files = of_use(files, target)
-        # What a page says of each, its hash behind its address.
-        rows = None if files is None else [(file.with_hash, file.file, *file[4:9]) for file in files]
+        # What a page says of each.
+        rows = None if files is None else [(*file[:2], *file[3:10]) for file in files]
         kept = etag if _ETAG.fullmatch(etag) else ""
         self._write("pages", _page_key(url, target), {"time": read_at, "etag": kept, "files": rows})
         return read_at, etag, files
@@ -258,7 +258,7 @@ class ProjectCache:
             etag = record["etag"] if _ETAG.fullmatch(record["etag"]) else ""
             if record["files"] is None:
                 return float(record["time"]), etag, None
-            files = (pages.locate(href, "", *facts, index_url=index) for href, *facts in record["files"])
+            files = (_in_row(row, index) for row in record["files"])
             return float(record["time"]), etag, tuple(file for file in files if file is not None)
         return None
 
@@ -308,6 +308,12 @@ class ProjectCache:
 
     def _path(self, kind: str, key: str) -> Path:
         return self._folder / kind / f"{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
+
+
+def _in_row(row: list[Any], index: str) -> ProjectFile | None:
+    file, url, sha256, *facts, other_hash = row
+    hashes = (("sha256", sha256),) if sha256 else (other_hash.split("="),) if other_hash else ()
+    return pages.locate(url, "", file, *facts, hashes=hashes, index_url=index)
 
 
 def _page_key(url: str, target: IndexTarget | None) -> str:
