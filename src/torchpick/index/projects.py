@@ -86,7 +86,7 @@ class Web:
         try:
             yield
         finally:
-            self._seconds = self._until - time.monotonic()
+            self._seconds, self._news = self._until - time.monotonic(), ""
 
     def side_by_side(self, work: Callable[[T], U], items: Iterable[T]) -> dict[T, U | TorchpickError]:
         """What comes of each."""
@@ -255,7 +255,8 @@ class ProjectReader:
                 self._metadata[file] = _offline_error(file.url)
             else:
                 unread.append(file)
-        with self._web.running(f"reading the requirements of {some_of([file.project for file in unread])}"):
+        names = list(dict.fromkeys(file.project for file in unread))
+        with self._web.running(f"reading the requirements of {some_of(names)}"):
             self._metadata |= self._web.side_by_side(self._read_metadata, unread)
         return {file: self._metadata[file] for file in files}
 
