@@ -110,11 +110,12 @@ class TargetQuestion:
     @cached_property
     def placed(self) -> tuple[PlacedProject, ...]:
         """What is asked for by its place, torch's family aside."""
-        if not any(requested.place for requested in self.wanted):
+        wanted = [requested for requested in self.wanted if requested.place and requested.name not in TRIO]
+        if not wanted:
             return ()
-        from torchpick.install.places import placed_projects
+        from torchpick.install.places import project_at
 
-        return placed_projects(self.wanted)
+        return tuple(map(project_at, wanted))
 
     def holds(self, marker: str) -> bool:
         """Whether a marker holds in the target; without one the packaging library is not loaded."""

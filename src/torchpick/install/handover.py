@@ -23,7 +23,7 @@ from torchpick.install.files import Hashes, best_wheel, open_host, with_addresse
 from torchpick.install.job import Job, check_pin
 from torchpick.install.question import answer_request
 from torchpick.install.reporting import read_report, stand_ins
-from torchpick.install.user_settings import leads_away, note_indexes
+from torchpick.install.user_settings import note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
@@ -238,10 +238,13 @@ def prove(question: TargetQuestion, job: Job) -> tuple[ReportedPackage, ...]:
 
 # After the installer.
 
+# Options that put packages elsewhere than into the target, or nowhere.
+_AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
+
 
 def missing_torch(job: Job) -> str | None:
     """What of torch is not there after a run that needed it; None where all is as it was to be."""
-    if "torch" not in job.needs or leads_away(job.passed_on):
+    if "torch" not in job.needs or any(word.partition("=")[0] in _AWAY for word in job.passed_on):
         return None
     installed = distributions.find_installed("torch", job.target.packages)
     if installed is not None and installed.version == job.pick.version:

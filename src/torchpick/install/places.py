@@ -22,7 +22,7 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import IndexTarget, file_at
 from torchpick.install.user_settings import options_of
 from torchpick.model.address import is_wheel_host, redacted
-from torchpick.model.build import TRIO, python_name
+from torchpick.model.build import python_name
 from torchpick.model.machine import Note
 from torchpick.model.metadata import Metadata, of_pyproject
 from torchpick.model.package import Package, PackageFacts, Stage
@@ -50,11 +50,6 @@ def with_names(asked: Requirements) -> Requirements:
         for requested in asked.wanted
     )
     return asked._replace(wanted=tuple(wanted))
-
-
-def placed_projects(wanted: Iterable[Requested]) -> tuple[PlacedProject, ...]:
-    """Whatever is asked for by its place, torch's family aside."""
-    return tuple(project_at(requested) for requested in wanted if requested.place and requested.name not in TRIO)
 
 
 def project_at(requested: Requested) -> PlacedProject:

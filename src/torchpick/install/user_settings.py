@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from torchpick.environment.toolsettings import Setting, UvFile
     from torchpick.run import Run
 
-# Options that put packages elsewhere than into the target, or nowhere.
-_AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
 # An override takes the place of what anybody requires, and our pins are constraints, which hold beside it (uv 0.13.9).
 _BINDING = ("constraint-dependencies", "override-dependencies")
 
@@ -157,11 +155,6 @@ def options_of(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     for word, following in zip_longest(words, words[1:], fillvalue=""):
         option, mark, value = word.partition("=")
         yield option, value if mark else following
-
-
-def leads_away(passed_on: Iterable[str]) -> bool:
-    """Whether the installer's own arguments put packages elsewhere, or nowhere."""
-    return any(word.partition("=")[0] in _AWAY for word in passed_on)
 
 
 def check_passed_on(words: Sequence[str]) -> None:
