@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.environment.projectfile import Project
+from torchpick.environment.projectfile import Project, ProjectSetting
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.model.pick import Request
 from torchpick.projects import app
-from torchpick.projects.extras import PLATFORMS, Plan
+from torchpick.projects.extras import PLATFORMS, Extra, Plan, settings_of
 from torchpick.run import start_run
 
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
@@ -132,3 +132,72 @@ def test_a_mirror_takes_the_wheel_hosts_place_and_a_flat_one_cannot() -> None:
 def test_where_no_backend_fits_the_first_one_says_so() -> None:
     with pytest.raises(UsageError, match=r"no build of `torch>=99` for cpu is known"):
         planned(own("torch>=99", python=">=3.11"))
+
+
+# What a project needs that it does not name, by the table of packages.
+
+
+@pytest.mark.parametrize(
+    ("needs", "pinned"),
+    [
+        (("timm",), ["torch", "torchvision"]),
+        (("speechbrain",), ["torch", "torchaudio"]),
+        (("speechbrain", "timm"), ["torch", "torchvision", "torchaudio"]),
+        (("numpy", "nonesuch"), ["torch"]),
+    ],
+)
+def test_companions_below_known_packages(needs: tuple[str, ...], pinned: list[str]) -> None:
+    pins = requirements(own(*needs, python=">=3.11"), "cu126")
+
+    assert [line.partition("==")[0] for line in pins] == pinned
+
+
+def test_what_is_built_against_torch() -> None:
+    found = own("flash-attn", "llama-cpp-python", "timm", "torch-scatter", python=">=3.11")
+
+    assert found.builds_with_torch == ("flash-attn", "torch-scatter")
+
+
+@pytest.mark.parametrize(
+    ("needs", "extras"),
+    [
+        # vllm 0.33.0 pins torch 2.14.0 for CUDA 13, 0.19.1 torch 2.10.0 for CUDA 12 (compat/packages/vllm.json).
+        (("vllm",), {"cu126": "2.10.0", "cu129": "2.10.0", "cu130": "2.14.0"}),
+        # Each release of xformers links CUDA 12, so nothing of CUDA 13 goes with it, and not the cpu build.
+        (("xformers",), {"cu126": "2.14.1", "cu129": "2.13.0"}),
+        (("timm",), {"cpu": "2.15.0", "cu126": "2.14.1", "cu132": "2.15.0"}),
+    ],
+)
+def test_an_extra_is_a_torch_that_the_projects_packages_go_with(needs: tuple[str, ...], extras: dict[str, str]) -> None:
+    plan = planned(own(*needs, python=">=3.11"))
+
+    pins = {extra.name: extra.requirements[0].partition("==")[2].partition("+")[0] for extra in plan.extras}
+    assert pins == extras
+
+
+# How the file says it.
+
+CU126 = Extra("cu126", ("torch==2.14.1",), ("short", " ".join(letter * 45 for letter in "xyz")), "cu126")
+CPU = Extra("cpu", ("torch>=2.5",), ())
+PAGES = {"pytorch-cu126": "https://host.example/cu126"}
+
+
+def written(plan: Plan) -> dict[str, object]:
+    return {".".join(setting.path): setting.value for setting in settings_of(plan).settings}
+
+
+@pytest.mark.parametrize(("groups", "kind"), [(False, "extra"), (True, "group")])
+def test_an_app_s_extras_have_their_sources_and_exclude_each_other(groups: bool, kind: str) -> None:
+    entries = ({"index": "pytorch-cu126", kind: "cu126"},)
+    plan = Plan((CU126, CPU), groups, PAGES, {"torch": entries}, ("flash-attn",), ("mine", "cu126", "cpu"))
+    found = settings_of(plan)
+
+    assert written(plan) == written(Plan((CU126, CPU), groups)) | {
+        "tool.uv.sources.torch": [{"index": "pytorch-cu126", kind: "cu126"}],
+        "tool.uv.extra-build-dependencies.flash-attn": [{"requirement": "torch", "match-runtime": True}],
+        "tool.uv.conflicts": [[{kind: "mine"}, {kind: "cu126"}, {kind: "cpu"}]],
+    }
+    entry = {"name": "pytorch-cu126", "url": "https://host.example/cu126", "explicit": True}
+    assert found.entries == (ProjectSetting(("tool", "uv", "index"), entry),)
+    assert found.binding == {"torch"}
+    assert "tool.uv.conflicts" not in written(plan._replace(conflicts=("cu126",)))

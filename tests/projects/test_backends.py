@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli import main
-from torchpick.projects.backends import BackendNames, UvCommand, commands, family_of_all, parse_uv, read_backends
+from torchpick.projects.backends import BackendNames, UvCommand, commands, parse_uv, read_backends
 
 # As uv's documentation has it, with an extra of another meaning.
 PROJECT = """[project]
@@ -57,23 +57,6 @@ def test_the_extras_that_are_backends_and_hold_torch_are_read_else_the_groups(fi
     assert read_backends(os.getcwd()) == (str(file), "group", {"cpu": "cpu", "cu126": "cu126"}, "", "", False)
     file.write_text('[project]\ndependencies = ["torch"]\n', "utf-8")
     assert read_backends(os.getcwd()) is None
-
-
-@pytest.mark.parametrize(
-    ("cpu", "cu128", "of_all"),
-    [
-        (["torch>=2.9", "torchvision"], ["torchvision", "torch>=2.9", "numpy"], {"torch>=2.9", "torchvision"}),
-        (["torch>=2.9", "torchvision<1"], ["torch<2.11", "torchvision"], {"torch", "torchvision"}),
-        (["torch==2.7.1", "torchvision"], [], {"torch", "torchvision"}),
-        ([], [], set()),
-    ],
-)
-def test_what_each_of_them_asks_of_torch_is_asked_of_one_more(
-    cpu: list[str], cu128: list[str], of_all: set[str]
-) -> None:
-    extras = {name: texts for name, texts in {"docs": ["x"], "cpu": cpu, "cu128": cu128}.items() if texts}
-
-    assert {*family_of_all({"project": {"optional-dependencies": extras}})} == of_all
 
 
 def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
