@@ -10,10 +10,19 @@
   const driver = () => chosen.driver;
   const python = () => platform().pythons[chosen.python];
 
+  // By system, Python, GPU and driver, as each letter that is typed asks for all of them.
+  const judged = new Map();
+
+  function releasesOf(gpu, asked = driver()) {
+    const key = [chosen.system, chosen.python, gpu, asked].join();
+    if (!judged.has(key)) judged.set(key, judge(gpu, asked));
+    return judged.get(key);
+  }
+
   // The builds of each release for one GPU, newest release first, best build first; null where it is not found here.
   // What GPU, driver and Python say of a build is added up; a GPU says other things where the driver relies on
   // minor-version compatibility for the build's CUDA.
-  function releasesOf(gpu, asked = driver()) {
+  function judge(gpu, asked) {
     const own = platform().gpus[gpu];
     if (!own) return null;
     const used = own.driver && (asked || own.driver);
@@ -28,14 +37,19 @@
       const [why, fit, how, notes] = data.verdicts[verdict];
       const beside = python().wheels[place];
       const hasWheel = beside !== null;
-      const against = [says.refuses[gpu], ...why, says.objects[cuda], hasWheel ? undefined : noWheel];
+      const against = [says.refuses[gpu], ...why, says.objects[cuda], hasWheel ? undefined : noWheel].filter((each) => each !== undefined);
       const text = (number) => filled(number, torch, backend);
       if (!releases.has(torch)) releases.set(torch, []);
-      const texts = against.filter((each) => each !== undefined).map(text);
+      // Texts are made when they are shown: most never are.
       releases.get(torch).push({
-        torch, backend, vendor, against: texts, fit, relies, runs: texts.length === 0, lives: texts.length === Number(!hasWheel), jit: fit === 1, how: text(how), notes: notes.map(text),
-        command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'),
-        companions: hasWheel ? text(beside) : "", glibc: text(glibc), evidence: text(evidence),
+        torch, backend, vendor, fit, relies, runs: against.length === 0, lives: against.length === Number(!hasWheel), jit: fit === 1,
+        get against() { return against.map(text); },
+        get how() { return text(how); },
+        get notes() { return notes.map(text); },
+        get command() { return text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'); },
+        get companions() { return hasWheel ? text(beside) : ""; },
+        get glibc() { return text(glibc); },
+        get evidence() { return text(evidence); },
       });
     });
     for (const builds of releases.values()) builds.sort((a, b) => a.vendor - b.vendor || b.fit - a.fit || a.relies - b.relies);
