@@ -13,6 +13,7 @@ from tests.index.server import Host, serving
 from tests.wheels import making
 from torchpick.cli import main
 from torchpick.index import ranges
+from torchpick.wheels import refresh
 
 HERE = ["--platform", "linux-x86_64"]
 TOLD = ["--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.31"]
@@ -99,6 +100,17 @@ def test_a_second_run_reads_the_page_alone(index: Index, capsys: pytest.CaptureF
     assert not [one for one in index.host.seen if one.path.endswith(".whl")]
     assert (answer["added"], answer["read"], answer["unread"]) == ([], [], [])
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
+
+
+def test_one_run_reads_so_many_wheels_and_the_next_goes_on(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add("2.99.1+cu126", "sm_50 sm_60 sm_90")
+    monkeypatch.setattr(refresh, "MOST_WHEELS", 1)
+    first, second = refreshed(capsys, *HERE), refreshed(capsys, *HERE)
+
+    assert ([row["version"] for row in first["read"]], len(first["unread"])) == (["2.99.1+cu126"], 1)
+    assert ([row["version"] for row in second["read"]], second["unread"]) == (["2.99.0+cu126"], [])
 
 
 def test_what_the_page_lists_no_longer_is_not_offered_there(index: Index, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--declared", type=int, default=0, metavar="N", help="read N wheels of rows that are declared too"
     )
-    parser.add_argument("--most", type=int, default=60, metavar="N", help="read N wheels at the most")
+    parser.add_argument("--most", type=int, default=refresh.MOST_WHEELS, metavar="N", help="read N wheels at the most")
     parser.add_argument("--out", type=Path, default=COMPAT)
     parser.add_argument("--evidence", type=Path, default=EVIDENCE)
     args = parser.parse_args(argv)

@@ -116,7 +116,8 @@ class Day:
         shipped = {build.key: build for build in builds}
         store = CacheStore(self.cache, self.base, "stable", "2026-12-01")
         places = refresh.places(self.base, "stable", ["cu132"])
-        return refresh.refresh_table(RefreshJob(store, places, lambda _: True, False, of_table=True), shipped, silent)
+        job = RefreshJob(store, places, lambda _: True, False, of_table=True, most=60)
+        return refresh.refresh_table(job, shipped, silent)
 
     def answer(self, *words: str) -> str:
         """The line of `url`, less the index."""

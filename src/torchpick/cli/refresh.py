@@ -83,7 +83,8 @@ def _plans(args: Arguments) -> dict[str, Read]:
     def plan(base: str, channel: str, places: tuple[index_places.IndexPlaces, ...]) -> Read:
         store = CacheStore(Path(cache_dir(os.environ)), base, channel, console.day())
         # A company's mirror stands for the wheel host alone.
-        job = RefreshJob(store, places, reads, is_named, of_table=channel == "stable" and is_wheel_host(base))
+        of_table = channel == "stable" and is_wheel_host(base)
+        job = RefreshJob(store, places, reads, is_named, of_table, refresh.MOST_WHEELS)
         return job, _shipped(default_index=channel == DEFAULT_INDEX)
 
     plans: dict[str, Read] = {}

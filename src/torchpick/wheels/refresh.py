@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from torchpick.errors import Report
 
 Table = Mapping[BuildKey, Build]
+# So many wheels are read by one run: a release has some thirty builds, and each costs 6 MB.
+MOST_WHEELS = 60
 # The libraries whose pins the table keeps: a pick is checked against their floors.
 # `nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system …` and the newer spelling without brackets.
 _PIN = re.compile(r"^Requires-Dist: *((?:nvidia-[a-z0-9-]+|triton)) *\(?==([0-9][0-9A-Za-z.]*)\)?", re.MULTILINE)
@@ -96,8 +98,8 @@ class RefreshJob(NamedTuple):
     places: tuple[IndexPlaces, ...]  # the likeliest first: the first that knows torch is taken
     reads: Callable[[Build], bool]
     forced: bool
-    of_table: bool = False
-    most: int | None = None
+    of_table: bool
+    most: int
 
 
 class Refreshed(NamedTuple):
