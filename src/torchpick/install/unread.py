@@ -17,7 +17,7 @@ from torchpick.knowledge.packages import package_of
 from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.wheels import inspect_target, wheelfiles
 from torchpick.wheels.inspect_target import ReadOptions
-from torchpick.wheels.readings import WHOLE, Reading, Readings
+from torchpick.wheels.readings import Reading, Readings
 from torchpick.wheels.wheelfiles import OwnCuda, Row, SurveyWheel
 
 TYPE_CHECKING = False
@@ -78,11 +78,8 @@ def package_of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Read
     """A reading as a version of the table; None where too little of it was read to judge it."""
     with_code = [library for library in reading.libraries if library.holds_code]
     code = [{**wheelfiles.code_line(library), "whole": library.complete} for library in with_code]
-    # What a library links stands at its end: one that was read in part has not told it.
-    unread = reading.unread + (
-        0 if reading.depth == WHOLE else sum(not library.complete for library in reading.libraries)
-    )
-    line = {**wheelfiles.evidence_line(wheel, reading), "libraries_unread": unread, "code": code}
+    line = {**wheelfiles.evidence_line(wheel, reading), "code": code}
+    unread = line["libraries_unread"]
     row = wheelfiles.make_row(line, rule or WheelRule(), own_cuda)
     libraries = row["code"] or []
     if rule is None:

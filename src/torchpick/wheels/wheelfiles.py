@@ -336,6 +336,8 @@ def evidence_line(wheel: SurveyWheel, reading: Reading) -> Row:
     """What is known of the wheel beside its code, as a line of evidence has it."""
     link, pythons, platforms = wheel
     headers = grouped(read_headers(reading.metadata or ""))
+    # What a library links stands at its end: one that was read in part has not told it.
+    partly = 0 if reading.depth == WHOLE else sum(not library.complete for library in reading.libraries)
     return {
         "file": link.file,
         "sha256": link.sha256,
@@ -347,7 +349,7 @@ def evidence_line(wheel: SurveyWheel, reading: Reading) -> Row:
         "platforms": list(platforms),
         "glibc": wheelnames.glibc_of(link.name.platform),
         "needed": [name for name in reading.needed if TELLS.match(name)],
-        "libraries_unread": reading.unread,
+        "libraries_unread": reading.unread + partly,
         "yanked": link.yanked is not None,
     }
 
