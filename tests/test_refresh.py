@@ -16,7 +16,7 @@ from torchpick.index import ranges
 from torchpick.wheels import refresh
 
 HERE = ["--platform", "linux-x86_64"]
-TOLD = ["--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.31"]
+TOLD = ["--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--glibc", "2.31", "--python", "3.12"]
 
 
 class Index:
@@ -73,7 +73,7 @@ def refreshed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) 
 
 def picked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     capsys.readouterr()
-    main([*TOLD, *words, "--json"])
+    main([*(TOLD[:-2] if "--python" in words else TOLD), *words, "--json"])
     answer: dict[str, Any] = json.loads(capsys.readouterr().out)
     return answer
 
