@@ -321,7 +321,11 @@ def test_a_torch_without_a_label_is_not_for_cuda_where_another_backend_is_named(
     [
         ("RX 7900 XTX\nCUDA error: unspecified launch failure", "AMD_SERIALIZE_KERNEL=3", "compute-sanitizer"),
         ("RTX 4090\nCUDA error: unspecified launch failure", "compute-sanitizer", "AMD_SERIALIZE_KERNEL"),
-        ("torch 2.9.1+rocm6.4, MI300X\nCUDA Setup failed despite GPU being available", "for the GPU", "CUDA build"),
+        (
+            "torch 2.9.1+rocm6.4, MI300X\nCUDA Setup failed despite GPU being available",
+            "newer bitsandbytes",
+            "CUDA build",
+        ),
         ("on Ubuntu\nNo module named 'triton'", "torch again", "triton-windows"),
         ("Ubuntu, triton: 0 active drivers ([]). There should only be one", "(gcc)", "triton-windows"),
         ("RX 9070\nNo matching distribution found for torch==2.9.1+rocm9.9", "torchpick list", "cu130`"),

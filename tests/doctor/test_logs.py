@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from torchpick.doctor import texts
+from torchpick.doctor import posts, texts
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -53,4 +53,26 @@ def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -
     ],
 )
 def test_what_windows_writes_is_told_by_how_the_text_begins(chunks: list[bytes], expected: list[bytes]) -> None:
-    assert list(texts.decoded(chunks)) == expected
+    assert list(posts.decoded(chunks)) == expected
+
+
+FORM = """torch sees no GPU
+<!-- e.g.
+CUDA error: no kernel image is available -->
+- [x] I searched for `No module named 'triton'`
+_No response_
+```python
+x = 1  # torch is not installed
+```
+"""
+
+
+def test_what_a_form_or_source_code_says_is_not_its_authors() -> None:
+    lines = posts.without_forms(FORM.encode() + b"<!-- open").decode().split("\n")
+
+    assert [line for line in lines if line] == ["torch sees no GPU", *FORM.split("\n")[5:8], "<!-- open"]
+    assert lines.index("```python") == 5
+    assert posts.complaint(FORM[:17] + "\n" + FORM[FORM.index("```") :] + "which one?").split() == (
+        ["torch", "sees", "no", "GPU", "which", "one?"]
+    )
+    assert posts.complaint("a\n" * 400 + "log\n" * 400 + "z\n" * 100).count("log") == 25

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scripts.table import checking
 from tests.growth import in_line
-from torchpick.doctor import texts
+from torchpick.doctor import posts, texts
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.finding import Ailment
@@ -171,7 +171,7 @@ def test_utf_16_is_understood_as_windows_shells_write_it() -> None:
     chunks: Iterator[bytes] = iter([data[:7], data[7:]])
 
     found = Search(KNOWN)
-    for chunk in texts.decoded(chunks):
+    for chunk in posts.decoded(chunks):
         found.feed(chunk)
 
     assert ids(found.matches()) == ["NO_KERNEL_IMAGE"]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from torchpick.doctor import examination, remedy, situation, texts
+from torchpick.doctor import examination, posts, remedy, situation, texts
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.situation import Situation, Words
 from torchpick.doctor.subject import DescribedEnvironment
@@ -81,7 +81,10 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     values = situation.values(said, situation.package_of((first.text, first.frame), words), request, run)
     values = {**values, "BACKEND": _label(said, run)}
     with_package = cache(lambda name: situation.with_package(name, said, request, run))
-    facts = _facts(said, request, run) | situation.facts(said, first.text, run)
+    facts = _facts(said, request, run)
+    if said.asked and said.python:
+        facts.discard("other python")  # the table knows better
+    facts |= situation.facts(said, first.text, run)
 
     def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
         advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}
@@ -125,26 +128,34 @@ def _read(
     """What a text says, the known errors in it: of a program, else in anybody's words; and an end that is not known."""
     search = texts.Search(known)
     start = end = b""
-    for chunk in texts.decoded(chunks):
+    for chunk in posts.decoded(chunks):
         search.feed(chunk)
         room = max(0, situation.MOST_TEXT - _END - len(start))
         start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
+    start, end = posts.without_forms(start), posts.without_forms(end)
     ends = start + end
     text = situation.plain(ends, words)
+    ending = None if end else texts.last_error(start, _END)
     causes = {*known} - {fact for row in known.values() for where, _ in row.cases for fact in where}
     facts = {name: expression for name, expression in words["facts"].items() if name not in causes}
     said = situation.with_lines(situation.read_situation(text, words, facts), start)
     matches = search.matches()
     if all(match.weight is Weight.HARMLESS for match in matches) and situation.names("programs", ends, words):
         named = {name: words["facts"][name] for name in words["facts"] if name in causes}
-        seen = {**said.facts, **situation.in_words(text, named)}
+        seen = situation.in_words(ending[1], named) if ending else {}
+        seen = {**said.facts, **(seen or situation.in_words(posts.complaint(text), named))}
         of_words = (Match(known[name], 0, seen[name]) for name in words["facts"] if name in known and name in seen)
         matches = (*of_words, *matches)
     if len(ends) > _SHORT and not situation.names("about", ends, words):
         matches = ()  # whatever words it has, it is of something else
-    ending = None if end else texts.last_error(start, _END)
-    is_known = ending is None or any(_is_of(ending, match) for match in matches)
-    return said, matches, None if is_known else ending
+    if not situation.names("family", ends, words):
+        said = said._replace(facts={**said.facts, "no torch": ""})
+        matches = tuple(match for match in matches if "TORCH_MISSING" not in match.signature.findings)
+    if ending is None or any(_is_of(ending, match) for match in matches):
+        return said, matches, None
+    # What stands beside an end that is not known is not taken for its cause, unless the title says so.
+    is_beside = len(ends) > _SHORT and all(match.weight >= Weight.BESIDE and match.line > 1 for match in matches)
+    return said, () if is_beside else matches, ending
 
 
 def _is_of(ending: tuple[int, str], match: Match) -> bool:

@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from torchpick.decide.answer import Answer
-from torchpick.doctor.texts import PASSED_OVER, message
+from torchpick.doctor.posts import message
+from torchpick.doctor.texts import PASSED_OVER
 from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames

@@ -1,0 +1,89 @@
+"""A text as its author wrote it: without colours, what loggers put before a line, and the words of an issue's form."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+_COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
+# What stands before a message: a loader puts several of them, so each is taken off in turn. Every form begins at the
+# start of the line and is bounded, so no line is looked at twice.
+_FRONT = re.compile(
+    rb"\s{0,200}(?:"
+    rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"  # 2026-11-22 03:12:11,123
+    rb"|\[?\d\d-\d\d \d\d:\d\d:\d\d\]?"  # vLLM: 04-03 09:29:49
+    rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?"
+    rb"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]?\d \d\d:\d\d:\d\d \S{1,64}"  # syslog
+    rb"|\[ {0,9}\d{1,9}\.\d{1,9}\]"  # dmesg
+    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [^\]\s]{1,200}\]"  # glog
+    rb"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?:?(?=\s)"
+    rb"|\[[\w.-]{1,40}:\d{1,6}\]"  # [__init__.py:243]
+    rb"|\([A-Za-z_][\w-]{0,40}(?: pid=\d{1,9})?(?:, ip=[\w.:]{1,64})?\)"  # (EngineCore_0 pid=123)
+    rb"|NVRM:"
+    rb"|(?:rank|\[rank)\s?\d{1,5}\]?:"
+    rb"|\d{1,5}: (?=\S)"  # srun -l
+    rb"|-(?= )|\xe2\x94[\x82\x94\x9c](?:\xe2\x94\x80){0,3}|\||>"  # a list's dash, a table, a tree, a quotation
+    rb")\s{0,200}"
+)
+_MOST_FRONTS = 8
+_QUOTES = ((b"\xe2\x80\x98", b"'"), (b"\xe2\x80\x99", b"'"), (b"\xe2\x80\x9c", b'"'), (b"\xe2\x80\x9d", b'"'))
+_BLANKS = re.compile(rb"\s+")
+# A line break that a program wrote out; in `C:\new` it is none.
+_WRITTEN_OUT = re.compile(rb"(?<=[\s.:;,)'\"])(?:\\r)?\\n")
+_FRAME = b"\xe2\x94\x82"
+
+
+def message(line: bytes) -> bytes:
+    """The line as its writer meant it, with single blanks."""
+    if b"\x1b" in line or b"\r" in line:
+        line = _COLOUR.sub(b"", line)
+    for _ in range(_MOST_FRONTS):
+        front = _FRONT.match(line)
+        if front is None:
+            break
+        line = line[front.end() :]
+    if b"\xe2" in line:
+        for curly, plain in _QUOTES:
+            line = line.replace(curly, plain)
+        line = line.rstrip().removesuffix(_FRAME)
+    if b"\\n" in line:
+        line = _WRITTEN_OUT.sub(b" ", line)
+    return _BLANKS.sub(b" ", line).strip()
+
+
+def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
+    stream = iter(chunks)
+    first = next(stream, b"")
+    whole = chain((first,), stream)
+    if first[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return whole
+    return (text.encode() for text in codecs.iterdecode(whole, "utf-16", "replace"))
+
+
+_ANSWERED = re.compile(rb"(?m)^[ \t]{0,8}(?:[-*] \[[ xX]\] .{0,2000}|_No response_)[ \t\r]{0,8}$")
+
+
+def without_forms(text: bytes) -> bytes:
+    """The text without what an issue's form says: its comments and boxes; every line keeps its number."""
+    parts, at = [], 0
+    while (start := text.find(b"<!--", at)) >= 0 and (end := text.find(b"-->", start)) >= 0:
+        parts += [text[at:start], b"\n" * text.count(b"\n", start, end)]
+        at = end + 3
+    return _ANSWERED.sub(b"", b"".join([*parts, text[at:]]))
+
+
+# What a post complains of stands in its title and so much below it, what it asks at its end; between are logs and code.
+_COMPLAINT, _QUESTION = 600, 300
+_SOURCE = r"py|python|toml|ya?ml|json|docker\w{0,10}|diff|c|cpp|c\+\+|cuda|js"
+_CODE = re.compile(rf"(?m)^ ?`{{3}}(?:{_SOURCE}) ?$[^`]{{0,9999}}`{{3}}")
+
+
+def complaint(text: str) -> str:
+    """What the author of a plain text says first and last, in whole lines, without source code."""
+    text = _CODE.sub("", text)
+    first = text.find("\n", _COMPLAINT)
+    last = text.rfind("\n", 0, max(0, len(text) - _QUESTION))
+    return text if not 0 <= first < last else text[:first] + text[last:]
