@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home
-from torchpick.doctor import explanation, situation, texts
+from torchpick.doctor import explanation, posts, situation, texts
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.fields import Fields
 from torchpick.model.pick import Request
@@ -29,7 +29,7 @@ def named(text: str) -> list[str]:
     search = texts.Search(KNOWN)
     search.feed(text.encode())
     found = [match.signature.id for match in search.matches()]
-    facts = situation.in_words(situation.plain(text.encode(), WORDS), WORDS["facts"])
+    facts = situation.in_words(posts.plain(text.encode(), WORDS["rewritten"]), WORDS["facts"])
     return found or [name for name in facts if name in KNOWN and "other program" not in facts]
 
 

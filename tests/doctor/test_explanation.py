@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.doctor.homes import Home
-from torchpick.doctor import explanation, situation
+from torchpick.doctor import explanation, posts
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
@@ -156,7 +156,7 @@ def test_the_start_and_the_end_of_a_long_log_are_read_for_what_it_is_about(home:
     """Errors are looked for in all of it."""
     home.torch()
     run = start_run(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
-    steps = (b"step 1 of 2 is done\n" + b"x" * situation.MOST_TEXT)[: situation.MOST_TEXT] + b"\n"
+    steps = (b"step 1 of 2 is done\n" + b"x" * posts.MOST_TEXT)[: posts.MOST_TEXT] + b"\n"
     chunks = [b"all is well\n", steps, b"torch 2.9.1\n", steps, b"torch 2.9.1+cu130\n" + KERNELS.encode()]
 
     found = explanation.explain(chunks, run)

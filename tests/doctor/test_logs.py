@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from torchpick.doctor import posts, texts
+from torchpick.doctor import posts
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -18,7 +18,7 @@ from torchpick.doctor import posts, texts
     ],
 )  # fmt: skip
 def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: str) -> None:
-    assert texts.message((line + end).encode()) == line.encode()
+    assert posts.message((line + end).encode()) == line.encode()
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: 
     ],
 )
 def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -> None:
-    assert texts.message(line.encode()) == message.encode()
+    assert posts.message(line.encode()) == message.encode()
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.growth import in_line
-from torchpick.doctor import situation
+from torchpick.doctor import posts, situation
 from torchpick.doctor.situation import Situation
 from torchpick.model.fields import Fields
 
@@ -24,7 +25,7 @@ TWO = Situation(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
 
 
 def of_text(text: bytes) -> Situation:
-    return situation.read_situation(situation.plain(text, WORDS), WORDS, WORDS["facts"])
+    return situation.read_situation(posts.plain(text, WORDS["rewritten"]), WORDS, WORDS["facts"])
 
 
 @pytest.mark.parametrize(
@@ -218,3 +219,14 @@ def test_a_cause_is_known_in_anybodys_words(name: str, text: str) -> None:
 @pytest.mark.parametrize("text", IN_WORDS["innocent"])
 def test_talk_of_the_same_things_is_no_cause(text: str) -> None:
     assert [name for name in of_text(text.encode()).facts if name.isupper()] == []
+
+
+def test_no_expression_is_passed_over_that_a_text_has() -> None:
+    lines = [form for forms in WORDS["facts"].values() for form in forms.split("\n")]
+    forms = [(posts.literal(form), re.compile(f"(?im){form}")) for form in lines if posts.literal(form)]
+    texts = [text for says in IN_WORDS["says"].values() for text in says]
+
+    assert len(forms) > 400
+    assert [
+        form.pattern for literal, form in forms for text in texts if literal not in text.lower() and form.search(text)
+    ] == []

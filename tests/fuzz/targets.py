@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.wheels import making
-from torchpick.doctor import situation
+from torchpick.doctor import posts, situation
 from torchpick.environment import projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.errors import TorchpickError
@@ -215,7 +215,7 @@ def resolved(data: bytes) -> None:
 
 def log(data: bytes) -> None:
     words = KNOWLEDGE.file("words.json", situation.read_words)
-    situation.read_situation(situation.plain(data, words), words, words["facts"])
+    situation.read_situation(posts.plain(data, words["rewritten"]), words, words["facts"])
 
 
 KNOWLEDGE = Knowledge({})

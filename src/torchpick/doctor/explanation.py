@@ -130,11 +130,11 @@ def _read(
     start = end = b""
     for chunk in posts.decoded(chunks):
         search.feed(chunk)
-        room = max(0, situation.MOST_TEXT - _END - len(start))
+        room = max(0, posts.MOST_TEXT - _END - len(start))
         start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
     start, end = posts.without_forms(start), posts.without_forms(end)
     ends = start + end
-    text = situation.plain(ends, words)
+    text = posts.plain(ends, words["rewritten"])
     ending = None if end else texts.last_error(start, _END)
     causes = {*known} - {fact for row in known.values() for where, _ in row.cases for fact in where}
     facts = {name: expression for name, expression in words["facts"].items() if name not in causes}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
@@ -87,3 +87,35 @@ def complaint(text: str) -> str:
     first = text.find("\n", _COMPLAINT)
     last = text.rfind("\n", 0, max(0, len(text) - _QUESTION))
     return text if not 0 <= first < last else text[:first] + text[last:]
+
+
+# So much of a text is searched for what it says of its machine.
+MOST_TEXT = 1 << 19
+_LONGEST_LINE = 1 << 16
+
+
+def plain(start: bytes, rewritten: Mapping[str, str]) -> str:
+    """The start of a text as lines of messages, in the forms that are read."""
+    lines = start[:MOST_TEXT].split(b"\n")
+    text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
+    lower = text.lower()
+    for form, other in rewritten.items():
+        if literal(form) in lower:
+            text = re.sub(f"(?im){form}", other, text)
+    return text
+
+
+_MANY = r"(?:[?*+]|\{[^}]*\})\??"
+_VAGUE = re.compile(rf"(?:\\u.{{4}}|\\.|\[\^?\]?[^\]]*\])(?:{_MANY})?|[^()\\}}]{_MANY}")
+_GROUP = re.compile(rf"\([^()]*\)(?:{_MANY})?")
+
+
+def literal(expression: str) -> str:
+    """The longest text that each match of an expression has, in small letters; empty where there is none.
+
+    To make an expression ready takes a hundred times as long as to see that a text cannot match it.
+    """
+    rest, before = _VAGUE.sub("\0", expression), ""
+    while rest != before:
+        rest, before = _GROUP.sub("\0", rest), rest
+    return "" if "|" in rest else max(re.split(r"[\0.^$+()]", rest), key=len).lower()

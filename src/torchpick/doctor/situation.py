@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from torchpick.decide.answer import Answer
-from torchpick.doctor.posts import message
+from torchpick.doctor import posts
 from torchpick.doctor.texts import PASSED_OVER
 from torchpick.environment import interpreter, shell
 from torchpick.errors import TorchpickError
@@ -26,17 +26,14 @@ from torchpick.run import Run
 _BORDER = r"(?:\b|(?a:\b))"
 # What a text says of its system.
 SYSTEMS = frozenset({"windows", "macos", "linux", "aarch64", "intel"})
-# So much of a text is searched for what it says of its machine.
-MOST_TEXT = 1 << 19
 # And so much of its start and of its end for anybody's words, which posts have and long logs have not.
 _MOST_WORDS = 1 << 16
-_LONGEST_LINE = 1 << 16
 _MOST_MATCHES = 50
 _MOST_BEFORE = 200
 
 
-# compat/words.json: the forms of `rewritten` that are read as another one is, and one expression for each name, of what
-# is `kept` of a text and of the `facts` that it may say.
+# compat/words.json: the forms of `rewritten` that are read as another one is, and for each name the expression of what
+# is `kept` of a text, or those, one a line, of the `facts` that it may say.
 Words = Mapping[str, Mapping[str, str]]
 
 
@@ -104,35 +101,30 @@ class Situation(NamedTuple):
 
 def read_words(fields: Fields) -> Words:
     """ShapeError where the file is not of its form."""
-    rewritten = {f"(?im){form}": other for form, other in fields.mapping("rewritten").items()}
     packages = f"(?:{'|'.join(fields.texts('packages'))})"
     return {
-        "rewritten": rewritten,
-        "kept": _expressions(fields.object("mentions"), "(?ima)", packages),
-        "facts": _expressions(fields.object("words"), "(?im)", packages),
+        "rewritten": fields.mapping("rewritten"),
+        "kept": {name: f"(?ima){'|'.join(forms)}" for name, forms in _expressions(fields.object("mentions"), packages)},
+        "facts": {name: "\n".join(forms) for name, forms in _expressions(fields.object("words"), packages)},
     }
 
 
-def _expressions(fields: Fields, how: str, packages: str) -> dict[str, str]:
+def _expressions(fields: Fields, packages: str) -> Iterator[tuple[str, list[str]]]:
     """Each with the names of the packages where it has `{package}`, and borders of words as `_BORDER` has them."""
-    joined = {name: "|".join(fields.texts(name)).replace("{package}", packages) for name in fields.names()}
-    return {name: how + expression.replace(r"\b", _BORDER) for name, expression in joined.items()}
-
-
-def plain(start: bytes, words: Words) -> str:
-    """The start of a text as lines of messages, in the forms that are read."""
-    lines = start[:MOST_TEXT].split(b"\n")
-    text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
-    for form, other in words["rewritten"].items():
-        text = re.sub(form, other, text)
-    return text
+    for name in fields.names():
+        yield name, [form.replace("{package}", packages).replace(r"\b", _BORDER) for form in fields.texts(name)]
 
 
 def in_words(text: str, expressions: Mapping[str, str]) -> dict[str, str]:
     """What a text says of these, in anybody's words; a long one is asked at its ends."""
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
     ends = "\n".join(line for line in ends.split("\n") if not PASSED_OVER.search(line.encode()))
-    matches = ((name, re.search(expression, ends)) for name, expression in expressions.items())
+    lower = ends.lower()
+    likely = {
+        name: "|".join(form for form in forms.split("\n") if posts.literal(form) in lower)
+        for name, forms in expressions.items()
+    }
+    matches = ((name, re.search(f"(?im){form}", ends)) for name, form in likely.items() if form)
     return {name: " ".join(match[match.lastindex or 0].split()) for name, match in matches if match}
 
 
@@ -193,7 +185,7 @@ def contradictions(said: Situation) -> tuple[Note, ...]:
 
 def names(kind: str, start: bytes, words: Words) -> bool:
     """Whether a text names what is of this kind: `programs` that use torch, or all that it may be `about`."""
-    return re.search(words["kept"][kind], start[:MOST_TEXT].decode("utf-8", "replace")) is not None
+    return re.search(words["kept"][kind], start[: posts.MOST_TEXT].decode("utf-8", "replace")) is not None
 
 
 def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
