@@ -116,7 +116,7 @@ def test_a_refusal_for_the_driver_stands_under_the_error_of_the_text_and_beside_
         assert [(finding.code, finding.cure) for finding in error.findings] == [(code, None)]
         assert "with driver 570.26 or newer: torch" in (error.findings[0].advice or "")
         # A newer driver and another wheel do help.
-        folklore = [what for what, _ in error.match.signature.no_use if "driver" in what]
+        folklore = [fix["what"] for fix in error.match.signature.no_use if "driver" in fix["what"]]
         assert all("for a wheel without code" in what for what in folklore)
 
 

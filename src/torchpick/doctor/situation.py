@@ -202,10 +202,11 @@ _MOST_DEMANDS = 4
 def values(said: Situation, package: str | None, request: Request, run: Run) -> Mapping[str, str | None]:
     """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
     pin, required = _required(said, run)
+    release = (said.torch or "").partition("+")[0] if _builds(said.torch, said, run) else ""
     flags = _flags(request, run)
     return {
         "PACKAGE": package or said.facts.get("package"),
-        "torch==X.Y.Z": "==".join(filter(None, ("torch", pin or (said.torch or "").partition("+")[0]))),
+        "torch==X.Y.Z": "==".join(filter(None, ("torch", pin or release))),
         " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
         "REQUIRED": required or _companions(said, flags, run),
         "PUBLISHED": _published(said, run),
@@ -230,7 +231,7 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
     project = next((spelt for spelt in (dashed, dashed.replace("attention", "attn")) if spelt in known), None)
     if project is None:
         return None
-    release, _, label = (said.torch or "").partition("+")
+    release, _, label = (said.torch or "").partition("+") if _builds(said.torch, said, run) else ("", "", "")
     own = f"{project}=={said.packages[project]}" if project in said.packages else project
     beside = (f"torch=={release}", project)
     # What is there stays where it can: torch and its CUDA, then torch, then the package.
