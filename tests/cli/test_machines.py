@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from torchpick.environment import world
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machine_lines, machinefiles
 from torchpick.model.arch import Arch
@@ -219,34 +217,3 @@ def test_not_text() -> None:
     found = read(line(PASCAL).encode() + b"\n\xff\xfe\x00\n" + line(BARE).encode())
     assert [left.text for left in found.unread] == ["fleet, line 2: not JSON: not UTF-8 text"]
     assert len(found.crowds) == 2
-
-
-@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
-def test_any_bytes_are_machines_or_an_error(data: bytes) -> None:
-    with pytest.raises(TorchpickError):
-        read(data)
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["schema", "machine", "machines", "platform", "python", "gpus", "kind", "apiVersion", "items", "count"]
-            ),
-            inner,
-            max_size=6,
-        )
-    ),
-    max_leaves=25,
-)
-
-
-@given(json_values)
-def test_any_json_is_machines_or_an_error(value: object) -> None:
-    try:
-        found = fleet(json.dumps(value))
-    except TorchpickError:
-        return
-    assert found.crowds

@@ -122,11 +122,6 @@ def test_how_the_text_is_cut_does_not_matter(order: list[str], size: int, noise:
     assert search(text, size) == search(text)
 
 
-@given(st.binary(max_size=3000), st.integers(1, 500))
-def test_no_bytes_break_it(data: bytes, size: int) -> None:
-    search(data, size)
-
-
 def test_the_first_place_is_told_and_a_long_line_is_cut() -> None:
     line = "x" * 3000 + " CUDA out of memory " + "y" * 3000
     (match,) = search(f"\n\n{line}\n{line}\n")

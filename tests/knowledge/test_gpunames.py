@@ -14,7 +14,6 @@ from torchpick.knowledge.gpuindex import Names
 from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, look_up
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
-from torchpick.model.machine import GpuProduct
 
 COMPAT = Path(__file__).parents[2] / "compat"
 NAMES = Names.from_json(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
@@ -158,13 +157,6 @@ def test_case_and_spacing_never_change_the_answer(data: st.DataObject, product: 
     respelled = "".join(gap + letter for gap, letter in zip(gaps, letters, strict=True))
 
     assert told(respelled) == told(name)
-
-
-@given(st.text(max_size=60))
-def test_no_text_breaks_it(text: str) -> None:
-    found = look_up(text, NAMES)
-
-    assert isinstance(found, (GpuProduct, Candidates))
 
 
 @given(st.sampled_from(NAMES.capabilities))

@@ -34,11 +34,6 @@ def test_a_whole_answer_is_read() -> None:
     )
 
 
-@given(st.binary(max_size=200))
-def test_any_bytes_are_an_answer_or_a_failure(data: bytes) -> None:
-    assert probe.parse_reading(data, "nvml").source == "nvml"
-
-
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | texts,

@@ -294,15 +294,6 @@ def whole_wheels(world: World) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("resolver", TOOLS)
-def test_no_wheel_is_downloaded_where_the_pages_tell_their_hashes(world: World, resolver: str) -> None:
-    world.lock("torch", *GTX_1080_TI, "--installer", resolver)
-
-    assert not whole_wheels(world)
-    if resolver == "pip":
-        assert [each for each in world.server.log if each.path.endswith(".whl.metadata")]
-
-
 def test_nor_where_they_do_not_tell_of_metadata_beside_the_wheel(world: World, flipping: Flipping) -> None:
     host = flipping.site
 

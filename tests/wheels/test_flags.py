@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from torchpick.wheels import readings
 
@@ -24,8 +22,3 @@ def test_a_single_architecture_counts_where_it_is_the_only_one() -> None:
 )
 def test_a_mere_mention_is_no_list(text: bytes) -> None:
     assert found(text) is None
-
-
-@given(st.lists(st.binary(max_size=80), max_size=6))
-def test_any_bytes_will_do(chunks: list[bytes]) -> None:
-    readings.compiled_flags(chunks)

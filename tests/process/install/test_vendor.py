@@ -95,20 +95,6 @@ def test_the_family_comes_from_the_vendor_first_and_the_rest_from_the_user(world
     assert found["numpy"] == "2.0.0", "all else is the user's"
 
 
-def test_the_family_alone_is_one_command(world: World, newest: str) -> None:
-    serve(world)
-    python = world.environment(newest)
-
-    done = world.install("torch", "--dry-run", "--json", "--installer", kind(newest), python=python, gpu=GFX1010)
-
-    answer = json.loads(done.stdout)["install"]
-    assert f"torch[device-gfx1010]=={VERSION}" in answer["argv"]
-    assert f"https://{AMD}/rocm/whl-next" in answer["argv"]
-    assert "before" not in answer
-    world.install("torch", "--installer", kind(newest), python=python, gpu=GFX1010)
-    assert world.installed(python)["rocm-sdk-core"] == "10.1.0"
-
-
 def test_what_no_setting_can_say_is_refused(world: World, newest: str) -> None:
     serve(world)
     python = world.environment(newest)
