@@ -5,23 +5,26 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scripts.shipping import building, data, locks, pyz, sbom, version
+from scripts.table import index
 
 ROOT = Path(__file__).parents[2]
 # What is published or leads to it, and an address that stands for the project's own (written so that who replaces it
 # everywhere leaves this).
-_ADDRESSED = ("*.md", "*.toml", "*.yml", "conda/*.yaml", "docs/**/*.md", "scripts/shipping/*.py", "src/**/*.py")
+_ADDRESSED = ("*.cff", "*.md", "*.toml", "*.yml", "conda/*.yaml", "docs/*.md", "scripts/shipping/*.py", "src/**/*.py")
 _PLACEHOLDER = re.compile(r"github(usercontent)?\.com/(example)/torchpick")
 _EXAMPLE = """examples:
   scripts/release --dry-run
   scripts/release --tag v0.1.0 --out dist"""
+INSTALLERS = ("pip", "uv", "pipx")
 QUESTION = (
     *("url", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05"),
     *("--platform", "linux-x86_64", "--python", "3.12"),
@@ -57,6 +60,7 @@ def main(words: Sequence[str]) -> int:
         for problem in problems:
             print(f"error: {problem}", file=sys.stderr)
         return 1
+    index.write(ROOT / "compat")  # which a checkout does not hold
     with TemporaryDirectory(prefix="torchpick-release-") as folder:
         first, second = Path(folder, "first"), Path(folder, "second")
         files = _built(first)
@@ -67,6 +71,7 @@ def main(words: Sequence[str]) -> int:
         print(f"built twice, byte for byte equal: {len(files)} files")
         _check(files)
         if not args.without_tests:
+            _install(files, Path(folder, "installed"))
             _test(files, Path(folder, "tests"))
         if args.dry_run:
             _list(files, f"would publish torchpick-cli {number}")
@@ -110,35 +115,69 @@ def _check(files: Sequence[Path]) -> None:
     _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files[:2])])
 
 
+def _install(files: Sequence[Path], folder: Path) -> None:
+    """Both archives by each installer, into an environment of its own, and the program that needs none."""
+    for archive in files[:2]:
+        for installer in INSTALLERS:
+            _step(f"{archive.name} by {installer}")
+            _answers([_installed(archive, installer, folder / f"{archive.suffix}-{installer}")])
+    _step("the one-file program")
+    _answers([sys.executable, str(files[2])])
+
+
+def _installed(archive: Path, installer: str, folder: Path) -> str:
+    """The command that this installer made of the archive, with the newest that the archive asks for."""
+    folder.mkdir(parents=True)
+    environ, words = {}, ["install", "--python", sys.executable]
+    if installer == "pip":
+        # This environment's own pip: Debian and Ubuntu ship Python without one to put into a new environment.
+        venv.create(folder)
+        words = ["--python", str(folder), "install"]
+    elif installer == "uv":
+        words = ["tool", *words]
+        environ = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    else:
+        environ = {"PIPX_HOME": str(folder / "home"), "PIPX_BIN_DIR": str(folder / "bin")}
+    _run([sys.executable, "-m", installer, *words, "--quiet", str(archive)], environ=environ)
+    command = shutil.which("torchpick", path=os.pathsep.join([str(folder / "bin"), str(folder / "Scripts")]))
+    if command is None:
+        raise SystemExit(f"error: {installer} made no command of {archive.name}")
+    return command
+
+
+def _answers(command: Sequence[str]) -> None:
+    done = subprocess.run([*command, *QUESTION], capture_output=True, text=True, check=False, timeout=120)
+    print(done.stdout, end="")
+    if done.returncode or "torch==" not in done.stdout:
+        raise SystemExit(f"error: {command[-1]} does not answer\n{done.stderr}")
+
+
 def _test(files: Sequence[Path], folder: Path) -> None:
-    """The source archive's quick tests on the wheel, the checkout's with the oldest dependencies, and the program."""
+    """The source archive's quick tests on the wheel, the checkout's with the oldest dependencies, and the site."""
     _step("the source archive's tests on the wheel")
     source = building.unpacked(files[0], folder / "source")
     venv.create(folder / "venv")
     python = str(folder / ("venv/Scripts/python.exe" if os.name == "nt" else "venv/bin/python"))
-    # This environment's own pip: Debian and Ubuntu ship Python without one to put into a new environment.
     quiet = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
     _run([*quiet, "--require-hashes", "-r", str(locks.FOLDER / "test.txt")])
     _run([*quiet, "--no-deps", str(files[1])])
     _run([python, "-m", "pytest", "-q", "-n", "auto", "-m", "not process and not network and not long"], source)
+    _step("the legs on Windows, made up")
+    _run([python, "-m", "pytest", "-q", "tests/test_runs.py"], source)
     _step("one question, one answer, on the live index")
     _run([python, "-m", "tests.world"])
     _step("the quick tests with the oldest dependencies")
     _run([str(ROOT / "scripts" / "test"), "--oldest", "-q"])
-    _step("the one-file program")
-    program = files[2]
-    done = subprocess.run(
-        [sys.executable, str(program), *QUESTION], capture_output=True, text=True, check=False, timeout=120
-    )
-    print(done.stdout, end="")
-    if done.returncode or "torch==" not in done.stdout:
-        raise SystemExit(f"error: {program.name} does not answer\n{done.stderr}")
+    _step("the site")
+    _run([str(ROOT / "scripts" / "build-site"), "--output", str(folder / "site")])
 
 
-def _run(line: Sequence[str], folder: Path = ROOT) -> None:
+def _run(line: Sequence[str], folder: Path = ROOT, environ: Mapping[str, str] = {}) -> None:
     # This process finds src/ by PYTHONPATH: what is tested is what was installed.
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(line, cwd=folder, env=environ, check=False, timeout=7200, stdin=subprocess.DEVNULL)
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        line, cwd=folder, env={**inherited, **environ}, check=False, timeout=7200, stdin=subprocess.DEVNULL
+    )
     if done.returncode:
         raise SystemExit(f"error: `{' '.join(line[1:5])} …` ended with status {done.returncode}")
 

@@ -30,6 +30,7 @@ class Runner:
         self.tools = venvs.with_pip(folder / "python").parent
         steps.stand_in_for_gh(self.tools / "gh", self.asked)
         self.given = {"GITHUB_REF_NAME": tag, "GITHUB_REPOSITORY": "some/project", "GH_TOKEN": "none"}
+        self.given["TORCHPICK_COMPAT_DIR"] = ""  # the checkout's own table
         steps.bash(f"git clone -q {ROOT} {self.work}", folder, [], {})
 
     def bash(self, text: str) -> subprocess.CompletedProcess[str]:
@@ -86,5 +87,5 @@ def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
     assert built.returncode == 1
     assert "CHANGELOG.md has no section" in built.stderr
     named = "README.md, docs/tools.md, pyproject.toml, scripts/shipping/selector.py, scripts/shipping/site"
-    assert f"an address that stands for your repository's is still in {named}.py: " in built.stderr
+    assert f"an address that stands for your repository's is still in CITATION.cff, {named}.py: " in built.stderr
     assert not (runner.work / "dist").exists()
