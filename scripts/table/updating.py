@@ -84,7 +84,7 @@ def update(args: argparse.Namespace, report: Report) -> tuple[list[str], list[st
     if not found:
         return failed, []
     done = refresh.add_up(found)
-    failed += [f"{entry.sample.file}: {error.message}" for entry, error in done.failures]
+    failed += [f"{sample.file}: {error.message}" for (_, sample), error in done.failures]
     failed += [f"contradiction: {text}" for text in done.contradictions]
     news = [*_said(done), *host.mark_gone(done.gone), *host.move_vendors(done.moved)]
     try:
@@ -130,7 +130,7 @@ def _reads(table: Mapping[BuildKey, Build], release: str | None, forced: bool) -
 def _said(done: Refreshed) -> Iterator[str]:
     for word, builds in (("new", done.added), ("read", done.read)):
         yield from (f"{word}: {build.version} {build.backend} {build.platform}" for build in builds)
-    yield from (f"unread: {entry.build.version} {entry.build.platform}" for entry in done.unread)
+    yield from (f"unread: {build.version} {build.platform}" for build, _ in done.unread)
     yield from (f"note: {note}" for note in done.notes)
     yield f"read {done.bytes_read / 1e6:.1f} MB in {done.requests} requests"
 

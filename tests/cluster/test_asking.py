@@ -15,7 +15,6 @@ from tests.cli.test_nodes import BASE, node
 from tests.cluster.standin import A100, COMMAND, StandIn, ended, said
 from torchpick.cluster import kubernetes_nodes, ray, slurm, sources
 from torchpick.cluster.engine import ClusterError
-from torchpick.cluster.slurm import Node
 from torchpick.environment.child import ChildResult
 from torchpick.errors import UsageError
 
@@ -174,7 +173,7 @@ JobId=4 Partitions=
 def test_a_node_of_several_partitions_is_asked_in_the_one_that_is_meant() -> None:
     nodes = slurm.list_nodes("fast", StandIn(lambda _: ended(SHOWN.encode())).engine)
 
-    assert [(node.name, node.partition, node.cpu) for node in nodes] == [
+    assert [(name, partition, cpu) for name, partition, _, _, cpu in nodes] == [
         ("n1", "fast", "x86_64"),
         ("n2", "fast", "aarch64"),
     ]
@@ -214,7 +213,7 @@ def test_a_nodes_state_says_whether_it_is_asked(state: str, alone: str, within: 
         (alone, StandIn(lambda _: ended())),
         (within, StandIn(lambda _: ended(), SLURM_JOB_NODELIST="n1")),
     ):
-        able = ["n1"] if slurm.is_able(Node("n1", "all", state, "", "x86_64"), stand.engine) else []
+        able = ["n1"] if slurm.is_able(("n1", "all", state, "", "x86_64"), stand.engine) else []
         assert {**dict.fromkeys(able, "asked"), **stand.found} == {"n1": result}
 
 

@@ -129,7 +129,7 @@ def in_words(build: Build) -> Any:
 
 
 BUILT = listed.list_builds(links(torch("2.9.0+cu126"), torch("2.9.0+cu126", f"cp313-cp313-{LINUX}")))
-[ROW] = [each.build for each in BUILT]
+[ROW] = [build for build, _ in BUILT]
 MEASURED = ROW._replace(
     arches=(Arch.parse("sm_80"),),
     evidence=Evidence("measured", "torch-2.9.0.whl sha256:00", {"file": "t.whl", "sha256": "11"}),
@@ -164,15 +164,15 @@ def rows() -> dict[str, object]:
     now["a version of which nothing is known"] = wheelfiles.empty_row("1.0", {"kind": "declared", "ref": "x"})
     for name, (found, channel) in LISTED.items():
         builds = listed.list_builds(found, channel)
-        now[f"a page: {name}"] = [in_words(each.build) | {"sample": each.sample.file} for each in builds]
+        now[f"a page: {name}"] = [in_words(build) | {"sample": sample.file} for build, sample in builds]
     for name, row in KNOWN.items():
         unread, differing = listed.compare_builds(BUILT, {} if row is None else {row.key: row})
         changed = [in_words(each) for each in differing]
-        now[f"known: {name}"] = {"unread": [each.build.version for each in unread], "changed": changed}
+        now[f"known: {name}"] = {"unread": [build.version for build, _ in unread], "changed": changed}
     now["a wheel that was read"] = in_words(
-        refresh.measured_row(BUILT[0].sample, READ, MEASURED._replace(libraries={"old": "1"}))
+        refresh.measured_row(BUILT[0][1], READ, MEASURED._replace(libraries={"old": "1"}))
     )
-    unhashed = BUILT[0].sample._replace(sha256=None)
+    unhashed = BUILT[0][1]._replace(sha256=None)
     for name, reading in {
         "no GPU code": READ._replace(torch=READ.torch and READ.torch._replace(cuda=None, flags=())),
         "no metadata": READ._replace(metadata=None), "no torch": READ._replace(torch=None),
@@ -187,11 +187,11 @@ test_wheels_and_pages_become_the_rows_they_became = recorded.table(FILE, rows)
 
 
 def test_a_released_wheel_never_changes() -> None:
-    file, digest = BUILT[0].sample.file, "ab" * 32
+    file, digest = BUILT[0][1].file, "ab" * 32
 
     def refused(ref: str, sha256: str | None = digest) -> list[TorchpickError]:
         rows = [ROW._replace(evidence=Evidence("measured", ref))]
-        mine = [BUILT[0]._replace(sample=BUILT[0].sample._replace(sha256=sha256))]
+        mine = [(BUILT[0][0], BUILT[0][1]._replace(sha256=sha256))]
         return [error for _, error in listed.with_another_hash(mine, rows).values()]
 
     [error] = refused(f"{file} sha256:00")

@@ -60,8 +60,8 @@ def run(args: Arguments) -> int:
     else:
         print(_page(report))
         console.notes(args, *notes)
-        for entry, why in report.failures:
-            console.message(plain(f"error: {entry.sample.file}: {why}"))
+        for (_, sample), why in report.failures:
+            console.message(plain(f"error: {sample.file}: {why}"))
     return status
 
 
@@ -125,9 +125,9 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
         read=[_row(build) for build in report.read],
         gone=[written(build, *BUILD_NAMES) for build in report.gone],
         contradictions=list(report.contradictions),
-        unread=[{**written(entry.build, "version", "platform"), "file": entry.sample.file} for entry in report.unread],
+        unread=[{**written(build, "version", "platform"), "file": sample.file} for build, sample in report.unread],
         notes=[{"code": "INDEX_NOT_READ", "text": text} for text in notes],
-        failures=[{"file": found.sample.file, "text": str(error)} for found, error in report.failures],
+        failures=[{"file": sample.file, "text": str(error)} for (_, sample), error in report.failures],
         bytes_read=report.bytes_read,
         requests=report.requests,
     )

@@ -9,7 +9,6 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from secrets import token_hex
-from typing import NamedTuple
 
 from torchpick.cluster.engine import Call, ClusterError, Engine, failure_words
 from torchpick.environment.child import ChildResult
@@ -23,22 +22,16 @@ _GPUS = re.compile(r"gpu:([^:,()]+):(\d{1,2})\b")
 _RANKED = re.compile(r"^ *(\d+): (.*)", re.MULTILINE)  # lines of srun's own have no rank
 
 
-class Node(NamedTuple):
-    """A node; `partition` is one that it is in, `gres` what it has for jobs."""
-
-    name: str
-    partition: str
-    state: str
-    gres: str
-    cpu: str
+# A node: its name, a partition that it is in, its state, what it has for jobs (GRES), and its processor.
+Node = tuple[str, str, str, str, str]
 
 
 def detect(partition: str, engine: Engine) -> None:
     """Detect on every node; those that are down, busy or silent are recorded as such."""
     able = [node for node in list_nodes(partition, engine) if is_able(node, engine)]
-    nodes = {node.name: node for node in able}
+    nodes = {node[0]: node for node in able}
     job = f"torchpick-{token_hex(6)}"
-    alike = grouped(((node.partition, node.state), node) for node in able)
+    alike = grouped((node[1:3], node) for node in able)
     waiting = deque(_srun(crowd, job, engine) for crowd in alike.values())
     try:
         for names, ended in engine.calls(waiting, max(engine.left_s - 5, 1)):
@@ -61,7 +54,7 @@ def list_nodes(partition: str, engine: Engine) -> list[Node]:
         partitions = facts.get("Partitions", "").split(",")
         if partitions != [""] and (not partition or partition in partitions):
             state, gres, cpu = facts["State"], facts.get("Gres", ""), facts.get("Arch", "x86_64")
-            nodes.append(Node(facts["NodeName"], partition or partitions[0], state, gres, cpu))
+            nodes.append((facts["NodeName"], partition or partitions[0], state, gres, cpu))
     if not nodes:
         message = f"scontrol shows no node{f' of partition {partition}' if partition else ''}"
         raise ClusterError(message, hint="`sinfo -N` shows the nodes and their partitions")
@@ -75,30 +68,32 @@ def _allocated(engine: Engine) -> str:
 
 def is_able(node: Node, engine: Engine) -> bool:
     """Whether it can be asked; one that is down or busy is recorded as such."""
-    hindered = {*node.state.split("+")} - _ABLE
+    name, _, state, _, _ = node
+    hindered = {*state.split("+")} - _ABLE
     if not hindered or (hindered == {_HELD} and _allocated(engine)):
         return True
     if hindered == {_HELD}:
         record_busy(node, "other jobs have all of its processors", engine)
     else:
-        engine.reader.unanswered(node.name, "NODE_DOWN", f"its state is {node.state.lower()}")
+        engine.reader.unanswered(name, "NODE_DOWN", f"its state is {state.lower()}")
     return False
 
 
 def record_busy(node: Node, words: str, engine: Engine) -> None:
     """One that others hold is answered from what the controller knows, where that is enough."""
-    gpus = _GPUS.search(node.gres)
-    if not gpus or not engine.reader.described(node.name, node.cpu, gpus[1], int(gpus[2])):
-        engine.reader.unanswered(node.name, "BUSY", words)
+    name, _, _, gres, cpu = node
+    gpus = _GPUS.search(gres)
+    if not gpus or not engine.reader.described(name, cpu, gpus[1], int(gpus[2])):
+        engine.reader.unanswered(name, "BUSY", words)
 
 
 def _srun(crowd: Sequence[Node], job: str, engine: Engine) -> Call:
     """One task a node, whose lines srun marks with its rank, which is its place among these."""
-    names = [node.name for node in crowd]
+    names = [node[0] for node in crowd]
     words = ["srun", "--label", f"--job-name={job}", "--distribution=arbitrary", f"--nodelist={','.join(names)}"]
     words += [f"--nodes={len(names)}", f"--ntasks={len(names)}", "--kill-on-bad-exit=0"]
     words += [f"--time={int(engine.left_s // 60) + 1}", f"--immediate={min(int(engine.left_s / 3) + 1, 10)}"]
-    words += ["--overlap"] if _allocated(engine) else [f"--partition={crowd[0].partition}"]
+    words += ["--overlap"] if _allocated(engine) else [f"--partition={crowd[0][1]}"]
     return names, [*words, *engine.options, *engine.command]
 
 
@@ -114,7 +109,8 @@ def _take(crowd: Sequence[Node], ended: ChildResult, engine: Engine) -> None:
             record_busy(node, lines[-1], engine)
         else:
             answer = "\n".join(answers.get(rank, ())).encode()
-            engine.take(node.name, answer, lines[-1], node.gres if "gpu" in node.gres and not wants_gpus else "")
+            name, _, _, gres, _ = node
+            engine.take(name, answer, lines[-1], gres if "gpu" in gres and not wants_gpus else "")
 
 
 def _by_rank(output: bytes) -> dict[int, list[str]]:

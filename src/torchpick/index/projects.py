@@ -139,12 +139,8 @@ def _result(work: Callable[[T], U], item: T) -> U | TorchpickError:
         return error
 
 
-class IndexPage(NamedTuple):
-    """A page to be read: of one project on an index, or a link page of the user's, which has files of many."""
-
-    url: str
-    index_url: str
-    project: str | None
+# A page to be read, its index, and its project; None for a link page of the user's, which has files of many.
+IndexPage = tuple[str, str, "str | None"]
 
 
 class ProjectReader:
@@ -171,7 +167,7 @@ class ProjectReader:
         self._cache = ProjectCache(cache_dir(environ), limits.age)
         self._web, self._shares = web or Web(environ, limits, report), web is not None
         self._refused: dict[str, list[str]] = {}  # by the page, what is wrong with the files that were passed over
-        self._links = [IndexPage(url, url, None) for url in places.links]
+        self._links = [(url, url, None) for url in places.links]
         self._pages: dict[IndexPage, tuple[ProjectFile, ...] | TorchpickError | None] = {}
         self._metadata: dict[ProjectFile, Metadata | TorchpickError] = {}
         self._projects: set[str] = set()
@@ -224,7 +220,7 @@ class ProjectReader:
         glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
         aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
         why = f"it has {versions or 'none'} for {aim}" if listed else "no file of it is listed there"
-        urls = (*self.places.links, *(_page(index, normal(name)).url for index in self.places.indexes))
+        urls = (*self.places.links, *(_page(index, normal(name))[0] for index in self.places.indexes))
         refused = [text for url in urls for text in self._refused.get(url, ())]
         text = "; ".join([f"{places or 'no index'} has no {name}{specifier} that fits: {why}", *refused[:1]])
         raise InstallerError(text, hint=hint, code=code)
@@ -292,59 +288,61 @@ class ProjectReader:
     def _read_pages(self, pages_: Iterable[IndexPage]) -> None:
         stale: dict[IndexPage, KeptPage | None] = {}
         for page in (page for page in dict.fromkeys(pages_) if page not in self._pages):
-            if page.url.startswith("file:"):
+            url, index_url, _ = page
+            if url.startswith("file:"):
                 self._pages[page] = _result(self._read_local, page)
                 continue
-            record = None if self._anew else self._cache.page(page.url, page.index_url, self._target_of(page))
+            record = None if self._anew else self._cache.page(url, index_url, self._target_of(page))
             if record is not None and (self._offline or self._cache.is_fresh(record[0])):
                 self._as_of += [record[0]] if self._offline else []
                 self._pages[page] = record[2]
             elif self._offline:
-                self._pages[page] = _offline_error(page.url, anew=self._anew)
+                self._pages[page] = _offline_error(url, anew=self._anew)
             else:
                 stale[page] = record
         self._pages |= self._web.side_by_side(lambda page: self._read_page(page, stale[page]), stale)
 
     def _target_of(self, page: IndexPage) -> IndexTarget | None:
         """A link page is kept whole: it has files of many projects."""
-        return None if page.project is None else self._target
+        return None if page[2] is None else self._target
 
     def _read_page(self, page: IndexPage, record: KeptPage | None) -> tuple[ProjectFile, ...] | None:
         """As it is now, or as it was where the index is out of reach."""
         if self._anew:
-            wheels = pages.fetch(page.url, self._web.client, self._refuse(page))
+            wheels = pages.fetch(page[0], self._web.client, self._refuse(page))
             return None if wheels is None else _of_project(page, wheels)
         target, headers = self._target_of(page), {"accept": pages.ACCEPT}
         read_at, etag, files = record or (0.0, "", None)
         if etag and files is not None:
             headers["if-none-match"] = etag
         try:
-            document = self._web.client.get(page.url, headers, absent=True)
+            document = self._web.client.get(page[0], headers, absent=True)
         except NetworkError:
             if record is None:
                 raise
             self._as_of.append(read_at)
             return files
         if document.status == 304 and record is not None:
-            return self._cache.renew_page(page.url, (time.time(), etag, files), target)[2]
+            return self._cache.renew_page(page[0], (time.time(), etag, files), target)[2]
         if document.status == 403:  # it may be there, and forbidden until a password is set
             return None
         with self._parsing:
             kind = document.headers.get("content-type", "")
             files = self._parse(page, document.body, document.url, kind) if document.status == 200 else None
             read = (time.time(), document.headers.get("etag", ""), files)
-            return self._cache.keep_page(page.url, read, target)[2]
+            return self._cache.keep_page(page[0], read, target)[2]
 
     def _read_local(self, page: IndexPage) -> tuple[ProjectFile, ...] | None:
-        content = pages.page_in_folder(page.url)
+        content = pages.page_in_folder(page[0])
         return None if content is None else self._parse(page, *content)
 
     def _parse(self, page: IndexPage, body: bytes, base: str, kind: str = "text/html") -> tuple[ProjectFile, ...]:
-        with named(page.url):
-            return _of_project(page, pages.files(body, base, kind, self._refuse(page), page.index_url))
+        url, index_url, _ = page
+        with named(url):
+            return _of_project(page, pages.files(body, base, kind, self._refuse(page), index_url))
 
     def _refuse(self, page: IndexPage) -> Callable[[str], None]:
-        return self._refused.setdefault(page.url, []).append
+        return self._refused.setdefault(page[0], []).append
 
     def _read_metadata(self, file: ProjectFile) -> Metadata | TorchpickError:
         with named(file.url):
@@ -355,11 +353,11 @@ class ProjectReader:
 
 
 def _of_project(page: IndexPage, files: Iterable[ProjectFile]) -> tuple[ProjectFile, ...]:
-    return tuple(file for file in files if page.project in (None, file.project))
+    return tuple(file for file in files if page[2] in (None, file.project))
 
 
 def _page(index: str, name: str) -> IndexPage:
-    return IndexPage(f"{index.rstrip('/')}/{quote(name, safe='')}/", index, name)
+    return f"{index.rstrip('/')}/{quote(name, safe='')}/", index, name
 
 
 def _or_error(file: ProjectFile, metadata: Metadata | str) -> Metadata | TorchpickError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from torchpick.decide.demands import is_backend
@@ -36,11 +35,8 @@ FIRST = "1.7.0"
 DATED = ("nightly", "test")
 
 
-class ListedBuild(NamedTuple):
-    """One build as the index has it, of which nothing was read, and one of its wheels to read."""
-
-    build: Build
-    sample: ProjectFile
+# One build as the index has it, of which nothing was read, and one of its wheels to read.
+ListedBuild = tuple[Build, ProjectFile]
 
 
 def list_builds(links: Iterable[ProjectFile], channel: str = "stable") -> tuple[ListedBuild, ...]:
@@ -97,7 +93,7 @@ def _listed(torch: str, backend: str, platform: str, version: str, links: list[P
     sample = max(
         links, key=lambda link: (not link.name.abi.endswith("t"), python_order(link.name.python)[1], link.file)
     )
-    return ListedBuild(build, sample)
+    return build, sample
 
 
 def list_vendor(links: Iterable[ProjectFile], rows: Collection[Build]) -> Iterator[ListedBuild]:
@@ -119,11 +115,10 @@ def list_vendor(links: Iterable[ProjectFile], rows: Collection[Build]) -> Iterat
             continue
         own = ".".join(label.split(".")[:2]) if _BACKEND.fullmatch(label) else newest.backend
         backend = own if known is None else known.backend
-        entry = _listed(torch, backend, platform, version, files)
+        build, sample = _listed(torch, backend, platform, version, files)
         like = newest if known is None else known
         arches = None if like.family == "cuda" else like.arches
-        build = entry.build._replace(vendor=like.vendor, arches=arches, tags=like.tags, glibc=None)
-        yield entry._replace(build=build)
+        yield build._replace(vendor=like.vendor, arches=arches, tags=like.tags, glibc=None), sample
 
 
 def python_of(link: ProjectFile) -> str | None:
@@ -143,15 +138,14 @@ def compare_builds(
 ) -> tuple[tuple[ListedBuild, ...], tuple[Build, ...]]:
     """What the index has and was not read yet, and the rows of the table with what the index says otherwise."""
     unread, changed = [], []
-    for entry in builds:
-        now, row = entry.build, table.get(entry.build.key)
+    for now, sample in builds:
+        row = table.get(now.key)
         # What the shipped table says that nobody knows (ROCm before 6.0) is read only when it is asked for.
         if now.arches is None and (row is None or (row.arches is None and row.evidence.ref == LISTED)):
-            unread.append(entry)
-        if row is not None:
-            now = _updated(row, now)
-        if now != row:
-            changed.append(now)
+            unread.append((now, sample))
+        updated = now if row is None else _updated(row, now)
+        if updated != row:
+            changed.append(updated)
     return tuple(unread), tuple(changed)
 
 
@@ -172,12 +166,12 @@ def with_another_hash(builds: Iterable[ListedBuild], rows: Iterable[Build]) -> d
     """The builds whose file has another sha256 than when it was read: a released wheel never changes."""
     digests = {file: digest for row in rows for file, mark, digest in [row.evidence.ref.partition(" sha256:")] if mark}
     failures: dict[BuildKey, FailedRead] = {}
-    for entry in builds:
-        digest = digests.get(entry.sample.file)
-        if digest is not None and entry.sample.sha256 not in (None, digest):
-            text = f"its sha256 is {entry.sample.sha256}, and was {digest}; a released wheel never changes"
+    for build, sample in builds:
+        digest = digests.get(sample.file)
+        if digest is not None and sample.sha256 not in (None, digest):
+            text = f"its sha256 is {sample.sha256}, and was {digest}; a released wheel never changes"
             error = WheelError(f"{text}, so it is refused", hint="ask the operator of the index; the known row stays")
-            failures[entry.build.key] = entry, error
+            failures[build.key] = (build, sample), error
     return failures
 
 

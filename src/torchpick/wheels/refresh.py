@@ -148,10 +148,10 @@ class _Run:
     def work(self) -> Refreshed:
         before = self.job.store.rows()
         builds = (*self._builds(), *self._of_vendors())
-        self.listed = {entry.build.key for entry in builds}
+        self.listed = {build.key for build, _ in builds}
         self.rows = {key: row for key, row in before.items() if key in self.listed and _is_needed(row, self.shipped)}
         refused = listed.with_another_hash(builds, (*self.shipped.values(), *before.values()))
-        builds = tuple(entry for entry in builds if entry.build.key not in refused)
+        builds = tuple(entry for entry in builds if entry[0].key not in refused)
         unread, differing = listed.compare_builds(builds, {**self.shipped, **self.rows})
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions}
@@ -162,15 +162,15 @@ class _Run:
             self.rows[row.key] = row if as_it_is else pages[row.vendor and row.vendor.url].paired(row)
         self._write(TABLE_PLATFORMS)
         # One that is named is read although the table knows it, where there is GPU code to read.
-        forced = [entry for entry in builds if self.job.forced and entry.build.arches is None]
-        todo = [entry for entry in forced or unread if self.job.reads(entry.build)][: self.job.most]
+        forced = [entry for entry in builds if self.job.forced and entry[0].arches is None]
+        todo = [entry for entry in forced or unread if self.job.reads(entry[0])][: self.job.most]
         read, failures = self._read(todo)
         done = {row.key for row in read}
         return Refreshed(
             tuple(self.rows[row.key] for row in differing if row.key not in self.shipped),
             read,
             tuple(self._gone(before)),
-            tuple(entry for entry in unread if entry.build.key not in done),
+            tuple(entry for entry in unread if entry[0].key not in done),
             tuple(self.contradictions),
             tuple(self.notes),
             tuple(self.moved),
@@ -227,22 +227,22 @@ class _Run:
         """The rows of what could be read, and the rest; each is kept as soon as it is read."""
         read: list[Build] = []
         failures: list[FailedRead] = []
-        for number, entry in enumerate(todo, 1):
-            self.report(f"{number} of {len(todo)}: {entry.sample.file}")
-            key = entry.build.key
+        for number, (build, sample) in enumerate(todo, 1):
+            self.report(f"{number} of {len(todo)}: {sample.file}")
+            key = build.key
             try:
-                with open_source(entry.sample.url, lambda: self.web.client, self.report) as source:
-                    reading = wheelfiles.read_release(Archive(source), entry.sample)
+                with open_source(sample.url, lambda: self.web.client, self.report) as source:
+                    reading = wheelfiles.read_release(Archive(source), sample)
             except TorchpickError as error:
-                failures.append((entry, error))
+                failures.append(((build, sample), error))
                 continue
             before = self.rows.get(key) or self.shipped[key]
-            row = self.rows[key] = measured_row(entry.sample, reading, before)
+            row = self.rows[key] = measured_row(sample, reading, before)
             if before.arches is not None and {*before.arches} != {*(row.arches or ())}:
                 declared, found = (" ".join(map(str, arches or ())) for arches in (before.arches, row.arches))
                 text = f"{row.version} on {row.platform}: {declared} by {before.evidence.ref}; its wheel has {found}"
                 self.contradictions.append(text)
-            self._write({entry.build.platform})
+            self._write({build.platform})
             read.append(row)
         return tuple(read), tuple(failures)
 
