@@ -73,6 +73,7 @@ def test_an_app_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_an_extra_beside_the_authors_holds_what_theirs_do(capsys: pytest.CaptureFixture[str]) -> None:
     table = 'cpu = ["torch>=2.7", "torchvision"]\ncu128 = ["torch>=2.7", "torchvision<1"]\n'
+    table += '[tool.uv]\nconflicts = [[{ extra = "cpu" }, { extra = "cu128" }]]\n'
     text = f'[project]\nname = "app"\nrequires-python = ">=3.11"\n[project.optional-dependencies]\n{table}'
     Path("pyproject.toml").write_text(text, "utf-8")
 
