@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 import tracemalloc
+import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,10 @@ from torchpick.cli import main
 from torchpick.decide import buildfit
 from torchpick.errors import WheelLayoutError
 from torchpick.index import pages
+from torchpick.index.ranges import Archive, FileSource
 from torchpick.model.machine import Machine
 from torchpick.model.metadata import MetadataSource, parse_metadata
+from torchpick.wheels import wheelfiles
 
 DEEP = "(" * 3000
 GPU = ("--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12")
@@ -29,17 +33,6 @@ def test_a_marker_of_brackets_alone_is_not_a_valid_requirement(
 ) -> None:
     assert main([*command, f"torch ; {DEEP}", *GPU]) == 2
     assert capsys.readouterr().err.startswith("error: ")
-
-
-@pytest.mark.usefixtures("on_linux")
-def test_a_requirements_file_of_brackets_is_named_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "r.txt"
-    file.write_text(f"numpy\ntorch ; {DEEP}\n", "utf-8")
-
-    assert main(["install", "-r", str(file), "--dry-run", *GPU]) == 2
-    assert "r.txt" in capsys.readouterr().err.partition("\n")[0]
 
 
 # Sizes that double; each page is made of one piece, over and over.
@@ -124,17 +117,8 @@ def test_machines_that_differ_in_what_no_build_depends_on_are_not_judged_each(
     file = tmp_path / "fleet.jsonl"
     counts = []
     for many in (20, 40, 80, 160):
-        machines = (
-            {
-                "name": f"n{number}",
-                "platform": {"os": "linux", "cpu": "x86_64"},
-                "python": {"version": "3.12"},
-                "driver": {"version": f"580.95.{number}"},
-                "gpus": [{"name": f"Strange {number}", "arch": "sm_89"}],
-            }
-            for number in range(many)
-        )
-        file.write_text("\n".join([*map(json.dumps, machines), *(f"bad{line}" for line in range(50 * many))]), "utf-8")
+        lines = [_machines(many, "", apart=True), *(f"bad{line}" for line in range(50 * many))]
+        file.write_text("\n".join(lines), "utf-8")
         judged.clear()
         assert main(["fleet", str(file)]) == 0
         said = capsys.readouterr().out
@@ -148,12 +132,33 @@ def test_machines_that_differ_in_what_no_build_depends_on_are_not_judged_each(
     assert counts == [1] * 4
 
 
-def _machines(count: int, note: str) -> str:
-    machine = {
-        "platform": {"os": "linux", "cpu": "x86_64"}, "python": {"version": "3.12"}, "driver": {"version": "580.95.05"},
-        "gpus": [{"name": "RTX 3090", "arch": "sm_86"}], "notes": [{"code": "X", "text": note}],
-    }  # fmt: skip
-    return "\n".join(json.dumps({"name": f"n{number}", **machine}) for number in range(count))
+@pytest.mark.parametrize(("lines", "why"), [(20_001, "more than 20,000 requirements"), (1_000_001, "1,000,000 lines")])
+def test_a_file_of_more_requirements_than_anybody_has_is_refused_early(
+    lines: int, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "r.txt"
+    file.write_text("a>=1\n" * lines, "utf-8")
+    tracemalloc.start()
+
+    assert main(["plan", "-r", str(file), "--offline", *GPU]) == 2
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert why in capsys.readouterr().err
+    assert peak < 64 << 20
+
+
+def _machines(count: int, note: str, *, apart: bool = False) -> str:
+    """Machines that are alike, or `apart` in what no build depends on."""
+
+    def of_number(number: int) -> dict[str, object]:
+        return {
+            "name": f"n{number}", "platform": {"os": "linux", "cpu": "x86_64"}, "python": {"version": "3.12"},
+            "driver": {"version": f"580.95.{number * apart}"}, "notes": [{"code": "X", "text": note}],
+            "gpus": [{"name": f"Strange {number * apart}", "arch": "sm_89"}],
+        }  # fmt: skip
+
+    return "\n".join(map(json.dumps, map(of_number, range(count))))
 
 
 # What each command reads, made of so many pieces.
@@ -189,6 +194,17 @@ def test_metadata_costs_time_in_line_with_its_size() -> None:
         parse_metadata(f"Metadata-Version: 2.1\nName: a\nVersion: 1\n{lines}", MetadataSource.WHEEL)
 
     in_line(parse, (600, 1200, 2400, 4800), floor=0.1)
+
+
+def test_a_wheel_costs_time_in_line_with_the_number_of_its_libraries(tmp_path: Path) -> None:
+    def read(size: int) -> None:
+        with zipfile.ZipFile(file := tmp_path / "odd-1-cp312-cp312-linux_x86_64.whl", "w") as archive:
+            for number in range(size):
+                archive.writestr(f"odd/{number}.so", b"\x7fELF\x02\x01\x01")
+        with closing(FileSource(file)) as source:
+            wheelfiles.read_wheel(Archive(source), file.name, None)
+
+    in_line(read, (750, 1500, 3000, 6000), floor=0.05)
 
 
 def test_a_library_with_a_terabyte_of_holes_costs_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,10 +34,11 @@ def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path, m
     bare_folder.mkdir(parents=True)
     (bare_folder / "pyvenv.cfg").touch()
 
-    monkeypatch.chdir(tmp_path / "full")
-    full = distributions.read_environment(str(tmp_path / "full" / ".venv"), {})
-    monkeypatch.chdir(tmp_path / "bare")
-    bare = distributions.read_environment(str(bare_folder), {})
+    read = []
+    for folder in (tmp_path / "full", tmp_path / "bare"):
+        monkeypatch.chdir(folder)
+        read.append(distributions.read_environment(str(folder / ".venv"), {}))
+    full, bare = read
 
     assert (full.python.executable, full.python.version, full.sites) == (None, "3.12", (packages,))
     own = Python(f"{sys.version_info[0]}.{sys.version_info[1]}")  # nothing says which: as torchpick's own

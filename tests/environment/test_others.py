@@ -75,7 +75,7 @@ def test_ones_own_environment_is_taken_also_in_a_folder_of_a_group(
 
 # What is only asked; what acts on an environment starts its Python where it has to.
 QUESTIONS = (
-    "url", "list", "plan torch", "label --among cpu,cu126", "matrix", "detect", "env", "doctor",
+    "url", "list", "plan torch --offline", "label --among cpu,cu126", "matrix", "detect", "env", "doctor",
     "inspect odd", "--json",
     "explain 'no kernel image is available'",
 )  # fmt: skip
@@ -93,16 +93,7 @@ def test_a_question_reads_the_environment_of_a_folder_and_runs_nothing_in_it(
     with suppress(TorchpickError):
         index_places.default(str(folder / "bin" / "python"))
 
-    main(
-        [
-            *shlex.split(question),
-            "--gpu",
-            "sm_86",
-            "--driver",
-            "580.95.05",
-            *(["--offline"] if "plan" in question else []),
-        ]
-    )
+    main(shlex.split(f"{question} --gpu sm_86 --driver 580.95.05"))
 
     assert not (tmp_path / "started").exists()
 

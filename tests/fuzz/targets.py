@@ -127,7 +127,7 @@ def requirement(data: bytes) -> None:
 
 
 def requirements_file(data: bytes) -> None:
-    requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"})
+    tuple(requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"}))
     nested = iter([data] * 3)  # a file may name itself, and two hundred files are read
     asked = requirements.read_requirements(
         RequirementArgs((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b"")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchpick.model.address import Address
 
 MOST_BYTES = 16 << 20
+_MOST_LINES = 1_000_000
 _MOST_SHOWN = 500
 
 
@@ -82,6 +83,8 @@ def decoded(data: bytes, path: str, by: str) -> str:
     except UnicodeDecodeError as error:
         message = f"{path}: is not a text file ({error.reason} at byte {error.start})"
         raise UsageError(message, hint="save it as UTF-8") from error
+    if text.count("\n") > _MOST_LINES:
+        raise UsageError(f"{path}: has more than {_MOST_LINES:,} lines", hint=f"check the path behind `{by}`")
     if "\0" in text:
         raise UsageError(f"{path}: is not a text file, it contains zero bytes", hint=f"check the path behind `{by}`")
     # What Python, and so pip, takes for the end of a line, and uv does not (str.splitlines).
@@ -128,15 +131,13 @@ class RequirementLine(NamedTuple):
         return self.value if self.option in ("--index-url", "--extra-index-url", "--find-links") else ""
 
 
-def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
+def parse(text: str, environ: Mapping[str, str]) -> Iterator[RequirementLine]:
     """The entries of a file; `${NAME}` is filled in, as pip does."""
-    entries: list[RequirementLine] = []
     for first, joined in _logical(text):
         line = _without_comment(joined).strip()
         if "${" in line:
             line = pattern(_VARIABLE).sub(lambda match: environ.get(match[1]) or match[0], line)
-        entries += _entries(line, first) if line else []
-    return tuple(entries)
+        yield from _entries(line, first) if line else ()
 
 
 def _without_comment(line: str) -> str:

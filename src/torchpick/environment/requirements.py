@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, read_group, text_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Bounds on files from outside; the largest lock in pip's format that was met has 6 MB of hashes.
 MOST_FILES = 200
+_MOST_ENTRIES = 20_000
 _FRONT = r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*"
 _WHEEL = r"(?a)([A-Za-z0-9_.]+)-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl"
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
@@ -135,7 +137,10 @@ class _Reader:
         if any(line.rstrip() == _SCRIPT for line in text.splitlines()):
             hint = f"`torchpick pin {shown}` writes the pick into it, and `uv run` obeys that"
             raise UsageError(f"{shown} is a script with requirements of its own ({by})", hint=hint)
-        self.sources[key, limits] = requirementfiles.parse(text, self.environ)
+        self.sources[key, limits] = (*islice(requirementfiles.parse(text, self.environ), _MOST_ENTRIES + 1),)
+        if len(self.sources[key, limits]) > _MOST_ENTRIES:
+            hint = "leave out what is not asked for"
+            raise UsageError(f"{shown} has more than {_MOST_ENTRIES:,} requirements ({by})", hint=hint)
         for entry in self.sources[key, limits]:
             self._entry(entry, key, shown, limits=limits)
 

@@ -313,7 +313,7 @@ class Archive:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._expected: list[tuple[int, int]] = []
+        self._expected = set[int]()  # by their places
         try:
             self._zip = ZipFile(_RangedFile(source))
         except _BROKEN as error:
@@ -337,7 +337,7 @@ class Archive:
     def stream(self, member: ZipInfo) -> Iterator[bytes]:
         """The member's bytes as they are unpacked; at the end its checksum is proved."""
         self._check(member)
-        if not any(start <= member.header_offset < end for start, end in self._expected):
+        if member.header_offset not in self._expected:
             self.expect([member])
         left = member.file_size
         try:
@@ -354,8 +354,9 @@ class Archive:
         """Announce the members to be streamed, in the order of their places; neighbours then come in one request."""
         # Without the extra field of each, whose length is only in its header.
         lengths = ((member, _HEADER + len(member.filename.encode()) + member.compress_size) for member in members)
-        self._expected = [(member.header_offset, member.header_offset + length) for member, length in lengths]
-        self.source.expect(self._expected, gap)
+        ranges = [(member.header_offset, member.header_offset + length) for member, length in lengths]
+        self._expected = {start for start, _ in ranges}
+        self.source.expect(ranges, gap)
 
     def _check(self, member: ZipInfo) -> None:
         """Refuse a member that cannot be read within bounds."""
