@@ -211,7 +211,8 @@ def _naming_limits(bound: Answer, freed: Answer) -> Answer:
 
 def _versions(answer: Answer) -> dict[str, str]:
     family = family_pins(answer.pick.build, answer.question.wish) if answer.pick.ok else {}
-    return {**family, **{package.name: package.version for package in answer.environment.packages}}
+    packages = () if answer.stack is None else answer.stack.packages  # what a start does not load
+    return {**family, **{package.name: package.version for package in packages}}
 
 
 def decided(answer: Answer, table: Table | None = None) -> Answer:
