@@ -32,8 +32,8 @@ _MOST_MATCHES = 50
 _MOST_BEFORE = 200
 
 
-# compat/words.json: the forms of `rewritten` that are read as another one is, and for each name the expression of what
-# is `kept` of a text, or those, one a line, of the `facts` that it may say.
+# compat/words.json: the forms of `rewritten` that are read as another one is, and for each name the expressions, one a
+# line, of what is `kept` of a text and of the `facts` that it may say.
 Words = Mapping[str, Mapping[str, str]]
 
 
@@ -104,33 +104,38 @@ def read_words(fields: Fields) -> Words:
     packages = f"(?:{'|'.join(fields.texts('packages'))})"
     return {
         "rewritten": fields.mapping("rewritten"),
-        "kept": {name: f"(?ima){'|'.join(forms)}" for name, forms in _expressions(fields.object("mentions"), packages)},
-        "facts": {name: "\n".join(forms) for name, forms in _expressions(fields.object("words"), packages)},
+        "kept": _expressions(fields.object("mentions"), packages),
+        "facts": _expressions(fields.object("words"), packages),
     }
 
 
-def _expressions(fields: Fields, packages: str) -> Iterator[tuple[str, list[str]]]:
+def _expressions(fields: Fields, packages: str) -> dict[str, str]:
     """Each with the names of the packages where it has `{package}`, and borders of words as `_BORDER` has them."""
-    for name in fields.names():
-        yield name, [form.replace("{package}", packages).replace(r"\b", _BORDER) for form in fields.texts(name)]
+    lines = ((name, "\n".join(fields.texts(name))) for name in fields.names())
+    return {name: forms.replace("{package}", packages).replace(r"\b", _BORDER) for name, forms in lines}
+
+
+def _likely(expressions: Mapping[str, str], how: str, text: str) -> dict[str, str]:
+    """For each name one expression, of those that a text may have by its literal words; that of nothing else."""
+    lower = text.lower()
+    likely = {
+        name: "|".join(form for form in forms.split("\n") if posts.literal(form) in lower)
+        for name, forms in expressions.items()
+    }
+    return {name: f"{how}{form or '(?!)'}" for name, form in likely.items()}
 
 
 def in_words(text: str, expressions: Mapping[str, str]) -> dict[str, str]:
     """What a text says of these, in anybody's words; a long one is asked at its ends."""
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
     ends = "\n".join(line for line in ends.split("\n") if not PASSED_OVER.search(line.encode()))
-    lower = ends.lower()
-    likely = {
-        name: "|".join(form for form in forms.split("\n") if posts.literal(form) in lower)
-        for name, forms in expressions.items()
-    }
-    matches = ((name, re.search(f"(?im){form}", ends)) for name, form in likely.items() if form)
+    matches = ((name, re.search(form, ends)) for name, form in _likely(expressions, "(?im)", ends).items())
     return {name: " ".join(match[match.lastindex or 0].split()) for name, match in matches if match}
 
 
 def read_situation(text: str, words: Words, facts: Mapping[str, str]) -> Situation:
     """What a plain text says; `facts` are expressions of words of which it is to know them."""
-    kept = words["kept"]
+    kept = _likely(words["kept"], "(?ima)", text)
     wanted, scalars = kept["wanted"], [name for name in kept if name in Situation._fields]
     said: dict[str, Any] = {name: next(_each(kept[name], wanted, text), None) for name in scalars}
     packages, demands = (islice(re.finditer(kept[kind], text), _MOST_MATCHES) for kind in ("package", "demand"))
@@ -185,7 +190,8 @@ def contradictions(said: Situation) -> tuple[Note, ...]:
 
 def names(kind: str, start: bytes, words: Words) -> bool:
     """Whether a text names what is of this kind: `programs` that use torch, or all that it may be `about`."""
-    return re.search(words["kept"][kind], start[: posts.MOST_TEXT].decode("utf-8", "replace")) is not None
+    text = start[: posts.MOST_TEXT].decode("utf-8", "replace")
+    return re.search(_likely({kind: words["kept"][kind]}, "(?ima)", text)[kind], text) is not None
 
 
 def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
