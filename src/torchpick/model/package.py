@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import TypeVar
 
 from torchpick.errors import NoBuildError
 from torchpick.model import NamedTuple
@@ -15,7 +14,11 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick, Wish
 from torchpick.model.versions import admits, grouped, pattern
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 
 class Stage(Enum):
