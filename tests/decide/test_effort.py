@@ -12,6 +12,7 @@ from tests.laws.strategies import gpu
 from torchpick.decide import buildfit, demands, environments, several
 from torchpick.decide import search as engine
 from torchpick.decide.demands import PackageDemand
+from torchpick.decide.packagefit import PackageFit
 from torchpick.decide.searchfacts import Needs, SearchFacts
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
@@ -73,3 +74,17 @@ def test_a_search_that_finds_nothing_asks_the_builds_of_each_demand_once(monkeyp
     refused = len(versions) ** 2
     assert not found.ok
     assert asked < refused * len(list(TABLE.of(PLATFORM.name)))
+
+
+def test_what_a_version_links_is_judged_once_however_many_require_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: Counter[object] = Counter()
+    really = PackageFit.linked
+    monkeypatch.setattr(PackageFit, "linked", lambda fit, *of: (really(fit, *of), judged.update([str(of)]))[0])
+    versions = [str(number) for number in range(9, 0, -1)]
+    requiring = (package("one", version, "two") for version in versions)
+    facts = known(*requiring, *(package("two", version, cuda="10", links_torch=True) for version in versions))
+    search = SearchFacts(machine("sm_86"), TABLE, Wish(), Catalog(facts))
+
+    assert engine.find_solution(search, (PackageDemand("one"),)) is None
+    assert len(judged) > 2 * len(versions)
+    assert max(judged.values()) == 1

@@ -380,22 +380,6 @@ def test_a_slow_page_ends_with_the_time_of_the_question(reading: Reading) -> Non
     assert time.monotonic() - began < 30
 
 
-def test_bytes_and_projects_are_bounded(host: Host, reading: Reading) -> None:
-    for name in ("a", "b", "c"):
-        put(host, f"/simple/{name}/", entry(f"{name}-1.0.tar.gz", padding="x" * 3000))
-    with reading.reader(f"{host.url}/simple", projects=2) as reader:
-        answers = [*reader.pages(["a"]).values(), *reader.pages(["b", "c", "a"]).values()]
-    assert [isinstance(answer, tuple) for answer in answers] == [True, True, False, True]
-    assert message(answers[2]) == "no more than 2 projects are looked at for one question"
-    with reading.reader(f"{host.url}/simple", bytes=4000, age=0) as reader:
-        first, second = reader.pages(["a"])["a"], reader.pages(["b"])["b"]
-
-    assert isinstance(first, tuple)
-    assert isinstance(second, TorchpickError)
-    assert second.code == "READING_LIMIT"
-    assert second.message == "no more than 0.004 MB are read for one question"
-
-
 def at(host: Host, data: bytes, file: str = WHEEL, **said: Any) -> ProjectFile:
     host.files[f"/files/{file}"] = data
     return file_at(f"{host.url}/files/{file}")._replace(**said)
