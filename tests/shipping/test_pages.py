@@ -6,7 +6,6 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -30,10 +29,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[dict[str, str]]:
+def made() -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "GPUS", FEW)
-        yield {**dict(pages.every(BASE)), **documents()}
+        return {**dict(pages.every(BASE)), **documents()}
 
 
 def documents() -> dict[str, str]:
