@@ -354,7 +354,7 @@ default = true
 
 
 def test_a_member_of_a_workspace_is_taken_over_with_what_the_others_require(
-    host: torches.Host, with_lock: Path
+    host: torches.Host, with_lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = f'[tool.uv.workspace]\nmembers = ["packages/*"]\n[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n'
     (with_lock / "pyproject.toml").write_text(root, "utf-8")
@@ -367,8 +367,21 @@ def test_a_member_of_a_workspace_is_taken_over_with_what_the_others_require(
     torchpick("--for", "app", "--write", str(with_lock / "packages/one/pyproject.toml"), "--index-base", host.base)
 
     assert uv(with_lock, "lock", "--check").returncode == 0
-    synced_ = uv(with_lock, "sync", "--dry-run", "--frozen", "--package", "one", "--extra", "cu132").stderr
-    assert "+ torch==2.14.1+cu132" in synced_
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    command = [
+        sys.executable,
+        "-m",
+        "torchpick",
+        "run",
+        *MACHINES["cu132"],
+        "uv",
+        "sync",
+        "--dry-run",
+        "--package",
+        "one",
+    ]
+    done = subprocess.run(command, cwd=with_lock, capture_output=True, text=True, timeout=120, check=False)
+    assert "+ torch==2.14.1+cu132" in done.stderr
 
 
 # Ctrl-C in the very moment in which uv is started.

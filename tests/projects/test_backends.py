@@ -48,6 +48,26 @@ def test_a_member_of_a_workspace_without_any_has_those_of_its_root(file: Path) -
     assert commands(uv, found, "cpu")[-1] == ("uv", "sync", "--inexact", "--all-packages", "--extra", "cpu")  # type: ignore[index]
 
 
+@pytest.mark.parametrize(("package", "members"), [("lib", True), ("other", False), ("", False)])
+def test_a_member_that_is_named_at_the_root_has_its_own(file: Path, package: str, members: bool) -> None:
+    root = file.parent
+    file.rename(root / "below" / file.name)
+    file.write_text('[project]\nname = "root"\n[tool.uv.workspace]\nmembers = ["below", "gone"]\n', "utf-8")
+    text = (root / "below" / file.name).read_text("utf-8")
+    (root / "below" / file.name).write_text(text.replace('"app"', '"Lib"'), "utf-8")
+    (root / "uv.lock").touch()
+
+    found = read_backends(str(root), package)
+
+    assert (found and (found.project, found.lock)) == (("lib", f"{root}/uv.lock") if members else None)
+    if found is not None:
+        uv = UvCommand(("uv",), "sync", ("--package", "lib"), str(root), "lib")
+        assert commands(uv, found, "cpu") == (("uv", "sync", "--extra", "cpu", "--package", "lib"),)
+        uv = uv._replace(command="add", words=("--package", "lib", "idna"))
+        sync = ("uv", "sync", "--inexact", "--package", "lib", "--extra", "cpu")
+        assert commands(uv, found, "cpu") == (("uv", "add", "--no-sync", *uv.words), sync)
+
+
 def test_the_extras_that_are_backends_and_hold_torch_are_read_else_the_groups(file: Path) -> None:
     found = read_backends(os.getcwd())
     names = {"cpu": "cpu", "cu126": "cu126", "cu132": "cu132", "rocm7-2": "rocm7.2"}

@@ -59,7 +59,7 @@ def run_command_under_env(args: Arguments) -> int:
         raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
     args.words = []
     uv = parse_uv(args.passed_on, os.environ, os.getcwd())
-    if uv is not None and (project := read_backends(uv.folder)) is not None:
+    if uv is not None and (project := read_backends(uv.folder, uv.package)) is not None:
         name, pick = choose(args, project.names, project)
         if (replaced := commands(uv, project, name)) is not None:
             console.tell(pick, args)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from torchpick.decide import answer as answers
@@ -27,6 +29,8 @@ _INSTALLING, _CHANGING, _LOCKING = ("sync", "run"), ("add", "remove"), ("lock",)
 # Where one of these is given, the user says what is installed, or the project is not meant.
 _OWN_CHOICE = ("--all-extras", "--all-groups", "--no-project", "--script", "--only-group", "--no-sync", "--isolated")
 _TABLES = {"extra": ("project", "optional-dependencies"), "group": ("dependency-groups",)}
+# Members of a workspace that are read.
+_MOST_MEMBERS = 200
 # uv's options with a value of their own that may stand before its command, and others of `uv run`.
 _WITH_VALUE = {
     "--directory", "--project", "--config-file", "--cache-dir", "--color", "--python-preference", "--python-fetch",
@@ -70,18 +74,42 @@ class UvCommand(NamedTuple):
         return self.words[: _options_end(self.words)] if self.command == "run" else self.words
 
 
-def read_backends(folder: str) -> BackendNames | None:
-    """Those of the project in this folder or above, else of its workspace; None where no extra or group is one."""
+def read_backends(folder: str, package: str = "") -> BackendNames | None:
+    """Those of the package that is named, else of the project in this folder or above, else of its workspace's root.
+
+    None where no extra or group is one.
+    """
     project = nearest_with(folder, "pyproject.toml")
-    root = project and uv_project(project)
-    for place in dict.fromkeys(filter(None, (project, root))):
-        file = f"{place}/pyproject.toml"
+    if project is None:
+        return None
+    root, own = uv_project(project), f"{project}/pyproject.toml"
+    above = f"{root}/pyproject.toml" if root else own
+    found = []
+    for file in dict.fromkeys((own, above, *(workspace_files(project) if package else ()))):
         data = toml.read(rewrite.read_file(file).text, file)
         kind, names = backend_names(data)
-        if names:
-            own = normal(str(toml.table_at(data, "project").get("name", "")))
-            return BackendNames(file, kind, names, own, f"{root}/uv.lock" if root else "", place != project)
-    return None
+        name = normal(str(toml.table_at(data, "project").get("name", "")))
+        if names and (file in (own, above) or name == package):
+            found.append(BackendNames(file, kind, names, name, f"{root}/uv.lock" if root else "", file != own))
+    return next((of_file for of_file in found if of_file.project == package), next(iter(found), None))
+
+
+def workspace_files(folder: str) -> list[str]:
+    """The files of the projects of its workspace, the root's first; none where it is in no workspace."""
+    above = uv_project(folder) or folder
+    root = os.path.join(above, "pyproject.toml")
+    workspace = toml.table_at(toml.read(rewrite.read_file(root).text, root), "tool", "uv", "workspace")
+    files, left_out = (
+        [path for pattern in toml.texts(workspace.get(key)) for path in _matching(above, pattern)]
+        for key in ("members", "exclude")
+    )
+    every = dict.fromkeys((root, *files) if workspace else ())
+    return [path for path in every if path not in left_out][:_MOST_MEMBERS]
+
+
+def _matching(root: str, pattern: str) -> Iterator[str]:
+    files = glob.iglob(os.path.join(glob.escape(root), pattern, "pyproject.toml"))
+    yield from islice((os.path.normpath(file) for file in files), _MOST_MEMBERS)
 
 
 def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
@@ -212,6 +240,8 @@ def commands(uv: UvCommand, project: BackendNames, name: str) -> tuple[tuple[str
     if uv.package != project.project if uv.package else project.above:
         # A name of another member's counts only where every member is installed.
         choice, words = ("--all-packages", *choice), _without_package(uv)
+    elif uv.package and uv.command in _CHANGING:
+        choice = ("--package", uv.package, *choice)
     if uv.command in _INSTALLING:
         return ((*uv.front, uv.command, *choice, *words),)
     if uv.command in _LOCKING:

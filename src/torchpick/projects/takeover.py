@@ -6,7 +6,6 @@ A process of its own waits for the end of this one, so that a project is put bac
 from __future__ import annotations
 
 import base64
-import glob
 import json
 import os
 import signal
@@ -14,18 +13,16 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import islice
 from typing import IO
 
-from torchpick.environment import guard, projectfile, rewrite, toml
+from torchpick.environment import guard, projectfile, rewrite
 from torchpick.environment.rewrite import Text
-from torchpick.environment.world import content, nearest_with, uv_project
+from torchpick.environment.world import content, uv_project
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.install.command import Command, run_command
 from torchpick.install.installers import find_uv
+from torchpick.projects.backends import workspace_files
 
-# Members of a workspace that are read.
-_MOST_MEMBERS = 200
 _MOST_LOCK = 64 << 20
 _DONE = "done"
 Contents = Mapping[str, "bytes | None"]
@@ -34,21 +31,9 @@ Contents = Mapping[str, "bytes | None"]
 def member_requirements(file: str) -> tuple[str, ...]:
     """What the other members of its workspace require, as one lock holds all of them."""
     own = os.path.abspath(file)
-    above = nearest_with(os.path.dirname(own), "uv.lock", "pyproject.toml") or os.path.dirname(own)
-    root = os.path.join(above, "pyproject.toml")
-    text = rewrite.read_file(root).text
-    workspace = toml.table_at(toml.read(text, root), "tool", "uv", "workspace")
-    files = dict.fromkeys(path for pattern in toml.texts(workspace.get("members")) for path in _members(above, pattern))
-    left_out = {path for pattern in toml.texts(workspace.get("exclude")) for path in _members(above, pattern)}
-    others = [path for path in ((root, *files) if workspace else ()) if path not in {own, *left_out}]
-    texts = {path: rewrite.read_file(path).text for path in others[:_MOST_MEMBERS]}
-    words = (word for path, text in texts.items() for word in projectfile.read_requirements(text, path))
+    others = (path for path in workspace_files(os.path.dirname(own)) if path != own)
+    words = (word for path in others for word in projectfile.read_requirements(rewrite.read_file(path).text, path))
     return tuple(dict.fromkeys(words))
-
-
-def _members(root: str, pattern: str) -> Iterator[str]:
-    files = glob.iglob(os.path.join(glob.escape(root), pattern, "pyproject.toml"))
-    yield from islice((os.path.normpath(file) for file in files), _MOST_MEMBERS)
 
 
 def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
