@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from shlex import quote
+from urllib.parse import quote_from_bytes
 
 from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment import rewrite
@@ -235,7 +236,7 @@ def _limit(pick: Pick, name: str, version: str, wheels: Iterable[ProjectFile]) -
 
 def file_url(path: str) -> str:
     """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
-    return (PurePosixPath(path) if path.startswith("/") else Path(path)).as_uri()
+    return f"file://{quote_from_bytes(os.fsencode(path))}" if path.startswith("/") else Path(path).as_uri()
 
 
 def links_page(wheels: Iterable[ProjectFile]) -> str:
