@@ -436,6 +436,27 @@ def test_a_lock_without_this_machines_backend_is_behind(app: Path, capsys: pytes
     assert behind["severity"] == "note"
 
 
+@pytest.mark.process
+def test_the_command_that_is_shown_is_the_one_that_lasts(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Home(app / ".venv").torch("2.15.1+cu132", "13.2", "sm_75 sm_120")
+    pascal = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05"]
+    sync = "torchpick run --gpu 'GTX 1080 Ti' --driver 580.95.05 uv sync"
+
+    found = findings(capsys, *pascal)
+    assert {code: found[code]["cure"] for code in ("NO_KERNELS", "LOCK_UNDOES")} == dict.fromkeys(
+        ("NO_KERNELS", "LOCK_UNDOES"), sync
+    )
+    assert f"that is 2.14.1+cu126, which {app}/uv.lock holds" in found["NO_KERNELS"]["advice"]
+
+    (app / "uv.lock").write_text(project_lock({"cu132": "2.15.0+cu132"}), "utf-8")
+    adding = f"torchpick extras --for app --backend cu132 --backend cu126 --write {app}/pyproject.toml"
+    found = findings(capsys, *pascal)
+    assert (found["NO_KERNELS"]["cure"], found["LOCK_UNDOES"]["cure"]) == (adding, adding)
+
+    (app / "pyproject.toml").write_text('[project]\nname = "app"\ndependencies = ["torch"]\n', "utf-8")
+    assert findings(capsys, *pascal)["NO_KERNELS"]["cure"].startswith("torchpick install ")
+
+
 # A project without an environment, and torchpick in one of its own.
 
 

@@ -156,7 +156,7 @@ def _fix(args: Arguments, exam: Examination, request: Request) -> int:
         if finding.severity == ERROR:
             console.say(f"still {finding.code}: {finding.text}")
         elif finding.ailment is Ailment.LOCK_UNDOES:
-            console.say(f"{finding.text}: {finding.remark}")
+            console.say(f"{finding.text}: {f'`{finding.cure}`' if finding.cure else finding.advice}")
     return 0 if again.ok else 3
 
 

@@ -15,7 +15,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.interpreter import EnvironmentChoice
 from torchpick.environment.world import World, holds_torchpick_alone, is_same, nearest_with
 from torchpick.errors import UsageError
-from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
+from torchpick.model.finding import ERROR, NOTE, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, version_of
 from torchpick.run import Run
 
@@ -95,7 +95,22 @@ def _examined(subject: EnvironmentUnderTest) -> Examination:
     found = remedy.of(subject, findings) if fixable else None
     fix, refused = (None, found) if isinstance(found, str) else (found, None)
     fixed = [_fixed(subject, finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
+    lasting = locked.lasting(subject) if any(_changes_torch(finding, fix) for finding in fixed) else None
+    if lasting is not None:
+        cure, brings = shell.line(lasting[0], subject.run.shell), lasting[1]
+        fixed = [
+            finding._replace(cure=cure, brings=brings, advice=finding.advice if finding.by_torch else None)
+            if _changes_torch(finding, fix)
+            else finding
+            for finding in fixed
+        ]
     return Examination(subject, worst_first(fixed), fix, refused=refused)
+
+
+def _changes_torch(finding: Finding, fix: Remedy | None) -> bool:
+    """Whether another torch is to come, or one is there that the lock of the project takes away."""
+    is_other = fix is not None and finding.by_torch and not fix.reinstalled and finding.cure is not None
+    return is_other or (finding.ailment is Ailment.LOCK_UNDOES and finding.severity != NOTE)
 
 
 def _can_fix(finding: Finding, subject: EnvironmentUnderTest) -> bool:

@@ -14,7 +14,7 @@ from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest, LockedEnvironment
 from torchpick.environment import projectfile, shell
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.environment.world import text_of
+from torchpick.environment.world import text_of, uv_project
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.install.question import answer_request, collect_question
@@ -24,7 +24,7 @@ from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Note, Python
 from torchpick.model.package import PackageFacts
 from torchpick.model.pick import Wish
-from torchpick.model.versions import admits, release_key
+from torchpick.model.versions import admits, normal, release_key
 from torchpick.projects import backends
 from torchpick.projects.lockfiles import Choice, LockedPackage, LockFile, read_lock
 from torchpick.run import Run
@@ -289,14 +289,18 @@ def _build(run: Run, machine: Machine, one: JudgedChoice) -> Build | None:
 
 def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A pin, or the lock of the project, for another GPU or driver than the machine has."""
+    pinned, project = _pin_and_project(subject)
+    if pinned is not None:
+        yield from _pin_behind(subject, *pinned)
+    elif project:
+        yield from _lock_behind(subject, os.path.join(project, "uv.lock"))
+
+
+def _pin_and_project(subject: EnvironmentUnderTest) -> tuple[tuple[str, str, tuple[str, ...]] | None, str | None]:
     from torchpick.install import job
 
     prefix = subject.environment.prefix
-    pinned = job.read_pin(prefix)
-    if pinned is not None:
-        yield from _pin_behind(subject, *pinned)
-    elif project := job.project_of_environment(prefix, subject.run.environ):
-        yield from _lock_behind(subject, os.path.join(project, "uv.lock"))
+    return job.read_pin(prefix), job.project_of_environment(prefix, subject.run.environ)
 
 
 def _pin_behind(subject: EnvironmentUnderTest, file: str, version: str, words: tuple[str, ...]) -> Iterator[Finding]:
@@ -317,6 +321,35 @@ def _pin_behind(subject: EnvironmentUnderTest, file: str, version: str, words: t
         yield Finding(
             Ailment.BEHIND, f"{file} is pinned to torch {version}, and {pick.version} {how}", seen, cure=command
         )
+
+
+def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
+    """The command that brings what runs here and that the next sync keeps, and what that is.
+
+    None where no project keeps the environment, and where no extra or group of it is a backend.
+    """
+    _, project = _pin_and_project(subject)
+    if project is None or subject.torch_alone or subject.machine.trouble is not None:
+        return None
+    file = os.path.join(project, "uv.lock")
+    try:
+        lock = read_lock(file, subject.run.environ)
+        judged = judge(subject.run, lock, subject.machine)
+        best = (judged.taken and judged.taken.choice) or next((one.choice for one in judged.choices), Choice(""))
+        package = best.project if len(lock.projects) > 1 else ""
+        adopted = backends.read_backends(project, package)
+        if adopted is None or (judged.taken is not None and best.name not in map(normal, adopted.names)):
+            return None
+        if judged.taken is None:
+            adding = with_better(subject.run, lock, judged).adding(file)
+            return (adding, "then `torchpick run uv sync` takes it") if adding and not package else None
+    except TorchpickError:  # whoever asks for the lock itself hears of it
+        return None
+    where = [] if uv_project(os.getcwd()) == project else ["--project", project]
+    words = ["sync", *(["--package", package] if package else [])]
+    request = subject.run.request._replace(python=None, platform=None, glibc=None, macos=None, backends=(), cpu=False)
+    brings = f"that is {judged.taken.packages['torch'].labelled}, which {file} holds"
+    return ["torchpick", "run", *request.flags, "uv", *where, *words], brings
 
 
 def _lock_behind(subject: EnvironmentUnderTest, file: str) -> Iterator[Finding]:

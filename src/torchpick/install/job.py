@@ -240,11 +240,11 @@ def find_undone(prefix: str, version: str, environ: Mapping[str, str]) -> tuple[
     where = os.path.join(folder, "uv.lock")
     lock = text_of(where, _MOST_LOCK)
     locked = tuple(dict.fromkeys(_TORCH.findall(lock)))
-    if version in locked:
-        if "\nconflicts = " not in lock:
-            return None
+    if locked and "\nconflicts = " in lock:
         what = f"{where} has torch {some_of(locked)}: plain `uv run` and `uv sync` take the one that no extra names"
         return what, "`torchpick run uv run …` and `torchpick run uv sync` take this machine's", locked
+    if version in locked:
+        return None
     if not locked:
         what = f"{where} has no torch, and the next `uv sync` takes {version} out"
         return what, f"`torchpick pin` and then `uv add torch` keep {version}", locked

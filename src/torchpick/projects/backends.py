@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -100,16 +100,15 @@ def workspace_files(folder: str) -> list[str]:
     root = os.path.join(above, "pyproject.toml")
     workspace = toml.table_at(toml.read(rewrite.read_file(root).text, root), "tool", "uv", "workspace")
     files, left_out = (
-        [path for pattern in toml.texts(workspace.get(key)) for path in _matching(above, pattern)]
+        [
+            os.path.normpath(file)
+            for pattern in toml.texts(workspace.get(key))
+            for file in islice(glob.iglob(f"{glob.escape(above)}/{pattern}/pyproject.toml"), _MOST_MEMBERS)
+        ]
         for key in ("members", "exclude")
     )
     every = dict.fromkeys((root, *files) if workspace else ())
     return [path for path in every if path not in left_out][:_MOST_MEMBERS]
-
-
-def _matching(root: str, pattern: str) -> Iterator[str]:
-    files = glob.iglob(os.path.join(glob.escape(root), pattern, "pyproject.toml"))
-    yield from islice((os.path.normpath(file) for file in files), _MOST_MEMBERS)
 
 
 def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
