@@ -39,6 +39,8 @@ def test_a_member_of_a_workspace_without_any_has_those_of_its_root(file: Path) -
     """There uv takes them where all members are installed."""
     (file.parent / "uv.lock").touch()
     Path("pyproject.toml").write_text('[project]\nname = "lib"\ndependencies = ["torch"]\n', "utf-8")
+    assert read_backends(os.getcwd()) is None, "a project of its own below another's"
+    file.write_text(f'{PROJECT}[tool.uv.workspace]\nmembers = ["below"]\n', "utf-8")
 
     found = read_backends(os.getcwd())
 
@@ -66,6 +68,17 @@ def test_a_member_that_is_named_at_the_root_has_its_own(file: Path, package: str
         uv = uv._replace(command="add", words=("--package", "lib", "idna"))
         sync = ("uv", "sync", "--inexact", "--package", "lib", "--extra", "cpu")
         assert commands(uv, found, "cpu") == (("uv", "add", "--no-sync", *uv.words), sync)
+
+
+def test_a_member_has_its_own_though_its_root_is_a_workspace_without_a_name(file: Path) -> None:
+    Path("pyproject.toml").write_text(PROJECT, "utf-8")
+    file.write_text('[tool.uv.workspace]\nmembers = ["*"]\n[dependency-groups]\ncpu = ["torch"]\n', "utf-8")
+    (file.parent / "uv.lock").touch()
+
+    found = read_backends(os.getcwd())
+
+    assert found is not None
+    assert (found.kind, found.project, found.above) == ("extra", "app", False)
 
 
 def test_the_extras_that_are_backends_and_hold_torch_are_read_else_the_groups(file: Path) -> None:

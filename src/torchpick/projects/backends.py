@@ -82,16 +82,18 @@ def read_backends(folder: str, package: str = "") -> BackendNames | None:
     project = nearest_with(folder, "pyproject.toml")
     if project is None:
         return None
-    root, own = uv_project(project), f"{project}/pyproject.toml"
-    above = f"{root}/pyproject.toml" if root else own
+    root, own, files = uv_project(project), os.path.join(project, "pyproject.toml"), workspace_files(project)
+    if root != project and own not in files:  # a project of its own, below another's
+        root, files = None, []
+    above = os.path.join(root, "pyproject.toml") if root else own
     found = []
-    for file in dict.fromkeys((own, above, *(workspace_files(project) if package else ()))):
+    for file in dict.fromkeys((own, above, *(files if package else ()))):
         data = toml.read(rewrite.read_file(file).text, file)
         kind, names = backend_names(data)
         name = normal(str(toml.table_at(data, "project").get("name", "")))
         if names and (file in (own, above) or name == package):
             found.append(BackendNames(file, kind, names, name, f"{root}/uv.lock" if root else "", file != own))
-    return next((of_file for of_file in found if of_file.project == package), next(iter(found), None))
+    return next((one for one in found if package and one.project == package), next(iter(found), None))
 
 
 def workspace_files(folder: str) -> list[str]:
