@@ -89,7 +89,7 @@ def update(args: argparse.Namespace, report: Report) -> tuple[list[str], list[st
     news = [*_said(done), *host.mark_gone(done.gone), *host.move_vendors(done.moved)]
     try:
         reading_companions.renew(args.evidence / "companions.json")
-        if any(store.changed for store, _ in sources[1:]):
+        if args.most or any(store.changed for store, _ in sources[1:]):  # also what an earlier run could not read
             failed += torch_requires.renew(args.evidence / "torch-requires.jsonl")
     except TorchpickError as error:
         failed.append(f"what torch and its companions require was not read: {error.message}")

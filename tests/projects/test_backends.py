@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli import main
-from torchpick.projects.backends import BackendNames, UvCommand, commands, parse_uv, read_backends
+from torchpick.projects.backends import BackendNames, UvCommand, commands, lock_folder, parse_uv, read_backends
 
 # As uv's documentation has it, with an extra of another meaning.
 PROJECT = """[project]
@@ -39,13 +39,18 @@ def test_a_member_of_a_workspace_without_any_has_those_of_its_root(file: Path) -
     """There uv takes them where all members are installed."""
     (file.parent / "uv.lock").touch()
     Path("pyproject.toml").write_text('[project]\nname = "lib"\ndependencies = ["torch"]\n', "utf-8")
-    assert read_backends(os.getcwd()) is None, "a project of its own below another's"
+    assert (read_backends(os.getcwd()), lock_folder(os.getcwd())) == (None, None), "a project below another's"
     file.write_text(f'{PROJECT}[tool.uv.workspace]\nmembers = ["below"]\n', "utf-8")
 
     found = read_backends(os.getcwd())
 
     assert found is not None
-    assert (found.file, found.project, found.above) == (str(file), "app", True)
+    assert (found.file, found.project, found.above, lock_folder(os.getcwd())) == (
+        str(file),
+        "app",
+        True,
+        str(file.parent),
+    )
     uv = UvCommand(("uv",), "add", ("idna",), "/here")
     assert commands(uv, found, "cpu")[-1] == ("uv", "sync", "--inexact", "--all-packages", "--extra", "cpu")  # type: ignore[index]
 

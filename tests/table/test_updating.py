@@ -204,6 +204,9 @@ def test_a_patch_release(today: Day) -> None:
     ]  # fmt: skip
     assert changed["unseen"] is True
     assert today.pull_request().keys() == {"evidence", "unseen"}, "nothing twice"
+    requires = today.evidence / "torch-requires.jsonl"
+    requires.write_text("".join(requires.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
+    assert today.pull_request()["evidence"] == [requires.name], "what could not be read is read by the next run"
 
 
 def test_a_release_with_a_new_cuda_and_its_companion_a_week_later(today: Day) -> None:

@@ -82,12 +82,10 @@ def read_backends(folder: str, package: str = "") -> BackendNames | None:
     project = nearest_with(folder, "pyproject.toml")
     if project is None:
         return None
-    root, own, files = uv_project(project), os.path.join(project, "pyproject.toml"), workspace_files(project)
-    if root != project and own not in files:  # a project of its own, below another's
-        root, files = None, []
-    above = os.path.join(root, "pyproject.toml") if root else own
+    root, own = lock_folder(project), os.path.join(project, "pyproject.toml")
+    above, files = os.path.join(root, "pyproject.toml") if root else own, workspace_files(project) if package else ()
     found = []
-    for file in dict.fromkeys((own, above, *(files if package else ()))):
+    for file in dict.fromkeys((own, above, *files)):
         data = toml.read(rewrite.read_file(file).text, file)
         kind, names = backend_names(data)
         name = normal(str(toml.table_at(data, "project").get("name", "")))
@@ -96,10 +94,16 @@ def read_backends(folder: str, package: str = "") -> BackendNames | None:
     return next((one for one in found if package and one.project == package), next(iter(found), None))
 
 
-def workspace_files(folder: str) -> list[str]:
-    """The files of the projects of its workspace, the root's first; none where it is in no workspace."""
-    above = uv_project(folder) or folder
-    root = os.path.join(above, "pyproject.toml")
+def lock_folder(project: str) -> str | None:
+    """Where the lock of the project in this folder lies: here, or at the root of its workspace; None without one."""
+    root = uv_project(project)
+    return root if root == project or workspace_files(project) else None
+
+
+def workspace_files(project: str) -> list[str]:
+    """The files of the projects of its workspace, the root's first; none where it is a member of none."""
+    above = uv_project(project) or project
+    root, own = (os.path.join(folder, "pyproject.toml") for folder in (above, project))
     workspace = toml.table_at(toml.read(rewrite.read_file(root).text, root), "tool", "uv", "workspace")
     files, left_out = (
         [
@@ -109,8 +113,8 @@ def workspace_files(folder: str) -> list[str]:
         ]
         for key in ("members", "exclude")
     )
-    every = dict.fromkeys((root, *files) if workspace else ())
-    return [path for path in every if path not in left_out][:_MOST_MEMBERS]
+    every = [path for path in dict.fromkeys((root, *files) if workspace else ()) if path not in left_out]
+    return every[:_MOST_MEMBERS] if own in every else []
 
 
 def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:

@@ -17,11 +17,11 @@ from typing import IO
 
 from torchpick.environment import guard, projectfile, rewrite
 from torchpick.environment.rewrite import Text
-from torchpick.environment.world import content, uv_project
+from torchpick.environment.world import content
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.install.command import Command, run_command
 from torchpick.install.installers import find_uv
-from torchpick.projects.backends import workspace_files
+from torchpick.projects.backends import lock_folder, workspace_files
 
 _MOST_LOCK = 64 << 20
 _DONE = "done"
@@ -38,7 +38,7 @@ def member_requirements(file: str) -> tuple[str, ...]:
 
 def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
     """Write the file, and its lock with it where there is one: whether that was done."""
-    folder, uv = uv_project(os.path.dirname(os.path.abspath(there.file))), find_uv(environ)
+    folder, uv = lock_folder(os.path.dirname(os.path.abspath(there.file))), find_uv(environ)
     if folder is None or uv is None:
         rewrite.write_file(there, text)
         return False
