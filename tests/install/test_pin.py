@@ -183,6 +183,19 @@ def test_a_record_frees_the_project_that_was_pinned_with_this_environment_alone(
     assert not (target / "share").exists()
 
 
+def test_a_project_whose_environment_is_made_anew_is_freed_by_the_marks(
+    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = Path(marks["$HERE"], "pyproject.toml")
+    project.write_text(PROJECT, "utf-8")
+    environment = Path(shutil.copytree(marks["$TARGET"], project.with_name(".venv"), symlinks=True))
+    done(capsys, "pin", "--python", f"{environment}/bin/python")
+    shutil.rmtree(environment / "share")
+
+    assert str(project) in unpin(str(environment), None)
+    assert project.read_text("utf-8") == PROJECT
+
+
 def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     Path(marks["$HERE"], "mine.toml").write_text("[project\n", "utf-8")
 

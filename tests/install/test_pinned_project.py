@@ -98,6 +98,17 @@ def test_a_clone_with_another_gpu_is_pinned_anew(app: Path, capsys: pytest.Captu
     assert text.count("# torchpick pin") == pinned(app, NEW).count("# torchpick pin")
 
 
+def test_what_speaks_against_a_pin_leaves_the_last_one_as_it_is(app: Path) -> None:
+    app.write_text(f"{app.read_text('utf-8')}\n[tool.uv]\npackage = false\n", "utf-8")
+    text = pinned(app, OLD)
+    assert text.count("package = false") == 1
+    app.write_text(text.replace("package = false", 'override-dependencies = ["torch==2.9.0"]'), "utf-8")
+    before = {file: file.read_bytes() for file in (app, Path(os.environ["VIRTUAL_ENV"], "pip.conf"))}
+
+    assert main(["pin", "--project", str(app), "--offline", *NEW]) == 1
+    assert {file: file.read_bytes() for file in before} == before
+
+
 def test_env_in_a_pinned_environment_is_of_one_mind(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pinned(app, OLD)
     capsys.readouterr()
