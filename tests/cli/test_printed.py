@@ -79,12 +79,12 @@ def test_the_shell_in_use_is_told_by_its_variables(
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("bash", "torchpick install 'torch<2.12' --gpu 'GTX 1080 Ti'"),
-        ("cmd", 'torchpick install "torch<2.12" --gpu "GTX 1080 Ti"'),
+        ("bash", "torchpick install 'torch<2.15' --gpu 'GTX 1080 Ti'"),
+        ("cmd", 'torchpick install "torch<2.15" --gpu "GTX 1080 Ti"'),
     ],
 )
 def test_the_command_of_an_answer_is_quoted_so(name: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["torch<2.12", "--gpu", "GTX 1080 Ti", "--shell", name]) == 0
+    assert main(["torch<2.15", "--gpu", "GTX 1080 Ti", "--shell", name]) == 0
 
     assert f"run            {line}\n" in capsys.readouterr().out
 
@@ -102,12 +102,12 @@ def test_windows_shells_set_variables_before_the_command() -> None:
 
 
 def test_the_commands_of_an_answer_are_words_that_torchpick_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["torch<2.12", "torchvision", "--gpu", "a100", "--driver", "535", "--backend", "cu118"]) == 0
+    assert main(["torch<2.15", "torchvision", "--gpu", "a100", "--driver", "535", "--backend", "cu126"]) == 0
 
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("run ")]
     words = shlex.split(line)[1:]
     assert words[:2] == ["torchpick", "install"]
-    assert Parser("install").read(words[2:]).words == ["torch<2.12", "torchvision"]
+    assert Parser("install").read(words[2:]).words == ["torch<2.15", "torchvision"]
 
 
 # What stands for what a hint leaves to its moment.

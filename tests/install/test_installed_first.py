@@ -18,9 +18,9 @@ from torchpick.cli import main
 INDEX = WheelIndex(
     {
         "robots": {
-            "3.0": Release(["torch<2.12"], tags=(), source=Source.FINAL),
-            "2.0": ["torch<2.12"],
-            "1.0": ["torch<2.10"],
+            "3.0": Release(["torch<2.14.1"], tags=(), source=Source.FINAL),
+            "2.0": ["torch<2.14.1"],
+            "1.0": ["torch<2.14"],
         }
     }
 )
@@ -74,21 +74,21 @@ def put(folder: Path, wheel: TinyWheel) -> None:
 def test_what_is_installed_stays_while_it_satisfies(
     words: tuple[str, ...], version: str, installing: Installing, site_packages: Path
 ) -> None:
-    put(site_packages, TinyWheel("robots", "1.0", requires=("torch<2.10",)))
+    put(site_packages, TinyWheel("robots", "1.0", requires=("torch<2.14",)))
 
     pins = installing(*words)["pins"]
 
     assert f"robots=={version}" in pins
-    assert ("torch===2.9.1" in pins) is (version == "1.0")
+    assert ("torch===2.13.0" in pins) is (version == "1.0")
 
 
 def test_a_version_that_no_index_has_any_more_stays_too(installing: Installing, site_packages: Path) -> None:
-    put(site_packages, TinyWheel("robots", "0.7", requires=("torch<2.8",)))
+    put(site_packages, TinyWheel("robots", "0.7", requires=("torch<2.14",)))
 
     pins = installing("robots")["pins"]
 
     assert "robots==0.7" in pins
-    assert "torch===2.7.1" in pins
+    assert "torch===2.13.0" in pins
 
 
 @pytest.mark.parametrize("words", [("robots", "--only-binary", ":all:"), ("robots", "--", "--only-binary", ":all:")])
