@@ -344,13 +344,14 @@ def _with_a_newer_driver(question: TargetQuestion, learnt: Learnt, again: Callab
     numbers = [branch for branch in drivers.branches if branch > own]
     newer = [buildfit.with_driver(machine, str(number), drivers) for number in numbers]
     newest = again(newer[-1]) if newer else learnt.answer
-    shown, cuda = _shown(newest), newest.pick.build.cuda if newest.ok else None
-    if cuda is None or shown == _shown(learnt.answer) or _releases(newest) == _releases(learnt.answer):
+    shown = _shown(newest)
+    if not newest.ok or shown == _shown(learnt.answer) or _releases(newest) == _releases(learnt.answer):
         return []
-    # What runs on a driver runs on every newer one, and on none that does not carry its CUDA.
-    os = machine.driver_os
-    carrying = (other for other in newer if other.driver and drivers.supports_cuda(other.driver, cuda, os))
-    oldest = next(other for other in carrying if _shown(again(other)) == shown)
+    # What runs on a driver runs on every newer one, and torch on none that does not carry its CUDA.
+    has_torch = any(pin.name == "torch" for pin in newest.environment.packages)
+    cuda, os = newest.pick.build.cuda if has_torch else None, machine.driver_os
+    able = (other for other in newer if not cuda or (other.driver and drivers.supports_cuda(other.driver, cuda, os)))
+    oldest = next(other for other in able if _shown(again(other)) == shown)
     return [Note("NEWER_DRIVER", f"with driver {numbers[newer.index(oldest)]} or newer: {shown}")]
 
 
