@@ -286,7 +286,7 @@ def _sidecar(value: object) -> str | None:
     if value in (None, False, "", "false"):
         return None
     digest = value.get("sha256") if isinstance(value, dict) else str(value)
-    return str(digest).lower().removeprefix("sha256=")
+    return str(digest).lower().removeprefix("sha256").lstrip("=:")
 
 
 def _of_html(text: str, base: str, until: float, located: Callable[..., ProjectFile | None]) -> Iterable[object]:
