@@ -48,8 +48,9 @@ def rocblas(build: Build, gpu: Gpu, table: Table) -> Iterator[Objection]:
     """RocBLAS is part of every matrix product, so a target that it dropped is an objection, like cuDNN's floor."""
     if gpu.arch is not None and build.family == "rocm" and gpu.arch in (build.arches or ()):
         rocm = build.backend[4:]
-        lacking = (gap for gap in table.rocblas_gaps if gpu.arch in gap[2] and numbers(gap[0]) <= numbers(rocm))
-        if any(before is None or numbers(rocm) < numbers(before) for _, before, _ in lacking):
+        of_gpu = ((since, before) for since, before, lacks in table.rocblas_gaps if gpu.arch in lacks)
+        begun = (before for since, before in of_gpu if numbers(since) <= numbers(rocm))
+        if any(before is None or numbers(rocm) < numbers(before) for before in begun):
             yield dropped(f"rocBLAS of ROCm {rocm}", "other targets", gpu)
 
 

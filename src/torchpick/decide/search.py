@@ -124,7 +124,7 @@ class Attempt:
         facts, posed = self.search.facts[name], state.posed[name]
         demands = [*(demand for demand, _ in posed), *self._limits.get(name, ())]
         excluding = (by for demand, by in posed if len(self.search.fitting(facts, [demand])) < len(facts.versions))
-        causes = posed[0][1].union(*excluding)
+        causes = next(by for _, by in posed).union(*excluding)
         # A search comes to the same project again and again, with the same demands of other versions.
         key = name, tuple((demand.specifier, demand.extras, not demand.by) for demand in demands)
         judged = self._judged.get(key) or self.search.judged(facts, demands, self.builds, self.level)
@@ -208,7 +208,7 @@ class Attempt:
                 if set(demand.extras) - set(extras_of(earlier)):
                     before = {other for others in by_name.values() for other, _ in others}
                     more = self._demands(chosen, by_name[demand.name])
-                    queue += [other for other in more if other[0] not in before]
+                    queue += [(other, by) for other, by in more if other not in before]
             elif self._is_lacking(demand.name, package):
                 lacking[demand.name] = joined(other for other, _ in by_name[demand.name])
             elif (against := self._against(by_name[demand.name], package)) is not None:
@@ -229,7 +229,7 @@ class Attempt:
 
     def _against(self, posed: tuple[Posed, ...], package: Package | None) -> Causes | None:
         """What is against the demands on a project that is not chosen, the last of them new."""
-        demand, search = posed[-1][0], self.search
+        (demand, _), search = posed[-1], self.search
         if is_leaf(demand.name):
             return None
         facts = search.facts.get(demand.name)

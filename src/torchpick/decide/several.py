@@ -91,8 +91,10 @@ def _shared(running: Sequence[ByPin]) -> tuple[Pin, ...]:
 
 def _groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:
     """Each kind in the environment of these that suits it best; the newest torch first."""
-    able = ((kind, [pin for pin in chosen if pin in kind[1]]) for kind in kinds)
-    by_pin = grouped((max(pins, key=lambda pin: kind[1][pin].rank), kind) for kind, pins in able if pins)
+    able = ((members, served, [pin for pin in chosen if pin in served]) for members, served in kinds)
+    by_pin = grouped(
+        (max(pins, key=lambda pin: served[pin].rank), (members, served)) for members, served, pins in able if pins
+    )
     environments = [_group(pin, of_pin) for pin, of_pin in by_pin.items()]
     return tuple(sorted(environments, key=lambda group: group.verdict.rank, reverse=True))
 
@@ -191,7 +193,12 @@ def _moves(fleet: Fleet, before: Releases, after: Releases) -> tuple[Move, ...]:
     """Who gets another torch, the largest gain first."""
     moved = grouped(((before.get(index), after.get(index)), index) for index in range(len(fleet.crowds)))
     moves = [(old, new, fleet.hosts(places)) for (old, new), places in moved.items() if old != new]
-    return tuple(sorted(moves, key=lambda move: (move[2].count, _release(move[1])), reverse=True))
+
+    def gain(move: Move) -> tuple[int, Release]:
+        _, torch, hosts = move
+        return hosts.count, _release(torch)
+
+    return tuple(sorted(moves, key=gain, reverse=True))
 
 
 def _release(torch: str | None) -> Release:

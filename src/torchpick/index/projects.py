@@ -293,9 +293,10 @@ class ProjectReader:
                 self._pages[page] = _result(self._read_local, page)
                 continue
             record = None if self._anew else self._cache.page(url, index_url, self._target_of(page))
-            if record is not None and (self._offline or self._cache.is_fresh(record[0])):
-                self._as_of += [record[0]] if self._offline else []
-                self._pages[page] = record[2]
+            read_at, _, files = record or (0.0, "", None)
+            if record is not None and (self._offline or self._cache.is_fresh(read_at)):
+                self._as_of += [read_at] if self._offline else []
+                self._pages[page] = files
             elif self._offline:
                 self._pages[page] = _offline_error(url, anew=self._anew)
             else:
@@ -308,29 +309,30 @@ class ProjectReader:
 
     def _read_page(self, page: IndexPage, record: KeptPage | None) -> tuple[ProjectFile, ...] | None:
         """As it is now, or as it was where the index is out of reach."""
+        url, *_ = page
         if self._anew:
-            wheels = pages.fetch(page[0], self._web.client, self._refuse(page))
+            wheels = pages.fetch(url, self._web.client, self._refuse(page))
             return None if wheels is None else _of_project(page, wheels)
         target, headers = self._target_of(page), {"accept": pages.ACCEPT}
         read_at, etag, files = record or (0.0, "", None)
         if etag and files is not None:
             headers["if-none-match"] = etag
         try:
-            document = self._web.client.get(page[0], headers, absent=True)
+            document = self._web.client.get(url, headers, absent=True)
         except NetworkError:
             if record is None:
                 raise
             self._as_of.append(read_at)
             return files
         if document.status == 304 and record is not None:
-            return self._cache.renew_page(page[0], (time.time(), etag, files), target)[2]
+            return self._cache.renew_page(url, (time.time(), etag, files), target)[2]
         if document.status == 403:  # it may be there, and forbidden until a password is set
             return None
         with self._parsing:
             kind = document.headers.get("content-type", "")
             files = self._parse(page, document.body, document.url, kind) if document.status == 200 else None
             read = (time.time(), document.headers.get("etag", ""), files)
-            return self._cache.keep_page(page[0], read, target)[2]
+            return self._cache.keep_page(url, read, target)[2]
 
     def _read_local(self, page: IndexPage) -> tuple[ProjectFile, ...] | None:
         content = pages.page_in_folder(page[0])
