@@ -15,21 +15,29 @@ import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 _UNREAD = ("cpu", "xpu")
 # What is made anew from the rows and from the companions' own metadata.
-_FOLLOWS = ("compat/companions.json", "compat/date.json", "compat/packages/torch.json", "compat/requires.json")
+_FOLLOWS = ("compat/companions.json", "compat/date.json", "compat/packages/torch.json")
+_REQUIRES = "compat/requires.json"
 Row = Mapping[str, object]
 
 
 def main(_: Sequence[str]) -> int:
     names = _git("diff", "--cached", "--name-only", "--", "compat").split()
     releases = [name for name in names if Path(name).match("compat/torch-*.json")]
-    known = all(name in releases or name.startswith(_FOLLOWS) for name in names)
-    if releases and known and all(only_read(_rows("HEAD", name), _rows("", name)) for name in releases):
+    known = all(name in releases or name.startswith((*_FOLLOWS, _REQUIRES)) for name in names)
+    measured = releases and all(only_read(_rows("HEAD", name), _rows("", name)) for name in releases)
+    if known and measured and only_added(*(_content(commit, _REQUIRES).get("releases", {}) for commit in ("HEAD", ""))):
         print("measured=yes")
     return 0
+
+
+def only_added(before: Mapping[str, Row], after: Mapping[str, Row]) -> bool:
+    """Whether every release still requires what it did."""
+    return all(name in after and after[name]["plain"] == row["plain"] for name, row in before.items())
 
 
 def only_read(before: Sequence[Row], after: Sequence[Row]) -> bool:
@@ -49,12 +57,15 @@ def _is_read(row: Row) -> bool:
 
 
 def _rows(commit: str, name: str) -> list[Row]:
-    """The rows of a file; none where the commit does not have it."""
-    if commit and not _git("ls-tree", "--name-only", commit, "--", name):
-        return []
-    if not commit and not _git("ls-files", "--", name):
-        return []
-    found: list[Row] = json.loads(_git("show", f"{commit}:{name}"))["builds"]
+    rows: list[Row] = _content(commit, name).get("builds", [])
+    return rows
+
+
+def _content(commit: str, name: str) -> dict[str, Any]:
+    """The content of a file; nothing where the commit does not have it."""
+    if not _git(*(("ls-tree", "--name-only", commit) if commit else ("ls-files",)), "--", name):
+        return {}
+    found: dict[str, Any] = json.loads(_git("show", f"{commit}:{name}"))
     return found
 
 

@@ -245,6 +245,24 @@ def test_what_is_merged_unseen(before: list[news.Row], after: list[news.Row], un
     assert news.only_read(before, after) is unseen
 
 
+def test_what_a_release_required_changes_under_a_person_s_eyes(clone: Path, tmp_path: Path) -> None:
+    row = json.loads((clone / "compat" / "torch-2.15.0.json").read_text("utf-8"))
+    added = {**row, "builds": [{**row["builds"][0], "evidence": {"kind": "measured"}}]}
+    (clone / "compat" / "torch-9.9.0.json").write_text(json.dumps(added), "utf-8")
+    requires = clone / "compat" / "requires.json"
+    for release, measured in (("9.9.0", {"measured": "yes"}), ("2.15.0", {})):
+        lines = json.loads(requires.read_text("utf-8"))
+        lines["releases"][release] = {"wheels": 1, "plain": ["evil"]}
+        requires.write_text(json.dumps(lines), "utf-8")
+        bash(
+            "git add -A && git diff --cached --binary > ../patch && git reset -q --hard && mv ../patch compat.patch",
+            clone,
+        )
+        assert {**judge(clone, tmp_path), "patch": ""} == {**measured, "patch": ""}
+        (tmp_path / "judged").unlink()
+        bash("git apply compat.patch && rm compat.patch", clone)
+
+
 def test_a_step_that_fails_is_shown_with_what_it_printed(tmp_path: Path) -> None:
     with pytest.raises(steps.StepFailed) as failed:
         bash("echo read three wheels\necho no such index >&2\nexit 5", tmp_path)
