@@ -32,6 +32,7 @@ from torchpick.index.pages import ProjectFile
 from torchpick.index.projects import NO_LIMITS, ProjectReader
 from torchpick.index.ranges import Archive, open_source
 from torchpick.index.wheelnames import normal_version
+from torchpick.model.versions import normal
 from torchpick.wheels import wheelfiles
 from torchpick.wheels.readings import WHOLE
 from torchpick.wheels.wheelfiles import SurveyWheel
@@ -73,8 +74,10 @@ def main(argv: list[str]) -> int:
     beside = args.out.with_name(_WITHOUT_CODE)
     without_code = {row["project"]: row for row in _rows(beside)}
     known = {(row["project"], row["version"], platform_read(row)) for row in (*_rows(args.out), *without_code.values())}
-    jobs = _jobs(args, known, without_code)
-    failed = 0
+    jobs, unread = _jobs(args, known, without_code)
+    failed = len(unread)
+    for text in unread:
+        print(text, file=sys.stderr)
     most = _WHOLE if args.whole else _MOST_PACKED[args.platform]
     with args.out.open("a", encoding="utf-8") as out, ThreadPoolExecutor(4) as pool:
         rows = pool.map(lambda job: _tried(_WHOLE if job[0].project in without_code else most, job), jobs)
@@ -102,14 +105,16 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _jobs(
     args: argparse.Namespace, known: Collection[tuple[str, str, str]], without_code: Iterable[str]
-) -> list[SurveyWheel]:
-    """The wheels to read: of the versions that were named, and with `--new` of the newest of each package."""
-    todo = {(name, version) for name, _, version in (text.partition("==") for text in args.versions)}
+) -> tuple[list[SurveyWheel], list[str]]:
+    """The wheels to read, and the pages that could not be: of the named versions, and with `--new` of the newest."""
+    todo = {(normal(name), version) for name, _, version in (text.partition("==") for text in args.versions)}
     todo -= {(name, version) for name, version, platform in known if platform == args.platform}
     ours = [*(name for name, rule in RULES.items() if rule.refused is None), *without_code] if args.new else []
     names = dict.fromkeys((*(name for name, _ in todo), *ours))
     with ProjectReader(index_places.of_user(os.environ), os.environ, anew=True, limits=NO_LIMITS) as index:
-        pages = {name: page if isinstance(page, tuple) else () for name, page in index.pages(names).items()}
+        read = index.pages(names)
+    unread = [f"{name}: {page}" for name, page in read.items() if isinstance(page, TorchpickError)]
+    pages = {name: page if isinstance(page, tuple) else () for name, page in read.items()}
     new = _new(pages, known, args.platform)[: args.new]
     jobs = []
     for name, version in (*sorted(todo), *new):
@@ -119,7 +124,7 @@ def _jobs(
             print(f"{name}=={version}: no wheel for {args.platform} on the index", file=sys.stderr)
         else:
             jobs.append(wheel)
-    return jobs
+    return jobs, unread
 
 
 def _new(

@@ -59,7 +59,12 @@ def test_a_package_without_code_is_read_again_and_one_that_has_some_now_is_named
             members = {"trl/a.so": code, f"trl-{version}.dist-info/METADATA": metadata}
             host.files[f"/files/trl-{version}-py3-none-any.whl"] = making.wheel(members)
             assert measuring_packages.main(["--new", "9", "--out", str(tmp_path / "packages.jsonl")]) == status
+        host.types["/simple/vllm/"], host.files["/simple/vllm/"] = "application/vnd.pypi.simple.v1+json", b"{"
+        host.files["/simple/trl/"] = b""
+        assert measuring_packages.main(["--new", "9", "--out", str(tmp_path / "packages.jsonl")]) == 1
 
     assert json.loads((tmp_path / "without-code.jsonl").read_text("utf-8"))["version"] == "1.1"
     assert (tmp_path / "packages.jsonl").read_text("utf-8") == ""
-    assert "trl-1.2-py3-none-any.whl: has code for GPUs now" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "trl-1.2-py3-none-any.whl: has code for GPUs now" in err
+    assert "/simple/vllm/" in err, "a page that cannot be read"
