@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from torchpick.cli import main
-from torchpick.projects.backends import BackendNames, UvCommand, commands, lock_folder, parse_uv, read_backends
+from torchpick.projects.backends import (
+    BackendNames,
+    UvCommand,
+    commands,
+    lock_folder,
+    parse_uv,
+    read_backends,
+    workspace_files,
+)
 
 # As uv's documentation has it, with an extra of another meaning.
 PROJECT = """[project]
@@ -73,6 +82,19 @@ def test_a_member_that_is_named_at_the_root_has_its_own(file: Path, package: str
         uv = uv._replace(command="add", words=("--package", "lib", "idna"))
         sync = ("uv", "sync", "--inexact", "--package", "lib", "--extra", "cpu")
         assert commands(uv, found, "cpu") == (("uv", "add", "--no-sync", *uv.words), sync)
+
+
+def test_a_pattern_of_members_does_not_lead_in_circles(file: Path) -> None:
+    for number in range(16):
+        file.with_name(f"folder{number}").mkdir()
+    file.with_name("folder7").joinpath("pyproject.toml").touch()
+    file.write_text(f'[tool.uv.workspace]\nmembers = ["{"*/../" * 5}gone", "*/../*/"]\n', "utf-8")
+    began = time.process_time()
+
+    files = workspace_files(str(file.parent))
+
+    assert time.process_time() - began < 2
+    assert files == [str(file), str(file.with_name("folder7") / "pyproject.toml")]
 
 
 def test_a_member_has_its_own_though_its_root_is_a_workspace_without_a_name(file: Path) -> None:

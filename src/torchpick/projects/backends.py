@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ _OWN_CHOICE = ("--all-extras", "--all-groups", "--no-project", "--script", "--on
 _TABLES = {"extra": ("project", "optional-dependencies"), "group": ("dependency-groups",)}
 # Members of a workspace that are read.
 _MOST_MEMBERS = 200
+_MOST_PARTS, _MOST_FOLDERS = 16, 1000
 # uv's options with a value of their own that may stand before its command, and others of `uv run`.
 _WITH_VALUE = {
     "--directory", "--project", "--config-file", "--cache-dir", "--color", "--python-preference", "--python-fetch",
@@ -106,15 +107,22 @@ def workspace_files(project: str) -> list[str]:
     root, own = (os.path.join(folder, "pyproject.toml") for folder in (above, project))
     workspace = toml.table_at(toml.read(rewrite.read_file(root).text, root), "tool", "uv", "workspace")
     files, left_out = (
-        [
-            os.path.normpath(file)
-            for pattern in toml.texts(workspace.get(key))
-            for file in islice(glob.iglob(f"{glob.escape(above)}/{pattern}/pyproject.toml"), _MOST_MEMBERS)
-        ]
+        [file for pattern in toml.texts(workspace.get(key))[:_MOST_MEMBERS] for file in _matching(above, pattern)]
         for key in ("members", "exclude")
     )
     every = [path for path in dict.fromkeys((root, *files) if workspace else ()) if path not in left_out]
     return every[:_MOST_MEMBERS] if own in every else []
+
+
+def _matching(root: str, pattern: str) -> Iterable[str]:
+    """The projects' files in the folders of a pattern: each folder is entered once, so that none leads in circles."""
+    parts = pattern.split("/")
+    folders: Iterable[str] = (root,) if len(parts) <= _MOST_PARTS else ()
+    for part in parts:
+        below = (folder for above in folders for folder in glob.iglob(f"{glob.escape(above)}/{part}/"))
+        folders = dict.fromkeys(map(os.path.normpath, islice(below, _MOST_FOLDERS)))
+    files = (os.path.join(folder, "pyproject.toml") for folder in folders)
+    return islice(filter(os.path.lexists, files), _MOST_MEMBERS)
 
 
 def backend_names(data: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
