@@ -268,8 +268,8 @@ def resolver() -> Resolver:
 @cache
 def _resolver(folder: str) -> Resolver:
     known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, "linux-x86_64")
-    # Of the plain ones there is one version, which nothing that the table's rows ask of them is made for.
-    names = {*known, *TRIO, *LATER} - {"numpy", "transformers"}
+    # Of numpy there is one version, which nothing that the table's rows ask of it is made for.
+    names = {*known, *TRIO, *LATER} - {"numpy"}
     projects = _projects(folder)
     packages: dict[str, dict[str, list[str]]] = {
         name: {version: LATER[name].get(version, []) for version in projects[name]} for name in LATER
