@@ -289,6 +289,9 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         vendor, gpu = None, _nvidias(text, names, others)
     else:
         gpu = look_up_other(text, others)
+    if isinstance(gpu, GpuProduct) and (beside := _nvidias_beside(text, gpu, names, others)):
+        meant = gpu, *beside
+        gpu = Candidates("AMBIGUOUS", lambda: meant)
     if isinstance(gpu, Candidates):
         close = "; ".join(str((vendor and near.arch is None and near.name) or near) for near in gpu.close())
         hint = _HINTS[vendor]
@@ -301,6 +304,14 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         # `M4` is also a Tesla's name; Apple sold more of theirs.
         return gpu._replace(others=(GpuProduct("nvidia", f"Tesla {text.upper()}", tesla.arch),))
     return gpu
+
+
+def _nvidias_beside(text: str, gpu: GpuProduct, names: Names, others: OtherNames) -> list[GpuProduct]:
+    """`Ryzen 9 7900X / RTX 4090`: NVIDIA's GPUs in a name of several, beside one of another maker."""
+    parts = [part.strip() for part in re.split(PARTS, text[:LONGEST]) if letters(part)]
+    theirs = (part for part in parts if isinstance(look_up_other(part, others), Candidates))
+    named_too = (look_up(part, names) for part in theirs) if gpu.vendor != "nvidia" and len(parts) > 1 else ()
+    return [other for other in named_too if isinstance(other, GpuProduct)]
 
 
 def _nvidias(text: str, names: Names, others: OtherNames) -> GpuProduct | Candidates:
