@@ -97,6 +97,11 @@ def brand(plain: str) -> tuple[str, str]:
     return families, rest
 
 
+def target_of(text: str) -> Arch:
+    """An AMD GPU's own target; `gfx906:sramecc+:xnack-` is gfx906 with features, which no wheel's list names."""
+    return Arch.parse(text.partition(":")[0])
+
+
 def arch_of(capability: str) -> Arch:
     major, minor = numbers(capability)
     return Arch.of_capability(major, minor)

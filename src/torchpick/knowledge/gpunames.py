@@ -16,8 +16,8 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from torchpick.errors import UsageError
-from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
-from torchpick.model.arch import GENERIC, Arch, spoken_capability
+from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named, target_of
+from torchpick.model.arch import GENERIC, spoken_capability
 from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct
 
@@ -289,9 +289,7 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
         vendor, gpu = None, _nvidias(text, names, others)
     else:
         gpu = look_up_other(text, others)
-    if isinstance(gpu, GpuProduct) and (beside := _nvidias_beside(text, gpu, names, others)):
-        meant = gpu, *beside
-        gpu = Candidates("AMBIGUOUS", lambda: meant)
+    gpu = _or_nvidias(gpu, text, names, others)
     if isinstance(gpu, Candidates):
         close = "; ".join(str((vendor and near.arch is None and near.name) or near) for near in gpu.close())
         hint = _HINTS[vendor]
@@ -306,26 +304,25 @@ def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GpuProdu
     return gpu
 
 
-def _nvidias_beside(text: str, gpu: GpuProduct, names: Names, others: OtherNames) -> list[GpuProduct]:
-    """`Ryzen 9 7900X / RTX 4090`: NVIDIA's GPUs in a name of several, beside one of another maker."""
-    parts = [part.strip() for part in re.split(PARTS, text[:LONGEST]) if letters(part)]
-    theirs = (part for part in parts if isinstance(look_up_other(part, others), Candidates))
-    named_too = (look_up(part, names) for part in theirs) if gpu.vendor != "nvidia" and len(parts) > 1 else ()
-    return [other for other in named_too if isinstance(other, GpuProduct)]
+def _or_nvidias(gpu: GpuProduct | Candidates, text: str, names: Names, others: OtherNames) -> GpuProduct | Candidates:
+    """`Ryzen 9 7900X / RTX 4090`: NVIDIA's GPUs may be meant in a name of several, beside one of another maker."""
+    parts = re.split(PARTS, text[:LONGEST])
+    if isinstance(gpu, Candidates) or gpu.vendor == "nvidia" or len(parts) == 1:
+        return gpu
+    rest = (part.strip() for part in parts if isinstance(look_up_other(part, others), Candidates))
+    beside = tuple(near for part in rest if isinstance(near := look_up(part, names), GpuProduct))
+    return Candidates("AMBIGUOUS", lambda: (gpu, *beside)) if beside else gpu
 
 
 def _nvidias(text: str, names: Names, others: OtherNames) -> GpuProduct | Candidates:
     """By NVIDIA's names; `780M`, `Phoenix`, `Max 1550` are names that need no other maker's word."""
     gpu = look_up(text, names)
-    plain = letters(text)
-    mobile = plain.endswith("m") and plain[:-1].isdigit()
-    if mobile or (isinstance(gpu, Candidates) and gpu.reason == "UNKNOWN_NAME"):
+    is_mobile = re.fullmatch("[0-9]+m", letters(text))
+    if is_mobile or (isinstance(gpu, Candidates) and gpu.reason == "UNKNOWN_NAME"):
         other = look_up_other(text, others)
         if isinstance(other, GpuProduct):
             # `780M` without a maker: Radeons of the last years, and GeForces of 2013 that no build supports.
-            geforce = (
-                (GpuProduct("nvidia", f"GeForce {text.upper()}", gpu.arch),) if isinstance(gpu, GpuProduct) else ()
-            )
+            geforce = [GpuProduct("nvidia", f"GeForce {text.upper()}", gpu.arch)] if isinstance(gpu, GpuProduct) else []
             return other._replace(others=(*other.others, *geforce))
     return gpu
 
@@ -334,8 +331,7 @@ def _target(text: str, others: OtherNames) -> GpuProduct:
     """An AMD target as torch and rocminfo print it: `gfx1100`, `gfx906:sramecc+:xnack-`."""
     lower = text.lower()
     if lower in GENERIC:
-        family = ", ".join(sorted(GENERIC[lower]))
-        hint = f"use the GPU's own target: {family}"
+        hint = f"use the GPU's own target: {', '.join(sorted(GENERIC[lower]))}"
         raise UsageError(f"`{text}` is a family of targets, not the target of a GPU", hint=hint)
     try:
         arch = target_of(lower)
@@ -375,11 +371,6 @@ def look_up_other(text: str, names: OtherNames) -> GpuProduct | Candidates:
     return Candidates("UNKNOWN_NAME", lambda: _close(plain, products, names))
 
 
-def target_of(text: str) -> Arch:
-    """An AMD GPU's own target; `gfx906:sramecc+:xnack-` is gfx906 with features, which no wheel's list names."""
-    return Arch.parse(text.partition(":")[0])
-
-
 def _apple(shown: str, plain: str, names: OtherNames) -> GpuProduct | Candidates:
     chip = plain.removeprefix("apple")
     chips = {letters(name): name for name in names.apple_chips}
@@ -404,8 +395,6 @@ def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
 
 def _close(plain: str, products: Sequence[str], names: OtherNames) -> tuple[GpuProduct, ...]:
     names_by_letters = {letters(name): name for name in products}
-    close = []
-    for key in get_close_matches(plain, names_by_letters, n=_MOST_CLOSE, cutoff=0.7):
-        targets = names.amd_names.get(key, "").split()
-        close.append(GpuProduct("amd", names_by_letters[key], target_of(targets[0]) if targets else None))
-    return tuple(close)
+    keys = get_close_matches(plain, names_by_letters, n=_MOST_CLOSE, cutoff=0.7)
+    near = ((names_by_letters[key], names.amd_names.get(key, "").split()) for key in keys)
+    return tuple(GpuProduct("amd", name, target_of(targets[0]) if targets else None) for name, targets in near)
