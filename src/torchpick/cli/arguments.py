@@ -172,7 +172,6 @@ class Parser:
         """The words as values of the flags; UsageError for what the command does not take."""
         args = Arguments()
         values = args.__dict__
-        values |= {flag.dest: flag.default for flag in self.flags}
         left: list[str] = []
         rest = iter(words)
         for typed in rest:
@@ -185,6 +184,7 @@ class Parser:
                 left.append(word)
             else:
                 self._take(word, rest, values)
+        values |= {flag.dest: flag.default for flag in self.flags if flag.dest not in values}
         args.words = left
         if left and "…" not in self.usage:
             raise UsageError(f"`{args.words[0]}` is too much for `{self.named}`", hint=f"run `{self.named} --help`")
@@ -210,9 +210,9 @@ class Parser:
             raise UsageError(f"`{name}` needs a value", hint=f"`{name} {flag.metavar}`: {flag.about}")
         if flag.choices and value not in flag.choices:
             raise UsageError(f"`{name} {value}` is unknown", hint=_MEANT.get(name, f"one of {', '.join(flag.choices)}"))
-        if not flag.repeats and values[flag.dest] not in (flag.default, value):
+        if not flag.repeats and values.get(flag.dest, value) != value:
             raise UsageError(f"`{name}` is given twice", hint=f"one run is for one: `{name} {value}`")
-        values[flag.dest] = [*values[flag.dest], value] if flag.repeats else value
+        values[flag.dest] = [*values.get(flag.dest, ()), value] if flag.repeats else value
 
     def _unknown(self, word: str) -> UsageError:
         name = word.lower().partition("=")[0]
