@@ -19,7 +19,9 @@ from scripts.table import index
 ROOT = Path(__file__).parents[2]
 # What is published or leads to it, and an address that stands for the project's own (written so that who replaces it
 # everywhere leaves this).
-_ADDRESSED = ("*.cff", "*.md", "*.toml", "*.yml", "conda/*.yaml", "docs/*.md", "scripts/shipping/*.py", "src/**/*.py")
+_ADDRESSED = (
+    *("*.cff", "*.md", "*.toml", "*.yml", "conda/*.yaml", "docs/**/*.md", "scripts/shipping/*.py", "src/**/*.py"),
+)
 _PLACEHOLDER = re.compile(r"github(usercontent)?\.com/(example)/torchpick")
 _EXAMPLE = """examples:
   scripts/release --dry-run

@@ -116,10 +116,7 @@ def test_a_gpus_page_says_what_the_command_says(made: dict[str, str], capsys: py
 
 def test_a_release_page_offers_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
     """Of the newest releases, which the index may not have whole yet: for a GPU that the build has code for."""
-    builds = [build for torch in [*pages.builds()][:2] for build in pages.builds()[torch]]
-
-    assert len(builds) > 6
-    for build in builds:
+    for build in [*chain.from_iterable(pages.builds().values())][:20]:
         words = ["url", f"torch=={build.torch}", "--backend", build.backend, "--platform", build.platform]
         words += ["--python", python_name(build.pythons[0]).split()[-1]]
         assert any(main([*words, "--gpu", str(arch)]) == 0 for arch in (build.arches or ())[::-1]), build.key
