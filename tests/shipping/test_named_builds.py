@@ -115,7 +115,7 @@ def test_what_extras_say_of_a_build_is_what_the_command_takes(
         == 0
     )
     parts = re.findall(
-        r"^# torchpick: torch (\S+?)(?::.*)?\n# torchpick: .* on (.+)\n([a-z0-9]+) = ",
+        r"^# torchpick: torch (\S+?)(?::.*)?\n(?:# torchpick:   .*\n)*# torchpick: .* on (.+)\n([a-z0-9]+) = ",
         capsys.readouterr().out,
         re.MULTILINE,
     )
