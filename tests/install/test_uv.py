@@ -6,6 +6,7 @@ import pytest
 
 from tests.install.jobs import PICK, job
 from torchpick.install.installers import PipInstaller, UvInstaller, uv_platform
+from torchpick.install.user_settings import UserSettings
 from torchpick.model.build import VendorIndex
 from torchpick.model.machine import Platform
 
@@ -26,6 +27,16 @@ def test_where_a_vendor_supplies_torch_no_place_of_the_users_is_beside_its_index
     heard = {name for name in uv.environ(ELSEWHERE) if name.startswith("UV_")}
     assert heard == {"UV_DEFAULT_INDEX", "UV_INDEX_URL"}
     assert ("--no-config", "--default-index", vendor.url) == (uv.argv[3], *uv.argv[6:8])
+
+
+def test_the_users_own_pages_stay_in_their_variable_where_they_may_hold_a_password() -> None:
+    """The process list is everybody's to read."""
+    settings = UserSettings(environ={"UV_FIND_LINKS": "https://me:secret@mirror.example/links"})
+    asked = job(settings=settings)
+
+    for command in (UvInstaller("/uv").command(asked), UvInstaller("/uv").reporter(asked)):
+        assert "secret" not in " ".join(command.argv)
+        assert "UV_FIND_LINKS" in command.environ(settings.environ)
 
 
 def test_pip_takes_pre_releases_where_development_builds_are_asked_for() -> None:

@@ -36,16 +36,6 @@ class Known(Knowledge):
         return str(arch) in ("gfx1100", "gfx1151")
 
 
-class Ignorant(Known):
-    """A table that holds none of the chips."""
-
-    def pci_capability(self, device: int) -> Arch | None:  # noqa: ARG002
-        return None
-
-    def dropped_by(self, version: str, arch: Arch) -> int | None:  # noqa: ARG002
-        return None
-
-
 @pytest.fixture(autouse=True)
 def _own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     """What this shell says of GPUs and environments is not what the tests are about."""

@@ -1,7 +1,6 @@
 """Environments that are broken as people's are, made of what is really published.
 
-torch 2.9.1 by its own metadata, list of files and small libraries, with empty stand-ins for the rest of it; small
-packages whole.
+torch 2.9.1 by its own metadata, list of files and small libraries, with empty stand-ins for the rest of it.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ import json
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
 
-from tests import usersettings
 from tests.doctor.homes import Home, codes, examine
 from tests.process import wheelmembers
 
@@ -49,37 +46,6 @@ def installed(torch: dict[str, bytes], home: Home) -> Home:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path / ".venv")
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Small packages with GPU code, for CPython 3.12 on Linux."""
-    folder = tmp_path_factory.mktemp("wheels")
-    names = ("torchcodec==0.17.0", "xformers==0.0.35", "jax-cuda13-plugin==0.12.0.1")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--only-binary=:all:",
-        "-d",
-        str(folder),
-    ]
-    platforms = [f"--platform=manylinux_2_{glibc}_x86_64" for glibc in (27, 28)]
-    command += ["--python-version=3.12", *platforms, *names]
-    done = subprocess.run(
-        command, env=usersettings.fetching(), capture_output=True, text=True, timeout=600, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"the package index does not give it: {done.stderr.strip().splitlines()[-1][:200]}")
-    return {file.name.partition("-")[0]: file for file in folder.glob("*.whl")}
-
-
-def add(home: Home, wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(home.site)
 
 
 def with_requirements(home: Home) -> Home:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 PTX, ELF, LTO, GROUP = 1, 2, 8, 0x100
 SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
 REAL = 4096  # bytes of an image that has a kernel
-COMMENT = b"GCC: (GNU) 13.3.1\0"
 
 
 def noise(seed: int, size: int) -> bytes:

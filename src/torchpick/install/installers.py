@@ -152,8 +152,12 @@ class UvInstaller(NamedTuple):
         argv += ["--upgrade"] if job.upgrade else []
         argv += repeat_option("--reinstall-package", job.family_to_reinstall)
         argv += repeat_option("-r", job.requirements.given.files)
-        argv += self._links(job) if job.pages else []
-        argv += [*repeat_option("--group", job.requirements.given.groups), *job.passed_on, *requirement_words(job)]
+        argv += [
+            *self._links(job),
+            *repeat_option("--group", job.requirements.given.groups),
+            *job.passed_on,
+            *requirement_words(job),
+        ]
         notes = (*self.notes, *job_notes(job))
         command = Command("uv", tuple(argv), files=limits, notes=notes)
         return after_vendor(job, command, self._from_vendor)
@@ -181,7 +185,9 @@ class UvInstaller(NamedTuple):
         return Command("uv", tuple(argv), variables, files=needs | limits)
 
     def _links(self, job: Job) -> list[str]:
-        """The job's pages beside the user's own, whose variable an option hides."""
+        """The job's pages, if there are any, beside the user's own, whose variable an option hides."""
+        if not job.pages:
+            return []
         users = filter(str.strip, job.settings.environ.get("UV_FIND_LINKS", "").split(","))
         return repeat_option("--find-links", (*job.pages, *users))
 

@@ -12,7 +12,6 @@ from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 # A GPU for which the first resolution finds the pick itself, so that no second one is run.
-NEWEST_GPU = ("--gpu", "h100", "--driver", "610.43.02")
 NUMBERED = """
 import sys
 from torchpick.install import reporting
