@@ -81,8 +81,10 @@ def _slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs(tmp_path, monkeypatch, SAID, scontrol=scontrol, srun=SRUN, scancel="#!/bin/sh\n")
 
 
-def ask(capsys: pytest.CaptureFixture[str], *words: str, source: str = "slurm") -> tuple[int, dict[str, Any]]:
-    status = main(["fleet", source, "--program", "/opt/site/torchpick-here", "--python", "3.12", "--json", *words])
+def ask(
+    capsys: pytest.CaptureFixture[str], *words: str, source: str = "slurm", program: str = "/opt/site/torchpick-here"
+) -> tuple[int, dict[str, Any]]:
+    status = main(["fleet", source, "--program", program, "--python", "3.12", "--json", *words])
     return status, json.loads(capsys.readouterr().out)
 
 
@@ -138,7 +140,7 @@ def test_each_host_has_the_cause_that_ssh_gives(
     programs(tmp_path, monkeypatch, said, ssh=SSH)
     (tmp_path / "hosts").write_text("\n".join(said), "utf-8")
 
-    status, answer = ask(capsys, "--timeout", "6", "--program", "tp", source=f"ssh:{tmp_path / 'hosts'}")
+    status, answer = ask(capsys, "--timeout", "6", program="tp", source=f"ssh:{tmp_path / 'hosts'}")
     texts = {part["hosts"]: part["text"] for part in answer["left_out"]}
 
     assert status == 0

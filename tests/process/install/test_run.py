@@ -29,8 +29,8 @@ def test_what_uv_takes_from_a_project_or_a_script_is_said(world: World) -> None:
     def said(*words: str) -> str:
         return world.torchpick("run", *GTX_1080_TI, uv, *words).stderr
 
-    assert "`torchpick pin` writes the pick into a project or a script" in said("sync")
-    assert "`torchpick pin` writes the pick into a project or a script" in said("run", "python", "-c", "pass")
+    assert "`torchpick extras --for app` writes every build into a project" in said("sync")
+    assert "`torchpick pin` the pick into a script" in said("run", "python", "-c", "pass")
     assert "not by variables" in said("run", "train.py")
     assert "not by variables" in said("run", "--no-project", "--with", "accelerate", "python")
     assert "not by variables" not in said("pip", "install", "torch")
