@@ -104,16 +104,16 @@ class Resolver:
         mine, others = [each for each in left if _name(each) == name], [each for each in left if _name(each) != name]
         extras = {extra for each in mine for extra in each.extras}
         for candidate in choices[name]:
-            more = self._needs(candidate, extras) if deep and (extras or name not in taken) else []
+            more = self._needs(candidate, extras, words) if deep and (extras or name not in taken) else []
             found = self._weighed({**taken, name: candidate}, [*more, *others], words, deep=deep)
             if found is not None:
                 return found
         return None
 
-    def _needs(self, candidate: Candidate, extras: set[str]) -> list[Requirement]:
+    def _needs(self, candidate: Candidate, extras: set[str], words: _Words) -> list[Requirement]:
         known = self._packages.get(candidate.name, {}).get(str(candidate.version), candidate.requires)
-        found = map(_parsed, known)
-        return [each for each in found if _holds(each, "") or any(_holds(each, extra) for extra in extras)]
+        machine = words.options.get("--python-platform", "").partition("-")[0]
+        return [each for each in map(_parsed, known) if any(_holds(each, extra, machine) for extra in ("", *extras))]
 
     def _candidates(self, wanted: Requirement, words: _Words) -> list[Candidate]:
         """The newest first; a link before the index."""
@@ -148,7 +148,8 @@ class Resolver:
             for candidate in self._candidates(wanted, words)[:1]:
                 extras = f"[{','.join(wanted.extras)}]" if wanted.extras else ""
                 who = f"Because {candidate.name}{extras}=={candidate.version} depends on"
-                lines += [f"{who} {need.name}{need.specifier} and" for need in self._needs(candidate, wanted.extras)]
+                needs = self._needs(candidate, wanted.extras, words)
+                lines += [f"{who} {need.name}{need.specifier} and" for need in needs]
         return "\n".join([*lines, "your requirements are unsatisfiable."])
 
 
@@ -196,8 +197,9 @@ def _admits(requirement: Requirement, candidate: Candidate) -> bool:
     return requirement.specifier.contains(candidate.version, prereleases=True)
 
 
-def _holds(requirement: Requirement, extra: str) -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+def _holds(requirement: Requirement, extra: str, machine: str = "") -> bool:
+    where = {"extra": extra, **({"platform_machine": machine} if machine else {})}
+    return requirement.marker is None or requirement.marker.evaluate(where)
 
 
 def _of_url(url: str, *, direct: bool = False) -> Candidate:
