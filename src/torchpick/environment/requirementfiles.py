@@ -111,6 +111,7 @@ _OPTIONS = (
 )  # fmt: skip
 _SWITCHES = ("--no-index", "--prefer-binary", "--require-hashes", "--pre")
 UNREADABLE = "?"
+_MOST_WORDS = 10_000
 
 
 class RequirementLine(NamedTuple):
@@ -172,6 +173,8 @@ def _entries(line: str, first: int) -> list[RequirementLine]:
     if requirement := " ".join(words[:count]).strip():
         hashed = any(word.startswith("--h") for word in words[count:])
         return [RequirementLine("", requirement, first, hashed=hashed)]
+    if len(words) - count > _MOST_WORDS:  # optparse takes each from the front of a list
+        return [RequirementLine(UNREADABLE, f"more than {_MOST_WORDS} words are in its options", first)]
     import shlex
 
     try:
