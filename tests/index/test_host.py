@@ -36,7 +36,7 @@ def server() -> Iterator[Loopback]:
 def test_a_page_is_read_once_and_what_the_host_lacks_has_no_links(server: Loopback) -> None:
     with host(f"{server.url}/whl") as made:
         for _ in range(2):
-            [link] = made.wheels("torch") or ()
+            [link] = made.wheels("torch") or []
             assert not made.wheels("torchvision")
 
             assert (link.sha256, link.name.version) == (SHA, "2.14.1+cu126")
@@ -56,7 +56,7 @@ def test_a_folder_of_wheels_is_a_mirror(tmp_path: Path, layout: str) -> None:
     folder.mkdir(parents=True)
     (folder / TORCH.filename).write_bytes(TORCH.content)
     with host(tmp_path.as_uri(), offline=True) as made:
-        [link] = made.wheels("torch") or ()
+        [link] = made.wheels("torch") or []
 
         assert link.name.version == "2.14.1+cu126"
         assert hashed(link.url).endswith(f"#sha256={SHA}")

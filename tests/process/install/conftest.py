@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +170,7 @@ class World:
 
     def run(
         self,
-        command: list[object],
+        command: Sequence[object],
         *,
         status: int | None = 0,
         environ: Mapping[str, str] = {},

@@ -311,7 +311,8 @@ def test_a_real_devpi_server_is_met(world: World, devpi: httpx.Client, tmp_path:
         [*world.torchpick_words, *words, *ORIN]
         for words in (("env",), ("plan", "torch"), ("plan", "torch", "--json"), ("lock", "torch", "-o", str(file)))
     ]
-    questions.append([sys.executable, "-c", AARCH64, "install", "torch", "--dry-run", *ORIN[:4], "--python", python])
+    words = ["install", "torch", "--dry-run", *ORIN[:4], "--python", str(python)]
+    questions.append([sys.executable, "-c", AARCH64, *words])
     for question in questions:
         done = world.run(question, status=1)
         assert "/jp6/cu126 has no torch==2.11.0 that fits" in done.stdout + done.stderr, question
