@@ -272,7 +272,9 @@ def _resolver(folder: str) -> Resolver:
     names = {*known, *TRIO, *LATER} - {"numpy"}
     projects = _projects(folder)
     packages: dict[str, dict[str, list[str]]] = {
-        name: {version: LATER[name].get(version, []) for version in projects[name]} for name in LATER
+        name: {version: LATER.get(name, {}).get(version, []) for version in versions}
+        for name, versions in projects.items()
+        if name in LATER or name not in known
     }
     for name in known:
         if name not in TRIO:
