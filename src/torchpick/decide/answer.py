@@ -22,10 +22,13 @@ from torchpick.model.versions import grouped, release_key
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
     from torchpick.decide.searchfacts import Needs
     from torchpick.model.package import Catalog, Stack
     from torchpick.model.table import DriverTable
+
+    T = TypeVar("T")
 
     Catalogs = Callable[[], Catalog]
     Tables = Callable[[Wish], Table]
@@ -236,21 +239,35 @@ def refused(answer: Answer, table: Table | None = None) -> tuple[Pick, Stack | N
     return answer.pick._replace(verdicts=(), refusal=(why, remedy)), stack
 
 
-def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine], Answer]) -> list[str]:
-    """Where the newest driver was assumed: what older ones take instead, as far down as anything runs."""
+def driver_spans(
+    machine: Machine, table: DriverTable, take: Callable[[Machine], T | None], same: Callable[[T], object]
+) -> list[tuple[T, int]]:
+    """Where the newest driver was assumed: what each driver takes, with the oldest that does, the newest first.
+
+    As far down as anything is taken.
+    """
     if machine.driver is None or machine.driver.source != "assumed":
         return []
     newest = table.branch_number(machine.driver)
-    spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
+    spans: list[tuple[T, int]] = []
     for number in reversed([branch for branch in table.branches if branch <= newest]):
-        older = buildfit.with_driver(machine, str(number), table)
-        answer = ask(older)
-        if not answer.ok:
+        taken = take(buildfit.with_driver(machine, str(number), table))
+        if taken is None:
             break
-        what = ", ".join(f"{name} {version}" for name, version in answer.taken.items())
-        if spans and what == spans[-1][0]:
+        if spans and same(taken) == same(spans[-1][0]):
             spans.pop()
-        spans.append((what, number))
+        spans.append((taken, number))
+    return spans
+
+
+def older_drivers(machine: Machine, table: DriverTable, ask: Callable[[Machine], Answer]) -> list[str]:
+    """Where the newest driver was assumed: what older ones take instead, as far down as anything runs."""
+
+    def take(older: Machine) -> str | None:
+        answer = ask(older)
+        return ", ".join(f"{name} {version}" for name, version in answer.taken.items()) if answer.ok else None
+
+    spans = driver_spans(machine, table, take, lambda what: what)
     return [f"{oldest} to {above - 1}: {what}" for (_, above), (what, oldest) in pairwise(spans)]
 
 

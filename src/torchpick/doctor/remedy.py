@@ -10,8 +10,8 @@ import copy
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchpick.decide import buildfit, refusal, remarks
-from torchpick.decide.answer import Answer, Question
+from torchpick.decide import refusal, remarks
+from torchpick.decide.answer import Answer, Question, driver_spans
 from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import shell
@@ -180,22 +180,17 @@ def _nearest(subject: EnvironmentUnderTest, machine: Machine, wish: Wish, backen
 
 def for_drivers(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Where the driver is only assumed: the command for each range of drivers that has its own, as lines to read."""
-    driver, table = subject.machine.driver, subject.table.drivers
-    if driver is None or driver.source != "assumed":
-        return ()
-    spans: list[tuple[Remedy, int]] = []  # each with the oldest driver that takes it
-    newest = table.branch_number(driver)
-    for number in reversed([branch for branch in table.branches if branch <= newest]):
+
+    def take(machine: Machine) -> Remedy | None:
         older = copy.copy(subject)
-        older.machine = buildfit.with_driver(subject.machine, str(number), table)
-        older.run = subject.run.with_request(subject.run.request._replace(driver=str(number)))
+        older.machine = machine
+        driver = machine.driver and machine.driver.version
+        older.run = subject.run.with_request(subject.run.request._replace(driver=driver))
         remedy = of(older, findings)
-        if isinstance(remedy, str):
-            break
-        # What an older driver runs the newer ones of its CUDA major do too.
-        if spans and _release_and_major(remedy) == _release_and_major(spans[-1][0]):
-            spans.pop()
-        spans.append((remedy, number))
+        return None if isinstance(remedy, str) else remedy
+
+    # What an older driver runs the newer ones of its CUDA major do too.
+    spans = driver_spans(subject.machine, subject.table.drivers, take, _release_and_major)
     above = ["or newer", *(f"to {number - 1}" for _, number in spans)]
     return tuple(
         f"with driver {number} {end}: `{shell.line(remedy.command, subject.run.shell)}`, which is {remedy.version}"
