@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.install.jobs import PICK, job
+from torchpick.environment.requirements import RequirementArgs
 from torchpick.install.installers import PipInstaller, UvInstaller, uv_platform
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.build import VendorIndex
@@ -29,14 +30,21 @@ def test_where_a_vendor_supplies_torch_no_place_of_the_users_is_beside_its_index
     assert ("--no-config", "--default-index", vendor.url) == (uv.argv[3], *uv.argv[6:8])
 
 
-def test_the_users_own_pages_stay_in_their_variable_where_they_may_hold_a_password() -> None:
+def test_what_a_variable_of_the_users_names_stays_in_it_as_it_may_hold_a_password() -> None:
     """The process list is everybody's to read."""
-    settings = UserSettings(environ={"UV_FIND_LINKS": "https://me:secret@mirror.example/links"})
+    secret = "https://me:secret@mirror.example/"
+    settings = UserSettings(environ={"UV_FIND_LINKS": f"{secret}links", "UV_CONSTRAINT": f"{secret}limits.txt"})
     asked = job(settings=settings)
+    asked = asked._replace(requirements=asked.requirements._replace(given=RequirementArgs(constraints=("a b.txt",))))
 
-    for command in (UvInstaller("/uv").command(asked), UvInstaller("/uv").reporter(asked)):
-        assert "secret" not in " ".join(command.argv)
-        assert "UV_FIND_LINKS" in command.environ(settings.environ)
+    for case in (asked, asked._replace(pages=("/a,b",))):
+        for command in (UvInstaller("/uv").command(case), UvInstaller("/uv").reporter(case)):
+            assert "secret" not in " ".join(command.argv)
+            environ = command.environ(settings.environ)
+            assert environ["UV_FIND_LINKS"].split(",") == [*["file:///a%2Cb"][: len(case.pages)], f"{secret}links"]
+            limits = environ["UV_CONSTRAINT"].split()
+            assert [part.rpartition("/")[2] for part in limits[1:]] == ["a%20b.txt", "limits.txt"]
+            assert "-c" not in command.argv
 
 
 def test_pip_takes_pre_releases_where_development_builds_are_asked_for() -> None:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from html import escape
 from pathlib import Path
 from shlex import quote
-from urllib.parse import quote_from_bytes
 
 from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment import rewrite
@@ -38,7 +37,7 @@ from torchpick.install.files import (
     project_page,
     torch_wheels,
 )
-from torchpick.install.job import exact_specifier
+from torchpick.install.job import exact_specifier, file_url
 from torchpick.install.question import find_prefix, pick_build, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes, read_settings
 from torchpick.knowledge.locations import cache_dir
@@ -232,11 +231,6 @@ def _limit(pick: Pick, name: str, version: str, wheels: Iterable[ProjectFile]) -
     if wheel is None:
         return requirement(name, exact_specifier(version))
     return requirement(name, address=wheel.with_hash)
-
-
-def file_url(path: str) -> str:
-    """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
-    return f"file://{quote_from_bytes(os.fsencode(path))}" if path.startswith("/") else Path(path).as_uri()
 
 
 def links_page(wheels: Iterable[ProjectFile]) -> str:

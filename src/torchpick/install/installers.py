@@ -27,6 +27,7 @@ from torchpick.install.job import (
     Job,
     after_vendor,
     constraints_file,
+    file_url,
     job_notes,
     repeat_option,
     requirement_lines,
@@ -148,18 +149,14 @@ class UvInstaller(NamedTuple):
 
     def command(self, job: Job) -> Command:
         limits = constraints_file(job)
-        argv = [self.path, "pip", "install", "--python", job.target.program, "-c", *limits, *self._users(job)]
+        places, variables = _places(job, limits)
+        argv = [self.path, "pip", "install", "--python", job.target.program, *places, *self._options(job)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += repeat_option("--reinstall-package", job.family_to_reinstall)
         argv += repeat_option("-r", job.requirements.given.files)
-        argv += [
-            *self._links(job),
-            *repeat_option("--group", job.requirements.given.groups),
-            *job.passed_on,
-            *requirement_words(job),
-        ]
+        argv += [*repeat_option("--group", job.requirements.given.groups), *job.passed_on, *requirement_words(job)]
         notes = (*self.notes, *job_notes(job))
-        command = Command("uv", tuple(argv), files=limits, notes=notes)
+        command = Command("uv", tuple(argv), variables, files=limits, notes=notes)
         return after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
@@ -171,31 +168,22 @@ class UvInstaller(NamedTuple):
     def reporter(self, job: Job) -> Command:
         """What the installation would choose, as a lock that names every file."""
         limits = constraints_file(job)
+        places, variables = _places(job, limits)
         environment = ["--python", job.target.program]
         if job.elsewhere is not None:
             version, platform = job.elsewhere.python.version, uv_platform(job.elsewhere)
             environment = ["--python-version", version, "--python-platform", platform]
         argv = [self.path, "pip", "compile", "--quiet", "--no-header", *environment, "--format", "pylock.toml"]
-        argv += ["-c", *limits, *self._users(job), *resolution_options(job.passed_on), *self._links(job)]
+        argv += [*places, *self._options(job), *resolution_options(job.passed_on)]
         needs = stored_file(job.store, "needs", ".txt", requirement_lines(job))
         argv += [*repeat_option("--group", job.requirements.given.groups), *job.requirements.given.files, *needs]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
         macos = None if job.elsewhere is None else installs_from(job.pick.build)
-        variables = {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
+        variables |= {} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos}
         return Command("uv", tuple(argv), variables, files=needs | limits)
 
-    def _links(self, job: Job) -> list[str]:
-        """The job's pages, if there are any, beside the user's own, whose variable an option hides."""
-        if not job.pages:
-            return []
-        users = filter(str.strip, job.settings.environ.get("UV_FIND_LINKS", "").split(","))
-        return repeat_option("--find-links", (*job.pages, *users))
-
-    def _users(self, job: Job) -> list[str]:
-        """The user's own constraints: an option hides its variable, so that is said again."""
-        constraints = not_below(job.settings.uv_words("UV_CONSTRAINT"), *job.our_folders)
-        argv = repeat_option("-c", (*constraints, *job.requirements.given.constraints))
-        argv += ["--no-deps"] if job.no_deps else []
+    def _options(self, job: Job) -> list[str]:
+        argv = ["--no-deps"] if job.no_deps else []
         argv += ["--offline"] if job.offline else []
         if job.may_have_sources and _takes(self.path, "no-sources-package"):
             names = [*job.family, *(name for name in TRITONS if name not in job.named)]
@@ -203,6 +191,26 @@ class UvInstaller(NamedTuple):
         elif job.may_have_sources:
             argv += ["--no-sources"]
         return argv
+
+
+def _places(job: Job, limits: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """Our constraints and pages as options, which hide the user's variables; where these name some, ours go in there.
+
+    Everybody may read the process list, and a variable may hold a password.
+    """
+    settings = job.settings
+    constraints = not_below(settings.uv_words("UV_CONSTRAINT"), *job.our_folders)
+    links = [*filter(str.strip, settings.environ.get("UV_FIND_LINKS", "").split(","))] if job.pages else []
+    argv, variables = list[str](), dict[str, str]()
+    for option, ours, variable, separator, users in (
+        ("-c", (*limits, *job.requirements.given.constraints), "UV_CONSTRAINT", " ", constraints),
+        ("--find-links", job.pages, "UV_FIND_LINKS", ",", links),
+    ):
+        if users:
+            variables[variable] = separator.join((*map(file_url, ours), *users))
+        else:
+            argv += repeat_option(option, ours)
+    return argv, variables
 
 
 def _takes(uv: str, flag: str) -> bool:

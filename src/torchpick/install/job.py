@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote_from_bytes
 
 from torchpick.environment import projectfile, toolsettings
 from torchpick.environment.distributions import Environment
-from torchpick.environment.requirementfiles import argument, file_of, requirement
+from torchpick.environment.requirementfiles import argument, file_of, located, requirement
 from torchpick.environment.requirements import Requirements
 from torchpick.environment.world import checkout_of, is_same, nearest_with, text_of, uv_project
 from torchpick.errors import InstallerError, TorchpickError
@@ -177,6 +179,14 @@ def requirement_lines(job: Job) -> str:
 
 def repeat_option(option: str, values: Iterable[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
+
+
+def file_url(path: str) -> str:
+    """A path as a URL, and a URL as it is: pip and uv split their variables at blanks, whatever the quoting."""
+    place = located(path)
+    if "://" in place:
+        return place.replace(" ", "%20")
+    return f"file://{quote_from_bytes(os.fsencode(place))}" if place.startswith("/") else Path(place).as_uri()
 
 
 def after_vendor(job: Job, command: Command, install: Callable[[Job, list[str]], Command]) -> Command:
