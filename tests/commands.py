@@ -40,8 +40,8 @@ from tests.fakes import pythons
 from tests.fakes.projectreader import MadeUpReader
 from tests.fakes.resolver import Resolver
 from tests.recorded import Answers, Case
-from torchpick.cli import env as cli_env
 from torchpick.cli import install as cli_install
+from torchpick.cli import label as cli_label
 from torchpick.cli import main
 from torchpick.environment import child, interpreter
 from torchpick.index import pages
@@ -185,7 +185,7 @@ def done(
         })  # fmt: skip
         return 0, False
 
-    for runs in (cli_install, cli_env):
+    for runs in (cli_install, cli_label):
         monkeypatch.setattr(runs, "run_command", start)
     before = snapshot(folder)
     argv = shlex.split(filled(line, marks))

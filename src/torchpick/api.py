@@ -255,12 +255,10 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
     """
     given = locals()
     if path is not None:
-        from torchpick.wheels import judging
-
         inspection = inspect(os.path.abspath(given.pop("path")), **given)
         if not inspection.verdicts and inspection.trouble is None:
             raise UsageError("there is no GPU to check it for", hint='name one: gpus=["sm_61"]')
-        return worst_first(judging.findings(inspection))
+        return worst_first(inspection.findings)
     from torchpick.doctor.examination import examine, of_process
 
     examination = examine(start_run(_request(given), environ))

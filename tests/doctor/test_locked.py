@@ -186,6 +186,11 @@ def test_a_package_beside_torch_that_does_not_run_is_no_choice(app: Path, capsys
     assert (status, here["taken"]) == (3, None)
     assert codes["cu126"] & {"CUDA_MAJOR_MIXED", "PACKAGE_DRIVER_TOO_OLD"}
     assert main(["label", *OLD_DRIVER]) == 3
+    lock = project_lock({**BUILDS, "cu126": "2.2.2+cu121"}, always='{ name = "numpy" }', more=package("numpy", "2.0.0"))
+    (app / "uv.lock").write_text(lock, "utf-8")
+    capsys.readouterr()
+    assert main(["label", *OLD_DRIVER]) == 3
+    assert "numpy 2.0.0 is installed beside torch 2.2.2+cu121" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_package_is_the_file_of_the_index_that_the_lock_names(app: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from torchpick.model.build import COMPILES, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN,
 from torchpick.model.finding import Ailment
 from torchpick.model.machine import Driver
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import GpuCodeFit, Inspection, ReadingVerdict, findings, judge_package, judge_reading
+from torchpick.wheels.judging import GpuCodeFit, Inspection, ReadingVerdict, judge_package, judge_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
     gpus = map(Arch.parse, ("sm_61", "sm_75", "sm_86", "sm_120"))
     judged = tuple(judge_reading(both, GpuCodeFit(gpu)) for gpu in gpus)
 
-    found = list(findings(Inspection(both, judged)))
+    found = Inspection(both, judged).findings
 
     assert [(each.ailment, dict(each.seen)) for each in found] == [
         (Ailment.PACKAGE_NO_KERNELS, {"libraries": {"a.so": "0 of 3 modules load", "b.so": "0 of 2 modules load"}}),
@@ -220,7 +220,7 @@ JUDGES = {
 
 
 def in_words(found: Reading, verdict: ReadingVerdict) -> dict[str, object]:
-    said = next((finding.text for finding in findings(Inspection(found, (verdict,)))), None)
+    said = next((finding.text for finding in Inspection(found, (verdict,)).findings), None)
     libraries = {each.path: [each.word, each.text] for each in verdict.libraries}
     words = {"word": verdict.word, "fit": verdict.fit.name, "via": verdict.via and str(verdict.via)}
     more = {"libraries": libraries, "notes": [*verdict.notes], "said": said}

@@ -28,10 +28,9 @@ COMMANDS = (
 # Those whose function is not `run` of the module of that name.
 _SHARED = {
     "arch": ("torchpick.cli.detect", "run_arch"),
-    "label": ("torchpick.cli.env", "run_label"),
     "lock": ("torchpick.cli.plan", "run_lock"),
     "pin": ("torchpick.cli.env", "run_pin"),
-    "run": ("torchpick.cli.env", "run_command_under_env"),
+    "run": ("torchpick.cli.label", "run_command_of_user"),
     "unpin": ("torchpick.cli.env", "run_unpin"),
 }
 

@@ -47,7 +47,7 @@ _BESIDE: tuple[Check, ...] = (
     gpusupport.twice,
     presence.incomplete,
     presence.undone,
-    locked.behind,
+    presence.behind,
     loading.lacking,
     loading.library_path,
 )
@@ -95,7 +95,7 @@ def _examined(subject: EnvironmentUnderTest) -> Examination:
     found = remedy.of(subject, findings) if fixable else None
     fix, refused = (None, found) if isinstance(found, str) else (found, None)
     fixed = [_fixed(subject, finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
-    lasting = locked.lasting(subject) if any(_changes_torch(finding, fix) for finding in fixed) else None
+    lasting = presence.lasting(subject) if any(_changes_torch(finding, fix) for finding in fixed) else None
     if lasting is not None:
         cure, brings = shell.line(lasting[0], subject.run.shell), lasting[1]
         fixed = [

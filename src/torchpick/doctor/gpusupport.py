@@ -211,7 +211,7 @@ def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, O
     for installed in subject.environment.named(""):
         if installed.name == "torch" or installed.name.startswith(depends.OF_TORCH):
             continue
-        package = _package(installed, subject.known)
+        package = (_described if is_described else _package)(installed, subject.known)
         if package is None or (package.major is None and not is_described):
             continue
         objection = situation.objection(package if is_described else package._replace(code=()), build)
@@ -230,11 +230,16 @@ def _package(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Pa
         return Package(name, version, cuda=majors.pop(), links_torch=links, needs=tuple(numbered))
     if majors:
         return None  # a library for each CUDA: it loads the one of torch's
+    return _described(installed, catalog)
+
+
+def _described(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:
+    """What the table knows of that version; else what its name says."""
     row = row_of(installed, catalog)
     if row is not None:
         return row
-    match = _NAMED.search(name)
-    return Package(name, version, cuda=match[1]) if match is not None else None
+    match = _NAMED.search(installed.name)
+    return Package(installed.name, installed.version, cuda=match[1]) if match is not None else None
 
 
 def row_of(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:

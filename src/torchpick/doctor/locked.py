@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from torchpick.decide import answer as answers
@@ -12,10 +12,10 @@ from torchpick.decide.demands import is_backend, is_leaf, narrowed
 from torchpick.doctor import depends, gpusupport, installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest, LockedEnvironment
-from torchpick.environment import projectfile, shell
+from torchpick.environment import projectfile
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.environment.world import text_of, uv_project
-from torchpick.errors import TorchpickError
+from torchpick.environment.world import text_of
+from torchpick.errors import NoBuildError, TorchpickError
 from torchpick.index import wheelnames
 from torchpick.install.question import answer_request, collect_question
 from torchpick.model.build import DEFAULT_INDEX, TRIO, Build
@@ -23,12 +23,14 @@ from torchpick.model.fields import written
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Note, Python
 from torchpick.model.package import PackageFacts
-from torchpick.model.pick import Wish
-from torchpick.model.versions import admits, normal, release_key
+from torchpick.model.pick import Pick, Wish
+from torchpick.model.versions import admits, normal, release_key, some_of
 from torchpick.projects import backends
+from torchpick.projects.backends import BackendNames
 from torchpick.projects.lockfiles import Choice, LockedPackage, LockFile, read_lock
 from torchpick.run import Run
 
+_CPU = Ailment.CPU_ONLY_BUILD
 Check = Callable[[EnvironmentUnderTest], Iterator[Finding]]
 
 # What is wrong with versions that are to be installed: nothing is missing where nothing is there yet.
@@ -53,8 +55,12 @@ class JudgedChoice(NamedTuple):
     findings: tuple[Finding, ...]
 
     @property
+    def errors(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.severity == ERROR]
+
+    @property
     def ok(self) -> bool:
-        return all(finding.severity != ERROR for finding in self.findings)
+        return not self.errors
 
     def to_dict(self) -> dict[str, object]:
         torch, locked = self.torch, self.packages.get("torch")
@@ -132,11 +138,7 @@ class JudgedLock(NamedTuple):
 
 def judge(run: Run, lock: LockFile, machine: Machine) -> JudgedLock:
     """Judge every choice; a TorchpickError where the file leaves open which torch it is."""
-    version = lock.python_for(machine.python.version)
-    notes: tuple[Note, ...] = ()
-    if version != machine.python.version:
-        text = f"{lock.file} is for Python {lock.requires_python}, so it is judged for {version}"
-        machine, notes = machine._replace(python=Python(version)), (Note("OTHER_PYTHON", text),)
+    machine, notes = _with_its_python(lock, machine)
     judged = [_judge_choice(run, lock, choice, machine) for choice in lock.choices()]
     of_project = {one.choice.project: one for one in judged if not one.choice.kind}
     # What changes nothing of this is no choice of a torch.
@@ -154,8 +156,48 @@ def judge(run: Run, lock: LockFile, machine: Machine) -> JudgedLock:
     # Names that are backends are what `label` and `run` choose among; of two with one torch that with a name is meant.
     running = sorted((one for one in choices if one.ok), key=lambda one: not one.choice.kind)
     of_backends = [one for one in running if is_backend(backends.backend_of(one.choice.name))]
-    taken = _best(run, machine, of_backends or running)
-    return JudgedLock(machine, choices, taken, notes=notes)
+    meant = of_backends or running
+    best, _ = _best(run, (machine,), [_build(run, machine, one.torch) for one in meant])
+    return JudgedLock(machine, choices, meant[best] if meant else None, notes=notes)
+
+
+def choose(run: Run, project: BackendNames, machines: tuple[Machine, ...]) -> tuple[str, Pick] | None:
+    """The name under which the lock of the project has the best of what runs on all these machines, and that.
+
+    What is not locked yet is judged as the newest of its backend. None where there is no lock of the project,
+    NoBuildError where nothing in it runs.
+    """
+    lock = read_lock(project.lock, run.environ) if project.lock else None
+    if lock is None or project.project not in lock.projects:
+        return None
+    machines = tuple(_with_its_python(lock, machine)[0] for machine in machines)
+    builds: dict[str, Build | None] = {}
+    errors: dict[str, list[Finding]] = {}
+    for name, backend in project.names.items():
+        choice = Choice(project.project, project.kind, normal(name))
+        first, *others = (_judge_choice(run, lock, choice, machine) for machine in machines)
+        builds[name] = _build(run, machines[0], first.torch, backend)
+        # A name of a build for the CPU is among them where that may be taken.
+        errors[name] = [finding for one in (first, *others) for finding in one.errors if finding.ailment is not _CPU]
+    names = [name for name in builds if not errors[name]] or [*builds]
+    best, pick = _best(run, machines, [builds[name] for name in names])
+    if pick.ok and not errors[names[best]]:
+        return names[best], pick
+    why = next((finding.text for name in names for finding in errors[name]), f"no build is known for {some_of(names)}")
+    raise NoBuildError(
+        f"nothing that {project.lock} holds runs here: {why}",
+        pick=pick._replace(verdicts=(), changes=()),
+        hint=f"`torchpick doctor {project.lock}` says of each what is against it, and what would do",
+    )
+
+
+def _with_its_python(lock: LockFile, machine: Machine) -> tuple[Machine, tuple[Note, ...]]:
+    """The machine with a Python that the lock is for, and what is said of that."""
+    version = lock.python_for(machine.python.version)
+    if version == machine.python.version:
+        return machine, ()
+    text = f"{lock.file} is for Python {lock.requires_python}, so it is judged for {version}"
+    return machine._replace(python=Python(version)), (Note("OTHER_PYTHON", text),)
 
 
 def with_better(run: Run, lock: LockFile, judged: JudgedLock) -> JudgedLock:
@@ -269,100 +311,19 @@ def _relevant(one: JudgedChoice) -> dict[str, str]:
     return {name: one.packages[name].labelled for name in names}
 
 
-def _best(run: Run, machine: Machine, running: list[JudgedChoice]) -> JudgedChoice | None:
-    """The one whose torch a pick would take, were there no others."""
-    builds = [build for one in running if (build := _build(run, machine, one)) is not None]
-    if not builds:
-        return next(iter(running), None)
-    pick = backends.pick_among(run, (machine,), builds).pick
-    chosen = pick.version if pick.ok else builds[0].version
-    return next(one for one in running if (build := _build(run, machine, one)) and build.version == chosen)
+def _best(run: Run, machines: tuple[Machine, ...], builds: Sequence[Build | None]) -> tuple[int, Pick]:
+    """The place of the build that a pick would take, were there no others, and that pick; 0 where it is none."""
+    pick = backends.pick_among(run, machines, [*filter(None, builds)]).pick
+    versions = [build and build.version for build in builds]
+    return versions.index(pick.version) if pick.ok else 0, pick
 
 
-def _build(run: Run, machine: Machine, one: JudgedChoice) -> Build | None:
-    """The build of its torch: as it was judged, or the table's of the CPU, which needs no judgement."""
-    torch = one.torch
-    if torch is None or torch.verdict is not None:
-        return torch and torch.verdict and torch.verdict.build
-    return run.read_table((machine,)).find(machine.platform.name, torch.release, torch.backend)
-
-
-def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """A pin, or the lock of the project, for another GPU or driver than the machine has."""
-    pinned, project = _pin_and_project(subject)
-    if pinned is not None:
-        yield from _pin_behind(subject, *pinned)
-    elif project:
-        yield from _lock_behind(subject, os.path.join(project, "uv.lock"))
-
-
-def _pin_and_project(subject: EnvironmentUnderTest) -> tuple[tuple[str, str, tuple[str, ...]] | None, str | None]:
-    from torchpick.install import job
-
-    prefix = subject.environment.prefix
-    return job.read_pin(prefix), job.project_of_environment(prefix, subject.run.environ)
-
-
-def _pin_behind(subject: EnvironmentUnderTest, file: str, version: str, words: tuple[str, ...]) -> Iterator[Finding]:
-    """The pinned torch against the answer to what the project requires; `words` are those requirements."""
-    machine, table = subject.machine, subject.table
-    release, _, backend = version.partition("+")
-    build = table.find(machine.platform.name, release, backend)
-    runs = build is None or backends.pick_among(subject.run, (machine,), [build]).ok
-    of_words = subject.run.with_request(subject.run.request._replace(requirements=words, python=machine.python.version))
-    best = answer_request(of_words, collect_question(of_words), machines=(machine,), everything=False)
-    if machine.trouble is not None or not best.ok or (best.unknown and runs):
-        return
-    pick = best.pick
-    if not runs or (pick.build.backend != backend and is_newer(pick.build.torch, release)):
-        command = shell.line(["torchpick", "pin", f"torch=={pick.build.torch}"], subject.run.shell)
-        how = "is newer and runs on this machine" if runs else "does run on this machine, where that one does not"
-        seen = {"file": file, "pinned": version, "runs": runs, "best": pick.version}
-        yield Finding(
-            Ailment.BEHIND, f"{file} is pinned to torch {version}, and {pick.version} {how}", seen, cure=command
-        )
-
-
-def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
-    """The command that brings what runs here and that the next sync keeps, and what that is.
-
-    None where no project keeps the environment, and where no extra or group of it is a backend.
-    """
-    _, project = _pin_and_project(subject)
-    if project is None or subject.torch_alone or subject.machine.trouble is not None:
-        return None
-    file = os.path.join(project, "uv.lock")
-    try:
-        lock = read_lock(file, subject.run.environ)
-        judged = judge(subject.run, lock, subject.machine)
-        best = (judged.taken and judged.taken.choice) or next((one.choice for one in judged.choices), Choice(""))
-        package = best.project if len(lock.projects) > 1 else ""
-        adopted = backends.read_backends(project, package)
-        if adopted is None or (judged.taken is not None and best.name not in map(normal, adopted.names)):
-            return None
-        if judged.taken is None:
-            adding = with_better(subject.run, lock, judged).adding(file)
-            return (adding, "then `torchpick run uv sync` takes it") if adding and not package else None
-    except TorchpickError:  # whoever asks for the lock itself hears of it
-        return None
-    where = [] if uv_project(os.getcwd()) == project else ["--project", project]
-    words = ["sync", *(["--package", package] if package else [])]
-    request = subject.run.request._replace(python=None, platform=None, glibc=None, macos=None, backends=(), cpu=False)
-    brings = f"that is {judged.taken.packages['torch'].labelled}, which {file} holds"
-    return ["torchpick", "run", *request.flags, "uv", *where, *words], brings
-
-
-def _lock_behind(subject: EnvironmentUnderTest, file: str) -> Iterator[Finding]:
-    try:
-        lock = read_lock(file, subject.run.environ)
-        judged = with_better(subject.run, lock, judge(subject.run, lock, subject.machine))
-    except TorchpickError:  # whoever asks for the lock itself hears of it
-        return
-    versions = ", ".join(f"{name} {version}" for name, version in judged.would_do.items())
-    if subject.machine.trouble is None and versions:
-        what = "holds no newer torch" if judged.ok else "holds nothing that runs"
-        text = f"{file} {what} for this machine's GPU and driver, and {versions} would run"
-        advice = f"`torchpick doctor {file}` says what of it runs"
-        if adding := judged.adding(file):
-            advice += f"; `{shell.line(adding, subject.run.shell)}` adds what is lacking"
-        yield Finding(Ailment.BEHIND, text, {"file": file, "would_do": judged.would_do}, advice=advice)
+def _build(run: Run, machine: Machine, torch: InstalledTorch | None, backend: str = "") -> Build | None:
+    """The table's build of a torch; the newest of its backend where the table does not know it, or there is none."""
+    release, backend = (torch.release, torch.backend) if torch is not None else ("", backend)
+    table, platform = run.read_table((machine,)), machine.platform.name
+    if (build := table.find(platform, release, backend)) is not None:
+        return build
+    of_backend = (build for build in table.of(platform) if build.backend == backend)
+    newest = max(of_backend, key=lambda build: release_key(build.torch), default=None)
+    return newest or (torch and torch.verdict and torch.verdict.build)

@@ -1,4 +1,4 @@
-"""Whether there is a Python and one whole torch for it, and whether all files of what goes with it are there."""
+"""Whether there is one whole torch, with all files of what goes with it, and whether what keeps it has the same."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from collections.abc import Iterator
 
 from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
+from torchpick.doctor.locked import is_newer, judge, with_better
 from torchpick.doctor.subject import EnvironmentUnderTest
-from torchpick.environment import distributions
+from torchpick.environment import distributions, shell
+from torchpick.environment.world import uv_project
+from torchpick.errors import TorchpickError
+from torchpick.install.question import answer_request, collect_question
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import NOTE, Ailment, Finding
-from torchpick.model.versions import some_of
+from torchpick.model.versions import normal, some_of
+from torchpick.projects import backends
+from torchpick.projects.lockfiles import Choice, read_lock
 
 # Frameworks that need no torch: an environment that has one, and where nothing asks for torch, lacks none.
 _FRAMEWORKS = re.compile(
@@ -184,3 +190,84 @@ def _topmost(site: str, folder: str) -> str:
     parts = folder.split("/")
     paths = ("/".join(parts[:count]) for count in range(1, len(parts)))
     return next((path for path in paths if not os.path.isdir(os.path.join(site, path))), folder)
+
+
+def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:
+    """A pin, or the lock of the project, for another GPU or driver than the machine has."""
+    pinned, project = _pin_and_project(subject)
+    if pinned is not None:
+        yield from _pin_behind(subject, *pinned)
+    elif project:
+        yield from _lock_behind(subject, os.path.join(project, "uv.lock"))
+
+
+def _pin_and_project(subject: EnvironmentUnderTest) -> tuple[tuple[str, str, tuple[str, ...]] | None, str | None]:
+    from torchpick.install import job
+
+    prefix = subject.environment.prefix
+    return job.read_pin(prefix), job.project_of_environment(prefix, subject.run.environ)
+
+
+def _pin_behind(subject: EnvironmentUnderTest, file: str, version: str, words: tuple[str, ...]) -> Iterator[Finding]:
+    """The pinned torch against the answer to what the project requires; `words` are those requirements."""
+    machine, table = subject.machine, subject.table
+    release, _, backend = version.partition("+")
+    build = table.find(machine.platform.name, release, backend)
+    runs = build is None or backends.pick_among(subject.run, (machine,), [build]).ok
+    of_words = subject.run.with_request(subject.run.request._replace(requirements=words, python=machine.python.version))
+    best = answer_request(of_words, collect_question(of_words), machines=(machine,), everything=False)
+    if machine.trouble is not None or not best.ok or (best.unknown and runs):
+        return
+    pick = best.pick
+    if not runs or (pick.build.backend != backend and is_newer(pick.build.torch, release)):
+        command = shell.line(["torchpick", "pin", f"torch=={pick.build.torch}"], subject.run.shell)
+        how = "is newer and runs on this machine" if runs else "does run on this machine, where that one does not"
+        seen = {"file": file, "pinned": version, "runs": runs, "best": pick.version}
+        yield Finding(
+            Ailment.BEHIND, f"{file} is pinned to torch {version}, and {pick.version} {how}", seen, cure=command
+        )
+
+
+def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
+    """The command that brings what runs here and that the next sync keeps, and what that is.
+
+    None where no project keeps the environment, and where no extra or group of it is a backend.
+    """
+    _, project = _pin_and_project(subject)
+    if project is None or subject.torch_alone or subject.machine.trouble is not None:
+        return None
+    file = os.path.join(project, "uv.lock")
+    try:
+        lock = read_lock(file, subject.run.environ)
+        judged = judge(subject.run, lock, subject.machine)
+        best = (judged.taken and judged.taken.choice) or next((one.choice for one in judged.choices), Choice(""))
+        package = best.project if len(lock.projects) > 1 else ""
+        adopted = backends.read_backends(project, package)
+        if adopted is None or (judged.taken is not None and best.name not in map(normal, adopted.names)):
+            return None
+        if judged.taken is None:
+            adding = with_better(subject.run, lock, judged).adding(file)
+            return (adding, "then `torchpick run uv sync` takes it") if adding and not package else None
+    except TorchpickError:  # whoever asks for the lock itself hears of it
+        return None
+    where = [] if uv_project(os.getcwd()) == project else ["--project", project]
+    words = ["sync", *(["--package", package] if package else [])]
+    request = subject.run.request._replace(python=None, platform=None, glibc=None, macos=None, backends=(), cpu=False)
+    brings = f"that is {judged.taken.packages['torch'].labelled}, which {file} holds"
+    return ["torchpick", "run", *request.flags, "uv", *where, *words], brings
+
+
+def _lock_behind(subject: EnvironmentUnderTest, file: str) -> Iterator[Finding]:
+    try:
+        lock = read_lock(file, subject.run.environ)
+        judged = with_better(subject.run, lock, judge(subject.run, lock, subject.machine))
+    except TorchpickError:  # whoever asks for the lock itself hears of it
+        return
+    versions = ", ".join(f"{name} {version}" for name, version in judged.would_do.items())
+    if subject.machine.trouble is None and versions:
+        what = "holds no newer torch" if judged.ok else "holds nothing that runs"
+        text = f"{file} {what} for this machine's GPU and driver, and {versions} would run"
+        advice = f"`torchpick doctor {file}` says what of it runs"
+        if adding := judged.adding(file):
+            advice += f"; `{shell.line(adding, subject.run.shell)}` adds what is lacking"
+        yield Finding(Ailment.BEHIND, text, {"file": file, "would_do": judged.would_do}, advice=advice)

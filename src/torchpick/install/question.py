@@ -14,6 +14,7 @@ from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchpick.install.user_settings import UserSettings
     from torchpick.model.package import Catalog
     from torchpick.model.pick import Limit
 
@@ -50,20 +51,18 @@ def read_limits(run: Run, base: str) -> tuple[Limit, ...]:
     from torchpick.install.user_settings import as_limits, read_settings, unasked_constraints
 
     settings = read_settings(run, prefix)
-    installer = run.installer if prefix is None or run.installer != "auto" else _choose_installer(run)
+    installer = run.installer if prefix is None or run.installer != "auto" else _choose_installer(run, settings)
     python = "" if run.request.machine is not None else run.find_machine().python.version
     ours = (toolsettings.store_in(cache_dir(run.environ)), *((toolsettings.store_of(here),) if here else ()))
     return as_limits(unasked_constraints(settings, installer, python, ours), base)
 
 
-def _choose_installer(run: Run) -> str | None:
+def _choose_installer(run: Run, settings: UserSettings) -> str | None:
     """Which installer would install here; None where nothing could be installed."""
     from torchpick.install.installers import choose_installer, find_target, find_uv
-    from torchpick.install.user_settings import read_settings
 
     try:
-        target = find_target(run)
-        return choose_installer("auto", target, find_uv(run.environ), read_settings(run, target.prefix)).name
+        return choose_installer("auto", find_target(run), find_uv(run.environ), settings).name
     except TorchpickError:
         return None
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from torchpick.decide import answer as answers
 from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import is_backend
-from torchpick.decide.packagefit import PackageFit
 from torchpick.environment import rewrite, toml
 from torchpick.environment.world import nearest_with, uv_project
 from torchpick.model.build import TRIO, Build
@@ -19,9 +18,7 @@ from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog
 from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease
-from torchpick.model.versions import named, normal, release_key
-from torchpick.projects import lockfiles
-from torchpick.projects.lockfiles import Choice
+from torchpick.model.versions import named, normal
 from torchpick.run import Run
 
 # The commands of uv's that install what the project says, those that change that first, and what installs nothing.
@@ -163,35 +160,6 @@ def _backends_of_indexes(uv: Mapping[str, object], kind: str) -> dict[str, str]:
         for source in sources
         if kind in source
     }
-
-
-def find_held(run: Run, project: BackendNames, machines: tuple[Machine, ...]) -> dict[str, Build] | None:
-    """The torch that the lock of the project holds under each name, where all that it brings for CUDA runs too.
-
-    What is not locked yet, and a release that the table does not know, is judged as the newest of its backend that it
-    knows. None where there is no lock of this project.
-    """
-    lock = lockfiles.read_lock(project.lock, run.environ) if project.lock else None
-    if lock is None or project.project not in lock.projects:
-        return None
-    first, table = machines[0], run.read_table(machines)
-    known = run.read_catalog(first).packages
-    held: dict[str, Build] = {}
-    for name in project.names:
-        packages = lock.installed(Choice(project.project, project.kind, normal(name)), first)
-        version, _, label = packages["torch"].labelled.partition("+") if "torch" in packages else ("", "", "")
-        backend = label or project.names[name]
-        of_backend = (build for build in table.of(first.platform.name) if build.backend == backend)
-        build = table.find(first.platform.name, version, backend) or max(
-            of_backend, key=lambda build: release_key(build.torch), default=None
-        )
-        rows = (known[one.name].row(one.version, one.index) for one in packages.values() if one.name in known)
-        beside = [row for row in rows if row is not None]
-        if build is not None and not any(
-            PackageFit(machine, table).objection(row, build) for row in beside for machine in machines
-        ):
-            held[name] = build
-    return held
 
 
 def pick_among(run: Run, machines: tuple[Machine, ...], builds: Sequence[Build]) -> Answer:

@@ -34,6 +34,10 @@ _OTHERS = {
 }
 
 
+# What names an entry: its name, its version and its index.
+EntryKey = tuple[str, str, str]
+
+
 class Edge(NamedTuple):
     """A requirement of a lock; version and index are empty where there is one entry of the name."""
 
@@ -42,6 +46,10 @@ class Edge(NamedTuple):
     index: str = ""  # type: ignore[assignment]
     extras: tuple[str, ...] = ()
     marker: str = ""
+
+    @property
+    def key(self) -> EntryKey:
+        return self.name, self.version, self.index
 
 
 class LockedPackage(NamedTuple):
@@ -57,6 +65,10 @@ class LockedPackage(NamedTuple):
     requires: tuple[Edge, ...] = ()
     extras: Mapping[str, tuple[Edge, ...]] = {}
     groups: Mapping[str, tuple[Edge, ...]] = {}
+
+    @property
+    def key(self) -> EntryKey:
+        return self.name, self.version, self.index
 
     @property
     def labelled(self) -> str:
@@ -82,7 +94,7 @@ class LockFile(NamedTuple):
 
     file: str
     projects: Mapping[str, LockedPackage]
-    packages: Mapping[tuple[str, str, str], LockedPackage]
+    packages: Mapping[EntryKey, LockedPackage]
     requires_python: str = ""
     loose: tuple[str, ...] = ()
 
@@ -117,11 +129,11 @@ class LockFile(NamedTuple):
         pending = [*self._own(choice)]
         while pending:
             edge = pending.pop()
-            entry = self.packages.get(edge[:3]) if holds(edge.marker) else None
+            entry = self.packages.get(edge.key) if holds(edge.marker) else None
             if entry is None:
                 continue
             for extra in ("", *edge.extras):
-                key = (*entry[:3], extra)
+                key = (*entry.key, extra)
                 if key not in seen:
                     seen.add(key)
                     chosen.setdefault(edge.name, entry)
@@ -203,11 +215,11 @@ def _of_uv(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]) ->
     return LockFile(file, projects, packages, _text(data, "requires-python"))
 
 
-def _by_edge(entries: Iterable[LockedPackage]) -> dict[tuple[str, str, str], LockedPackage]:
+def _by_edge(entries: Iterable[LockedPackage]) -> dict[EntryKey, LockedPackage]:
     """Each entry under every way to name it; the first where a name alone is said."""
-    packages: dict[tuple[str, str, str], LockedPackage] = {}
+    packages: dict[EntryKey, LockedPackage] = {}
     for entry in entries:
-        name, version, index = entry[:3]
+        name, version, index = entry.key
         for key in ((name, version, index), (name, version, ""), (name, "", index), (name, "", "")):
             packages.setdefault(key, entry)
     return packages
@@ -221,7 +233,7 @@ def _is_root(source: object) -> bool:
 def _of_pylock(file: str, data: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> LockFile:
     """All that it lists under the one project that it does not name; extras and groups stand in its markers."""
     entries = [_package(row) for row in rows]
-    edges = tuple(Edge(*entry[:3], marker=_text(row, "marker")) for row, entry in zip(rows, entries, strict=True))
+    edges = tuple(Edge(*entry.key, marker=_text(row, "marker")) for row, entry in zip(rows, entries, strict=True))
     packages = _by_edge(entries)
     extras, groups = (
         {normal(name): () for name in toml.texts(data.get(key))} for key in ("extras", "dependency-groups")
@@ -254,16 +266,22 @@ def _exact(requested: Requested) -> str:
 
 
 def _package(row: Mapping[str, Any]) -> LockedPackage:
-    source = row.get("source")
-    index = source.get("registry") if isinstance(source, dict) else row.get("index")
     addresses = [_text(wheel, "url") or _text(wheel, "name") for wheel in toml.tables(row.get("wheels"))]
     wheels = tuple(address.partition("#")[0].rpartition("/")[2].replace("%2B", "+") for address in addresses)
-    return LockedPackage(_name(row), _text(row, "version"), index if isinstance(index, str) else "", wheels)
+    return LockedPackage(_name(row), _text(row, "version"), _index_of(row), wheels)
+
+
+def _index_of(row: Mapping[str, Any]) -> str:
+    source = row.get("source")
+    index = source.get("registry") if isinstance(source, dict) else row.get("index")
+    return index if isinstance(index, str) else ""
 
 
 def _edges(rows: object) -> tuple[Edge, ...]:
     return tuple(
-        Edge(_name(row), *_package(row)[1:3], tuple(toml.texts(row.get("extra"))), _text(row, "marker"))
+        Edge(
+            _name(row), _text(row, "version"), _index_of(row), tuple(toml.texts(row.get("extra"))), _text(row, "marker")
+        )
         for row in toml.tables(rows)
     )
 

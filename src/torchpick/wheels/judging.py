@@ -8,7 +8,7 @@ modules are counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from torchpick.model.arch import Arch, Fit, best, listed
@@ -70,6 +70,24 @@ class Inspection(NamedTuple):
         if self.verdicts:
             return min((verdict.word for verdict in self.verdicts), key=WORST_FIRST.index)
         return UNKNOWN if self.reading.holds_code else without_code(self.reading)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is wrong with a file that is not installed."""
+        reading, trouble, findings = self.reading, self.trouble, list[Finding]()
+        if trouble is not None:
+            code = {"code": trouble.code}
+            findings.append(Finding(Ailment.DRIVER_NO_ANSWER, trouble.text, code, advice=trouble.hint))
+        for verdict in self.verdicts:
+            if verdict.word in _AILMENTS:
+                libraries = {library.path: library.text for library in verdict.failing}
+                why = [
+                    f"built for {listed((*reading.sass, *reading.ptx))}",
+                    *map(": ".join, libraries.items()),
+                ]
+                text = f"{reading.file} on {verdict.gpu}: {verdict.word}; {'; '.join((*why, *verdict.notes))}"
+                findings.append(Finding(_AILMENTS[verdict.word], text, {"libraries": libraries}))
+        return findings
 
     def to_dict(self) -> dict[str, object]:
         """One of the `results` of `torchpick inspect --json`."""
@@ -258,19 +276,6 @@ _AILMENTS = {
     UNKNOWN: Ailment.UNREADABLE,
     JIT: Ailment.JIT_ONLY,
 }
-
-
-def findings(inspection: Inspection) -> Iterator[Finding]:
-    """What is wrong with a file that is not installed."""
-    reading, verdicts, trouble = inspection
-    if trouble is not None:
-        yield Finding(Ailment.DRIVER_NO_ANSWER, trouble.text, {"code": trouble.code}, advice=trouble.hint)
-    for verdict in verdicts:
-        if verdict.word in _AILMENTS:
-            libraries = {library.path: library.text for library in verdict.failing}
-            why = [f"built for {listed((*reading.sass, *reading.ptx))}", *map(": ".join, libraries.items())]
-            text = f"{reading.file} on {verdict.gpu}: {verdict.word}; {'; '.join((*why, *verdict.notes))}"
-            yield Finding(_AILMENTS[verdict.word], text, {"libraries": libraries})
 
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[Fit, Arch | None]:
