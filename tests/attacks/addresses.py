@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -315,12 +313,11 @@ class Playground:
 
     def _poison(self, cache: Path, url: str) -> None:
         """Put the address into what an earlier run wrote of the page."""
-        for record in cache.rglob("record-*.json"):
-            read_at, page = json.loads(record.read_text("utf-8"))
-            links = re.findall('href="([^"]*)"', page or "")
-            for link in links:
-                page = page.replace(link, f"{html.escape(url)}#sha256={SHA256}")
-            record.write_text(json.dumps([read_at, page]), "utf-8")
+        for record in cache.rglob("install/projects/pages/*.json"):
+            page = json.loads(record.read_text("utf-8"))
+            for row in page["files"] or ():
+                row[1:3] = url, SHA256
+            record.write_text(json.dumps(page), "utf-8")
 
     def _run(
         self, command: list[str], cache: Path | None, more: Mapping[str, str] = {}

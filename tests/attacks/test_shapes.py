@@ -63,7 +63,7 @@ def host() -> Iterator[Host]:
 
 # What fills the cache, and reads it again; the place of what is damaged.
 RECORDS: dict[str, tuple[tuple[str, ...], str]] = {
-    "links of a page": (("env", "--index-base", "HOST/whl", *GPU), "cache/install/record-*.json"),
+    "links of a page": (("env", "--index-base", "HOST/whl", *GPU), "cache/install/projects/pages/*.json"),
     "pages and METADATA": (("plan", "odd", *GPU), "cache/projects/*/*.json"),
     "reading": (("inspect", "odd==1.0", *GPU), "cache/readings/*.json"),
     "table": (("refresh", "--index-base", "HOST/whl"), "cache/table/*-stable-linux-x86_64.json"),

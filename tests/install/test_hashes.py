@@ -195,19 +195,19 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     assert len(asked) == len(set(asked)) == len(family(run))
 
 
-@pytest.mark.parametrize("more", [" #x", "&#10;--pre", f"#sha256={B} #x", "#sha256=0", "#md5=0 #x", "#sha256=${HOME}"])
+@pytest.mark.parametrize(("place", "more"), [(1, " #x"), (1, "\n--pre"), (2, f"{B} #x"), (2, "0")])
 def test_a_record_with_what_no_page_can_have_said_is_not_believed(
-    more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: int, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
     run = start_run(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
     monkeypatch.setattr(pages, "fetch", lambda url, *_: page_of_one(run, url))
     first = list_files(run, pick_build(run))[0]
-    for kept in tmp_path.rglob("record-*"):
-        read_at, page = json.loads(kept.read_text("utf-8"))
-        hostile = page.replace(f"#sha256={B}", more)
-        assert hostile != page
-        kept.write_text(json.dumps([read_at, hostile]), "utf-8")
+    for kept in tmp_path.rglob("pages/*.json"):
+        record = json.loads(kept.read_text("utf-8"))
+        for row in record["files"]:
+            row[place] = more if place == 2 else f"{row[1]}{more}"
+        kept.write_text(json.dumps(record), "utf-8")
 
     assert addresses(list_files(run, pick_build(run))[0]) == addresses(first)
 
@@ -267,7 +267,7 @@ def test_what_a_copied_page_names_on_the_wheel_host_is_the_mirrors_own_file(
     every = [wheel for wheels in found.values() for wheel in wheels]
     assert every
     assert [wheel.url for wheel in every] == [place + wheel.file.replace("+", "%2B") for wheel in every]
-    records = [path for path in tmp_path.rglob("*") if path.name.startswith("record-")]
+    records = [*tmp_path.rglob("pages/*.json")]
     assert len(records) == len(found)
     if os.name != "nt":
         assert {path.stat().st_mode & 0o077 for path in records} == {0}  # an address may hold a password

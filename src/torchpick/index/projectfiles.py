@@ -258,8 +258,9 @@ class ProjectCache:
             etag = record["etag"] if _ETAG.fullmatch(record["etag"]) else ""
             if record["files"] is None:
                 return float(record["time"]), etag, None
-            files = (_in_row(row, index) for row in record["files"])
-            return float(record["time"]), etag, tuple(file for file in files if file is not None)
+            rows = [_in_row(row, index) for row in record["files"]]
+            files = tuple(file for file in rows if file is not None)
+            return (float(record["time"]), etag, files) if len(files) == len(rows) else None
         return None
 
     def is_fresh(self, written: float) -> bool:

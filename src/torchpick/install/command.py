@@ -216,16 +216,7 @@ def _no_cache(message: str) -> InstallerError:
 
 def stored_file(store: str, kind: str, suffix: str, content: str) -> dict[str, str]:
     """A file by its path, which its content names: two runs share it and none can change another's."""
-    return {f"{store}/{kind}-{_digest(content)}{suffix}": content}
-
-
-def record_path(store: str, *key: str) -> str:
-    """The path of a file that is found again by what it is about."""
-    return os.path.join(store, f"record-{_digest(chr(0).join(key))}.json")
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:16]
+    return {f"{store}/{kind}-{sha256(content.encode()).hexdigest()[:16]}{suffix}": content}
 
 
 def write_files(files: Mapping[str, str], *, shared: bool = False) -> None:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
-from pathlib import Path
 from shlex import quote
 
 from torchpick.decide.environments import DEFAULT_INDEX
-from torchpick.environment import rewrite
 from torchpick.environment import shell as shells
 from torchpick.environment.requirementfiles import file_of, not_below, requirement
 from torchpick.environment.toolsettings import UV_PLACES, store_of
-from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
-from torchpick.index import pages, wheelnames
+from torchpick.errors import InstallerError, NetworkError, UsageError
+from torchpick.index import wheelnames
 from torchpick.index.pages import ProjectFile
-from torchpick.install.command import (
-    Command,
-    record_path,
-    store_folder,
-    stored_file,
-    write_files,
-)
+from torchpick.index.projectfiles import ProjectCache
+from torchpick.install.command import Command, store_folder, stored_file
 from torchpick.install.files import (
     Hashes,
     best_wheel,
@@ -48,8 +40,6 @@ from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from torchpick.index.projects import ProjectReader
 
 # Where an image keeps what the variables name.
@@ -254,24 +244,24 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[ProjectFile, ..
     hashes = Hashes(pick, run.knowledge)
     files: dict[str, tuple[ProjectFile, ...]] = {}
     is_folder, is_down, wanted = is_folder_index(pick), False, ("torch", *pick.wish.companions)
+    cache = ProjectCache(store_folder(cache_dir(run.environ)), _HOUR_S)
     with open_host(pick) as host:
         for name, version in {**pick.build.pins, **_tritons(pick)}.items():
-            page = project_page(pick, name)
-            record = record_path(store_folder(cache_dir(run.environ)), page, name, version, pick.build.platform)
-            is_kept, wheels = (False, None) if is_folder else _read_record(record, page, pick)
+            key = "\0".join((project_page(pick, name), name, version, pick.build.platform))
+            is_kept, wheels = (False, None) if is_folder else _kept_wheels(cache, key, pick)
             if not is_kept and (is_folder or not run.offline):
                 wheels = None if is_down else _read_page(host, name, version, pick)
                 is_down = wheels is None
-                if wheels == [] and name in wanted:
+                if wheels == () and name in wanted:
                     machine = pick.machine
                     best_wheel(pick, host, hashes, machine.python.tag, machine.platform, name, f"=={version}")
-                text = json.dumps([time.time(), None if wheels is None else links_page(wheels)])
-                write_files({record: text})
+                cache.keep_page(key, (time.time(), "", wheels))
             if wheels is None and name == "torch":
                 wheels = _torch_of_table(pick, hashes) or None
             if wheels is not None:
                 files[name] = tuple(map(hashes.check, wheels))
         passed_over = host.notes()
+    cache.prune()
     fitting = (wheel for name in pick.build.pins for wheel in files.get(name, ()) if fits(wheel, pick))
     return files, (*hashes.notes(fitting), *passed_over)
 
@@ -284,38 +274,32 @@ def _tritons(pick: Pick) -> Mapping[str, str]:
     return {"triton": version} if version[:1].isdigit() else {}
 
 
-def _torch_of_table(pick: Pick, hashes: Hashes) -> list[ProjectFile]:
+def _torch_of_table(pick: Pick, hashes: Hashes) -> tuple[ProjectFile, ...]:
     """Torch's files whose name and hash are known without a page."""
     if pick.is_flat:
-        return []
+        return ()
     named = (wheel for tag in pick.build.pythons for wheel in torch_wheels(pick.build, tag, pick.index_url))
-    wheels = [wheel for wheel in map(hashes.add, named) if wheel.sha256]
-    return wheels if any(fits(wheel, pick) for wheel in wheels) else []
+    wheels = tuple(wheel for wheel in map(hashes.add, named) if wheel.sha256)
+    return wheels if any(fits(wheel, pick) for wheel in wheels) else ()
 
 
-def _read_page(host: ProjectReader, name: str, version: str, pick: Pick) -> list[ProjectFile] | None:
+def _read_page(host: ProjectReader, name: str, version: str, pick: Pick) -> tuple[ProjectFile, ...] | None:
     """The files of a project on its page; None where that cannot be reached."""
     platforms = (pick.build.platform, None)
     with suppress(NetworkError):
-        return [
+        return tuple(
             on_mirror(file, pick.index_url)
             for file in host.wheels(name) or ()
             if version in ("", file.name.version) and wheelnames.platform_of(file.name.platform) in platforms
-        ]
+        )
     return None
 
 
-def _read_record(record: str, url: str, pick: Pick) -> tuple[bool, list[ProjectFile] | None]:
+def _kept_wheels(cache: ProjectCache, key: str, pick: Pick) -> tuple[bool, Sequence[ProjectFile] | None]:
     """Whether an earlier run still knows of a page, and the files of it, None where it could not be reached."""
-    refused: list[str] = []
-    value: Any = rewrite.read_json(Path(record))
-    try:
-        read_at, page = value
-        age = time.time() - read_at
-        if page is None:
-            return age < _HOUR_S, None
-        wheels = [*pages.parse(page.encode(), url, refuse=refused.append)]
-    except (ValueError, TypeError, AttributeError, TorchpickError):
-        return False, None
+    read_at, _, wheels = cache.page(key, "") or (0.0, "", None)
+    age = time.time() - read_at
+    if wheels is None:
+        return age < _HOUR_S, None
     is_of_use = age < _DAY_S or any(fits(wheel, pick) for wheel in wheels)
-    return (True, wheels) if is_of_use and not refused else (False, None)
+    return is_of_use, wheels if is_of_use else None
