@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import librarycode
+from torchpick.wheels import librarycode, wheelfiles
 from torchpick.wheels.librarycode import Library, texts
 
 
@@ -48,8 +48,8 @@ def test_bare_files_of_gpu_code_are_read() -> None:
 def test_what_comes_as_a_stream_is_the_same_in_memory_and_in_a_file(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = making.noise(1, size)
     for most in (0, 1 << 30):
-        monkeypatch.setattr(librarycode, "MOST_IN_MEMORY", most)
-        with librarycode.unpack([data[:100], data[100:]], max(size, 1)) as buffer:
+        monkeypatch.setattr(wheelfiles, "MOST_IN_MEMORY", most)
+        with wheelfiles.unpack([data[:100], data[100:]], max(size, 1)) as buffer:
             assert buffer[:] == data
 
 

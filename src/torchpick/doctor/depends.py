@@ -44,8 +44,6 @@ def _applying(
     here: Environment, machine: Machine | None, wanted: Callable[[Distribution, str], bool]
 ) -> Iterator[Demand]:
     """What installed packages require of the wanted projects; a line that is not valid is nobody's demand."""
-    if _lacks_packaging() is not None:
-        return
     platform = "" if machine is None else machine.platform.name
     facts = marker_facts(here.python.version, here.python.exact, platform, here.python.implementation)
     for package in here.named(""):
@@ -58,7 +56,7 @@ def _applying(
                 requirement = parsed(line)
                 demand = PackageDemand(normal(requirement.name), str(requirement.specifier))
                 admits(demand, "1")  # one that is not valid says so here
-            except ValueError:
+            except (ValueError, ModuleNotFoundError):  # without packaging no line is read, which `uncompared` says
                 continue
             if marker_applies(str(requirement.marker or ""), facts):
                 yield package, demand

@@ -233,8 +233,10 @@ def lasting(subject: EnvironmentUnderTest) -> tuple[list[str], str] | None:
 
     None where no project keeps the environment, and where no extra or group of it is a backend.
     """
+    if subject.torch_alone or subject.machine.trouble is not None:
+        return None
     _, project = _pin_and_project(subject)
-    if project is None or subject.torch_alone or subject.machine.trouble is not None:
+    if project is None:
         return None
     file = os.path.join(project, "uv.lock")
     try:

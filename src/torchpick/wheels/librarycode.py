@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from mmap import ACCESS_READ, mmap
-from tempfile import TemporaryFile
 from typing import NamedTuple, TypeVar
 
 from torchpick.environment import world
@@ -21,7 +19,6 @@ from torchpick.wheels.fatbin import DATA, EXECUTABLE, Buffer
 MOST_SETS = 4096
 # Files that are GPU code and nothing else are small: the largest cubin of flashinfer-cubin has 3 MB.
 _MOST_LOOSE = 64 << 20
-MOST_IN_MEMORY = 32 << 20
 
 
 # The ISA of PTX and the CUDA that brought it (release notes of the PTX ISA reference). From 9.0 on the numbers run in
@@ -191,27 +188,6 @@ def read_start(buffer: Buffer, size: int, path: str) -> Library:
     # Its last container is cut by its end.
     hits = (hit for hit in fatbin.scan(buffer) if not hit[1])
     return _library(path, size, [(EXECUTABLE, hits)], complete=False)
-
-
-@contextmanager
-def unpack(chunks: Iterable[bytes], size: int) -> Iterator[Buffer]:
-    """The bytes of a library that comes as a stream: in memory where they are few, else mapped from a nameless file."""
-    if size <= MOST_IN_MEMORY:
-        yield b"".join(chunks)
-        return
-    with TemporaryFile() as file:
-        try:
-            for chunk in chunks:
-                file.write(chunk)
-            file.flush()
-        except OSError as error:
-            hint = "free some space, or name another folder with TMPDIR"
-            raise WheelError(f"cannot be unpacked: {error.strerror}", hint=hint) from error
-        if not file.tell():
-            yield b""
-            return
-        with mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
-            yield mapped
 
 
 T = TypeVar("T")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from mmap import ACCESS_READ, mmap
+from tempfile import TemporaryFile
 from typing import Any
 from zipfile import ZipInfo
 
-from torchpick.errors import WheelLayoutError
+from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.pages import ProjectFile
 from torchpick.index.ranges import Archive, metadata_of
@@ -18,6 +20,7 @@ from torchpick.model.metadata import MOST_REQUIRES, read_headers
 from torchpick.model.package import Package, WheelRule, within
 from torchpick.model.versions import grouped, parsed
 from torchpick.wheels import fatbin, librarycode
+from torchpick.wheels.fatbin import Buffer
 from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import (
     DEFAULT_WHOLE,
@@ -36,6 +39,7 @@ from torchpick.wheels.readings import (
 SAMPLE_SHARE = 0.05
 _APART = 64 << 10  # libraries of a sample that lie closer than this come in one request
 _MOST_TEXT = 1 << 20
+MOST_IN_MEMORY = 32 << 20
 # The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
 _SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
 _MOST_PACKED = 96 << 20
@@ -136,9 +140,30 @@ def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[
     return tuple(_linked(archive, member, needed) for member in members)
 
 
+@contextmanager
+def unpack(chunks: Iterable[bytes], size: int) -> Iterator[Buffer]:
+    """The bytes of a library that comes as a stream: in memory where they are few, else mapped from a nameless file."""
+    if size <= MOST_IN_MEMORY:
+        yield b"".join(chunks)
+        return
+    with TemporaryFile() as file:
+        try:
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+        except OSError as error:
+            hint = "free some space, or name another folder with TMPDIR"
+            raise WheelError(f"cannot be unpacked: {error.strerror}", hint=hint) from error
+        if not file.tell():
+            yield b""
+            return
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
+            yield mapped
+
+
 def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     """A library read whole; what it links is added to `needed`."""
-    with librarycode.unpack(archive.stream(member), member.file_size) as buffer:
+    with unpack(archive.stream(member), member.file_size) as buffer:
         needed.update(fatbin.read_links(buffer)[0])
         return librarycode.read_buffer(buffer, member.filename)
 
@@ -159,7 +184,7 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], most: in
     telling = [member for member in rest if main and re.fullmatch(main, member.filename)] or rest[-1:]
     for left, member in zip(range(len(telling), 0, -1), telling, strict=True):
         end = source.bytes_read + (most - source.bytes_read) // left
-        with librarycode.unpack(_until(archive, member, end), member.file_size) as buffer:
+        with unpack(_until(archive, member, end), member.file_size) as buffer:
             libraries.append(librarycode.read_start(buffer, member.file_size, member.filename))
     return tuple(libraries)
 
