@@ -113,30 +113,36 @@ def _expressions(fields: Fields, packages: str) -> dict[str, str]:
     return {name: forms.replace("{package}", packages) for name, forms in lines}
 
 
-def _likely(expressions: Mapping[str, str], text: str) -> dict[str, str]:
-    """For each name one expression, of those that a text may have by its literal words; that of nothing else.
+def _likely(forms: str, lower: str) -> Iterator[str]:
+    """Of these expressions, one a line, those that a text in small letters may have by its literal words."""
+    return (form for form in forms.split("\n") if posts.literal(form) in lower)
 
-    In ASCII's words: in `在Mac上` no letter of Mac is one of another word, and it takes half as long.
-    """
-    lower = text.lower()
-    likely = {
-        name: "|".join(form for form in forms.split("\n") if posts.literal(form) in lower)
-        for name, forms in expressions.items()
-    }
-    return {name: f"(?ima){form or '(?!)'}" for name, form in likely.items()}
+
+# In ASCII's words: in `在Mac上` no letter of Mac is one of another word, and it takes half as long.
+_FLAGS = "(?ima)"
+
+
+def _joined(forms: str, text: str) -> str:
+    return _FLAGS + ("|".join(_likely(forms, text.lower())) or "(?!)")
 
 
 def in_words(text: str, expressions: Mapping[str, str]) -> dict[str, str]:
     """What a text says of these, in anybody's words; a long one is asked at its ends."""
     ends = text[:_MOST_WORDS] + text[max(_MOST_WORDS, len(text) - _MOST_WORDS) :]
     ends = "\n".join(line for line in ends.split("\n") if not PASSED_OVER.search(line.encode()))
-    matches = ((name, re.search(form, ends)) for name, form in _likely(expressions, ends).items())
-    return {name: " ".join(match[match.lastindex or 0].split()) for name, match in matches if match}
+    lower = ends.lower()
+    found: dict[str, str] = {}
+    for name, forms in expressions.items():
+        # One by one, so that none is made ready twice.
+        matches = filter(None, (re.search(_FLAGS + form, ends) for form in _likely(forms, lower)))
+        if (first := min(matches, key=re.Match.start, default=None)) is not None:
+            found[name] = " ".join(first[first.lastindex or 0].split())
+    return found
 
 
 def read_situation(text: str, words: Words, facts: Mapping[str, str]) -> Situation:
     """What a plain text says; `facts` are expressions of words of which it is to know them."""
-    kept = _likely(words["kept"], text)
+    kept = {name: _joined(forms, text) for name, forms in words["kept"].items()}
     wanted, scalars = kept["wanted"], [name for name in kept if name in Situation._fields]
     said: dict[str, Any] = {name: next(_each(kept[name], wanted, text), None) for name in scalars}
     packages, demands = (islice(re.finditer(kept[kind], text), _MOST_MATCHES) for kind in ("package", "demand"))
@@ -192,7 +198,7 @@ def contradictions(said: Situation) -> tuple[Note, ...]:
 def names(kind: str, start: bytes, words: Words) -> bool:
     """Whether a text names what is of this kind: `programs` that use torch, or all that it may be `about`."""
     text = start[: posts.MOST_TEXT].decode("utf-8", "replace")
-    return re.search(_likely({kind: words["kept"][kind]}, text)[kind], text) is not None
+    return re.search(_joined(words["kept"][kind], text), text) is not None
 
 
 def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
