@@ -26,7 +26,7 @@ from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.build import JIT, RUNS
 from torchpick.model.versions import numbers
-from torchpick.wheels import judging, librarycode
+from torchpick.wheels import judging, librarycode, wheelfiles
 from torchpick.wheels.judging import GpuCodeFit
 from torchpick.wheels.librarycode import Library, texts
 
@@ -110,7 +110,7 @@ def _read(link: ProjectFile, source: RemoteSource) -> dict[str, object]:
     found = []
     for member in sorted(archive.members(), key=lambda each: each.header_offset):
         if _DECIDES.fullmatch(member.filename):
-            with librarycode.unpack(archive.stream(member), member.file_size) as buffer:
+            with wheelfiles.unpack(archive.stream(member), member.file_size) as buffer:
                 found.append(librarycode.read_buffer(buffer, member.filename))
     source.close()
     serves = served(found)
