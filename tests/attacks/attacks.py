@@ -1,7 +1,7 @@
 """Ways in which a second index gets beside the pick, each as files, variables and words.
 
-`WHEELS`, `CORP` and `EVIL` stand for the wheel host's page of the picked backend, an index of the user's own, and one
-that has builds of the family with a higher build tag.
+`EVIL` is an index that has builds of the family with a higher build tag. How an option is spelled is a matter of the
+readers' own tests: here is one of each place and of each form that another program reads otherwise.
 """
 
 from __future__ import annotations
@@ -27,156 +27,47 @@ def _lines(name: str, text: str, says: str = "") -> Attack:
     return Attack(name, {"r.txt": f"torch\nnumpy\n{text}\n"}, says=says)
 
 
-SPELLINGS = {
-    "plain": WHEELS,
-    "upper case": "HTTPS://Download.PyTorch.Org/whl/cu126",
-    "port": "https://download.pytorch.org:443/whl/cu126",
-    "user": "https://me:pass@download.pytorch.org/whl/cu126",
-    "user with at": "https://me:p%40ss@download.pytorch.org/whl/cu126",
-    "trailing dot": "https://download.pytorch.org./whl/cu126",
-    "escaped host": "https://download%2Epytorch.org/whl/cu126",
-    "escaped letter": "https://%64ownload.pytorch.org/whl/cu126",
-    "ideographic stop": "https://download.pytorch\u3002org/whl/cu126",
-    "wide letter": "https://\uff44ownload.pytorch.org/whl/cu126",
-    "soft hyphen": "https://down\u00adload.pytorch.org/whl/cu126",
-    "no slashes": "https:download.pytorch.org/whl/cu126",
-    "many slashes": "https:////download.pytorch.org/whl/cu126",
-    "dots in the path": "https://download.pytorch.org/whl/../whl/cu126",
-    "other name": "https://download-r2.pytorch.org/whl/cu126",
-    "backend as a fragment": "https://download.pytorch.org/whl/cu126/#x",
-    "query": "https://download.pytorch.org/whl/cu126?x=CORP",
-}
-
+PLAIN = ("torch", "numpy")
 IN_FILES = (
-    *(_lines(f"extra index, {name}", f"--extra-index-url {url}") for name, url in SPELLINGS.items()),
-    *(_lines(f"index, {name}", f"-i {url}") for name, url in SPELLINGS.items()),
-    _lines("find links", f"--find-links {WHEELS}/numpy/"),
-    _lines("find links, short", f"-f{WHEELS}/numpy/"),
-    _lines("abbreviation", f"--extra-index {WHEELS}"),
-    _lines("shorter abbreviation", f"--ext={WHEELS}"),
-    _lines("abbreviated index", f"--ind {WHEELS}"),
-    _lines("abbreviated links", f"--fi {WHEELS}/numpy/"),
-    _lines("old name", f"--pypi-url {WHEELS}"),
-    _lines("several on one line", f"--index-url CORP --extra-index-url {WHEELS}"),
-    _lines("several on one line, the other way round", f"--extra-index-url {WHEELS} --index-url CORP"),
-    _lines("behind a switch", f"--prefer-binary --extra-index-url {WHEELS}"),
-    _lines("quoted", f"--extra-index-url '{WHEELS}'"),
-    _lines("quoted option", f'"--extra-index-url" {WHEELS}', says="r.txt line 3"),
-    _lines("half quoted", "--extra-index-url 'https://download.pytorch'.org/whl/cu126"),
-    _lines("backslash", "--extra-index-url https://download.pytorch\\.org/whl/cu126"),
-    _lines("unclosed quote", f"--extra-index-url '{WHEELS}", says="r.txt line 3"),
-    _lines("continued", f"--extra-index-url \\\n  {WHEELS}"),
-    _lines("continued in the option", f"--extra-\\\nindex-url {WHEELS}"),
-    _lines("continued in the host", "--extra-index-url https://download.pyt\\\norch.org/whl/cu126"),
-    _lines("continued after a comment's backslash", f"# all well \\\n--extra-index-url {WHEELS}"),
-    _lines("indented", f"    --extra-index-url {WHEELS}"),
-    _lines("tab", f"--extra-index-url\t{WHEELS}"),
-    _lines("line separator", f"# harmless\u2028--extra-index-url {WHEELS}"),
-    _lines("form feed", f"# harmless\x0c--extra-index-url {WHEELS}"),
-    _lines("carriage return", f"numpy\r--extra-index-url {WHEELS}\r"),
-    _lines("on a requirement's line", f"filelock --extra-index-url {WHEELS}"),
-    _lines("behind an editable", f"-e . --extra-index-url {WHEELS}", says="r.txt"),
-    _lines("after two dashes", f"--pre -- --extra-index-url {WHEELS}"),
+    _lines("the wheel host's index", f"--extra-index-url {WHEELS}"),
+    _lines("quoted option", '"--extra-index-url" EVIL', says="r.txt line 3"),
+    _lines("unclosed quote", "--extra-index-url 'EVIL", says="r.txt line 3"),
+    _lines("continued in the option", "--extra-\\\nindex-url EVIL"),
+    _lines("line separator", "# harmless\u2028--extra-index-url EVIL"),
+    _lines("carriage return", "numpy\r--extra-index-url EVIL\r"),
+    _lines("on a requirement's line", "filelock --extra-index-url EVIL"),
+    _lines("behind an editable", "-e . --extra-index-url EVIL", says="r.txt"),
     _lines("in doubt", "--con c.txt", says="r.txt line 3"),
-    Attack(
-        "variable in the host",
-        {"r.txt": "torch\nnumpy\n--extra-index-url https://${OUR_HOST}/whl/cu126\n"},
-        {"OUR_HOST": "download.pytorch.org"},
-    ),
-    Attack(
-        "variable with the option",
-        {"r.txt": "torch\nnumpy\n--pre ${MORE}\n"},
-        {"MORE": f"--extra-index-url {WHEELS}"},
-    ),
-    Attack("nested", {"r.txt": "torch\n-r more.txt\n", "more.txt": f"numpy\n--extra-index-url {WHEELS}\n"}),
-    Attack("nested constraints", {"r.txt": "torch\nnumpy\n-c more.txt\n", "more.txt": f"--extra-index-url {WHEELS}\n"}),
-    Attack("nested, abbreviated", {"r.txt": "torch\nnumpy\n--requirem more.txt\n", "more.txt": f"--ext {WHEELS}\n"}, says="r.txt line 3"),  # noqa: E501 # one attack a line
-    Attack(
-        "nested in a circle",
-        {"r.txt": f"torch\n--extra-index-url {WHEELS}\n-r more.txt\n", "more.txt": "numpy\n-r r.txt\n"},
-    ),
+    Attack("variable with the option", {"r.txt": "torch\nnumpy\n--pre ${MORE}\n"}, {"MORE": "--extra-index-url EVIL"}),
+    Attack("nested constraints", {"r.txt": "torch\nnumpy\n-c more.txt\n", "more.txt": "--extra-index-url EVIL\n"}),
+    Attack("nested, abbreviated", {"r.txt": "torch\nnumpy\n--requirem more.txt\n", "more.txt": "--ext EVIL\n"}, says="r.txt line 3"),  # noqa: E501 # one attack a line
     Attack(
         "in a folder below",
-        {"r.txt": "torch\n-r sub/more.txt\n", "sub/more.txt": "numpy\n-r x.txt\n", "sub/x.txt": f"-i {WHEELS}\n"},
+        {"r.txt": "torch\n-r sub/more.txt\n", "sub/more.txt": "numpy\n-r x.txt\n", "sub/x.txt": "-i EVIL\n-r ../r.txt"},
     ),
-    Attack("a file URL", {"r.txt": "torch\n-r FILE/more.txt\n", "more.txt": f"numpy\n--extra-index-url {WHEELS}\n"}),
-    Attack("a constraint that is named", {"c.txt": f"--extra-index-url {WHEELS}\n"}, words=("torch", "numpy", "-c", "c.txt")),  # noqa: E501 # one attack a line
+    Attack("a constraint that is named", {"c.txt": "--extra-index-url EVIL\n"}, words=(*PLAIN, "-c", "c.txt")),
     Attack("remote file", {"r.txt": "torch\n-r REMOTE/wheels.txt\n"}),
-    Attack("remote file that is named", words=("torch", "-r", "REMOTE/wheels.txt")),
-    Attack("remote constraints", {"r.txt": "torch\nnumpy\n-c REMOTE/limits.txt\n"}),
     Attack("remote file that is not there", words=("torch", "-r", "REMOTE/none.txt"), says="none.txt"),
-    Attack(
-        "UTF-7",
-        {"r.txt": f"# coding: utf-7\ntorch\nnumpy\n+AC0ALQ-extra-index-url {WHEELS}\n"},
-        says="r.txt",
-    ),
+    Attack("UTF-7", {"r.txt": "# coding: utf-7\ntorch\nnumpy\n+AC0ALQ-extra-index-url EVIL\n"}, says="r.txt"),
 )  # fmt: skip
 
-PLAIN = ("torch", "numpy")
 IN_SETTINGS = (
-    Attack("PIP_EXTRA_INDEX_URL", environ={"PIP_EXTRA_INDEX_URL": WHEELS}, words=PLAIN),
-    Attack("PIP_extra_index_url", environ={"PIP_extra_index_url": WHEELS}, words=PLAIN),
-    Attack("PIP_PYPI_URL", environ={"PIP_PYPI_URL": WHEELS}, words=PLAIN),
-    Attack("PIP_FIND_LINKS", environ={"PIP_FIND_LINKS": f"{WHEELS}/numpy/"}, words=PLAIN),
-    Attack("PIP_CONSTRAINT", {"c.txt": f"--extra-index-url {WHEELS}\n"}, {"PIP_CONSTRAINT": "c.txt"}, PLAIN),
     Attack("PIP_CONSTRAINT, remote", {}, {"PIP_CONSTRAINT": "REMOTE/limits.txt"}, PLAIN),
-    Attack("PIP_REQUIREMENT", {"c.txt": f"numpy\n--extra-index {WHEELS}\n"}, {"PIP_REQUIREMENT": "c.txt"}, PLAIN),
-    Attack(
-        "PIP_REQUIREMENT, nested",
-        {"c.txt": "-r d.txt\n", "d.txt": f"numpy\n-f {WHEELS}/numpy/\n"},
-        {"PIP_REQUIREMENT": "c.txt"},
-        PLAIN,
-    ),
-    Attack("UV_CONSTRAINT", {"c.txt": f"--extra-index-url {WHEELS}\n"}, {"UV_CONSTRAINT": "c.txt"}, PLAIN),
-    Attack("UV_OVERRIDE", {"c.txt": f"--extra-index-url {WHEELS}\nnumpy\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN),
+    Attack("PIP_REQUIREMENT", {"c.txt": "numpy\n--extra-index EVIL\n"}, {"PIP_REQUIREMENT": "c.txt"}, PLAIN),
+    Attack("UV_OVERRIDE", {"c.txt": "--extra-index-url EVIL\nnumpy\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN),
     Attack("UV_OVERRIDE of torch", {"c.txt": "torch==2.15.0\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN),
-    Attack("UV_BUILD_CONSTRAINT", {"c.txt": f"-i {WHEELS}\n"}, {"UV_BUILD_CONSTRAINT": "c.txt"}, PLAIN),
-    Attack("UV_INDEX", environ={"UV_INDEX": f"x.y={WHEELS}"}, words=PLAIN),
-    Attack("UV_EXTRA_INDEX_URL", environ={"UV_EXTRA_INDEX_URL": SPELLINGS["escaped host"]}, words=PLAIN),
-    Attack("UV_FIND_LINKS", environ={"UV_FIND_LINKS": f"{WHEELS}/numpy/"}, words=PLAIN),
+    Attack("UV_BUILD_CONSTRAINT", {"c.txt": "-i EVIL\n"}, {"UV_BUILD_CONSTRAINT": "c.txt"}, PLAIN),
     Attack("UV_TORCH_BACKEND", environ={"UV_TORCH_BACKEND": "cu130"}, words=PLAIN),
-    Attack("pip.conf", {"HOME/.config/pip/pip.conf": f"[install]\nextra_index_url = {WHEELS}\n"}, {}, PLAIN),
-    Attack("pip.conf, old name", {"HOME/.config/pip/pip.conf": f"[global]\npypi-url = {WHEELS}\n"}, {}, PLAIN),
-    Attack("pip.conf, links", {"HOME/.pip/pip.conf": f"[global]\n--Find-Links: {WHEELS}/numpy/\n"}, {}, PLAIN),
     Attack(
-        "pip.conf, constraint",
-        {"HOME/.config/pip/pip.conf": "[install]\nconstraint = HERE/c.txt\n", "c.txt": f"--extra-index-url {WHEELS}\n"},
+        "pip.conf",
+        {"HOME/.config/pip/pip.conf": "[install]\nconstraint = HERE/c.txt\n", "c.txt": "--extra-index-url EVIL\n"},
         {},
         PLAIN,
     ),
-    Attack("odd table name", {"pyproject.toml": f'[ tool . uv ]\nextra-index-url = ["{WHEELS}"]\n'}, {}, PLAIN),
-    Attack("quoted table name", {"pyproject.toml": f'["tool"."uv"]\nextra-index-url = ["{WHEELS}"]\n'}, {}, PLAIN),
-    Attack("escaped table name", {"pyproject.toml": f'["tool"."\\u0075v"]\nindex-url = "{WHEELS}"\n'}, {}, PLAIN),
-    Attack("inline table", {"pyproject.toml": f'tool = {{ uv = {{ index-url = "{WHEELS}" }} }}\n'}, {}, PLAIN),
-    Attack("dotted keys", {"pyproject.toml": f'tool.uv.pip.extra-index-url = ["{WHEELS}"]\n'}, {}, PLAIN),
-    Attack("array of tables", {"pyproject.toml": f'[[tool.uv.index]]\nurl = "{WHEELS}"\n'}, {}, PLAIN),
-    Attack("inline array", {"pyproject.toml": f'[tool.uv]\nindex = [{{ url = "{WHEELS}", default = true }}]\n'}, {}, PLAIN),  # noqa: E501 # one attack a line
-    Attack("uv.toml", {"uv.toml": f'find-links = ["{WHEELS}/numpy/"]\n'}, {}, PLAIN),
-    Attack("uv.toml, escaped", {"uv.toml": '"extra-\\u0069ndex-url" = ["https:\\u002f/download.pytorch.org/whl/cu126"]\n'}, {}, PLAIN),  # noqa: E501 # one attack a line
-    Attack("the user's uv.toml", {"HOME/.config/uv/uv.toml": f'[[index]]\nurl = "{WHEELS}"\n'}, {}, PLAIN),
-    Attack("UV_CONFIG_FILE", {"x.toml": f'extra-index-url = ["{WHEELS}"]\n'}, {"UV_CONFIG_FILE": "x.toml"}, PLAIN),
-)  # fmt: skip
-
-BEHIND_THE_DASHES = (
-    Attack("an index behind the dashes", words=(*PLAIN, "--", "--extra-index-url", WHEELS)),
-    Attack("in one word", words=(*PLAIN, "--", f"--extra-index-url={WHEELS}")),
-    Attack("in two letters", words=(*PLAIN, "--", f"-i{WHEELS}")),
-    Attack("with a name", words=(*PLAIN, "--", f"--index=a.b={WHEELS}")),
-    Attack(
-        "in a file", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=(*PLAIN, "--", "-r", "x.txt"), says="after `--`"
-    ),
-    Attack(
-        "in a file's file",
-        {"x.txt": "-r y.txt\n", "y.txt": f"-i {WHEELS}\n"},
-        words=(*PLAIN, "--", "--requirement=x.txt"),
-        says="after `--`",
-    ),
-    Attack(
-        "in constraints",
-        {"x.txt": f"--extra-index-url {WHEELS}\n"},
-        words=(*PLAIN, "--", "-cx.txt"),
-        says="after `--`",
-    ),
+    Attack("escaped table name", {"pyproject.toml": '["tool"."\\u0075v"]\nindex-url = "EVIL"\n'}, {}, PLAIN),
+    Attack("inline array", {"pyproject.toml": '[tool.uv]\nindex = [{ url = "EVIL", default = true }]\n'}, {}, PLAIN),
+    Attack("uv.toml", {"uv.toml": 'find-links = ["EVILtorch/"]\n'}, {}, PLAIN),
+    Attack("the user's uv.toml", {"HOME/.config/uv/uv.toml": '[[index]]\nurl = "EVIL"\n'}, {}, PLAIN),
 )  # fmt: skip
 
 # Another index that has the family, with a build tag that sorts before no tag.
@@ -234,22 +125,14 @@ BY_ADDRESS = (
     Attack("another version, uv.toml", {"uv.toml": OTHER}, {}, PLAIN),
 )  # fmt: skip
 
-SETTINGS = {"x.toml": f'extra-index-url = ["{WHEELS}"]\n'}
+SETTINGS = {"x.toml": 'extra-index-url = ["EVIL"]\n'}
 ABBREVIATED = (
-    Attack("an index, abbreviated", words=(*PLAIN, "--", "--extra-index", WHEELS)),
-    Attack("an index, abbreviated in one word", words=(*PLAIN, "--", f"--ext={WHEELS}")),
-    Attack("several in one word", words=(*PLAIN, "--", f"-Ui{WHEELS}")),
-    Attack("several in one word, torch alone", words=("torch", "--", f"-qi{WHEELS}")),
-    Attack("the default index of uv's", words=(*PLAIN, "--", "--default-index", WHEELS)),
-    Attack("a file, abbreviated", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "--", "--req", "x.txt"), says="after `--`"),  # noqa: E501 # one attack a line
+    Attack("a file, abbreviated", {"x.txt": "numpy\n--ext EVIL\n"}, words=("torch", "--", "--req", "x.txt"), says="after `--`"),  # noqa: E501 # one attack a line
     Attack("a backend of uv's", words=(*PLAIN, "--", "--torch-backend", "cu130"), says="`--backend NAME`"),
-    Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file", "x.toml"), says="UV_CONFIG"),
-    Attack("a settings file in one word", SETTINGS, words=("torch", "--", "--config-file=x.toml"), says="UV_CONFIG"),
+    Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file=x.toml"), says="UV_CONFIG"),
     Attack("another project's settings", {"a/uv.toml": SETTINGS["x.toml"]}, words=("torch", "--", "--project", "a"), says="in that folder"),  # noqa: E501 # one attack a line
-    Attack("build tag, abbreviated", words=(*PLAIN, "--", "--extra-in", "EVIL")),
     Attack("build tag, links abbreviated", words=(*PLAIN, "--", "--find", "EVILtorch/")),
     Attack("build tag, several in one word", words=(*PLAIN, "--", "-qfEVILtorch/")),
-    Attack("build tag, the index", words=(*PLAIN, "--", "-i", "EVIL")),
     Attack("build tag, pip's old name", words=(*PLAIN, "--", "--pypi-url", "EVIL")),
     Attack("build tag, a file of theirs", {"x.txt": "--extra-index-url EVIL\n"}, words=(*PLAIN, "--", "-rx.txt"), says="after `--`"),  # noqa: E501 # one attack a line
     Attack("build tag, constraints of theirs", {"x.txt": "--ext EVIL\n"}, words=(*PLAIN, "--", "-c", "x.txt"), says="after `--`"),  # noqa: E501 # one attack a line
@@ -261,8 +144,6 @@ PROJECT = '[project]\nname = "x"\nversion = "1"\n'
 FAR = "# x\n" * 300_000
 ELSEWHERE = (
     Attack("UV_PROJECT", {"a/uv.toml": LISTED}, {"UV_PROJECT": "a"}, PLAIN),
-    Attack("UV_PROJECT, torch alone", {"a/uv.toml": LISTED}, {"UV_PROJECT": "a"}, ("torch",)),
-    Attack("UV_WORKING_DIR", {"a/uv.toml": LISTED}, {"UV_WORKING_DIR": "a"}, PLAIN),
     Attack("UV_WORKING_DIR, override", {"a/uv.toml": OVERRIDE}, {"UV_WORKING_DIR": "a"}, PLAIN, says="leads torch to"),
     Attack(
         "the workspace of a member",
@@ -272,22 +153,10 @@ ELSEWHERE = (
         },
         words=("torch",), folder="m",
     ),
-    Attack(
-        "the project, not the uv.toml below it", {"pyproject.toml": f"{PROJECT}[tool.uv]\n{LISTED}", "m/uv.toml": "\n"},
-        words=("torch",), folder="m",
-    ),
-    Attack("UV_CONFIG_FILE beside UV_NO_CONFIG", SETTINGS, {"UV_NO_CONFIG": "1", "UV_CONFIG_FILE": "x.toml"}, PLAIN),
-    Attack(
-        "a relative XDG_CONFIG_HOME", {"HOME/.config/uv/uv.toml": LISTED, "x/uv/uv.toml": "\n"},
-        {"XDG_CONFIG_HOME": "x"}, ("torch",),
-    ),
     Attack("far down in uv.toml", {"uv.toml": f"{FAR}{LISTED}"}, {}, PLAIN, says="larger than 1 MiB"),
-    Attack("far down in pip.conf", {"HOME/.pip/pip.conf": f"{FAR}[global]\nextra-index-url = {WHEELS}\n"}, {}, PLAIN, says="larger than 1 MiB"),  # noqa: E501 # one attack a line
-    Attack("pip.conf, its section for variables", {"HOME/.pip/pip.conf": f"[:env:]\nextra-index-url = {WHEELS}\n"}, {}, PLAIN),  # noqa: E501 # one attack a line
-    Attack("PIP_constraint", {"c.txt": f"--extra-index-url {WHEELS}\n"}, {"PIP_constraint": "c.txt"}, PLAIN),
-    Attack("PIP_requirement", {"c.txt": f"numpy\n--extra-index-url {WHEELS}\n"}, {"PIP_requirement": "c.txt"}, PLAIN),
-    Attack("UV_EXCLUDE with an index", {"c.txt": f"six\n--extra-index-url {WHEELS}\n"}, {"UV_EXCLUDE": "c.txt"}, PLAIN),
-    Attack("a file that is named like a lock", {"pylock.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "-r", "pylock.txt")),  # noqa: E501 # one attack a line
+    Attack("far down in pip.conf", {"HOME/.pip/pip.conf": f"{FAR}[global]\nindex-url = EVIL\n"}, {}, PLAIN, says="larger than 1 MiB"),  # noqa: E501 # one attack a line
+    Attack("PIP_requirement", {"c.txt": "numpy\n--extra-index-url EVIL\n"}, {"PIP_requirement": "c.txt"}, PLAIN),
+    Attack("UV_EXCLUDE with an index", {"c.txt": "six\n--extra-index-url EVIL\n"}, {"UV_EXCLUDE": "c.txt"}, PLAIN),
 )  # fmt: skip
 
 # What leaves torch out, puts it elsewhere, or brings another beside the pick.
@@ -340,5 +209,5 @@ AROUND = (
 )  # fmt: skip
 
 ALL = (
-    *IN_FILES, *IN_SETTINGS, *BEHIND_THE_DASHES, *OTHER_SUPPLIERS, *BY_ADDRESS, *ABBREVIATED, *ELSEWHERE, *AROUND,
+    *IN_FILES, *IN_SETTINGS, *OTHER_SUPPLIERS, *BY_ADDRESS, *ABBREVIATED, *ELSEWHERE, *AROUND,
 )  # fmt: skip

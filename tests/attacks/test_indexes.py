@@ -70,7 +70,6 @@ def tried(world: World, installer: str, attack: Attack, folder: Path) -> tuple[b
         "FILE": here.as_uri(),
         "HERE": str(here),
         "REMOTE": world.private.replace("/simple/", "/texts"),
-        "CORP": world.index,
         "EVIL": world.private,
         "LAYOUT": f"{world.private.replace('/simple/', '/whl/cu126/')}{quote(BAD.filename)}",
         "BADWHEEL": f"{world.private.replace('/simple/', '/files/')}{quote(BAD.filename)}",

@@ -22,7 +22,6 @@ def build(
     yanked: bool = False,
     lacks: dict[str, tuple[Arch, ...]] | None = None,
     companions: dict[str, str | None] | None = None,
-    basis: str = "declared",
 ) -> Build:
     digits = backend.removeprefix("cu")
     return Build(
@@ -40,7 +39,7 @@ def build(
         published=published,
         yanked=yanked,
         companions=companions or {},
-        companion_basis=dict.fromkeys(companions or {}, basis),
+        companion_basis=dict.fromkeys(companions or {}, "declared"),
         evidence=Evidence("declared", "made up"),
     )
 

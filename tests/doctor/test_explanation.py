@@ -19,7 +19,6 @@ pytestmark = pytest.mark.process
 
 KERNELS = "CUDA error: no kernel image is available for execution on the device"
 DRIVER = "The NVIDIA driver on your system is too old (found version 12020)"
-SMI = "| NVIDIA-SMI 535.183.01   Driver Version: 535.183.01   CUDA Version: 12.2 |\nGPU 0: Tesla T4 (UUID: GPU-1)"
 
 
 def explained(home: Home, *lines: str, request: Request | None = None, **environ: str) -> Explanation:

@@ -85,9 +85,6 @@ def test_a_library_that_is_opened_by_name_is_missed_where_there_is_a_gpu(
     assert codes(examined(home, monkeypatch)) == []
 
 
-CUDNN, CUBLAS = "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cublas/lib/libcublas.so.12"
-
-
 def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: Path) -> None:
     def exam(home: Home) -> Examination:
         request = Request(gpus=("gfx1100",), python=home.python)

@@ -33,8 +33,8 @@ def subject(home: Home, *packages: str, shell: Shell | None = None) -> Environme
     return found
 
 
-def absent(home: Home, *packages: str, shell: Shell | None = None) -> list[tuple[str, str]]:
-    return list(loading.absent_libraries(subject(home, *packages, shell=shell)))
+def absent(home: Home, *packages: str) -> list[tuple[str, str]]:
+    return list(loading.absent_libraries(subject(home, *packages)))
 
 
 def wanting(*names: str, **where: str) -> dict[str, bytes | str]:

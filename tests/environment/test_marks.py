@@ -18,9 +18,9 @@ from torchpick.projects.extras import Extra, Plan, settings_of
 LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("Maxwell to Hopper", "no wheel on 3.14")),))
 
 
-def app(*names: str, groups: bool = False, host: str = "https://wheels.example/whl") -> Plan:
+def app(*names: str, groups: bool = False) -> Plan:
     extras = tuple(Extra(each, (f"torch==2.14.1+{each}",), ("all",), each) for each in names)
-    indexes = {f"pytorch-{each}": f"{host}/{each}" for each in names}
+    indexes = {f"pytorch-{each}": f"https://wheels.example/whl/{each}" for each in names}
     kind = "group" if groups else "extra"
     sources = {"torch": tuple({"index": f"pytorch-{each}", kind: each} for each in names)}
     return Plan(extras, groups, indexes, sources, conflicts=names)

@@ -11,13 +11,13 @@ from torchpick.install.installers import find_pip
 from torchpick.model.machine import Python
 
 
-def target(folder: Path, *installed: str, cfg: str = "home = /usr/bin\n", version: str = "3.12") -> Environment:
-    site = folder / "lib" / f"python{version}" / "site-packages"
+def target(folder: Path, *installed: str) -> Environment:
+    site = folder / "lib" / "python3.12" / "site-packages"
     site.mkdir(parents=True)
-    folder.joinpath("pyvenv.cfg").write_text(cfg, "utf-8")
+    folder.joinpath("pyvenv.cfg").write_text("home = /usr/bin\n", "utf-8")
     for name in installed:
         site.joinpath(name).mkdir()
-    return read(folder, version)
+    return read(folder)
 
 
 def read(folder: Path, version: str = "3.12", **environ: str) -> Environment:

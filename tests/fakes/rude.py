@@ -14,8 +14,8 @@ Manner = Callable[[socket.socket], None]
 
 
 @contextmanager
-def rude(manner: Manner, asked: list[bytes] | None = None) -> Iterator[str]:
-    """A server that behaves like this on every connection; its address. What each was asked is put into `asked`."""
+def rude(manner: Manner) -> Iterator[str]:
+    """A server that behaves like this on every connection; its address."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -26,9 +26,7 @@ def rude(manner: Manner, asked: list[bytes] | None = None) -> Iterator[str]:
 
     def one(connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            head = connection.recv(65536)
-            if asked is not None:
-                asked.append(head)
+            connection.recv(65536)
             manner(connection)
 
     threading.Thread(target=serve, daemon=True).start()

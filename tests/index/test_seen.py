@@ -8,21 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.index import index_places, pages
-from torchpick.index.pages import ProjectFile
-
-A, B, C = "https://a.example/simple", "https://b.example/simple/", "https://c.example/wheels"
-
-
-def links(*files: str, base: str = f"{A}/pkg/") -> tuple[ProjectFile, ...]:
-    return pages.parse("".join(f"<a href={file}>x</a>" for file in files).encode(), base)
-
-
-def wheel(version: str, name: str = "pkg", tag: str = "py3-none-any") -> str:
-    return f"{name}-{version}-{tag}.whl"
-
-
-ONE, TWO, OTHER = links(wheel("1.0")), links(wheel("2.0")), links(wheel("1.0", "other"))
+from torchpick.index import index_places
 
 
 def test_bundled_pips_are_read_in_order_and_those_that_are_none_are_passed_over(

@@ -121,9 +121,6 @@ def test_pip_takes_the_best_of_all_indexes_and_uv_the_first_that_knows_the_name(
             assert index.wheels("unknown") is None
 
 
-A, B, C = "https://a.example/simple", "https://b.example/simple", "https://c.example/simple"
-
-
 def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     module = tmp_path / "pip" / "_internal" / "models" / "index.py"
     module.parent.mkdir(parents=True)

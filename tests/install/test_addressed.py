@@ -51,8 +51,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def addressed(job: Job, installer: str = "uv", *, look: bool = True) -> Job:
-    return with_addresses(job, installer, HERE, start_run(Request(), {}).knowledge, pages=look)
+def addressed(job: Job) -> Job:
+    return with_addresses(job, "uv", HERE, start_run(Request(), {}).knowledge, pages=True)
 
 
 def there(**installed: str) -> Job:

@@ -19,9 +19,9 @@ from torchpick.run import start_run
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", glibc="2.35")
 
 
-def asked(*words: str, there: str | None = None, given: RequirementArgs | None = None, **order: Any) -> TargetQuestion:
-    """The question of these words in an environment with this torch."""
-    target = TARGET._replace(installed={} if there is None else {"torch": there})
+def asked(*words: str, given: RequirementArgs | None = None, **order: Any) -> TargetQuestion:
+    """The question of these words in an environment that is empty."""
+    target = TARGET._replace(installed={})
     found = requirements.read_requirements(given or RequirementArgs(words), {})
     return TargetQuestion(start_run(PASCAL, {}), Order(found.given, **order), found, target)
 

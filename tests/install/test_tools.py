@@ -15,11 +15,11 @@ from torchpick.model.machine import Python
 TARGET = Environment(Python("3.12", executable="/env/bin/python"), "/env")
 
 
-def program(folder: Path, *, runs: bool = True, name: str = "uv") -> Path:
+def program(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
+    path = folder / "uv"
     path.write_text("#!/bin/sh\n", "utf-8")
-    path.chmod(0o755 if runs else 0o644)
+    path.chmod(0o755)
     return path
 
 

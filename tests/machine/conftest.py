@@ -29,9 +29,6 @@ class Known(Knowledge):
         pair = CAPABILITIES.get(device)
         return Arch.of_capability(*pair) if pair else None
 
-    def dropped_by(self, version: str, arch: Arch) -> int | None:
-        return 580 if arch.capability < (7, 5) and int(version.partition(".")[0]) > 582 else None
-
     def supports_amd(self, arch: Arch) -> bool:
         return str(arch) in ("gfx1100", "gfx1151")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,54 +41,6 @@ def test_who_has_to_compute(family: str, gpus: tuple[Gpu, ...], kind: str, work:
     )
 
 
-class Tensor:
-    """A stand-in of which only the sum is asked."""
-
-    def __init__(self, value: float, numpy: str = "") -> None:
-        self.value, self._numpy = value, numpy
-
-    def numpy(self) -> None:
-        if self._numpy:
-            raise RuntimeError(self._numpy)
-
-    def __matmul__(self, other: Tensor) -> Tensor:
-        return Tensor(self.value * other.value * 64 * 64 * 64)
-
-    def sum(self) -> Tensor:
-        return self
-
-    def item(self) -> float:
-        return self.value
-
-
-def torch(*, devices: int = 1, wrong: str = "", broken: str = "", mps: bool = True, numpy: str = "") -> Any:
-    """A stand-in for torch, one of whose devices may compute wrongly, or not at all, or without NumPy."""
-    synchronized: list[str] = []
-
-    def full(_shape: object, value: float, device: str) -> Tensor:
-        if device == broken:
-            raise RuntimeError("no kernel image")
-        return Tensor(value + (device == wrong))
-
-    def convolved(image: Tensor, kernel: Tensor) -> Tensor:
-        return Tensor(image.value * kernel.value * 36 * 9)
-
-    module: Any = ModuleType("torch")
-    module.__version__ = "2.9.1+cu126"
-    module.full, module.ones = full, lambda *_shape, device=None: Tensor(1.0, numpy)  # noqa: ARG005
-    module.nn = SimpleNamespace(functional=SimpleNamespace(conv2d=convolved))
-    module.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
-    for kind in ("cuda", "xpu", "mps"):
-        each = SimpleNamespace(device_count=lambda: devices, synchronize=lambda kind=kind: synchronized.append(kind))
-        if kind != "mps":
-            each.get_device_name = lambda device: f"the GPU at {device}"
-        setattr(module, kind, each)
-    module.synchronized = synchronized
-    return module
-
-
-FINE: dict[str, object] = {}
-FIRST, SECOND = {"name": "the GPU at cuda:0"}, {"name": "the GPU at cuda:1"}
 HEAD = {"torch": "2.9.1+cu126", "devices": 1}
 
 

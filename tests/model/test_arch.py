@@ -7,8 +7,8 @@ import pytest
 from torchpick.model.arch import Arch, Fit, best, fit
 
 
-def sm(digits: int, suffix: str = "") -> Arch:
-    return Arch("sm", digits // 10, digits % 10, suffix)
+def sm(digits: int) -> Arch:
+    return Arch("sm", digits // 10, digits % 10)
 
 
 @pytest.mark.parametrize(

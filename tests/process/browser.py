@@ -163,6 +163,6 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=codes[key], **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=codes[key])
 
-    def picture(self, file: Path, *, whole: bool = False) -> None:
-        answer = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
+    def picture(self, file: Path) -> None:
+        answer = self.call("Page.captureScreenshot")
         file.write_bytes(base64.b64decode(answer["data"]))

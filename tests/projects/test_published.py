@@ -121,6 +121,3 @@ def test_where_a_kind_of_gpu_is_missing_between_every_one_is_named() -> None:
     assert said("sm_86", "sm_75", "sm_90") == "Turing, Ampere, Hopper (sm_75, sm_86, sm_90)"
     assert said("sm_75", "sm_80") == "Turing, Ampere (sm_75, sm_80)"
     assert said() == "no GPU"
-
-
-OLD, NEW = "sm_50 sm_52 sm_60 sm_61 sm_70 ", " sm_100 sm_103 sm_107 sm_120"

@@ -102,7 +102,7 @@ def cubin(number: int, *, specific: bool = False, new: bool = False) -> bytes:
     return head + bytes(192)
 
 
-def elf(sections: Mapping[str, bytes], *, linker: str = "gnu", align: int = 8) -> bytes:
+def elf(sections: Mapping[str, bytes], *, linker: str = "gnu") -> bytes:
     """A shared library with these sections; `linker` says where the table and the names of sections lie."""
     names = [*sections, ".strtab", ".shstrtab"]
     strings = b"\0"
@@ -117,10 +117,8 @@ def elf(sections: Mapping[str, bytes], *, linker: str = "gnu", align: int = 8) -
     order += [(".shstrtab", strings), (".strtab", symbols)] if linker == "llvm" else [(".strtab", symbols)]
     if linker == "gnu":
         order.append((".shstrtab", strings))
-    if linker == "patchelf":  # it moves what it must enlarge to the end, the table included
-        order.insert(0, (".shstrtab", strings))
     for name, data in order:
-        body += bytes(-len(body) % align)
+        body += bytes(-len(body) % 8)
         places[name] = len(body), len(data)
         body += data
     body += bytes(-len(body) % 8)
@@ -166,13 +164,13 @@ def library(*modules: bytes, relocatable: Sequence[bytes] = (), data: bytes = b"
     return elf(sections, linker=linker)
 
 
-def torch_python(flags: str | None, *, form: str = "elf") -> bytes:
+def torch_python(flags: str | None) -> bytes:
     """A libtorch_python whose read-only data holds the compiled flags between other texts."""
     text = (
         b"std::string ipc_h" + (flags.encode() + b"\0" if flags is not None else b"") + b"\0expected sm_90 or newer\0"
     )
     sections = {".text": b"\xc3" * 4096, ".rodata": text, ".data": bytes(64)}
-    return elf(sections) if form == "elf" else pe(sections)
+    return elf(sections)
 
 
 def version_py(version: str, cuda: str | None, hip: str | None = None) -> bytes:
@@ -187,13 +185,12 @@ def version_py(version: str, cuda: str | None, hip: str | None = None) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
-def wheel(members: Mapping[str, bytes], *, stored: bool = False, comment: bytes = b"") -> bytes:
+def wheel(members: Mapping[str, bytes], *, stored: bool = False) -> bytes:
     """A zip archive of these members."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0)), data, archive.compression)
-        archive.comment = comment
     return out.getvalue()
 
 
@@ -203,7 +200,6 @@ def torch_wheel(
     version: str = "2.15.0+cu132",
     cuda: str | None = "13.2",
     more: Mapping[str, bytes] | None = None,
-    stored: bool = False,
 ) -> bytes:
     """A torch wheel in small."""
     members = {
@@ -215,4 +211,4 @@ def torch_wheel(
             f"Metadata-Version: 2.1\nName: torch\nVersion: {release}\n".encode()
         ),
     }
-    return wheel(members, stored=stored)
+    return wheel(members)

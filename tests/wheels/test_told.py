@@ -7,7 +7,6 @@ from typing import cast
 
 import pytest
 
-from tests.wheels.test_rows import links, torch
 from torchpick.errors import TorchpickError, UsageError, WheelError, WheelLayoutError
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
@@ -89,6 +88,3 @@ def test_what_was_read_before_costs_nothing_now_and_what_another_computer_reads_
         assert shelf.asked == [(f"{URL}#sha256={HASH}", HASH, WHOLE, 5)]
     assert before.kept == []
     assert new.kept == [(f"{URL}#sha256={HASH}", READ._replace(target=SHOWN))]
-
-
-[LINK] = links(torch("2.15.0+cu132"))

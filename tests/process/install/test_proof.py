@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from tests.fakes.tinywheel import TinyWheel
@@ -25,12 +24,10 @@ raise SystemExit(main())
 """
 
 
-def resolutions(
-    world: World, *words: str, python: Path, gpu: tuple[str, ...] = GTX_1080_TI, environ: Mapping[str, str] = {}
-) -> int:
+def resolutions(world: World, *words: str, python: Path) -> int:
     """How often the installer's resolver was run for this installation."""
-    command = [sys.executable, "-c", NUMBERED, "install", *words, *gpu, "--python", str(python)]
-    return world.run([*command], environ=environ).stderr.splitlines().count("RESOLVED")
+    command = [sys.executable, "-c", NUMBERED, "install", *words, *GTX_1080_TI, "--python", str(python)]
+    return world.run([*command]).stderr.splitlines().count("RESOLVED")
 
 
 @UV_AND_LATER_PIP

@@ -68,11 +68,8 @@ class cuda:
 """
 
 
-def gpus(count: int, *, uuid: bool = False) -> tuple[Gpu, ...]:
-    return tuple(
-        Gpu(place, "nvidia", f"Card {place}", Arch.parse("sm_61"), uuid=f"GPU-{place}" if uuid else None)
-        for place in range(count)
-    )
+def gpus(count: int) -> tuple[Gpu, ...]:
+    return tuple(Gpu(place, "nvidia", f"Card {place}", Arch.parse("sm_61")) for place in range(count))
 
 
 @pytest.fixture
