@@ -1,0 +1,243 @@
+"""Locks by real uv and real pip against the wheel host on loopback, installed by both with nothing else in reach."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests import envelope
+from tests.fakes.indexes import FILE_HOST, WHEEL_HOST
+from tests.fakes.loopback import Answer
+from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.conftest import GTX_1080_TI, TAG, World, wheel_host
+from tests.process.install.installers import NEWEST, uv_and_later_pip
+from tests.process.install.test_stack import A100, vllm
+from tests.process.install.test_unread import compiled
+from torchpick.model.address import is_wheel_host
+
+__all__ = ["vllm"]
+HOSTS = (WHEEL_HOST, FILE_HOST)
+FILE = "pylock.torch.toml"
+
+
+def packages_of(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
+    """The packages of a lock by name."""
+    answer = json.loads(done.stdout)
+    assert envelope.faults(answer) == []
+    return {package["name"]: package for package in answer["lock"]["packages"]}
+
+
+def locked(world: World, *words: str) -> dict[str, dict[str, Any]]:
+    return packages_of(world.torchpick("lock", *words, "--json"))
+
+
+def installed(world: World, tool: str, *, status: int | None = 0) -> tuple[str, dict[str, str]]:
+    """What the tool says and what it installs from the lock into a fresh environment; no index is named to it."""
+    python = world.environment(tool)
+    nowhere = dict.fromkeys(("PIP_INDEX_URL", "UV_DEFAULT_INDEX"), "http://127.0.0.1:9/simple")
+    with_uv = (world.installers.uv, "pip", "install", "--python", python)
+    command = (*(with_uv if tool == "uv" else (python, "-m", "pip", "install")), "-r", FILE)
+    done = world.run(command, status=status, environ={**nowhere, "PYTHONPATH": "", "NO_PROXY": "127.0.0.1"})
+    return done.stderr, world.installed(python)
+
+
+def urls(package: Mapping[str, Any]) -> list[str]:
+    assert all(len(file["sha256"]) == 64 for file in package["files"])
+    return [file["url"] for file in package["files"]]
+
+
+def whole_wheels(world: World) -> list[str]:
+    asked = (each for each in world.server.log if (each.method, each.status) == ("GET", 200))
+    return [each.path for each in asked if each.path.endswith(".whl")]
+
+
+def change(world: World, changed: Callable[[str, Answer], Answer]) -> None:
+    """The wheel host answers so instead."""
+    site = world.server.sites[WHEEL_HOST]
+    world.server.sites.update(dict.fromkeys(HOSTS, lambda path: changed(path, site(path))))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("resolver", NEWEST)
+def test_a_lock_of_either_resolver_installs_with_both_tools(world: World, resolver: str) -> None:
+    done = world.torchpick("lock", "torch", "torchvision", *GTX_1080_TI, "--installer", resolver, "-o", FILE)
+
+    assert done.stdout == f"{FILE}\n"
+    expected = {
+        "torch": "2.14.1+cu126",
+        "torchvision": "0.29.1+cu126",
+        "triton": "3.8.0",
+        "numpy": "2.0.0",
+        "filelock": "3.20.0",
+    }
+    for tool in NEWEST:
+        _, found = installed(world, tool)
+        assert found == expected
+        family = {asked.path.rpartition("/")[2].partition("-")[0] for asked in world.server.log if asked.host in HOSTS}
+        assert family == {"torch", "torchvision", "triton"}
+        assert not [asked for asked in world.server.log if asked.path.endswith("/")], "an index was asked"
+
+
+@pytest.mark.parametrize("resolver", NEWEST)
+def test_the_family_comes_from_the_wheel_host_and_all_else_from_the_users_index(world: World, resolver: str) -> None:
+    found = locked(world, "torch", "torchcodec", "numpy", *GTX_1080_TI, "--installer", resolver)
+
+    assert found["torchcodec"]["version"] == "0.13.0+cu126"
+    for name, package in found.items():
+        (url,) = urls(package)
+        assert is_wheel_host(url) == (name in ("torch", "torchcodec", "triton")), url
+
+
+@pytest.mark.parametrize("tool", NEWEST)
+def test_a_flipped_byte_in_a_wheel_is_refused(world: World, tool: str) -> None:
+    def flipped(path: str, answer: Answer) -> Answer:
+        if not path.endswith(".whl") or "/torch-" not in path:
+            return answer
+        place = 10  # the time of the first member: the archive is as good as before, and only its hash is another
+        return answer._replace(body=answer.body[:place] + bytes([answer.body[place] ^ 1]) + answer.body[place + 1 :])
+
+    world.torchpick("lock", "torch", *GTX_1080_TI)
+    change(world, flipped)
+
+    said, found = installed(world, tool, status=None)
+
+    assert "torch" not in found
+    assert "hash" in said.lower()
+
+
+@pytest.mark.parametrize("resolver", NEWEST)
+def test_a_hash_that_the_page_lacks_is_an_error_that_names_the_file_and_its_address(
+    world: World, resolver: str
+) -> None:
+    world.server.sites.update(dict.fromkeys(HOSTS, wheel_host(hashes=False)))  # type: ignore[attr-defined]
+
+    done = world.torchpick("lock", "torch", *GTX_1080_TI, "--installer", resolver, status=1)
+
+    said = f"no index gives a sha256 for https://download-r2.pytorch.org/whl/cu126/torch-2.14.1%2Bcu126-{TAG}.whl"
+    assert said in done.stderr
+    assert not (world.folder / FILE).exists()
+    assert not whole_wheels(world)
+
+
+def test_a_build_without_a_label_is_the_wheel_hosts_and_not_another_indexs(world: World) -> None:
+    tag = "cp312-cp312-{}_aarch64"
+    world.wheels(WHEEL_HOST)["cu124", "torch"] = [TinyWheel("torch", "2.5.1", tag.format("linux"), ("filelock",))]
+    world.wheels("127.0.0.1")["torch"] = [TinyWheel("torch", "2.5.1", tag.format("manylinux2014"), ("numpy",))]
+    gh200 = ("--gpu", "sm_90", "--driver", "560.28.03", "--platform", "linux-aarch64", "--python", "3.12")
+
+    found = locked(world, "torch==2.5.1", "--backend", "cu124", *gh200)
+
+    assert set(found) == {"torch", "filelock"}, "the other build's needs"
+    assert is_wheel_host(urls(found["torch"])[0])
+    assert found["torch"]["version"] == "2.5.1"
+
+
+@uv_and_later_pip("resolver")
+def test_the_default_indexs_own_torch_is_locked_from_the_users_index(world: World, resolver: str) -> None:
+    world.wheels("127.0.0.1")["torchvision"] = [TinyWheel("torchvision", "0.22.1", TAG, ("torch==2.7.1",))]
+    words = ("torch", "torchvision", "mylib", "--backend", "default", *GTX_1080_TI)
+
+    found = locked(world, *words, "--installer", resolver, "-o", FILE)
+
+    versions = {name: package["version"] for name, package in found.items()}
+    assert versions == {"torch": "2.7.1", "torchvision": "0.22.1", "filelock": "3.20.0", "mylib": "1.0"}
+    assert all(url.startswith(world.server.url) for package in found.values() for url in urls(package))
+    assert installed(world, resolver)[1] == versions
+    assert not [asked for asked in world.server.log if asked.host in HOSTS]
+
+
+def test_a_wheel_named_by_another_of_the_hosts_names_needs_no_download(world: World) -> None:
+    url = f"https://{WHEEL_HOST}/whl/cu126/torch-2.14.1%2Bcu126-{TAG}.whl"
+
+    found = locked(world, f"torch @ {url}", *GTX_1080_TI, "--installer", "pip", "-o", FILE)
+
+    assert urls(found["torch"]) == [url]
+    assert not whole_wheels(world)
+    assert installed(world, "pip")[1]["torch"] == "2.14.1+cu126"
+
+
+def test_nor_where_they_do_not_tell_of_metadata_beside_the_wheel(world: World) -> None:
+    def bare(path: str, answer: Answer) -> Answer:
+        return answer._replace(body=re.sub(rb' data-[a-z-]+="[^"]*"', b"", answer.body)) if path[-1] == "/" else answer
+
+    change(world, bare)
+    world.torchpick("lock", "torch", *GTX_1080_TI, "--installer", "pip")
+
+    assert not [path for path in whole_wheels(world) if "torch-" in path]
+
+
+def test_a_lock_is_refused_in_an_environment_it_is_not_for(world: World) -> None:
+    windows = TAG.replace("manylinux_2_28_x86_64", "win_amd64")
+    world.wheels(WHEEL_HOST)["cu126", "torch"] = [TinyWheel("torch", "2.14.1+cu126", windows, ("filelock",))]
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    world.torchpick("lock", "torch", "--platform", "windows-x86_64", "--python", python, *GTX_1080_TI)
+
+    for tool in NEWEST:
+        said, found = installed(world, tool, status=None)
+        assert found == {}
+        assert "environments specified" in said or "target environment is not supported" in said
+
+
+def test_a_folder_of_wheels_is_a_mirror_and_needs_no_network(world: World) -> None:
+    shelf = world.folder / "mirror" / "cu126"
+    shelf.mkdir(parents=True)
+    for (_, name), wheels in world.wheels(WHEEL_HOST).items():
+        for wheel in wheels if name in ("torch", "triton") else ():
+            (shelf / wheel.filename).write_bytes(wheel.content)
+    base = shelf.parent.as_uri()
+
+    for tool in NEWEST:
+        found = locked(world, "torch", *GTX_1080_TI, "--index-base", base, "--installer", tool, "-o", FILE)
+        assert urls(found["torch"])[0].startswith(f"{base}/cu126/torch-2.14.1")
+        assert installed(world, tool)[1]["torch"] == "2.14.1+cu126"
+
+
+def test_a_second_lock_is_the_same_to_the_byte(world: World) -> None:
+    world.torchpick("lock", "torch", *GTX_1080_TI)
+    first = (world.folder / FILE).read_bytes()
+    world.torchpick("lock", "torch", *GTX_1080_TI)
+
+    assert (world.folder / FILE).read_bytes() == first
+
+
+# What the table lacks is read before it is written; it moves or refuses as an installation.
+
+
+@uv_and_later_pip("resolver")
+def test_a_version_that_does_not_run_gives_way_to_one_that_runs(vllm: World, resolver: str) -> None:
+    index = vllm.wheels("127.0.0.1")
+    library, requires = "vllm/_C.abi3.so", index["vllm"][0].requires
+    index["vllm"].append(compiled("vllm", "0.99.0", library, 13, "sm_80", "sm_90", requires=requires))
+
+    done = vllm.torchpick("lock", "vllm", *A100, "--installer", resolver, "--json")
+
+    assert "vllm 0.19.1 is taken, not 0.99.0: needs libcudart.so.13" in done.stdout
+    found = {name: package["version"] for name, package in packages_of(done).items()}
+    assert (found["vllm"], found["torch"]) == ("0.19.1", "2.10.0+cu128")
+    assert (found["torchvision"], found["torchaudio"]) == ("0.25.0+cu128", "2.10.0+cu128")
+
+
+def test_a_version_that_is_asked_for_and_does_not_run_is_refused(vllm: World) -> None:
+    done = vllm.torchpick("lock", "vllm>=0.20", *A100, status=3)
+
+    assert "needs libcudart.so.13" in done.stderr
+    assert not (vllm.folder / FILE).exists()
+
+
+def test_a_torch_of_the_default_index_that_is_another_file_is_refused(world: World) -> None:
+    del world.environ["TORCHPICK_COMPAT_DIR"]  # the table with the hashes of what was read
+    tag = "cp312-cp312-manylinux_2_28_x86_64"
+    world.wheels("127.0.0.1")["torch"] = [TinyWheel("torch", "2.8.0", tag, ("filelock",))]
+    linux = ("--platform", "linux-x86_64", "--glibc", "2.35", "--python", "3.12")
+    words = ("torch==2.8.0", "--backend", "default", "--gpu", "h100", "--driver", "580.95.05", *linux)
+
+    done = world.torchpick("lock", *words, status=1)
+
+    assert f"torch-2.8.0-{tag}.whl: its page says sha256 " in done.stderr
+    assert "the wheel that was read had b2aca093" in done.stderr
+    assert not (world.folder / FILE).exists()
