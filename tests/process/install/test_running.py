@@ -107,30 +107,6 @@ def test_its_death_by_a_signal_is_ours(world: World) -> None:
     assert child.returncode == -signal.SIGSEGV
 
 
-def test_a_signal_to_us_reaches_it_and_its_answer_is_ours(world: World) -> None:
-    python = world.environment("uv")
-    up = world.folder / "up"
-
-    child = start(world, python, f"trap 'exit 42' TERM; touch {up}; while :; do sleep 0.05; done")
-    wait_for(up)
-    child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=30)
-
-    assert child.returncode == 42
-
-
-def test_an_interrupt_that_no_terminal_sent_reaches_it_too(world: World) -> None:
-    python = world.environment("uv")
-    up = world.folder / "up"
-
-    child = start(world, python, f"trap 'exit 43' INT; touch {up}; while :; do sleep 0.05; done")
-    wait_for(up)
-    child.send_signal(signal.SIGINT)
-    child.communicate(timeout=30)
-
-    assert child.returncode == 43
-
-
 def test_an_interrupt_of_the_group_ends_both_and_leaves_nothing_half_written(world: World) -> None:
     python = world.environment("uv")
     up = world.folder / "up"
