@@ -60,7 +60,7 @@ def whole_wheels(world: World) -> list[str]:
 def change(world: World, changed: Callable[[str, Answer], Answer]) -> None:
     """The wheel host answers so instead."""
     site = world.server.sites[WHEEL_HOST]
-    world.server.sites.update(dict.fromkeys(HOSTS, lambda path: changed(path, site(path))))  # type: ignore[attr-defined]
+    world.server.sites.update(dict.fromkeys(HOSTS, lambda path: changed(path, site(path))))
 
 
 @pytest.mark.parametrize("resolver", NEWEST)
@@ -114,7 +114,7 @@ def test_a_flipped_byte_in_a_wheel_is_refused(world: World, tool: str) -> None:
 def test_a_hash_that_the_page_lacks_is_an_error_that_names_the_file_and_its_address(
     world: World, resolver: str
 ) -> None:
-    world.server.sites.update(dict.fromkeys(HOSTS, wheel_host(hashes=False)))  # type: ignore[attr-defined]
+    world.server.sites.update(dict.fromkeys(HOSTS, wheel_host(hashes=False)))
 
     done = world.torchpick("lock", "torch", *GTX_1080_TI, "--installer", resolver, status=1)
 
