@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,17 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped(index: Loopback, kill: s
 
     assert not done & set(asked(index))
     assert len({row["sha256"] for row in rows()}) == len(rows()) == 8
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_of_many_names_few_are_held_at_once(in_order: bool) -> None:
+    names = iter(range(100_000))
+    with closing(
+        inspect_target.read_targets((f"/{n}.whl" for n in names), ReadOptions(), 2, in_order=in_order)
+    ) as all_:
+        assert sum(1 for _ in islice(all_, 50)) == 50
+
+    assert next(names) < 60
 
 
 @pytest.mark.parametrize("words", [

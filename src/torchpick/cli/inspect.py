@@ -54,7 +54,8 @@ def run(args: Arguments) -> int:
                 _say(args, reading, verdicts)
             if write is not None:
                 write(dumps(entry) + "\n")
-            results.append(entry)
+            else:
+                results.append(entry)
     if args.json and args.from_ is None:
         notes = [] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}]
         facts: dict[str, object] = {"machine": machines[0] if len(machines) == 1 else None}

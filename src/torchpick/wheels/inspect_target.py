@@ -7,9 +7,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
+from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -336,10 +338,19 @@ def read_targets(targets: Iterable[str], how: ReadOptions, jobs: int, *, in_orde
         except TorchpickError as error:
             return error
 
-    pool = ThreadPoolExecutor(jobs)
+    pool, ended = ThreadPoolExecutor(jobs), SimpleQueue[Future[Reading | TorchpickError]]()
+    running: dict[Future[Reading | TorchpickError], str] = {}
+    todo = iter(targets)
     try:
-        running = {pool.submit(read, target): target for target in targets}
-        for job in [*running] if in_order else as_completed(running):
+        while True:
+            for target in islice(todo, 2 * jobs - len(running)):  # more at once is memory alone
+                job = pool.submit(read, target)
+                running[job] = target
+                if not in_order:
+                    job.add_done_callback(ended.put)
+            if not running:
+                return
+            job = next(iter(running)) if in_order else ended.get()
             yield running.pop(job), job.result()
     finally:  # what is being read is given up
         over.set()
