@@ -145,6 +145,8 @@ K80 = machine("k1", "K80", (3, 7), "470.256.02")._replace(python=Python("3.13"))
         ([V100], ["--python", "9.9"], 3, "there is no wheel for Python 9.9", "with Python 3.15: torch "),
         ([V100], ["--backend", "cu999"], 2, "no build for `cu999` is known", "known there: cpu, "),
         ([V100, K80], [], 3, "no PyTorch build runs for K80 (sm_37)", "`--allow-cpu`"),
+        ([machine("a", "P100", (6, 0), "390.46"), machine("b", "GP100", (6, 0), "390.48")], ["torch>=2.5"], 3,
+         "this one is 390.46 (others up to 390.48)", "driver 525.60.13"),
         ([V100, B200, K80], ["torch>=2.14", "--max-environments", "1"], 3, "runs for K80 (sm_37)", "`--allow-cpu`"),
         ([V100, B200], ["torch>=2.14", "--max-environments", "1"], 3, "`--max-environments 1` leaves no environment "
          "for 1 machine", "allow more"),

@@ -115,9 +115,9 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
 GpuKind = tuple[tuple[GpuPlace, ...], ByPin]
 
 
-# What a build depends on in a machine apart from its GPUs; the builds that it runs; those that each architecture in it
-# would run alone. Of what does not run little is kept.
-_Judged = tuple[object, ByPin, Mapping[Arch | str | None, ByPin]]
+# The place of the machine that was judged for all that are alike; what a build depends on in it apart from its GPUs;
+# the builds that it runs; those that each architecture in it would run alone. Of what does not run little is kept.
+_Judged = tuple[int, object, ByPin, Mapping[Arch | str | None, ByPin]]
 
 
 class FleetFit:
@@ -133,22 +133,29 @@ class FleetFit:
 
     def running(self, machines: Iterable[Machine]) -> list[ByPin]:
         """Each machine's own builds, best first; equal machines share them."""
-        return [self._judge(index, machine)[1] for index, machine in enumerate(machines)]
+        return [self._judge(index, machine)[2] for index, machine in enumerate(machines)]
 
     def kinds(self, machines: Iterable[Machine]) -> tuple[GpuKind, ...]:
         kinds: dict[object, tuple[list[GpuPlace], ByPin]] = {}
         for index, machine in enumerate(machines):
-            facts, _, alone = self._judge(index, machine)
+            _, facts, _, alone = self._judge(index, machine)
             for gpu in machine.counted or (None,):
                 kind = _kind_of(gpu)
                 members, _ = kinds.setdefault((facts, kind), ([], alone[kind]))
                 members.append((index, gpu and gpu.index))
         return tuple((tuple(members), served) for members, served in kinds.values())
 
-    def considered(self) -> tuple[Verdict, ...]:
-        """One list for all the machines that were judged."""
+    def considered(self, machines: Iterable[Machine]) -> tuple[Verdict, ...]:
+        """One list for all these machines, which were judged."""
+        alike = grouped((self._judge(index, machine)[0], machine) for index, machine in enumerate(machines))
+        words = {first: _words(crowd) for first, crowd in alike.items()}
+
+        def of_all(objection: Objection) -> Objection:
+            of_crowd = words.get(objection.machine or 0, {})
+            return objection._replace(facts={key: of_crowd.get(fact, fact) for key, fact in objection.facts.items()})
+
         listed = (
-            worst._replace(objections=tuple(objection for texts in by_reason.values() for objection in texts.values()))
+            worst._replace(objections=tuple(of_all(item) for texts in by_reason.values() for item in texts.values()))
             for worst, by_reason in self._considered.values()
         )
         return tuple(sorted(listed, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))
@@ -164,7 +171,7 @@ class FleetFit:
             for verdict in fresh:
                 self._consider(index, verdict)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
-            self._judged[key] = facts, running, _alone(machine, fresh, running)
+            self._judged[key] = index, facts, running, _alone(machine, fresh, running)
         return self._judged[key]
 
     def _newest_glibc(self, platform: str) -> tuple[int, ...]:
@@ -180,6 +187,18 @@ class FleetFit:
             texts = by_reason.setdefault(objection.reason, {})
             if len(texts) < _MOST_TEXTS:
                 texts.setdefault(objection.text, objection._replace(machine=index))
+
+
+def _words(alike: Sequence[Machine]) -> dict[str, str]:
+    """What the first of these is called in an objection → what stands for all: they may differ in name and driver."""
+    drivers = sorted({machine.driver.label for machine in alike if machine.driver}, key=numbers)
+    words: dict[str, str] = {}
+    if alike[0].driver and len(drivers) > 1:
+        words[alike[0].driver.label] = f"{drivers[0]} (others up to {drivers[-1]})"
+    for gpu, *others in zip(*(machine.counted for machine in alike), strict=True):
+        if gpu.arch and any(other.name != gpu.name for other in others):
+            words[gpu.label] = str(gpu.arch)
+    return words
 
 
 def pin_of(verdict: Verdict) -> Pin:

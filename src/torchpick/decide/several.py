@@ -40,7 +40,7 @@ def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
 def _common(machines: tuple[Machine, ...], fit: FleetFit) -> Pick:
     table, wish = fit.table, fit.wish
     running = fit.running(machines)
-    considered = fit.considered()
+    considered = fit.considered(machines)
     shared = _shared(running)
     if not shared:
         alike = len({machine.platform.name for machine in machines}) == 1  # no change is one for every system
