@@ -140,10 +140,16 @@ def _read(
     facts = {name: expression for name, expression in words["facts"].items() if name not in causes}
     said = situation.with_lines(situation.read_situation(text, words, facts), start)
     matches = search.matches()
-    if all(match.weight is Weight.HARMLESS for match in matches) and situation.names("programs", ends, words):
+    is_silent = all(match.weight is Weight.HARMLESS for match in matches)
+    # What stands beside an end that is not known is not taken for its cause, unless the title says so.
+    is_beside = len(ends) > _SHORT and all(match.weight >= Weight.BESIDE and match.line > 1 for match in matches)
+    is_beside = is_beside and not is_silent and ending is not None and not any(_is_of(ending, one) for one in matches)
+    matches = () if is_beside else matches
+    if (is_silent or is_beside) and situation.names("programs", ends, words):
         named = {name: words["facts"][name] for name in words["facts"] if name in causes}
         seen = situation.in_words(ending[1], named) if ending else {}
-        seen = {**said.facts, **(seen or situation.in_words(posts.complaint(text), named))}
+        if not (seen or is_beside):
+            seen = {**said.facts, **situation.in_words(posts.complaint(text), named)}
         of_words = (Match(known[name], 0, seen[name]) for name in words["facts"] if name in known and name in seen)
         matches = (*of_words, *matches)
     if len(ends) > _SHORT and not situation.names("about", ends, words):
@@ -151,11 +157,8 @@ def _read(
     if not situation.names("family", ends, words):
         said = said._replace(facts={**said.facts, "no torch": ""})
         matches = tuple(match for match in matches if "TORCH_MISSING" not in match.signature.findings)
-    if ending is None or any(_is_of(ending, match) for match in matches):
-        return said, matches, None
-    # What stands beside an end that is not known is not taken for its cause, unless the title says so.
-    is_beside = len(ends) > _SHORT and all(match.weight >= Weight.BESIDE and match.line > 1 for match in matches)
-    return said, () if is_beside else matches, ending
+    is_unknown = ending is not None and not any(_is_of(ending, match) for match in matches)
+    return said, matches, ending if is_unknown else None
 
 
 def _is_of(ending: tuple[int, str], match: Match) -> bool:

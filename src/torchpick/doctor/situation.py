@@ -224,6 +224,8 @@ def values(said: Situation, package: str | None, request: Request, run: Run) -> 
         "REQUIRED": required or _companions(said, flags, run),
         "PUBLISHED": _published(said, run),
         "SUPPORTED": _supported(said),
+        "3.N": _python(said, run),
+        "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
     }
 
 
@@ -249,8 +251,10 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
     beside = (f"torch=={release}", project)
     # What is there stays where it can: torch and its CUDA, then torch, then the package.
     wishes = [(beside, label), (beside, "")] if label.startswith("cu") else [(beside, "")] if release else []
-    why, hints = "", tuple[str, ...]()
+    why, source, hints = "", None, tuple[str, ...]()
     for words, backend in (*wishes, ((own,), ""), ((project,), "")):
+        if source is not None and words is not beside and "windows" not in (request.platform or said.platform or ""):
+            break  # a compiler is there more often than not
         try:
             answer = _answer(words, backend, said, request, run)
         except TorchpickError:
@@ -259,10 +263,12 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
             return None
         if answer.ok:
             flags = _flags(request, run)
-            goes = _package_of(answer, (*words, flags) if flags else words, project, said.torch)
-            return goes and f"{why}{'; ' if why else ''}{goes}"
+            goes, is_built = _package_of(answer, (*words, flags) if flags else words, project, said.torch)
+            if is_built:
+                return f"{why}{'; ' if why else ''}{goes}"
+            source = source or goes
         why, hints = why or _against(answer, project, said), answer.environment.hints[:1]
-    return "; ".join((why, *hints)) if why else None
+    return source or ("; ".join((why, *hints)) if why else None)
 
 
 def _against(answer: Answer, project: str, said: Situation) -> str:
@@ -288,20 +294,21 @@ def _answer(words: tuple[str, ...], backend: str, said: Situation, request: Requ
     return answer_request(asked, question, machines=(machine,), everything=False)
 
 
-def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str | None) -> str | None:
-    """The package of an answer with its torch, and the command that takes both; None for a source beside any torch."""
+def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str | None) -> tuple[str | None, bool]:
+    """The package of an answer with its torch, the command that takes both, and whether it is built already.
+
+    None for a source beside any torch.
+    """
     package = next(package for package in answer.environment.packages if package.name == project)
     where = next((note.text for note in answer.environment.notes if note.code == "PACKAGE_UNREAD"), "")
     if "source alone" in where:
-        if torch is None:
-            return None
         why = where.partition(": ")[2].partition(". http")[0].partition(": ")[0]
         how = f"`pip install --no-build-isolation {project}` compiles it, with nvcc of torch's CUDA"
-        return f"{project} for torch {answer.pick.version}: {why}; {how}"
+        return (f"{project} for torch {answer.pick.version}: {why}; {how}" if torch else None), False
     kind = f" ({where.rpartition('.whl: ')[2]})" if ".whl: " in where else ""
     file = f": {package.index.partition('#')[0]}{kind}" if package.index.startswith("https://") and kind else ""
     goes = f"{project} {package.version} goes with torch {answer.pick.version}"
-    return f"{goes}: `{' '.join(('torchpick install', *words))}` takes its wheel{file}"
+    return f"{goes}: `{' '.join(('torchpick install', *words))}` takes its wheel{file}", True
 
 
 def facts(said: Situation, line: str, run: Run) -> set[str]:
@@ -337,13 +344,19 @@ def _published(said: Situation, run: Run) -> str | None:
     builds = _builds(said.asked, said, run)
     if not builds:
         return None
-    label = (said.asked or "").partition("+")[2]
-    if any(build.backend == label for build in builds) and not _is_other_python(said.asked, said, run):
-        where = f"lies on the index of its label alone, for Python {python_span(builds[0].pythons)}"
+    label, pythons = (said.asked or "").partition("+")[2], python_span(builds[0].pythons)
+    is_other = _is_other_python(said.asked, said, run)
+    if any(build.backend == label for build in builds) and not is_other:
+        if "own index" in said.facts:
+            return (
+                f"torch {said.asked} lies on that very index, for Python {pythons}: another Python runs there"
+                " (`python -VV`), or the index was not reached"
+            )
+        where = f"lies on the index of its label alone, for Python {pythons}"
         return f"torch {said.asked} {where}: `--index-url {WHEEL_HOST}/{label}`"
     glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
-    where = f"{', '.join(build.backend for build in builds)}, and for Python {python_span(builds[0].pythons)}{glibc}"
-    here = f", and the text's Python is {said.python}" if _is_other_python(said.asked, said, run) else ""
+    where = f"{', '.join(build.backend for build in builds)}, and for Python {pythons}{glibc}"
+    here = f", and the text's Python is {said.python}" if is_other else ""
     return f"torch {builds[0].torch} is there for {where}{here}"
 
 
@@ -357,6 +370,18 @@ def _supported(said: Situation) -> str | None:
 def _is_other_python(version: str | None, said: Situation, run: Run) -> bool:
     builds = _builds(version, said, run)
     return said.python is not None and bool(builds) and f"cp{said.python.replace('.', '')}" not in builds[0].pythons
+
+
+# For a release of which nothing is known.
+_USUAL_PYTHON = "3.12"
+
+
+def _python(said: Situation, run: Run) -> str:
+    """A Python for which the release that was asked for has wheels."""
+    pythons = {tag for build in _builds(said.asked, said, run)[:1] for tag in build.pythons}
+    minors = sorted(int(tag[3:]) for tag in pythons if tag[3:].isdigit())
+    usual = [minor for minor in minors if minor <= int(_USUAL_PYTHON[2:])]
+    return f"3.{(usual or minors)[-1]}" if minors else _USUAL_PYTHON
 
 
 def _builds(version: str | None, said: Situation, run: Run) -> Sequence[Build]:

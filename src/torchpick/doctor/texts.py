@@ -31,7 +31,7 @@ PASSED_OVER = re.compile(
     rb"(?i)can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore|(?:Future|Deprecation)Warning\b"
     rb"|is looking at multiple versions of|to determine which version is compatible|^is cuda available: false"
 )
-_ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s")
+_ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s|^ninja: build stopped")
 # What an installer or a linker says at its end of an error that stands above.
 CLOSING = re.compile(
     rb"(?i)(?:\xc3\x97 )?(?:collect2: error: ld returned|subprocess\.CalledProcessError: Command"
