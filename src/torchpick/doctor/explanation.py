@@ -84,7 +84,7 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     facts = _facts(said, request, run)
     if said.asked and said.python:
         facts.discard("other python")  # the table knows better
-    facts |= situation.facts(said, first.text, run)
+    facts |= situation.facts(said, run)
 
     def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
         advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}

@@ -216,14 +216,15 @@ def values(said: Situation, package: str | None, request: Request, run: Run) -> 
     """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
     pin, required = _required(said, run)
     release = (said.torch or "").partition("+")[0] if _builds(said.torch, said, run) else ""
-    flags = _flags(request, run)
+    flags, cuda = _flags(request, run), said.driver_cuda
+    major = (cuda or "").partition(".")[0]
     return {
         "PACKAGE": package or said.facts.get("package"),
         "torch==X.Y.Z": "==".join(filter(None, ("torch", pin or release))),
         " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
         "REQUIRED": required or _companions(said, flags, run),
         "PUBLISHED": _published(said, run),
-        "SUPPORTED": _supported(said),
+        "SUPPORTED": cuda and f"the driver supports CUDA {cuda}: take a build for CUDA {major}, or a newer driver",
         "3.N": _python(said, run),
         "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
     }
@@ -311,11 +312,10 @@ def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str
     return f"{goes}: `{' '.join(('torchpick install', *words))}` takes its wheel{file}", True
 
 
-def facts(said: Situation, line: str, run: Run) -> set[str]:
-    """What follows from the table and the line of the error."""
+def facts(said: Situation, run: Run) -> set[str]:
+    """What follows from the table."""
     follows = {
         "other python": _is_other_python(said.asked, said, run),
-        "own library": _is_own_library(line, said),
         "mac alone": said.is_of_a_mac,
         "torch named": said.torch is not None,
     }
@@ -360,13 +360,6 @@ def _published(said: Situation, run: Run) -> str | None:
     return f"torch {builds[0].torch} is there for {where}{here}"
 
 
-def _supported(said: Situation) -> str | None:
-    if said.driver_cuda is None:
-        return None
-    major = said.driver_cuda.partition(".")[0]
-    return f"the driver supports CUDA {said.driver_cuda}: take a build for CUDA {major}, or a newer driver"
-
-
 def _is_other_python(version: str | None, said: Situation, run: Run) -> bool:
     builds = _builds(version, said, run)
     return said.python is not None and bool(builds) and f"cp{said.python.replace('.', '')}" not in builds[0].pythons
@@ -404,15 +397,3 @@ def _companions(said: Situation, flags: str, run: Run) -> str | None:
     who = " and ".join(f"{name} {str(row[name]).partition('+')[0]}, not {version}" for name, version in other.items())
     command = ["torchpick", "install", f"torch=={release}", *other, *(["--backend", backend] if backend else [])]
     return f"torch {release} goes with {who}: `{' '.join([*command, *filter(None, [flags])])}` installs them together"
-
-
-# The number of these is the major of their CUDA.
-_OF_CUDA = re.compile(r"\blib(?:cudart|nvrtc|cublas|cublasLt|cusparse|nvJitLink)\.so\.(\d{2})\b")
-
-
-def _is_own_library(line: str, said: Situation) -> bool:
-    """Whether the library that the line misses is one that the text's torch itself brings."""
-    library = _OF_CUDA.search(line)
-    label = re.search(r"\+cu(\d{2})\d$", said.torch or "")
-    cuda = said.cuda or (label[1] if label else "")
-    return library is not None and library[1] == cuda.partition(".")[0]
