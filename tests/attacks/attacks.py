@@ -128,9 +128,9 @@ BY_ADDRESS = (
 SETTINGS = {"x.toml": 'extra-index-url = ["EVIL"]\n'}
 ABBREVIATED = (
     Attack("a file, abbreviated", {"x.txt": "numpy\n--ext EVIL\n"}, words=("torch", "--", "--req", "x.txt"), says="after `--`"),  # noqa: E501 # one attack a line
-    Attack("a backend of uv's", words=(*PLAIN, "--", "--torch-backend", "cu130"), says="`--backend NAME`"),
-    Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file=x.toml"), says="UV_CONFIG"),
-    Attack("another project's settings", {"a/uv.toml": SETTINGS["x.toml"]}, words=("torch", "--", "--project", "a"), says="in that folder"),  # noqa: E501 # one attack a line
+    Attack("a backend of uv's", words=(*PLAIN, "--", "--torch-backend", "cu130"), says="after `--`"),
+    Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file=x.toml"), says="after `--`"),
+    Attack("another project's settings", {"a/uv.toml": SETTINGS["x.toml"]}, words=("torch", "--", "--project", "a"), says="after `--`"),  # noqa: E501 # one attack a line
     Attack("build tag, links abbreviated", words=(*PLAIN, "--", "--find", "EVILtorch/")),
     Attack("build tag, several in one word", words=(*PLAIN, "--", "-qfEVILtorch/")),
     Attack("build tag, pip's old name", words=(*PLAIN, "--", "--pypi-url", "EVIL")),
