@@ -157,7 +157,7 @@ def test_rocm_versions_are_ordered_as_numbers() -> None:
         (build(lacks={"libx.so": (Arch.parse("sm_80"),)}), machine("sm_80"), ["PARTIAL_LIBRARY"]),
         (build(arches="sm_50", nccl="2.28.9"), machine("sm_52", "sm_50"), ["PARTIAL_LIBRARY"]),
         (build(arches="sm_50", nccl="2.28.9"), machine("sm_52"), []),
-        (build(arches="sm_60", cudnn=None), machine("sm_61"), ["LIBRARY_UNVERIFIED"]),
+        (build(arches="sm_70", cudnn=None), machine("sm_70"), ["LIBRARY_UNVERIFIED"]),
         (build(backend="cpu", arches=""), machine(driver=None), ["NO_GPU_FOUND"]),
     ],
 )
