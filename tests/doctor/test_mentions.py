@@ -20,7 +20,11 @@ IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
 
 
 LISTED = {"vllm": "0.6.3", "torchvision": "0.19.1"}
-DEMANDS = (("vllm 0.6.3", "==2.4.0"), ("xformers==0.0.27", "==2.4.0"))
+DEMANDS = (
+    ("vllm 0.6.3", "torch", "==2.4.0"),
+    ("torchvision 0.19.1", "torch", "==2.4.1"),
+    ("xformers==0.0.27", "torch", "==2.4.0"),
+)
 TWO = Situation(torch="2.4.1+cu121", packages={"torchvision": "0.24.0+cu126"})
 
 
@@ -142,7 +146,7 @@ def of_text(text: bytes) -> Situation:
             "torchvision 0.19.1 requires torch==2.4.1\nBecause xformers==0.0.27 depends on torch==2.4.0,",
             Situation(torch="2.2.0", packages=LISTED, demands=DEMANDS),
         ),
-        ("natten (0.1) depends on torch (>=2.0,<2.3)", Situation(demands=(("natten (0.1)", ">=2.0,<2.3"),))),
+        ("natten (0.1) depends on torch (>=2.0,<2.3)", Situation(demands=(("natten (0.1)", "torch", ">=2.0,<2.3"),))),
         ("torch v2.6.0+rocm6.4.1 and more", Situation(torch="2.6.0+rocm6.4.1")),
         ("2026-11-22 03:12:11 torch 2.9.1+cpu", Situation(torch="2.9.1+cpu")),
         ("x" * (1 << 16) + " torch 2.9.1", Situation()),

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from torchpick.doctor import examination, posts, remedy, situation, texts
+from torchpick.doctor import examination, offers, posts, remedy, situation, texts
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.situation import Situation, Words
 from torchpick.doctor.subject import DescribedEnvironment
@@ -78,13 +78,13 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     said, matches, ending = _read(chunks, known, words)
     request, mentioned = _with_mentions(run, said)
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
-    values = situation.values(said, situation.package_of((first.text, first.frame), words), request, run)
+    values = offers.values(said, situation.package_of((first.text, first.frame), words), request, run)
     values = {**values, "BACKEND": _label(said, run)}
-    with_package = cache(lambda name: situation.with_package(name, said, request, run))
+    with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
     if said.asked and said.python:
         facts.discard("other python")  # the table knows better
-    facts |= situation.facts(said, run)
+    facts |= offers.facts(said, run)
 
     def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
         advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}

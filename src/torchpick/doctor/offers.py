@@ -1,0 +1,238 @@
+"""What there is for what a text asks for: who requires what, the releases that go together, where their wheels are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from torchpick.decide.answer import Answer
+from torchpick.doctor.situation import Situation
+from torchpick.environment import interpreter, shell
+from torchpick.errors import TorchpickError
+from torchpick.install.question import answer_request, collect_question
+from torchpick.model.address import WHEEL_HOST
+from torchpick.model.build import COMPANIONS, Build, python_span
+from torchpick.model.pick import Request
+from torchpick.model.versions import admits, normal
+from torchpick.run import Run
+
+_MOST_DEMANDS = 4
+_OF_TORCH = re.compile(r"torch|triton|nvidia-|pytorch")
+
+
+def values(said: Situation, package: str | None, request: Request, run: Run) -> Mapping[str, str | None]:
+    """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
+    pin, required = _required(said, run)
+    release = (said.torch or "").partition("+")[0] if _builds(said.torch, said, run) else ""
+    flags, cuda = _flags(request, run), said.driver_cuda
+    major = (cuda or "").partition(".")[0]
+    return {
+        "PACKAGE": package or said.facts.get("package"),
+        "torch==X.Y.Z": "==".join(filter(None, ("torch", pin or release))),
+        " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
+        "REQUIRED": required or _companions(said, flags, run),
+        "PUBLISHED": _published(said, run),
+        "NEAREST": _nearest(said),
+        "SUPPORTED": cuda and f"the driver supports CUDA {cuda}: take a build for CUDA {major}, or a newer driver",
+        "3.N": _python(said, run),
+        "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
+    }
+
+
+def _flags(request: Request, run: Run) -> str:
+    of_machine = Request(gpus=request.gpus, driver=request.driver, cuda_driver=request.cuda_driver)
+    return shell.line(of_machine.flags, run.shell)
+
+
+def with_package(name: str, said: Situation, request: Request, run: Run) -> str | None:
+    """Which release of a package goes with the torch of the text, and where its wheel is, by the one search.
+
+    None where nothing is known of it.
+    """
+    if "macos" in (request.platform or said.platform or ""):
+        return None
+    known = run.read_catalog(run.find_machine()).packages
+    dashed = normal(name.strip().replace(" ", "-"))
+    project = next((spelt for spelt in (dashed, dashed.replace("attention", "attn")) if spelt in known), None)
+    if project is None:
+        return None
+    release, _, label = (said.torch or "").partition("+") if _builds(said.torch, said, run) else ("", "", "")
+    own = f"{project}=={said.packages[project]}" if project in said.packages else project
+    beside = (f"torch=={release}", project)
+    # What is there stays where it can: torch and its CUDA, then torch, then the package.
+    wishes = [(beside, label), (beside, "")] if label.startswith("cu") else [(beside, "")] if release else []
+    why, source, hints = "", None, tuple[str, ...]()
+    for words, backend in (*wishes, ((own,), ""), ((project,), "")):
+        if source is not None and words is not beside and "windows" not in (request.platform or said.platform or ""):
+            break  # a compiler is there more often than not
+        try:
+            answer = _answer(words, backend, said, request, run)
+        except TorchpickError:
+            return None
+        if project in answer.unknown:
+            return None
+        if answer.ok:
+            flags = _flags(request, run)
+            goes, is_built = _package_of(answer, (*words, flags) if flags else words, project, said.torch)
+            if is_built:
+                return f"{why}{'; ' if why else ''}{goes}"
+            source = source or goes
+        why, hints = why or _against(answer, project, said), answer.environment.hints[:1]
+    return source or ("; ".join((why, *hints)) if why else None)
+
+
+def _against(answer: Answer, project: str, said: Situation) -> str:
+    """Why no release of a package goes with the torch of the text: the one that it names, else the newest."""
+    objections = answer.environment.objections
+    if not objections:
+        return ""
+    first = next((one for one in objections if said.packages.get(project) in one.versions), objections[0])
+    return f"{first.name} {first.span}: {first.objection.text}"
+
+
+def _answer(words: tuple[str, ...], backend: str, said: Situation, request: Request, run: Run) -> Answer:
+    """The one search's answer for the machine of the text; of a machine without GPUs every CUDA is asked about."""
+    python, platform = request.python or said.python, request.platform or said.platform
+    asked = run.with_request(request._replace(requirements=words, python=python, platform=platform))
+    question, machine = collect_question(asked), asked.find_machine()
+    if not machine.counted and not question.wish.backends:
+        builds = asked.read_table((machine,)).of(machine.platform.name)
+        backends = sorted({build.backend for build in builds if build.family == "cuda"})
+        question = question._replace(wish=question.wish._replace(backends=(*backends,)))
+    if backend:
+        question = question._replace(wish=question.wish._replace(backends=(backend,)))
+    return answer_request(asked, question, machines=(machine,), everything=False)
+
+
+def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str | None) -> tuple[str | None, bool]:
+    """The package of an answer with its torch, the command that takes both, and whether it is built already.
+
+    None for a source beside any torch.
+    """
+    package = next(package for package in answer.environment.packages if package.name == project)
+    where = next((note.text for note in answer.environment.notes if note.code == "PACKAGE_UNREAD"), "")
+    if "source alone" in where:
+        why = where.partition(": ")[2].partition(". http")[0].partition(": ")[0]
+        how = f"`pip install --no-build-isolation {project}` compiles it, with nvcc of torch's CUDA"
+        return (f"{project} for torch {answer.pick.version}: {why}; {how}" if torch else None), False
+    kind = f" ({where.rpartition('.whl: ')[2]})" if ".whl: " in where else ""
+    file = f": {package.index.partition('#')[0]}{kind}" if package.index.startswith("https://") and kind else ""
+    goes = f"{project} {package.version} goes with torch {answer.pick.version}"
+    return f"{goes}: `{' '.join(('torchpick install', *words))}` takes its wheel{file}", True
+
+
+def facts(said: Situation, run: Run) -> set[str]:
+    """What follows from the table, and from who requires what."""
+    required = [project for _, project, _ in said.demands]
+    follows = {
+        "conflict elsewhere": bool(required) and not any(map(_OF_TORCH.match, required)),
+        "other python": _is_other_python(said.asked, said, run),
+        "mac alone": said.is_of_a_mac,
+        "torch named": said.torch is not None,
+    }
+    return {fact for fact, holds in follows.items() if holds}
+
+
+def _required(said: Situation, run: Run) -> tuple[str | None, str | None]:
+    """The torch that all of these packages take, and who requires which; None where nobody pins one."""
+    demands = [(who, spec) for who, of, spec in said.demands if of == "torch" and who.split(" ")[0] not in COMPANIONS]
+    if not demands:
+        return None, _disputed(said)
+    pins = [text.removeprefix("==") for _, text in demands if re.fullmatch(r"==\d+(\.\d+)*", text)]
+    if not pins:
+        names = {who.split(" ")[0] for who, _ in demands}
+        if len(names) > 1 or len(demands) == 1 or len(demands) < len(said.demands):
+            return None, None
+        advice = "none lies there for this Python and system: `torchpick list` names what there is"
+        return None, f"nobody but {names.pop()} asks for torch{demands[0][1]}, so {advice}"
+    taken = next((pin for pin in pins if all(admits(text)(pin) for _, text in demands)), None)
+    who = ", ".join(f"{package} requires torch{text}" for package, text in demands[:_MOST_DEMANDS])
+    if taken is None:
+        advice = "no torch is all of these, so install other releases of them, or each into its own environment"
+        return None, f"{who}: {advice}"
+    if _is_other_python(taken, said, run):
+        pythons = python_span(_builds(taken, said, run)[0].pythons)
+        return taken, f"{who}: that one has wheels for Python {pythons}, and the text's is {said.python}"
+    return taken, f"{who}: `torchpick install torch=={taken} torchvision torchaudio` installs that one"
+
+
+def _disputed(said: Situation) -> str | None:
+    """Who wants which of the project that two want."""
+    projects = [project for _, project, _ in said.demands]
+    project = next((one for one in projects if projects.count(one) > 1 and one != "torch"), None)
+    if project is None:
+        return None
+    demands = [(who, spec) for who, of, spec in said.demands if of == project][:_MOST_DEMANDS]
+    who = ", ".join(f"{package} requires {project}{spec}" for package, spec in demands)
+    pinning = next((package for package, _ in reversed(demands) if not package.startswith("torch ")), demands[-1][0])
+    return f"{who}: another release of {pinning.split(' ')[0]}, or that one last, with `--no-deps`"
+
+
+def _nearest(said: Situation) -> str | None:
+    """What an installer has instead of a version that nobody published, or not for this Python and system."""
+    asked = re.match(r"([\w.-]+)(?:\[[^]]*\])?==([\w.+!-]+)", said.offered or "")
+    versions = re.findall(r"\d[\w.+!-]*", (said.offered or "").partition("(from versions:")[2])
+    if asked is None or not versions or asked[2] in versions:
+        return None
+    near = [version for version in versions if version.startswith(f"{asked[2]}.")] or versions[-1:]
+    return f"{asked[1]} {asked[2]} is not among what there is for this Python and system; {near[-1]} is"
+
+
+def _published(said: Situation, run: Run) -> str | None:
+    """For what the torch was built that an installer did not find."""
+    builds = _builds(said.asked, said, run)
+    if not builds:
+        return None
+    label, pythons = (said.asked or "").partition("+")[2], python_span(builds[0].pythons)
+    is_other = _is_other_python(said.asked, said, run)
+    if any(build.backend == label for build in builds) and not is_other:
+        if "own index" in said.facts:
+            return (
+                f"torch {said.asked} lies on that very index, for Python {pythons}: another Python runs there"
+                " (`python -VV`), or the index was not reached"
+            )
+        where = f"lies on the index of its label alone, for Python {pythons}"
+        return f"torch {said.asked} {where}: `--index-url {WHEEL_HOST}/{label}`"
+    glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
+    where = f"{', '.join(build.backend for build in builds)}, and for Python {pythons}{glibc}"
+    here = f", and the text's Python is {said.python}" if is_other else ""
+    return f"torch {builds[0].torch} is there for {where}{here}"
+
+
+def _is_other_python(version: str | None, said: Situation, run: Run) -> bool:
+    builds = _builds(version, said, run)
+    return said.python is not None and bool(builds) and f"cp{said.python.replace('.', '')}" not in builds[0].pythons
+
+
+# For a release of which nothing is known.
+_USUAL_PYTHON = "3.12"
+
+
+def _python(said: Situation, run: Run) -> str:
+    """A Python for which the release that was asked for has wheels."""
+    pythons = {tag for build in _builds(said.asked, said, run)[:1] for tag in build.pythons}
+    minors = sorted(int(tag[3:]) for tag in pythons if tag[3:].isdigit())
+    usual = [minor for minor in minors if minor <= int(_USUAL_PYTHON[2:])]
+    return f"3.{(usual or minors)[-1]}" if minors else _USUAL_PYTHON
+
+
+def _builds(version: str | None, said: Situation, run: Run) -> Sequence[Build]:
+    platform = said.platform or interpreter.running().platform.name
+    return run.knowledge.table((platform,)).of(platform).builds((version or "").partition("+")[0])
+
+
+def _companions(said: Situation, flags: str, run: Run) -> str | None:
+    """Which companions belong to the torch of the text, where it names others."""
+    release, _, backend = (said.torch or "").partition("+")
+    builds = _builds(said.torch, said, run)
+    row = builds[0].companions if builds else {}
+    other = {
+        name: version
+        for name, version in said.packages.items()
+        if name in COMPANIONS and row.get(name) and version.split(".")[:2] != str(row[name]).split(".")[:2]
+    }
+    if not other:
+        return None
+    who = " and ".join(f"{name} {str(row[name]).partition('+')[0]}, not {version}" for name, version in other.items())
+    command = ["torchpick", "install", f"torch=={release}", *other, *(["--backend", backend] if backend else [])]
+    return f"torch {release} goes with {who}: `{' '.join([*command, *filter(None, [flags])])}` installs them together"
