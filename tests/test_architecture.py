@@ -181,7 +181,7 @@ def test_the_picture_of_the_floors_is_this_table() -> None:
 
 # Where a file is opened otherwise than by `world.opened`: to be written, in a foreign Python, as the interpreter's own.
 OPENED_OTHERWISE = {
-    "cli/__init__.py", "cli/inspect.py", "cluster/slurm.py",
+    "cli/__init__.py", "cli/console.py", "cli/inspect.py", "cluster/slurm.py",
     "environment/guard.py", "environment/rewrite.py", "environment/world.py", "index/pages.py",
     "machine/verify_script.py",
 }  # fmt: skip

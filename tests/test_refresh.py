@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -338,6 +339,23 @@ def test_an_index_that_does_not_answer_leaves_the_table(
 
     assert words in answer["error"]["text"]
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
+
+
+def test_what_cannot_be_kept_ends_it_and_is_not_said_of_the_index(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", index.base)
+    really, refusals = os.replace, [OSError(28, "No space left on device")]
+
+    def replace(*paths: Any) -> None:
+        if refusals:
+            raise refusals.pop()
+        really(*paths)
+
+    monkeypatch.setattr(os, "replace", replace)
+
+    assert "No space left on device" in refreshed(capsys, *HERE, status=1)["error"]["text"]
 
 
 def test_a_cuda_build_that_names_no_architecture_stays_unread(index: Index, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from pathlib import Path
 
@@ -47,6 +49,29 @@ def test_the_address_of_a_mirror_shows_no_password_however_it_is_mistyped(
         assert "mirror.example" in said, words
         assert "SEC" not in said, words
         assert "RET" not in said, words
+
+
+@pytest.mark.parametrize(
+    ("error", "way_out"),
+    [
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "export TMPDIR="),
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
+        (OSError(errno.ENOSPC, "No space left on device"), "make room"),
+    ],
+)
+def test_what_the_system_refuses_is_said_with_a_way_out(
+    error: OSError, way_out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> str:
+        raise error
+
+    monkeypatch.setattr("tempfile.gettempdir", refuse)
+    monkeypatch.setenv("TORCHPICK_CACHE_DIR", os.devnull + "/none")
+
+    assert main(["run", "--gpu", "6.1", "--driver", "580.95.05", "--", sys.executable]) == 1
+    message, hint = capsys.readouterr().err.split("\n\nhint: ")
+    assert str(error.strerror) in message
+    assert way_out in hint
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder that somebody is in")

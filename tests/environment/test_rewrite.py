@@ -93,17 +93,6 @@ def test_an_owner_that_cannot_be_kept_is_a_refusal(tmp_path: Path, monkeypatch: 
     assert [each.name for each in tmp_path.iterdir()] == ["pip.conf"]
 
 
-def test_nothing_is_left_behind_where_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-
-    with pytest.raises(TorchpickError, match="No space left"):
-        rewrite.write_file(rewrite.read_file(str(tmp_path / "new")), "x")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.skipif(os.name == "nt", reason="no named pipes in folders")
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     pipe, heard = tmp_path / "pipe", []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,6 +110,34 @@ def test_what_speaks_against_a_pin_leaves_the_last_one_as_it_is(app: Path) -> No
 
     assert main(["pin", "--project", str(app), "--offline", *NEW]) == 1
     assert {file: file.read_bytes() for file in before} == before
+
+
+@pytest.mark.parametrize("call", ["replace", "fsync", "mkdir"])
+def test_what_the_system_refuses_leaves_every_file_as_it_was(
+    app: Path, call: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The project, pip.conf and what this names: all of them, by the first pin, by the next one, and by unpin."""
+    env, really, calls = Path(os.environ["VIRTUAL_ENV"]), getattr(os, call), Counter[str]()
+
+    def refused_once(*words: Any, **options: Any) -> Any:  # whatever the real one takes
+        calls["left"] -= 1
+        if calls["left"] == 0:
+            raise OSError(errno.EROFS, "Read-only file system", words[0])
+        return really(*words, **options)
+
+    def files() -> dict[Path, bytes]:
+        return {file: file.read_bytes() for file in (app, *env.rglob("*")) if file.is_file()}
+
+    monkeypatch.setattr(os, call, refused_once)
+    for words in (["pin", *OLD, "--offline"], ["pin", *NEW, "--offline"], ["unpin"]):
+        for number in range(1, 40):
+            calls["left"], before = number, files()
+            status = main([*words, "--project", str(app)])
+            if calls["left"] > 0:
+                break
+            is_said = "\n\nhint: " in capsys.readouterr().err
+            assert status == 0 or (is_said and files() == before), (words, number)
+        assert status == 0
 
 
 def test_env_in_a_pinned_environment_is_of_one_mind(app: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-# Everything that changes a file or a folder, but for opening: what an opening makes is there before the next of these.
+DAMAGES = ("signal=KILL", "signal=INT", "signal=TERM", "error=ENOSPC", "error=EROFS")
+# Everything that changes a file or a folder; of what is opened, what may be written.
 CALLS = (
     "write,pwrite64,writev,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,chmod,fchmod,fchmodat,chown,"
-    "fchown,fchownat,fsync,fdatasync,link,linkat,symlink,symlinkat,ftruncate,truncate"
+    "fchown,fchownat,fsync,fdatasync,link,linkat,symlink,symlinkat,ftruncate,truncate,openat"
 )
 # On other processors some of these do not exist, and strace is told to take no offence.
 _CALLS = "?" + CALLS.replace(",", ",?")
@@ -46,8 +49,14 @@ class Command(NamedTuple):
         """The calls of a whole run that change something: each by its name and which of that name it is."""
         done = self.run(*strace(), "-o", str(log), "-e", f"trace={_CALLS}")
         assert done.status == 0, done.err
-        names = [line.partition("(")[0] for line in log.read_text("utf-8").splitlines() if line[:1].isalpha()]
-        return [(name, names[: place + 1].count(name)) for place, name in enumerate(names)]
+        calls: list[tuple[str, int]] = []
+        counts = Counter[str]()
+        for line in log.read_text("utf-8").splitlines():
+            name = line.partition("(")[0]
+            counts[name] += 1
+            if name.isalnum() and (name != "openat" or re.search("O_WRONLY|O_RDWR|O_CREAT", line)):
+                calls.append((name, counts[name]))
+        return calls
 
     def injected(self, what: str, name: str, place: int) -> Ended:
         """With this done to the call of this name at this place."""
@@ -66,7 +75,7 @@ def strace() -> list[str]:
 
 
 def kill_everywhere(
-    command: Command, log: Path, fresh: Callable[[], None], whole: Callable[[], str], *whats: str
+    command: Command, log: Path, fresh: Callable[[], None], whole: Callable[[], str]
 ) -> tuple[int, dict[str, str]]:
     """Run to each place from a fresh state. `whole` says in words what is lost or left; how often, and what it said."""
     fresh()
@@ -74,12 +83,13 @@ def kill_everywhere(
     assert calls
     troubles = {}
     tried = 0
-    for what in whats or ("signal=KILL",):
+    for what in DAMAGES:
         for name, place in calls:
             fresh()
-            command.injected(what, name, place)
+            ended = command.injected(what, name, place)
             tried += 1
-            if trouble := whole():
+            is_said = ended.status == 0 or not what.startswith("error") or "\n\nhint: " in ended.err
+            if trouble := whole() if is_said else f"{ended.status} without what to do: {ended.err}":
                 troubles[f"{what} at {name} {place}"] = trouble
     return tried, troubles
 

@@ -6,7 +6,7 @@ import codecs
 import gc
 import os
 import sys
-from errno import ENOSPC
+from errno import EACCES, EBADF, EDQUOT, EIO, EMFILE, ENFILE, ENOENT, ENOSPC, EPERM, EROFS
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Parser
@@ -49,14 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
-    except OSError as error:
-        gone = isinstance(error, BrokenPipeError)
-        if not gone and error.errno != ENOSPC:
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter must not flush again
-        if gone:  # the reader went away (`| head`): there is nobody to report to
+    except OSError as error:  # all else that the system refuses is said where it comes up
+        console.silence(sys.stdout)
+        if isinstance(error, BrokenPipeError):  # the reader went away (`| head`): there is nobody to report to
             return 141
-        print(f"error: stdout cannot be written: {error.strerror}", file=sys.stderr)
+        message = f"stdout cannot be written: {error.strerror}"
+        console.error(TorchpickError(message, hint="send it elsewhere, and run the command again"))
         return 1
     return status if heard else 141
 
@@ -129,9 +127,30 @@ def _failure(error: Exception) -> TorchpickError | None:
     """What is said of an exception; None for a bug of ours."""
     if isinstance(error, TorchpickError):
         return error
-    if isinstance(error, FileNotFoundError) and error.filename is None:  # os.getcwd(): no file of that name
-        return TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
+    if isinstance(error, OSError):
+        return _refused(error)
     return MissingPackageError.of(error) if isinstance(error, ModuleNotFoundError) else None
+
+
+# What to do about what the system refuses, wherever that was.
+_FOLDERS = "make it writable, or name folders that are: `export TMPDIR=… TORCHPICK_CACHE_DIR=…`"
+_WAYS_OUT = {
+    **dict.fromkeys((ENOSPC, EDQUOT), "make room on that disk, or use another, and run the command again"),
+    **dict.fromkeys((EMFILE, ENFILE), "allow more open files (`ulimit -n 1024`), and run the command again"),
+    **dict.fromkeys((ENOENT, EACCES, EPERM, EROFS), _FOLDERS),
+}
+
+
+def _refused(error: OSError) -> TorchpickError:
+    """What the system refused, such as another process, a file, or a folder for what is temporary."""
+    why, number = error.strerror or str(error), error.errno or 0
+    if error.filename is not None:
+        why = f"{os.fsdecode(error.filename)}: {why}"
+    elif number == ENOENT and "temporary" not in why:  # os.getcwd() has no name to give, nor has tempfile
+        return TorchpickError("the current folder does not exist any more", hint="`cd` to one that does")
+    elif number in (ENOSPC, EDQUOT, EIO, EBADF):
+        why = f"stdout or a temporary file cannot be written: {why}"
+    return TorchpickError(why, hint=_WAYS_OUT.get(number, "run the command again"))
 
 
 def _guard(name: str, function: str, words: Sequence[str], status: int) -> str | None:

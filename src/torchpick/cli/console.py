@@ -107,8 +107,23 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
 def message(*lines: str) -> None:
     """Lines on stderr, after what stdout has and in one write: others write there too."""
     sys.stdout.flush()
-    sys.stderr.write("\n".join([*lines, ""]))
-    sys.stderr.flush()
+    write(sys.stderr, "\n".join([*lines, ""]))
+
+
+def write(stream: TextIO, text: str) -> None:
+    """What nobody can hear, as the disk of a log is full, or its terminal gone, ends no work."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:
+        silence(stream)
+
+
+def silence(stream: TextIO) -> None:
+    """Let what it holds back go nowhere, else the interpreter tries to write it at the end once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def say(line: str) -> None:

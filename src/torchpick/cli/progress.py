@@ -78,8 +78,7 @@ class Progress:
         erased = "\r" + " " * self._width + "\r" if self._width else ""
         self._width = 0
         if erased or text:
-            self._stream.write(erased + text)
-            self._stream.flush()
+            console.write(self._stream, erased + text)
 
     def _draw(self) -> None:
         now = self._clock()
@@ -87,8 +86,7 @@ class Progress:
             return
         self._drawn_at = now
         line = self._line(now - self._began)
-        self._stream.write("\r" + line.ljust(self._width))
-        self._stream.flush()
+        console.write(self._stream, "\r" + line.ljust(self._width))
         self._width = max(self._width, len(line))
 
     def _line(self, seconds: float) -> str:

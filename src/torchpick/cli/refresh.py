@@ -11,7 +11,7 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.progress import start_progress
 from torchpick.cli.text import plain
-from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
+from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError, WheelError
 from torchpick.index import index_places
 from torchpick.install.question import read_wish
 from torchpick.knowledge.compat import Knowledge
@@ -46,7 +46,7 @@ def run(args: Arguments) -> int:
         for what, (job, known) in plans.items():
             try:
                 reports[what] = refresh.refresh_table(job, known, progress)
-            except TorchpickError as error:
+            except (InstallerError, NetworkError, WheelError) as error:  # of the index; not that nothing can be kept
                 errors[what] = error
     if not reports:
         raise next(iter(errors.values()))

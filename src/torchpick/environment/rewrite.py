@@ -11,7 +11,7 @@ import stat
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
@@ -60,7 +60,51 @@ def read_file(file: str) -> Text:
 
 def write_file(there: Text, text: str) -> None:
     """Put the text in the file's place; a new one that holds a secret is its owner's alone."""
-    put(there.file, text.replace("\n", there.newline), 0o600 if holds_secret(text) else 0o666)
+    put(there.file, text.replace("\n", there.newline), _mode_of(text))
+
+
+def _mode_of(text: str) -> int:
+    return 0o600 if holds_secret(text) else 0o666
+
+
+# Of files, by their paths, all that is in them; None where there is none.
+Contents = Mapping[str, "bytes | None"]
+
+
+def contents(files: Iterable[str]) -> Contents:
+    """What is in these files before something changes several of them."""
+    before: dict[str, bytes | None] = {}
+    for file in files:
+        with _refused(f"read {file}", _ANOTHER):
+            before[file] = content(file, _MOST_JSON) if os.path.exists(file) else None
+    return before
+
+
+@contextmanager
+def put_back_where_it_fails(before: Contents) -> Iterator[None]:
+    """All of the files are changed, or none: what ends in an error, or Ctrl-C, leaves them as they were."""
+    try:
+        yield
+    except BaseException:
+        put_back(before)
+        raise
+
+
+def put_back(before: Contents) -> None:
+    """Each of the files as it was; what could not be put back is said."""
+    failures = []
+    for file, now in contents(before).items():
+        data = before[file]
+        try:
+            if data is None and now is not None:
+                os.unlink(os.path.realpath(file))
+            elif data is not None and data != now:
+                os.makedirs(os.path.dirname(file), exist_ok=True)
+                replace(file, data, _mode_of(data.decode("utf-8", "replace")))
+        except OSError as error:
+            failures.append(f"cannot put {file} back: {error.strerror}")
+    if failures:
+        raise TorchpickError("; ".join(failures), hint="`git checkout` brings back what is committed")
 
 
 def note_password(before: Text, text: str) -> tuple[Note, ...]:
@@ -73,10 +117,8 @@ def note_password(before: Text, text: str) -> tuple[Note, ...]:
 
 def folder(path: str, hint: str = "use another folder") -> None:
     """Make a folder, and those above it, where it is not there yet."""
-    try:
+    with _refused(f"write {path}", hint):
         os.makedirs(path, exist_ok=True)
-    except OSError as error:
-        raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
 def private_folder(path: str) -> None:
@@ -90,18 +132,23 @@ def private_folder(path: str) -> None:
 
 def cache_folder(path: str) -> None:
     """Make a folder of the cache where it is not there yet."""
-    try:
+    with _refused(f"write {path}", _CACHE_HINT):
         private_folder(path)
-    except OSError as error:
-        raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=_CACHE_HINT) from error
 
 
 def put(file: str, text: str, mode: int = 0o666, *, follow: bool = True, hint: str = _ANOTHER) -> None:
     """Write a file that is ours from the first to the last line: what was there is replaced, and read by nobody."""
-    try:
+    with _refused(f"write {file}", hint):
         replace(file, text.encode("utf-8"), mode, follow=follow)
+
+
+@contextmanager
+def _refused(what: str, hint: str) -> Iterator[None]:
+    """Say what the system would not do, why, and what to do then."""
+    try:
+        yield
     except OSError as error:
-        raise TorchpickError(f"cannot write {file}: {error.strerror}", hint=hint) from error
+        raise TorchpickError(f"cannot {what}: {error.strerror}", hint=hint) from error
 
 
 def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, lasting: bool = True) -> None:
@@ -269,10 +316,8 @@ CACHE_WAIT_S = 600.0
 def of_cache(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Alone in a folder of the cache."""
     cache_folder(str(path))
-    try:
+    with _refused(f"write {path}", _CACHE_HINT):
         file = (path / "refresh.lock").open("a+b")
-    except OSError as error:
-        raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=_CACHE_HINT) from error
     with file:
         wait(file.fileno(), f"another refresh has locked {path}", CACHE_WAIT_S, waiting)
         yield

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from torchpick.decide.answer import decided
 from torchpick.environment import interpreter, projectfile, rewrite, toolsettings
@@ -62,10 +62,8 @@ def pin(run: Run, project: str | None) -> Pinned:
     pick, project_notes = _decide(run, target, file)
     check_vendor_alone(pick)
     wheels, file_notes = list_files(run, pick)
-    if file is not None:  # whatever speaks against it must do so before anything is touched
-        _project_change(run, file, pick, wheels)
-    with rewrite.of_environment(prefix):
-        _put_back(prefix, project)
+    with _changing(prefix, project) as files:
+        _take_out(files, prefix)
         variables, index_notes = _variables(run, pick, prefix, wheels)
         notes = [*project_notes, *index_notes, *file_notes]
         changes = [_pip_change(prefix, variables)]
@@ -173,26 +171,55 @@ def _marker(run: Run, pick: Pick) -> str:
 
 def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
     """Take out whatever `pin` wrote; returns the files that were touched."""
+    with _changing(prefix, project) as files:
+        touched = _take_out(files, prefix)
+    if os.path.isdir(store := toolsettings.store_of(prefix)):
+        raise TorchpickError(f"cannot remove {store}", hint="nothing reads it any more: remove it yourself")
+    return touched
+
+
+@contextmanager
+def _changing(prefix: str, project: str | None) -> Iterator[tuple[str, ...]]:
+    """Alone in an environment, the files that may hold our lines: all are changed, and what they name, or none."""
+    own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
+    store = toolsettings.store_of(prefix)
     with rewrite.of_environment(prefix):
-        return _put_back(prefix, project)
+        names = (toolsettings.own_pip_file(prefix), _recorded(prefix), own)
+        files = tuple(dict.fromkeys(file for file in names if file))
+        before = rewrite.contents((*files, *_stored(store)))
+        try:
+            with rewrite.put_back_where_it_fails(before):
+                yield files
+        except BaseException:
+            for file in {*_stored(store)} - {*before}:
+                with suppress(OSError):
+                    os.unlink(file)
+            if not _stored(store):
+                _remove(store)
+            raise
 
 
-def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
+def _stored(store: str) -> list[str]:
+    return [entry.path for entry in os.scandir(store) if entry.is_file()] if os.path.isdir(store) else []
+
+
+def _take_out(files: Sequence[str], prefix: str) -> tuple[str, ...]:
     """Take our lines out of the environment's pip.conf and of the project, and then what they name.
 
     Nothing is written but what is there less the lines that carry our mark, whatever the record names.
     """
-    store = toolsettings.store_of(prefix)
-    own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
-    files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix), own))
-    touched = [file for file in files if file and _unmark(file)]
-    for file in filter(None, files):
+    touched = tuple(filter(_unmark, files))
+    for file in files:
         rewrite.clear(os.path.dirname(file))
+    _remove(toolsettings.store_of(prefix))
+    return touched
+
+
+def _remove(store: str) -> None:
     if os.path.isdir(store):
         shutil.rmtree(store, ignore_errors=True)
         with suppress(OSError):  # others keep files there, too
             os.rmdir(os.path.dirname(store))
-    return tuple(touched)
 
 
 def _recorded(prefix: str) -> str | None:

@@ -60,7 +60,7 @@ def read_report(command: Command, environ: Mapping[str, str]) -> tuple[ReportedP
 
     Its own message becomes the error if it fails.
     """
-    with TemporaryDirectory(prefix="torchpick-") as folder:
+    with TemporaryDirectory(prefix="torchpick-", ignore_cleanup_errors=True) as folder:
         report = os.path.join(folder, "report.json")
         options = () if command.installer == "uv" else ("--report", report)
         completed = capture_command(command._replace(argv=(*command.argv, *options)), environ)
@@ -152,7 +152,7 @@ def stand_ins(builds: Sequence[Build], torch_requirements: Callable[[str], Seque
     pick decides.
     """
     companions = grouped((pin, build) for build in builds for pin in build.companion_pins.items())
-    with TemporaryDirectory(prefix="torchpick-stubs-") as folder:
+    with TemporaryDirectory(prefix="torchpick-stubs-", ignore_cleanup_errors=True) as folder:
         for build in builds:
             _write_wheel(folder, "torch", build.version, torch_requirements(build.torch))
         for (name, version), torches in companions.items():

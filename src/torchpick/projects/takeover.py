@@ -16,16 +16,13 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from torchpick.environment import guard, projectfile, rewrite
-from torchpick.environment.rewrite import Text
-from torchpick.environment.world import content
-from torchpick.errors import InstallerError, TorchpickError
+from torchpick.environment.rewrite import Contents, Text
+from torchpick.errors import InstallerError
 from torchpick.install.command import Command, run_command
 from torchpick.install.installers import find_uv
 from torchpick.projects.backends import lock_folder, workspace_files
 
-_MOST_LOCK = 64 << 20
 _DONE = "done"
-Contents = Mapping[str, "bytes | None"]
 
 
 def member_requirements(file: str) -> tuple[str, ...]:
@@ -42,7 +39,7 @@ def write_project(there: Text, text: str, environ: Mapping[str, str]) -> bool:
     if folder is None or uv is None:
         rewrite.write_file(there, text)
         return False
-    before = {file: _content(file) for file in map(os.path.abspath, (there.file, os.path.join(folder, "uv.lock")))}
+    before = rewrite.contents(map(os.path.abspath, (there.file, os.path.join(folder, "uv.lock"))))
     with _watched(before) as watcher:
         rewrite.write_file(there, text)
         command = Command("uv", (uv, "lock", "--project", folder))
@@ -68,11 +65,8 @@ def _watched(before: Contents) -> Iterator[IO[bytes]]:
     try:
         encoded = {file: data and base64.b64encode(data).decode() for file, data in before.items()}
         _send(stdin, encoded)
-        try:
+        with rewrite.put_back_where_it_fails(before):
             yield stdin
-        except BaseException:
-            put_back(before)
-            raise
     finally:
         with suppress(OSError):
             _send(stdin, _DONE)
@@ -91,28 +85,7 @@ def answer() -> None:
     for pid in pids:
         with suppress(OSError):
             os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
-    put_back({file: data and base64.b64decode(data) for file, data in files.items()})
-
-
-def put_back(before: Contents) -> None:
-    """Each of the files as it was; what could not be put back is said."""
-    for file, data in before.items():
-        try:
-            if data is None:
-                with suppress(FileNotFoundError):
-                    os.unlink(file)
-            elif _content(file) != data:
-                rewrite.replace(file, data)
-        except OSError as error:
-            hint = "`git checkout` brings it back"
-            raise TorchpickError(f"cannot put {file} back: {error.strerror}", hint=hint) from error
-
-
-def _content(file: str) -> bytes | None:
-    try:
-        return content(file, _MOST_LOCK)
-    except FileNotFoundError:
-        return None
+    rewrite.put_back({file: data and base64.b64decode(data) for file, data in files.items()})
 
 
 def _send(stream: IO[bytes], value: object) -> None:
