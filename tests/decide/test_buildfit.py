@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.strategies import gpu, table
-from torchpick.decide import buildfit, matrix, refusal
+from torchpick.decide import buildfit, matrix, refusal, several
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason
 from torchpick.model.machine import Driver, Machine, Platform, Python
@@ -142,6 +142,14 @@ def test_the_order_of_preference(better: Build, worse: Build, where: Machine) ->
     assert [verdict.build for verdict in pick.considered if verdict.ok] == [better, worse]
 
 
+def test_one_pick_for_several_machines_is_the_best_for_the_one_that_it_suits_least() -> None:
+    native, newest = build(backend="cu126"), build(backend="cu128")
+    one, other = machine("sm_80"), machine("sm_80", driver="560.28.03")
+
+    for machines in ((one, other), (other, one)):
+        assert several.pick(machines, table([newest, native]), Wish()).build == native
+
+
 def test_rocm_versions_are_ordered_as_numbers() -> None:
     older, newer = (build(backend=f"rocm7.{minor}", arches="gfx1100", cudnn=None) for minor in (2, 10))
 
@@ -205,3 +213,10 @@ def test_a_gpu_below_the_floor_of_nccl_is_named_with_it() -> None:
     assert [note.text for note in pick.notes if note.code == "PARTIAL_LIBRARY"] == [
         "NCCL 2.28.9 in it supports sm_60 and newer: sm_50 cannot be used together with other GPUs"
     ]
+
+
+def test_the_whole_of_a_build_is_judged_by_nccl_for_several_gpus_alone() -> None:
+    one, wish = build(arches="sm_50 sm_75", nccl="2.28.9"), Wish(whole=True)
+
+    assert {*objections(machine("sm_75", "sm_50"), one, wish)} == {Reason.LIBRARY_DROPPED_GPU}
+    assert not objections(machine("sm_50"), one, wish)

@@ -94,7 +94,8 @@ def test_files_nest_and_constraints_limit(tmp_path: Path) -> None:
     tmp_path.joinpath("sub").mkdir()
     tmp_path.joinpath("a.txt").write_text("numpy\n-r sub/b.txt\n-c c.txt\n-e ./here\n", "utf-8")
     tmp_path.joinpath("sub", "b.txt").write_text("torch<2.12\n-r ../a.txt\n", "utf-8")
-    tmp_path.joinpath("c.txt").write_text("torch!=2.9.0\nscipy<2\n", "utf-8")
+    tmp_path.joinpath("c.txt").write_text("torch!=2.9.0\n-r d.txt\n", "utf-8")
+    tmp_path.joinpath("d.txt").write_text("scipy<2\n", "utf-8")  # of constraints it is constraints too
 
     asked = read_requirements(RequirementArgs(("torchvision",), (str(tmp_path / "a.txt"),)), {})
 

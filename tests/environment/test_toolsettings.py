@@ -58,6 +58,11 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
 
     assert [dict(table) for _, table in found] == [{"no-index": True}, {"offline": True}]
     assert toolsettings.read_uv_files({**NOBODY, "UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
+    tmp_path.joinpath("project", "uv.toml").write_text("no-index = false\n", "utf-8")  # it hides what is beside it
+    assert [dict(table) for _, table in toolsettings.read_uv_files(NOBODY, str(home), str(inner))] == [
+        {"no-index": False},
+        {"offline": True},
+    ]
 
 
 def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) -> None:

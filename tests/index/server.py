@@ -92,7 +92,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(304, b"", {"ETag": tag})
             return
         extra = {"Content-Type": host.types.get(path, "application/octet-stream")}
-        extra["Accept-Ranges"] = "bytes"
+        extra |= {"Accept-Ranges": "bytes", "Last-Modified": "Sun, 01 Nov 2026 00:00:00 GMT"}
         if tag is not None:
             extra["ETag"] = tag
         span = self._span(asked["Range"], len(data))
@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         if mood == "changed":
             size, extra["ETag"] = size + 1, '"other"'
         if mood == "changed, same size":
-            extra["ETag"] = '"other"'
+            extra["Last-Modified" if tag is None else "ETag"] = '"other"'
         if mood == "gzip":
             body, extra["Content-Encoding"] = gzip.compress(body), "gzip"
         extra["Content-Range"] = f"bytes {first}-{last}/{size}"

@@ -23,6 +23,9 @@ from torchpick.index import transport
 from torchpick.index.client import Client, Limits, Reply, gunzipped
 from torchpick.index.transport import TooSlowError
 
+# Far beyond any of these deadlines, as a busy machine may be, and far from what comes without them.
+_PATIENCE_S = 20
+
 
 @pytest.mark.parametrize(
     "manner",
@@ -43,7 +46,7 @@ def test_a_server_without_haste_is_given_up_and_not_asked_again(manner: Manner) 
                 client.get(url)
         assert caught.value.hint  # pyright: ignore[reportPossiblyUnboundVariable] # the loop runs
         assert client.requests == 1
-    assert time.monotonic() - began < QUICK.total + 1
+    assert time.monotonic() - began < _PATIENCE_S
 
 
 @pytest.mark.parametrize("manner", [silent, trickle(b"\x16\x03\x03\x40\x00")], ids=["silent", "a record of 16 KiB"])
@@ -54,24 +57,25 @@ def test_a_handshake_of_tls_ends_by_the_deadline_of_the_request(manner: Manner) 
         began = time.monotonic()
         with pytest.raises(TooSlowError):
             client.get(url.replace("http:", "https:"))
-    assert time.monotonic() - began < QUICK.total + 1
+    assert time.monotonic() - began < _PATIENCE_S
 
 
 @pytest.mark.parametrize(
-    "manner",
+    ("manner", "why"),
     [
-        forever(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 4000 + b"\r\n"),
-        forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
-        forever(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + bytes(4096) + b"\r\n"),
+        (forever(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 4000 + b"\r\n"), ""),
+        (forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100), ""),
+        (forever(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + bytes(4096) + b"\r\n"), "than 1 MiB"),
     ],
     ids=["headers", "100 Continue", "body"],
 )
-def test_an_answer_without_end_is_given_up(manner: Manner) -> None:
+def test_an_answer_without_end_is_given_up(manner: Manner, why: str) -> None:
     with rude(manner) as url, Client(QUICK._replace(page=1 << 20), sleep=lambda _: None) as client:
         began = time.monotonic()
-        with pytest.raises(NetworkError):
+        with pytest.raises(NetworkError) as caught:
             client.get(url)
-    assert time.monotonic() - began < QUICK.total + 1
+        assert why in str(caught.value)
+    assert time.monotonic() - began < _PATIENCE_S
 
 
 def test_the_body_of_a_redirect_is_not_read() -> None:

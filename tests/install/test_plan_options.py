@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,13 +72,20 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[WheelIndex], str
         yield serve
 
 
-def test_an_index_that_the_file_names_is_looked_at_too(planning: Planning, tmp_path: Path) -> None:
-    more = WheelIndex({"lamps": {"3.0": ["torch<2.10"]}}).write(tmp_path / "more")
+@pytest.mark.parametrize(("variable", "robots"), [("PIP_INDEX_URL", "2.0"), ("UV_DEFAULT_INDEX", "0.9")])
+def test_an_index_that_the_file_names_is_looked_at_too(
+    variable: str, robots: str, planning: Planning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By pip beside the user's own, by uv before it."""
+    own = os.environ["PIP_INDEX_URL"]
+    monkeypatch.delenv("PIP_INDEX_URL")
+    monkeypatch.setenv(variable, own)
+    more = WheelIndex({"lamps": {"3.0": ["torch<2.10"]}, "robots": {"0.9": []}}).write(tmp_path / "more")
     Path("requirements.txt").write_text(f"--extra-index-url {more}\nlamps\nrobots\n", "utf-8")
 
     found = planning("-r", "requirements.txt")
 
-    assert found.pins["lamps"] == "3.0"
+    assert (found.pins["lamps"], found.pins["robots"]) == ("3.0", robots)
     assert found.pins["torch"].startswith("2.9.")
 
 

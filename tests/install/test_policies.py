@@ -90,8 +90,9 @@ def test_a_span_counts_from_now(word: str, span: Mapping[str, int]) -> None:
     assert timedelta(seconds=-2) < moment - (before - timedelta(**span)) < timedelta(minutes=5)
 
 
-def test_a_day_ends_with_it_for_uv_and_begins_with_it_for_pip() -> None:
-    uv, pip = read("--exclude-newer", "2026-03-01"), read("--uploaded-prior-to", "2026-03-01")
+@pytest.mark.parametrize("words", [("--exclude-newer", "2026-03-01"), ("--exclude-newer-package", "a=2026-03-01")])
+def test_a_day_ends_with_it_for_uv_and_begins_with_it_for_pip(words: tuple[str, str]) -> None:
+    uv, pip = read(*words), read("--uploaded-prior-to", "2026-03-01")
 
     ends, begins = uv.rules("a").uploaded_before, pip.rules("a").uploaded_before
     assert ends is not None

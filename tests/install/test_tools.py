@@ -67,13 +67,22 @@ def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:
     assert find_pip(old, None, None) == PipInstaller(("/env/bin/python", str(tmp_path / "pip")), "26.3")
 
 
-@pytest.mark.parametrize("version", ["22.1.2", "9", "nonsense"])
-def test_an_older_one_is_refused_with_what_to_do(version: str) -> None:
-    with pytest.raises(InstallerError, match=r"the pip in /env is .*, and torchpick needs 22\.2 or newer") as caught:
-        find_pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
+@pytest.mark.parametrize(
+    ("own", "beside", "whose", "oldest"),
+    [
+        *(({"pip": version}, "26.3", "/env", r"22\.2") for version in ("22.1.2", "9", "nonsense")),
+        ({}, "22.2.9", "/own", r"22\.3"),  # its `--python` is of 22.3
+    ],
+)
+def test_an_older_one_is_refused_with_what_to_do(own: dict[str, str], beside: str, whose: str, oldest: str) -> None:
+    where = "in /env" if own else "beside torchpick"
+    with pytest.raises(
+        InstallerError, match=rf"the pip {where} is .*, and torchpick needs {oldest} or newer"
+    ) as caught:
+        find_pip(TARGET._replace(installed=own), "/own/bin/python", beside)
 
     assert caught.value.code == "OLD_INSTALLER"
-    assert caught.value.hint == "`/env/bin/python -m pip install -U pip`"
+    assert caught.value.hint == f"`{whose}/bin/python -m pip install -U pip`"
 
 
 def test_the_pip_beside_torchpick_is_found_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,7 @@ def test_a_missing_folder_is_told() -> None:
 )
 def test_the_cache_lies_in_the_platforms_cache_folder(environ: dict[str, str], platform: str, expected: str) -> None:
     assert cache_dir(environ, platform) == expected
+    assert cache_dir({"XDG_CACHE_HOME": "not/absolute"}, "linux") == str(Path.home() / ".cache" / "torchpick")
 
 
 def write_cache(folder: Path, value: object) -> Path:

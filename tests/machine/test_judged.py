@@ -61,7 +61,7 @@ CASES = {
     "nor its name": Case(FACTS, (NVML._replace(devices=(OLD, Device(pci=AMPERE.address))),)),
     "nor anything": Case(FACTS, (NVML._replace(devices=(OLD, Device())),)),
     "the kernel alone knows the version": Case(FACTS, (NVML._replace(driver=None, cuda=None),)),
-    "one GPU is lost": Case(FACTS, (NVML._replace(devices=(OLD, Device(error=15))),)),
+    "one GPU is lost and one refused": Case(FACTS, (NVML._replace(devices=(OLD, Device(error=15), Device(error=4))),)),
     "nothing of NVIDIA": Case(KernelFacts(), (failed_reading("nvml", "refused", "no driver", 9),)),
     "a GPU without a driver": Case(KernelFacts(pci=(PASCAL,))),
     "its PCI id is trusted": Case(KernelFacts(pci=(PASCAL, AMPERE)), trust_pci=True),
@@ -76,7 +76,7 @@ CASES = {
         JETSON, (NVML._replace(driver="540.4.0", cuda=None, devices=(Device("Orin", (8, 7)),)),)
     ),
     "a Jetson of the unified stack": Case(
-        JETSON._replace(version="595.78"), (NVML._replace(driver="595.78", devices=(Device("Thor", (11, 0)),)),)
+        JETSON._replace(version="580.00"), (NVML._replace(driver="580.00", devices=(Device("Thor", (11, 0)),)),)
     ),
     "a Jetson that does not answer": Case(JETSON),
     "a Jetson with a card": Case(JETSON._replace(pci=(AMPERE,)), (NVML._replace(driver="540.4.0", devices=(NEW,)),)),

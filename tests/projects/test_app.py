@@ -40,7 +40,7 @@ def planned(found: app.App, *backends: str, sources: Mapping[str, object] | None
         ("<2.8", ">=3.10", ["cpu", "cu118", "cu126", "cu128"]),
         (">=2.15", ">=3.11", ["cpu", "cu132"]),
         (">=2.0", ">=3.9", ["cpu", "cu118", "cu126", "cu129"]),
-        (">=2.0", ">=3.8", ["cpu", "cu118", "cu124"]),
+        (">=2.0", ">=3.8.4", ["cpu", "cu118", "cu124"]),
     ],
 )
 def test_the_backends_are_those_that_the_gpus_need(torch: str, requires_python: str, expected: list[str]) -> None:

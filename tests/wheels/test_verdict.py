@@ -58,6 +58,11 @@ def test_torch_is_judged_by_its_flags_and_what_fails_beside_them_is_told() -> No
     assert word(reading(LINALG, flags=flags), "sm_61") == NOT
 
 
+@pytest.mark.parametrize(("without", "expected"), [(18, RUNS), (19, PARTLY)])
+def test_a_library_fails_where_fewer_than_one_module_in_ten_loads(without: int, expected: str) -> None:
+    assert word(reading(of((without, "sm_80 sm_90"), (2, "sm_75 sm_80 sm_90"))), "sm_75") == expected
+
+
 def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
     """As in bitsandbytes 0.50.2: Pascal only in the libraries up to CUDA 12.6."""
     found = reading(
