@@ -124,7 +124,9 @@ def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str
 def facts(said: Situation, run: Run) -> set[str]:
     """What follows from the table, and from who requires what."""
     required = [project for _, project, _ in said.demands]
+    torch, versions = _offered(said)
     follows = {
+        "label alone": torch is not None and "+" in torch[2] and torch[2].partition("+")[0] in versions,
         "conflict elsewhere": bool(required) and not any(map(_OF_TORCH.match, required)),
         "other python": _is_other_python(said.asked, said, run),
         "mac alone": said.is_of_a_mac,
@@ -168,10 +170,15 @@ def _disputed(said: Situation) -> str | None:
     return f"{who}: another release of {pinning.split(' ')[0]}, or that one last, with `--no-deps`"
 
 
+def _offered(said: Situation) -> tuple[re.Match[str] | None, list[str]]:
+    """What an installer was asked for, and the versions that it has for this Python and system."""
+    asked = re.match(r"([\w.-]+)(?:\[[^]]*\])?==([\w.+!-]+)", said.offered or "")
+    return asked, re.findall(r"\d[\w.+!-]*", (said.offered or "").partition("(from versions:")[2])
+
+
 def _nearest(said: Situation) -> str | None:
     """What an installer has instead of a version that nobody published, or not for this Python and system."""
-    asked = re.match(r"([\w.-]+)(?:\[[^]]*\])?==([\w.+!-]+)", said.offered or "")
-    versions = re.findall(r"\d[\w.+!-]*", (said.offered or "").partition("(from versions:")[2])
+    asked, versions = _offered(said)
     if asked is None or not versions or asked[2] in versions:
         return None
     near = [version for version in versions if version.startswith(f"{asked[2]}.")] or versions[-1:]
