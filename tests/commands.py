@@ -282,10 +282,7 @@ def snapshot(folder: Path) -> dict[str, list[str]]:
             if not files and not folders:
                 found[f"{Path(parent).as_posix()}/"] = []
             for path in (Path(parent, file) for file in files):
-                if (
-                    not re.search(r"/((stubs|limits|needs)-|projects/pages/)", path.as_posix())
-                    and not path.is_symlink()
-                ):
+                if not re.search(r"/(stubs-|limits-|needs-|projects/)", path.as_posix()) and not path.is_symlink():
                     found[str(path)] = path.read_text("utf-8", errors="replace").splitlines()
     return found
 
