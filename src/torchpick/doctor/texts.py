@@ -13,6 +13,7 @@ from torchpick.doctor.posts import message, without_forms
 from torchpick.model.address import redacted
 from torchpick.model.fields import Fields
 from torchpick.model.finding import ERROR, NOTE
+from torchpick.model.versions import remembered
 
 
 class Weight(IntEnum):
@@ -263,15 +264,23 @@ class Search:
         )
 
     def _look(self) -> None:
-        raw = self.rest.lower()
-        present = [patterns for word, patterns in self._patterns.items() if word in raw]
+        # Lines that differ in numbers alone, of which a long log consists, have the same words.
+        words = b"\n".join({*self.rest.lower().translate(_NO_NUMBERS).split(b"\n")})
+        has = remembered(words.__contains__)
+        raised = {name for name, match in self._found.items() if match.weight is Weight.RAISED}
+        by_word = (patterns for word, patterns in self._patterns.items() if has(word.translate(_NO_NUMBERS)))
+        present = [
+            (parts, name)
+            for parts, name in chain.from_iterable(by_word)
+            if name not in raised and all(map(has, (word for part in parts for word in _WORD.findall(part))))
+        ]
         if not present:  # as in most of a long log
             return
         numbered = enumerate(map(message, without_forms(self.rest).split(b"\n")), self._line)
         lines = [(number, text) for number, text in numbered if text]
         lower = b"\n".join(text for _, text in lines).lower()
         flat = lower.replace(b"\n", b" ")
-        for parts, name in chain.from_iterable(present):
+        for parts, name in present:
             best = self._found.get(name)
             if best is not None and best.weight is Weight.RAISED:
                 continue
@@ -287,6 +296,7 @@ class Search:
 
 _Pattern = tuple[list[bytes], str]
 _WORD = re.compile(rb"[a-z]{4,}")
+_NO_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def _by_word(patterns: Sequence[_Pattern]) -> dict[bytes, list[_Pattern]]:
@@ -305,13 +315,22 @@ def _places(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> Iterator[int]:
     anchor = max(parts, key=len)
     at = flat.find(anchor)
     while at >= 0:
-        before = lines[max(0, at - _BEFORE) : at].split(b"\n")[-1 - _SPAN :]
-        behind = lines[at : at + _BEHIND].split(b"\n")
-        own = 1 + lines.count(b"\n", at, at + len(anchor))
-        if found_in(b" ".join(before) + b" ".join(behind[: own + _SPAN]), parts):
+        start, least = at, max(0, at - _BEFORE)
+        for _ in range(_SPAN + 1):
+            start = lines.rfind(b"\n", least, start) if start > least else -1
+        most = min(len(lines), at + _BEHIND)
+        end = own = _line_end(lines, at + len(anchor), most)
+        for _ in range(_SPAN):
+            end = _line_end(lines, end + 1, most)
+        if found_in(flat[max(start + 1, least) : end], parts):
             yield at
         # Whatever else lies in these lines was looked at with it.
-        at = flat.find(anchor, at + len(b" ".join(behind[:own])))
+        at = flat.find(anchor, own)
+
+
+def _line_end(lines: bytes, at: int, most: int) -> int:
+    end = lines.find(b"\n", at, most)
+    return most if end < 0 else end
 
 
 def _around(line: str, anchor: bytes) -> str:
