@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from shutil import rmtree
+from shutil import rmtree, which
 
 import pytest
 
 import torchpick
 from tests.doctor.homes import CU126, Home, snapshot
+from tests.fakes.nvidia import Computer, Fakes, gpu
 from torchpick.cli import install, main
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.progress import Progress
+from torchpick.environment.child import Running
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.handover import Learnt
+from torchpick.machine import computer, probe
 
 pytestmark = pytest.mark.process
 MX330 = ("--gpu", "MX330", "--driver", "580.119.02")
@@ -219,16 +223,30 @@ def test_after_the_fix_it_looks_again_and_0_means_that_nothing_is_left(
     assert "looked again: nothing wrong" in err
 
 
-def test_an_installer_that_changed_nothing_is_no_fix(
-    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.skipif(not sys.platform.startswith("linux") or which("cc") is None, reason="no C compiler")
+def test_a_fix_asks_the_driver_once_before_and_once_after(
+    sick: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An installer that changed nothing has fixed nothing."""
+    (root := tmp_path / "root").mkdir()
+    made = Computer(root, Fakes(tmp_path / "fakes")).driver().say(gpu(1, "6.1", "NVIDIA GeForce GTX 1080 Ti"))
+    monkeypatch.setenv("FAKE_NVIDIA", str(made.config))
+    look, start, children = computer.look, probe.start, list[str]()
+
+    def counted(source: str, libraries: Sequence[str], limit_s: float) -> Running:
+        children.append(source)
+        return start(source, libraries, limit_s)
+
+    monkeypatch.setattr(computer, "look", lambda how, platform: look(how._replace(world=made.world()), platform))
+    monkeypatch.setattr(probe, "start", counted)
     Handed(monkeypatch, 0)
 
-    status = main(["doctor", "--python", sick.python, *MX330, "--fix"])
+    status = main(["doctor", "--python", sick.python, "--fix"])
     err = capsys.readouterr().err
 
     assert status == 3
     assert "still NO_KERNELS" in err
+    assert children == ["nvml", "nvml"]
 
 
 def test_a_fix_that_was_interrupted_ends_as_such(
