@@ -164,8 +164,8 @@ def _gpu(gpu: Arch, drivers: DriverTable) -> Row:
 
 def _cuda(cuda: str, drivers: DriverTable) -> Row:
     """The drivers that carry a CUDA, and the first branch that supports it itself; 0 for what is older than they."""
-    native = (branch for branch, (own, _) in drivers.branches.items() if numbers(own) >= numbers(cuda))
-    older = numbers(cuda) < min(numbers(own) for own, _ in drivers.branches.values())
+    native = (branch for branch, own in drivers.branches.items() if numbers(own) >= numbers(cuda))
+    older = numbers(cuda) < min(numbers(own) for own in drivers.branches.values())
     return {"from": {os: drivers.floor(cuda, os) for os in _SYSTEMS}, "native": 0 if older else next(native, None)}
 
 

@@ -119,7 +119,10 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
     if machine.trouble is not None:
         return Pick((machine,), read_wish(run), (), (), refusal=(machine.trouble.text, machine.trouble.hint))
     answer = answer_request(run)
-    return answer.pick if answer.ok else refused(answer, run.knowledge.rules)[0]
+    if answer.ok:
+        return answer.pick
+    nothing, _ = refused(answer, run.knowledge.rules)
+    return nothing
 
 
 @_public
@@ -206,7 +209,8 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     wheels, sources = _list("only_binary", only_binary, ":all:"), _list("no_binary", no_binary, "flash-attn")
     rules = asking.file_rules(wheels, sources, pre=pre)
     order = asking.Order(given, no_deps=no_deps, allow_mixed=allow_mixed, passed_on=rules)
-    return handover.plan_environment(run, order)[0]
+    stack, _ = handover.plan_environment(run, order)
+    return stack
 
 
 @_public

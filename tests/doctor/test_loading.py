@@ -177,4 +177,4 @@ def test_one_of_the_same_size_is_read_anew_too(tmp_path: Path) -> None:
     for second, name in enumerate(("libcudart.so.98", NOWHERE)):
         path.write_bytes(linking([name]))
         os.utime(path, (second, second))
-        assert binaries.needs(str(path))[0] == (name,)
+        assert binaries.needs(str(path)) == (name,)

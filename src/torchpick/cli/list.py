@@ -81,7 +81,7 @@ def _passed_over(shown: Sequence[Verdict]) -> list[str]:
     Where the sentences differ, that of the best build stands for them.
     """
     releases = [*dict.fromkeys(verdict.build.torch for verdict in shown)]
-    codes = {(verdict.build.torch, verdict.build.backend): _verdict(verdict)[0] for verdict in shown}
+    codes = {(verdict.build.torch, verdict.build.backend): code for verdict in shown for code, _ in [_verdict(verdict)]}
     by_code = grouped(
         (verdict.objections[0].code, verdict)
         for release in releases
@@ -106,7 +106,7 @@ def _passed_over(shown: Sequence[Verdict]) -> list[str]:
 
 def _in_one_line(verdicts: Sequence[Verdict]) -> str:
     """`2.7.0 to 2.15.0 (cu128, cu130): NO_KERNELS, 2.15.0 cu130: holds no code for …`."""
-    best, texts = verdicts[0], {_verdict(verdict)[1] for verdict in verdicts}
+    best, texts = verdicts[0], {text for _, text in map(_verdict, verdicts)}
     releases = [*dict.fromkeys(verdict.build.torch for verdict in reversed(verdicts))]
     backends = sorted({verdict.build.backend for verdict in verdicts}, key=backend_order)
     code, text = _verdict(best)
@@ -179,15 +179,16 @@ def _versions(name: str, args: Arguments) -> int:
     """The versions of one package; 3 where none of them runs."""
     run = console.start(args)
     rows = tuple(_each(run, normal(name)))
+    (_, newest), *_ = rows
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
-        best = next((stack for _, stack in rows if stack.ok), rows[0][1])
+        best = next((stack for _, stack in rows if stack.ok), newest)
         answer = {**best.to_dict("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
         print(console.dated(answer, run.knowledge.rules.date))
         return status
     table = _versions_table(rows)
     _print(table if len(table) > 1 else [], [False] * len(table), _versions_passed_over(rows))
-    console.notes(args, *rows[0][1].machine.notes, *_torch_doubts(rows))
+    console.notes(args, *newest.machine.notes, *_torch_doubts(rows))
     return status
 
 

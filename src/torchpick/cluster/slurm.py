@@ -29,9 +29,9 @@ Node = tuple[str, str, str, str, str]
 def detect(partition: str, engine: Engine) -> None:
     """Detect on every node; those that are down, busy or silent are recorded as such."""
     able = [node for node in list_nodes(partition, engine) if is_able(node, engine)]
-    nodes = {node[0]: node for node in able}
+    nodes = {name: node for node in able for name, *_ in [node]}
     job = f"torchpick-{token_hex(6)}"
-    alike = grouped((node[1:3], node) for node in able)
+    alike = grouped(((partition, state), node) for node in able for _, partition, state, _, _ in [node])
     waiting = deque(_srun(crowd, job, engine) for crowd in alike.values())
     try:
         for names, ended in engine.calls(waiting, max(engine.left_s - 5, 1)):
@@ -89,7 +89,7 @@ def record_busy(node: Node, words: str, engine: Engine) -> None:
 
 def _srun(crowd: Sequence[Node], job: str, engine: Engine) -> Call:
     """One task a node, whose lines srun marks with its rank, which is its place among these."""
-    names = [node[0] for node in crowd]
+    names = [name for name, *_ in crowd]
     words = ["srun", "--label", f"--job-name={job}", "--distribution=arbitrary", f"--nodelist={','.join(names)}"]
     words += [f"--nodes={len(names)}", f"--ntasks={len(names)}", "--kill-on-bad-exit=0"]
     words += [f"--time={int(engine.left_s // 60) + 1}", f"--immediate={min(int(engine.left_s / 3) + 1, 10)}"]

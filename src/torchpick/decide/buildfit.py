@@ -250,7 +250,8 @@ class BuildFit:
         if self.wish.whole:
             yield from (dropped(library, "other GPUs", gpu) for library in lacking(build, gpu))
             if len(self.gpus) > 1 and (gap := nccl_gap(build, gpu, self.table)):
-                yield dropped(gap[0], f"{gap[1]} and newer", gpu)
+                library, floor_arch = gap
+                yield dropped(library, f"{floor_arch} and newer", gpu)
 
     def _refusals(self) -> dict[int, Objection]:
         """The GPUs that this driver does not support at all: no build can change that.
@@ -323,7 +324,7 @@ def complete_driver(machine: Machine, table: DriverTable) -> Machine:
     if table.is_branch_number(number):
         text = f"`{number}` is a driver branch and means its newest driver; `--driver` also takes a full version"
         note = Note("DRIVER_BRANCH", text)
-    elif numbers(number)[0] > table.branches[branch][1]:  # which also decides under WSL2
+    elif numbers(number)[0] > table.windows_last[branch]:  # which also decides under WSL2
         newer = branch == max(table.branches)
         what = "is newer than any driver in this table" if newer else "is not a known driver version"
         note = Note("DRIVER_NUMBER", f"{number} {what}; it is treated as part of branch {branch}")

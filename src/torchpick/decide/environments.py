@@ -62,7 +62,8 @@ def versions(
     for version, (first, *_) in grouped((package.version, package) for package in rows).items():
         outcome = best(search, (PackageDemand(name, f"=={version}"),))
         if not isinstance(outcome, Needs):
-            yield first, outcome[0]
+            stack, _ = outcome
+            yield first, stack
 
 
 def _objections(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
@@ -127,7 +128,7 @@ class _Environment:
             cuda=_text(torch.cuda_major if package.per_cuda and torch is not None else package.major),
             links_torch=package.links_torch,
             index=filled(package.place, package, torch, self.search.machine.python.tag) or DEFAULT_INDEX,
-            verdict=self.search.fit.coverage(package, torch and torch.cuda)[0],
+            verdict=self.search.fit.word(package, torch and torch.cuda),
             why=self._why(package),
             evidence=package.evidence.kind,
             extras=tuple(sorted({extra for demand in own for extra in demand.extras})) or None,
@@ -193,16 +194,17 @@ class _Environment:
         is_named = any(demand.name == package.name and not demand.by for demand in self.wanted)
         start = "you asked for it" if is_named else self._asks(by[0]) if by else "it is needed"
         passed = self._passed_over(package)
-        return start if passed is None else f"{start}; not {passed[0]}: {passed[1]}"
+        return f"{start}; {passed}" if passed else start
 
-    def _passed_over(self, package: Package) -> tuple[str, str] | None:
-        """The newer version that was passed over for this one, and why."""
+    def _passed_over(self, package: Package) -> str:
+        """`not VERSION: WHY` of the newer version that was passed over for this one; empty where none was."""
         facts = self.facts[package.name]
         rows = [row.version for row in facts.versions]
         newer = rows[: rows.index(package.version)]
         refused = (passed for passed in (*self.search.refused, *self.search.moved) if passed.name == package.name)
         over = ((passed.span, passed.objection.text) for passed in refused if passed.span in newer)
-        return next(over, facts.newer)
+        version, why = next(over, facts.newer) or ("", "")
+        return f"not {version}: {why}" if version else ""
 
     def _asks(self, demand: PackageDemand) -> str:
         """Who requires something; what METADATA does not say is not said of it."""
@@ -257,8 +259,8 @@ class _Environment:
     def _moved(self) -> Iterator[Note]:
         """What is older than its newest version, and what stood against that."""
         for package in self.packages:
-            if (passed := self._passed_over(package)) is not None:
-                yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, not {passed[0]}: {passed[1]}")
+            if passed := self._passed_over(package):
+                yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, {passed}")
 
     def _plain_conflicts(self) -> Iterator[Note]:
         """What plain projects ask of others, at the version that was read, that this environment does not meet."""

@@ -133,7 +133,8 @@ class FleetFit:
 
     def running(self, machines: Iterable[Machine]) -> list[ByPin]:
         """Each machine's own builds, best first; equal machines share them."""
-        return [self._judge(index, machine)[2] for index, machine in enumerate(machines)]
+        judged = (self._judge(index, machine) for index, machine in enumerate(machines))
+        return [running for _, _, running, _ in judged]
 
     def kinds(self, machines: Iterable[Machine]) -> tuple[GpuKind, ...]:
         kinds: dict[object, tuple[list[GpuPlace], ByPin]] = {}
@@ -147,7 +148,8 @@ class FleetFit:
 
     def considered(self, machines: Iterable[Machine]) -> tuple[Verdict, ...]:
         """One list for all these machines, which were judged."""
-        alike = grouped((self._judge(index, machine)[0], machine) for index, machine in enumerate(machines))
+        judged = ((self._judge(index, machine), machine) for index, machine in enumerate(machines))
+        alike = grouped((first, machine) for (first, *_), machine in judged)
         words = {first: _words(crowd) for first, crowd in alike.items()}
 
         def of_all(objection: Objection) -> Objection:
@@ -237,7 +239,7 @@ def smallest_cover(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
     columns = undominated(columns)
     elements = {element for bits, _, _ in columns.values() for element in _bits(bits)}
     # Elements with the same columns count once.
-    merged = {tuple(name for name, column in columns.items() if column[0] >> bit & 1): bit for bit in elements}
+    merged = {tuple(name for name, (bits, *_) in columns.items() if bits >> bit & 1): bit for bit in elements}
     able = {element: names for names, element in merged.items()}
 
     @cache

@@ -87,8 +87,8 @@ class PackageFit:
         self.machine, self.shared_files, self.drivers = machine, shared_files, table.drivers
         self.gpus, self.os = machine.nvidia, machine.driver_os
         self.driver_cuda = machine.driver and table.drivers.speaks(machine.driver)
-        # With the package itself: the number of one that is gone becomes another's.
-        self._coverage: dict[tuple[int, str | None], tuple[Package, Coverage]] = {}
+        self._coverage: dict[tuple[int, str | None], Coverage] = {}
+        self._packages: list[Package] = []  # the number of one that is gone would become another's
 
     def objection(self, package: Package, build: Build | None) -> Objection | None:
         """Why a version does not run beside a torch that was chosen already, whatever file of it was installed."""
@@ -106,7 +106,7 @@ class PackageFit:
 
     def is_unread(self, package: Package) -> bool:
         """Whether nobody knows which of these GPUs it was built for."""
-        return bool(self.gpus) and not package.per_cuda and self.coverage(package, None)[0] == NOT_READ
+        return bool(self.gpus) and not package.per_cuda and self.word(package) == NOT_READ
 
     def mismatch(
         self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
@@ -138,8 +138,18 @@ class PackageFit:
         loaded = _loaded(package, torch_cuda)
         key = id(package), loaded
         if key not in self._coverage:
-            self._coverage[key] = package, self._covered(package, loaded)
-        return self._coverage[key][1]
+            self._coverage[key] = self._covered(package, loaded)
+            self._packages.append(package)
+        return self._coverage[key]
+
+    def word(self, package: Package, torch_cuda: str | None = None) -> str:
+        word, _, _ = self.coverage(package, torch_cuda)
+        return word
+
+    def lack(self, package: Package, torch_cuda: str | None = None) -> Objection | None:
+        """What its code lacks of the first GPU that it does not support at all."""
+        _, lacking, _ = self.coverage(package, torch_cuda)
+        return next(iter(lacking), None)
 
     def _software(self, package: Package) -> Objection | None:
         machine = self.machine
@@ -169,7 +179,7 @@ class PackageFit:
         """The GPU that its main libraries have no code for."""
         if package.per_cuda:
             return None
-        return self._below_floor(package) or next(iter(self.coverage(package, None)[1]), None)
+        return self._below_floor(package) or self.lack(package)
 
     def _below_floor(self, package: Package) -> Objection | None:
         """The GPU that is older than what its kernels, which are compiled at run time, are for."""
@@ -217,7 +227,7 @@ class PackageFit:
         if _loaded(package, build.cuda) is None:
             held = [library.cuda for library in package.code or () if library.cuda is not None]
             return _mixed("has libraries for", ", ".join(sorted(held, key=numbers)), build)
-        return next(iter(self.coverage(package, build.cuda)[1]), None)
+        return self.lack(package, build.cuda)
 
     def _covered(self, package: Package, torch_cuda: str | None) -> Coverage:
         # Only code for NVIDIA's GPUs is read out of a wheel.

@@ -308,7 +308,7 @@ def _elsewhere(
             if package.version in against.versions
             and not package.place
             and {"any", search.machine.platform.name} & {*package.platforms}
-            and not search.fit.coverage(package, None)[1]
+            and search.fit.lack(package) is None
         ]
         driver, drivers = search.machine.driver, search.table.drivers
         for index in facts.elsewhere:

@@ -83,7 +83,7 @@ def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
     """That this release does not reach the GPU on this macOS, where that is known."""
     version, release = machine.platform.macos, release_key(build.torch)
     since = [(release_key(first), oldest) for first, oldest in table.mps if release_key(first) <= release]
-    reaches = max(since)[1] if since else None
+    _, reaches = max(since, default=(None, None))
     if version is None or (reaches and numbers(version) >= numbers(reaches)):
         return None
     why = f"needs macOS {reaches} or newer for it, this is {version}" if reaches else "has no mps device"

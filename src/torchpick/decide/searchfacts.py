@@ -242,7 +242,7 @@ class SearchFacts:
 
         def order(package: Package) -> tuple[bool, bool, bool]:
             is_source = package.file is None and not package.place
-            return self.fit.coverage(package, None)[0] == JIT, is_source, package.place != ""
+            return self.fit.word(package) == JIT, is_source, package.place != ""
 
         for files in grouped((package.version, package) for package in packages).values():
             yield from sorted(files, key=order)

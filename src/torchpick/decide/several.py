@@ -172,16 +172,18 @@ def _at_most(
     if limit == len(plan):
         return tuple(plan), True
     candidates = undominated(columns(kinds))
+    first = {pin: worth for pin, (_, worth, _) in candidates.items()}
+    second = {pin: worth for pin, (_, _, worth) in candidates.items()}
     # Kinds that the same builds support count as one, with all their machines.
     merged: Counter[frozenset[Pin]] = Counter()
     for members, served in kinds:
         merged[frozenset(served)] += sum(weights[index] for index in machines_of(members))
 
     def value(chosen: Sequence[Pin]) -> tuple[object, ...]:
-        gets = [([candidates[pin][1] for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
+        gets = [([first[pin] for pin in chosen if pin in pins], weight) for pins, weight in merged.items()]
         count = sum(weight for worths, weight in gets if worths)
         oldest_first = sorted(max(worths) for worths, _ in gets if worths)
-        return count, oldest_first, -len(chosen), sorted(candidates[pin][2] for pin in chosen)
+        return count, oldest_first, -len(chosen), sorted(second[pin] for pin in chosen)
 
     sets = (chosen for count in range(1, limit + 1) for chosen in combinations(candidates, count))
     start = tuple(pin for pin in plan if pin in candidates)[:limit]
@@ -213,7 +215,8 @@ def _upgrades(
 
     def given(kinds: Sequence[GpuKind]) -> Releases:
         """Which torch each machine gets; of several GPUs in it the oldest, which stands last."""
-        groups = [*_groups(kinds, _at_most(limit, kinds, weights, fewest(kinds))[0])]
+        pins, _ = _at_most(limit, kinds, weights, fewest(kinds))
+        groups = [*_groups(kinds, pins)]
         groups.sort(key=lambda group: release_key(group.verdict.build.torch), reverse=True)
         return {machine: group.verdict.build.torch for group in groups for machine in machines_of(group.members)}
 

@@ -86,13 +86,13 @@ def packages(
 def _inspected(
     package: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
 ) -> InspectedPackage:
-    libraries = judging.choose_variants(held, torch_cuda)[0]
+    libraries, _ = judging.choose_variants(held, torch_cuda)
     arches = union([arch for library in libraries for arch in (library.sass, library.ptx)])
     support = []
     for gpu in gpus:
         if gpu.arch:
             own = judge._replace(gpu=gpu.arch)
-            variants = judging.choose_variants(held, torch_cuda, own)[0]
+            variants, _ = judging.choose_variants(held, torch_cuda, own)
             support.append((gpu.index, judging.judge_package(variants, own, package.name)))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 
@@ -102,8 +102,14 @@ def version(folder: str, package: str) -> str | None:
     return readings.parse_version_file(world.text_of(os.path.join(folder, package, "version.py"))).version
 
 
-def needs(path: str) -> Links:
-    """What a library asks the loader for; nothing where it cannot be read."""
+def needs(path: str) -> tuple[str, ...]:
+    """The libraries that a library asks the loader for."""
+    needed, _, _ = links(path)
+    return needed
+
+
+def links(path: str) -> Links:
+    """What a library asks the loader for, and where; nothing where it cannot be read."""
     try:
         file = os.stat(path)
     except OSError:
@@ -127,7 +133,7 @@ def is_of_torch(library: str) -> bool:
 def links_torch(package: Distribution) -> bool:
     """Whether a package is compiled against torch: its libraries ask for torch's."""
     paths = (os.path.join(package.folder, path) for path in distributions.libraries(package))
-    return any(is_of_torch(name) for path in paths for name in needs(path)[0])
+    return any(is_of_torch(name) for path in paths for name in needs(path))
 
 
 def loaded_libraries(package: Distribution) -> list[str]:

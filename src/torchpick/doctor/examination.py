@@ -97,7 +97,8 @@ def _examined(subject: EnvironmentUnderTest) -> Examination:
     fixed = [_fixed(subject, finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
     lasting = presence.lasting(subject) if any(_changes_torch(finding, fix) for finding in fixed) else None
     if lasting is not None:
-        cure, brings = shell.line(lasting[0], subject.run.shell), lasting[1]
+        command, brings = lasting
+        cure = shell.line(command, subject.run.shell)
         fixed = [
             finding._replace(cure=cure, brings=brings, advice=finding.advice if finding.by_torch else None)
             if _changes_torch(finding, fix)

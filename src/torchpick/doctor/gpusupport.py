@@ -71,7 +71,8 @@ def unsupported(subject: EnvironmentUnderTest) -> Iterator[Finding]:
         ailment = _OBJECTIONS.get(objection.reason)
         if ailment is not None:
             gpus = [] if objection.gpu is None else [objection.gpu]
-            grouped.setdefault((ailment, objection.text), (objection, []))[1].extend(gpus)
+            _, of_text = grouped.setdefault((ailment, objection.text), (objection, []))
+            of_text += gpus
     for (ailment, text), (objection, gpus) in grouped.items():
         by_driver = ailment is Ailment.GPU_NOT_SERVED_BY_DRIVER
         advice = _ADVICE.get(ailment)
@@ -144,13 +145,13 @@ _NAMED = re.compile(r"-cu(?:da)?(1[1-9])x?(?:-|$)")
 
 def without_kernels(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Any package whose code no GPU here loads, or only in part."""
-    for package in subject.inspected[0]:
+    for package in subject.inspected:
         for word, ailment in ((NOT, Ailment.PACKAGE_NO_KERNELS), (PARTLY, Ailment.PACKAGE_PARTLY)):
             failing = [(gpu, verdict) for gpu, verdict in package.support if verdict.word == word]
             if not failing:
                 continue
             gpus = [gpu for gpu, _ in failing]
-            libraries = failing[0][1].failing
+            libraries = next(verdict.failing for _, verdict in failing)
             names = [library.path.rpartition("/")[2] for library in libraries]
             how = "holds no code" if word == NOT else f"has libraries without code ({some_of(names)})"
             by_torch = package.name in COMPANIONS or package.per_cuda
@@ -221,7 +222,7 @@ def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, O
 
 def _package(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:
     """What its libraries ask for; what the table knows of that version where they open CUDA by name."""
-    needed = {name for path in binaries.loaded_libraries(installed) for name in binaries.needs(path)[0]}
+    needed = {name for path in binaries.loaded_libraries(installed) for name in binaries.needs(path)}
     numbered = {name: match[1] for name in sorted(needed) if (match := _NUMBERED.fullmatch(name))}
     majors = {*numbered.values()}
     name, version = installed.name, installed.version

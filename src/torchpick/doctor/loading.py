@@ -147,7 +147,7 @@ def absent_libraries(subject: EnvironmentUnderTest) -> tuple[tuple[str, str], ..
 
 def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[tuple[str, str]]:
     here = subject.environment
-    names = ("torch", *(package.name for package in subject.inspected[0]))
+    names = ("torch", *(package.name for package in subject.inspected))
     wanting = [package for name in names if (package := here.find(name)) is not None]
     held = {
         path.rpartition("/")[2]
@@ -159,7 +159,7 @@ def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator
     for package in wanting:
         missed: set[str] = set()
         for path in binaries.loaded_libraries(package):
-            needed, *folders = binaries.needs(path)
+            needed, *folders = binaries.links(path)
             unresolved = {name for name in needed if binaries.is_of_torch(name) or _is_of_cuda(name)} - held - missed
             for name in sorted(unresolved):
                 if not _is_along(path, chain(*folders), name) and not elsewhere.has(name):
@@ -201,7 +201,7 @@ def _cuda_is_found(subject: EnvironmentUnderTest, absent: Sequence[tuple[str, st
     torch = subject.environment.find("torch")
     if torch is None or not subject.is_here or any(package == torch.label for _, package in absent):
         return False
-    return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path)[0])
+    return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path))
 
 
 def library_path(subject: EnvironmentUnderTest) -> Iterator[Finding]:
@@ -252,7 +252,7 @@ def _replaceable(subject: EnvironmentUnderTest) -> list[tuple[str, str]]:
                 own[name] = path
             elif not name.startswith(("libtorch", "libc10", "libcaffe2")):
                 continue
-            needed, rpath, runpath = binaries.needs(path)
+            needed, rpath, runpath = binaries.links(path)
             (safe if rpath and not runpath else open_).update(needed)
             if name.startswith("libcudnn_"):
                 open_.add(name)

@@ -124,7 +124,9 @@ class JudgedLock(NamedTuple):
         """Why there is nothing for the machine at all."""
         if self.ok or self.instead is None or self.instead.ok:
             return None
-        return answers.refused(self.instead)[0].refusal[0]  # type: ignore[index]  # a refusal has its reason
+        nothing, _ = answers.refused(self.instead)
+        why, _ = nothing.refusal or (None, None)
+        return why
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -170,7 +172,7 @@ def choose(run: Run, project: BackendNames, machines: tuple[Machine, ...]) -> tu
     lock = read_lock(project.lock, run.environ) if project.lock else None
     if lock is None or project.project not in lock.projects:
         return None
-    machines = tuple(_with_its_python(lock, machine)[0] for machine in machines)
+    machines = tuple(of_lock for of_lock, _ in (_with_its_python(lock, machine) for machine in machines))
     builds: dict[str, Build | None] = {}
     errors: dict[str, list[Finding]] = {}
     for name, backend in project.names.items():

@@ -119,7 +119,7 @@ def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Folders and libraries that cannot be read, and metadata that is broken where it matters."""
     here, torch = subject.environment, subject.torch
-    faults = here.faults if subject.torch_alone else (*here.faults, *subject.inspected[1])
+    faults = here.faults if subject.torch_alone else (*here.faults, *subject.unread)
     for where, what in faults:
         yield Finding(Ailment.UNREADABLE, f"{where} {what}", {"where": where, "what": what})
     if torch and here.find("torch") is None:
@@ -145,7 +145,7 @@ def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 def incomplete(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Files that are gone of what torch needs, and of what has code for a GPU."""
     here = subject.environment
-    names = {package.name for package in subject.inspected[0]} | {*COMPANIONS, "torchcodec", "numpy"}
+    names = {package.name for package in subject.inspected} | {*COMPANIONS, "torchcodec", "numpy"}
     for package in here.named(""):
         relevant = package.name in names or package.name.startswith(OF_TORCH)
         if relevant and (paths := gone(package)):

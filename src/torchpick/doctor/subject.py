@@ -67,8 +67,19 @@ class EnvironmentUnderTest:
         nothing = Arch.of_capability(0, 0)
         return GpuCodeFit.of(nothing, self.machine.driver, self.table.drivers, unified=unified)
 
+    @property
+    def inspected(self) -> tuple[binaries.InspectedPackage, ...]:
+        packages, _ = self._inspection
+        return packages
+
+    @property
+    def unread(self) -> tuple[tuple[str, str], ...]:
+        """The packages of which a library cannot be read, each with why."""
+        _, faults = self._inspection
+        return faults
+
     @cached_property
-    def inspected(self) -> tuple[tuple[binaries.InspectedPackage, ...], tuple[tuple[str, str], ...]]:
+    def _inspection(self) -> tuple[tuple[binaries.InspectedPackage, ...], tuple[tuple[str, str], ...]]:
         cuda = self.torch and self.torch.cuda
         return binaries.packages(self.environment, self.machine.nvidia, self.judge, cuda)
 

@@ -212,8 +212,9 @@ _DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
 _ETAG = re.compile(r"[!-~]{1,256}")
 
 
-# A page as it was at that time, seconds since the epoch, with its ETag; no files where there was no such page.
-KeptPage = tuple[float, str, "tuple[ProjectFile, ...] | None"]
+PageFiles = tuple[ProjectFile, ...] | None  # None where there is no such page
+# A page as it was at that time, seconds since the epoch, with its ETag.
+KeptPage = tuple[float, str, PageFiles]
 
 
 class ProjectCache:
@@ -233,15 +234,17 @@ class ProjectCache:
             record = self._page(key, index)
             if record is not None or target is None:
                 return record
-        whole = self._page(url, index)
-        return None if whole is None else self.renew_page(url, whole, target)
+        if (whole := self._page(url, index)) is None:
+            return None
+        read_at, etag, _ = whole
+        return read_at, etag, self.renew_page(url, whole, target)
 
-    def keep_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> KeptPage:
+    def keep_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> PageFiles:
         """Keep a page that was read; what comes back is what of it is of use."""
-        self.renew_page(url, page)
-        return page if target is None else self.renew_page(url, page, target)
+        files = self.renew_page(url, page)
+        return files if target is None else self.renew_page(url, page, target)
 
-    def renew_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> KeptPage:
+    def renew_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> PageFiles:
         """Keep what is of use to a target, once more where the page has not changed."""
         read_at, etag, files = page
         if target is not None and files is not None:
@@ -250,7 +253,7 @@ class ProjectCache:
         rows = None if files is None else [(*file[:2], *file[3:10]) for file in files]
         kept = etag if _ETAG.fullmatch(etag) else ""
         self._write("pages", _page_key(url, target), {"time": read_at, "etag": kept, "files": rows})
-        return read_at, etag, files
+        return files
 
     def _page(self, key: str, index: str) -> KeptPage | None:
         record = self._read("pages", key)

@@ -220,7 +220,7 @@ class ProjectReader:
         glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
         aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
         why = f"it has {versions or 'none'} for {aim}" if listed else "no file of it is listed there"
-        urls = (*self.places.links, *(_page(index, normal(name))[0] for index in self.places.indexes))
+        urls = (*self.places.links, *(_url_of(index, normal(name)) for index in self.places.indexes))
         refused = [text for url in urls for text in self._refused.get(url, ())]
         text = "; ".join([f"{places or 'no index'} has no {name}{specifier} that fits: {why}", *refused[:1]])
         raise InstallerError(text, hint=hint, code=code)
@@ -288,11 +288,11 @@ class ProjectReader:
     def _read_pages(self, pages_: Iterable[IndexPage]) -> None:
         stale: dict[IndexPage, KeptPage | None] = {}
         for page in (page for page in dict.fromkeys(pages_) if page not in self._pages):
-            url, index_url, _ = page
+            url, index_url, project = page
             if url.startswith("file:"):
                 self._pages[page] = _result(self._read_local, page)
                 continue
-            record = None if self._anew else self._cache.page(url, index_url, self._target_of(page))
+            record = None if self._anew else self._cache.page(url, index_url, self._target_of(project))
             read_at, _, files = record or (0.0, "", None)
             if record is not None and (self._offline or self._cache.is_fresh(read_at)):
                 self._as_of += [read_at] if self._offline else []
@@ -303,17 +303,17 @@ class ProjectReader:
                 stale[page] = record
         self._pages |= self._web.side_by_side(lambda page: self._read_page(page, stale[page]), stale)
 
-    def _target_of(self, page: IndexPage) -> IndexTarget | None:
+    def _target_of(self, project: str | None) -> IndexTarget | None:
         """A link page is kept whole: it has files of many projects."""
-        return None if page[2] is None else self._target
+        return None if project is None else self._target
 
     def _read_page(self, page: IndexPage, record: KeptPage | None) -> tuple[ProjectFile, ...] | None:
         """As it is now, or as it was where the index is out of reach."""
-        url, *_ = page
+        url, _, project = page
         if self._anew:
-            wheels = pages.fetch(url, self._web.client, self._refuse(page))
-            return None if wheels is None else _of_project(page, wheels)
-        target, headers = self._target_of(page), {"accept": pages.ACCEPT}
+            wheels = pages.fetch(url, self._web.client, self._refuse(url))
+            return None if wheels is None else _of_project(project, wheels)
+        target, headers = self._target_of(project), {"accept": pages.ACCEPT}
         read_at, etag, files = record or (0.0, "", None)
         if etag and files is not None:
             headers["if-none-match"] = etag
@@ -325,26 +325,27 @@ class ProjectReader:
             self._as_of.append(read_at)
             return files
         if document.status == 304 and record is not None:
-            return self._cache.renew_page(url, (time.time(), etag, files), target)[2]
+            return self._cache.renew_page(url, (time.time(), etag, files), target)
         if document.status == 403:  # it may be there, and forbidden until a password is set
             return None
         with self._parsing:
             kind = document.headers.get("content-type", "")
             files = self._parse(page, document.body, document.url, kind) if document.status == 200 else None
             read = (time.time(), document.headers.get("etag", ""), files)
-            return self._cache.keep_page(url, read, target)[2]
+            return self._cache.keep_page(url, read, target)
 
     def _read_local(self, page: IndexPage) -> tuple[ProjectFile, ...] | None:
-        content = pages.page_in_folder(page[0])
+        url, *_ = page
+        content = pages.page_in_folder(url)
         return None if content is None else self._parse(page, *content)
 
     def _parse(self, page: IndexPage, body: bytes, base: str, kind: str = "text/html") -> tuple[ProjectFile, ...]:
-        url, index_url, _ = page
+        url, index_url, project = page
         with named(url):
-            return _of_project(page, pages.files(body, base, kind, self._refuse(page), index_url))
+            return _of_project(project, pages.files(body, base, kind, self._refuse(url), index_url))
 
-    def _refuse(self, page: IndexPage) -> Callable[[str], None]:
-        return self._refused.setdefault(page[0], []).append
+    def _refuse(self, url: str) -> Callable[[str], None]:
+        return self._refused.setdefault(url, []).append
 
     def _read_metadata(self, file: ProjectFile) -> Metadata | TorchpickError:
         with named(file.url):
@@ -354,12 +355,16 @@ class ProjectReader:
         return _or_error(file, metadata)
 
 
-def _of_project(page: IndexPage, files: Iterable[ProjectFile]) -> tuple[ProjectFile, ...]:
-    return tuple(file for file in files if page[2] in (None, file.project))
+def _of_project(project: str | None, files: Iterable[ProjectFile]) -> tuple[ProjectFile, ...]:
+    return tuple(file for file in files if project in (None, file.project))
 
 
 def _page(index: str, name: str) -> IndexPage:
-    return f"{index.rstrip('/')}/{quote(name, safe='')}/", index, name
+    return _url_of(index, name), index, name
+
+
+def _url_of(index: str, name: str) -> str:
+    return f"{index.rstrip('/')}/{quote(name, safe='')}/"
 
 
 def _or_error(file: ProjectFile, metadata: Metadata | str) -> Metadata | TorchpickError:

@@ -22,7 +22,7 @@ from torchpick.install.job import Job
 from torchpick.install.user_settings import UserSettings, options_of
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address, is_wheel_host, redacted
-from torchpick.model.build import Build, python_order
+from torchpick.model.build import Build, python_number
 from torchpick.model.machine import Note, Platform
 from torchpick.model.pick import Pick
 from torchpick.model.versions import named, parsed, release_key
@@ -56,7 +56,7 @@ def torch_wheels(build: Build, tag: str, index_url: str) -> list[ProjectFile]:
 
 def _abi(build: Build, tag: str) -> str:
     """The ABI tag: that of the Python, but `none` for torch on macOS up to 2.10 (file names on the default index)."""
-    order = python_order(tag)[1]
+    order = python_number(tag)
     if order < 38:
         return f"{tag}m"
     old = release_key(build.torch) < release_key("2.11")

@@ -217,7 +217,8 @@ def job_notes(job: Job) -> list[Note]:
         notes.append(Note("OWN_ENVIRONMENT", f"this goes into torchpick's own environment, {job.target.prefix}"))
     undone = find_undone(job.target.prefix, job.pick.version, job.settings.environ) if "torch" in job.needs else None
     if undone is not None:
-        notes.append(Note("LOCK_UNDOES", f"{undone[0]}: {undone[1]}"))
+        what, keeps, _ = undone
+        notes.append(Note("LOCK_UNDOES", f"{what}: {keeps}"))
     return notes
 
 

@@ -88,7 +88,8 @@ def with_hashes(package: ReportedPackage, job: Job, host: ProjectReader, hashes:
     index = job.pick.index_url
     if package.name in job.files:  # its place is torchpick's choice, and not what the user asked for
         url, _, digest = job.files[package.name].partition("#sha256=")
-        file, wheel = (Address(url), digest, package.files[0][2]), wheelnames.parse(file_of(url))
+        _, _, size = package.files[0]
+        file, wheel = (Address(url), digest, size), wheelnames.parse(file_of(url))
         version = package.version if wheel is None else wheel.version
         index_url = index if is_on_host_of(url, index) else ""
         return package._replace(version=version, source="wheels", files=(file,), index_url=index_url)

@@ -68,10 +68,11 @@ class Policies(NamedTuple):
 
     def rules(self, project: str) -> FileRules:
         """What holds for the files of a project."""
+        too_new, _ = self.cooldown(project)
         return FileRules(
             only_binary=bool(self.wheels_alone(project)),
             no_binary=bool(self.sources_alone(project)),
-            uploaded_before=self.cooldown(project)[0] or None,
+            uploaded_before=too_new or None,
         )
 
     def specifiers(self, holds: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
@@ -109,9 +110,9 @@ class Policies(NamedTuple):
         self, project: str, version: str, left_out: Iterable[LeftOutVersion], demands: Sequence[PackageDemand]
     ) -> Iterator[Note]:
         """What these rules changed of a project of which this version is taken."""
-        taken = parsed_version(version)
+        taken, (_, cooldown) = parsed_version(version), self.cooldown(project)
         places = {
-            LeftOutReason.TOO_NEW: (self.cooldown(project)[1], "was"),
+            LeftOutReason.TOO_NEW: (cooldown, "was"),
             LeftOutReason.ONLY_SOURCE: (self.wheels_alone(project), "has"),
         }
         for left in left_out:

@@ -118,7 +118,7 @@ def _package_of_lock(table: Mapping[str, Any]) -> ReportedPackage:
         )
         for entry in entries
     )
-    url = files[0][0] if files else ""
+    url = next((url for url, _, _ in files), "")
     return ReportedPackage(_name(table["name"]), _version(table.get("version", "")), url, source, files)
 
 

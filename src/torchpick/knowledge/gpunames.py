@@ -161,7 +161,8 @@ def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | N
 def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> GpuProduct | Candidates:
     """The GPU of this name that was sold most; where there is none, the ones it could be."""
     meant = _meant(form, names)
-    usual = names.sold_most.get(brand(form)[1], "")
+    _, rest = brand(form)
+    usual = names.sold_most.get(rest, "")
     if usual not in capabilities:
         return Candidates("AMBIGUOUS", lambda: meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
@@ -172,8 +173,9 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
 def _of_instance(text: str, profile: str, names: Names) -> GpuProduct | Candidates:
     """The GPU that has such an instance; GPUs of several capabilities may have it, and none of them is guessed."""
     gpus = [gpu.partition(" ") for gpu in names.mig.get(profile, ())]
-    if len({capability for capability, _, _ in gpus}) == 1:
-        return GpuProduct.nvidia(text, arch_of(gpus[0][0]))
+    capabilities = {capability for capability, _, _ in gpus}
+    if len(capabilities) == 1:
+        return GpuProduct.nvidia(text, arch_of(*capabilities))
     close = tuple(GpuProduct("nvidia", name, arch_of(capability)) for capability, _, name in gpus)
     return Candidates("AMBIGUOUS" if gpus else "UNKNOWN_NAME", lambda: close)
 
@@ -191,9 +193,12 @@ def _holding(part: str, names: Names, *, whole: bool = False) -> list[GpuProduct
     """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
     within = r"[^a-z0-9]*".join(part)
     pattern = rf"(?<![a-z0-9]){within}(?![a-z0-9])" if whole else rf"(?<![0-9]){part}"
-    products = sorted(names.products, key=lambda product: (len(product[0]), product[0]))
-    holding = (row for row in products if re.search(pattern, row[0].lower() if whole else letters(row[0])))
-    return [_gpu(name, capability) for name, listed in holding for capability in listed.split()]
+    return [
+        _gpu(name, capability)
+        for _, name, listed in sorted((len(name), name, listed) for name, listed in names.products)
+        if re.search(pattern, name.lower() if whole else letters(name))
+        for capability in listed.split()
+    ]
 
 
 def _similar(plain: str, names: Names) -> tuple[GpuProduct, ...]:
@@ -201,7 +206,7 @@ def _similar(plain: str, names: Names) -> tuple[GpuProduct, ...]:
     if len(rest) > 1 and (holding := _holding(rest, names)):
         return tuple(holding[:MOST_CLOSE])
     products = {letters(name): (name, capabilities) for name, capabilities in names.products}
-    cores = {brand(key)[1]: product for key, product in products.items()}
+    cores = {core: product for key, product in products.items() for _, core in [brand(key)]}
     # In one letter another.
     alike = (core for core in cores if len(core) == len(rest) and sum(map(str.__ne__, core, rest)) == 1)
     keys = sorted(alike, reverse=True) or get_close_matches(rest, cores, n=4) + get_close_matches(plain, products, n=4)
@@ -270,7 +275,8 @@ class OtherNames(NamedTuple):
             return None
         if vendor == "intel":
             return self.of_generation(*entry)
-        return GpuProduct("amd", entry[1], target_of(entry[0]), entry[0] in self.amd_integrated)
+        target, name = entry
+        return GpuProduct("amd", name, target_of(target), target in self.amd_integrated)
 
     def of_generation(self, place: int, name: str) -> GpuProduct:
         _, supported, integrated, _ = self.intel_generations[place]

@@ -96,16 +96,17 @@ def rules(index: Row) -> Table:
 
 
 def drivers(index: Row) -> DriverTable:
-    branches = {row["branch"]: (row["cuda"], row["windows_last"]) for row in index["branches"]}
-    generations = ((row["cuda"], frozenset(map(int, row["majors"]))) for row in index["toolkit_arches"])
+    branches = sorted(index["branches"], key=lambda row: row["branch"])
+    toolkits = sorted(index["toolkit_arches"], key=lambda row: numbers(row["cuda"]))
     return DriverTable(
         toolkits={row["cuda"]: _per_os(row) for row in index["toolkits"]},
         majors={row["cuda_major"]: _per_os(row) for row in index["majors"]},
-        branches=dict(sorted(branches.items())),
+        branches={row["branch"]: row["cuda"] for row in branches},
+        windows_last={row["branch"]: row["windows_last"] for row in branches},
         last_branch={_capability(text): row["branch"] for row in index["last_branch"] for text in row["capabilities"]},
         first_driver={_capability(text): _per_os(row) for row in index["first_driver"] for text in row["capabilities"]},
         unified_tegra=index["unified_tegra"]["linux"],
-        generations=tuple(sorted(generations, key=lambda generation: numbers(generation[0]))),
+        generations=tuple((row["cuda"], frozenset(map(int, row["majors"]))) for row in toolkits),
     )
 
 

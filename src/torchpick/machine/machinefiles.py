@@ -55,7 +55,8 @@ class MachineGroups:
             self.silent(*machine.trouble, where, name)
             return
         first = machine if name == machine.name else machine._replace(name=None)
-        self._kinds.setdefault(deciding(machine), (first, Counter()))[1][name] += 1
+        _, count = self._kinds.setdefault(deciding(machine), (first, Counter()))
+        count[name] += 1
         self._notes.update(machine.notes)
 
     def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> None:

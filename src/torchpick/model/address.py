@@ -110,22 +110,22 @@ def is_wheel_host(url: str, base: str = WHEEL_HOST) -> bool:
 
     `NAME=URL` is uv's way to write one.
     """
-    place = _place(url)
-    if place is None:
+    if (place := _place(url)) is None:
         return False
-    if _host(place[1]) in _NAMES:
+    scheme, host, path = place
+    if _host(host) in _NAMES:
         return True
     mirror = _place(base)
-    return mirror is not None and place[:2] == mirror[:2] and f"{place[2]}/".startswith(f"{mirror[2]}/")
+    return mirror is not None and (scheme, host) == mirror[:2] and f"{path}/".startswith(f"{mirror[-1]}/")
 
 
 def is_on_host_of(url: str, index: str) -> bool:
     """Whether a file is on the host of an index, whatever its path; PyTorch's own has two names."""
-    one, other = _place(url), _place(index)
-    if one is None or other is None:
+    if (one := _place(url)) is None or (other := _place(index)) is None:
         return False
-    same = one[1] == other[1] != "" or (_host(one[1]) in _NAMES and _host(other[1]) in _NAMES)
-    return same and one[0] == other[0]
+    (scheme, host, _), (other_scheme, other_host, _) = one, other
+    same = host == other_host != "" or (_host(host) in _NAMES and _host(other_host) in _NAMES)
+    return same and scheme == other_scheme
 
 
 def _place(url: str) -> tuple[str, str, str] | None:
@@ -211,8 +211,9 @@ def _without_logins(text: str) -> Iterator[str]:
             word_at = text.rfind("@", start, word_end)
         hidden = _login(text, start, word_at if word_at >= start else -1, line_at if line_at >= start else -1)
         if hidden is not None:
-            yield text[done : hidden[0]] + HIDDEN
-            done = hidden[1]
+            first, last = hidden
+            yield text[done:first] + HIDDEN
+            done = last
     yield text[done:]
 
 

@@ -197,8 +197,13 @@ def python_name(tag: str) -> str:
 
 def python_order(tag: str) -> tuple[bool, int]:
     """The newest ordinary interpreter, not a free-threaded one."""
+    return not tag.endswith("t"), python_number(tag)
+
+
+def python_number(tag: str) -> int:
+    """`cp314t` → 314."""
     digits = tag[2:].rstrip("t")
-    return (not tag.endswith("t"), int(digits[:9]) if digits.isdecimal() else 0)
+    return int(digits[:9]) if digits.isdecimal() else 0
 
 
 @remembered  # few sets of tags, many builds
@@ -207,7 +212,7 @@ def python_span(tags: tuple[str, ...]) -> str:
     runs: list[list[str]] = []
     for tag in sorted((tag for tag in tags if not tag.endswith("t")), key=python_order):
         step = 310 - 39 if tag == "cp310" else 1  # from cp39 the digits jump
-        if runs and python_order(tag)[1] == python_order(runs[-1][-1])[1] + step:
+        if runs and python_number(tag) == python_number(runs[-1][-1]) + step:
             runs[-1].append(tag)
         else:
             runs.append([tag])

@@ -21,9 +21,14 @@ MOST_LINE = 256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import Any, Protocol, TypeVar
 
     V = TypeVar("V")
+
+    class Noun(Protocol):
+        """What has names for its fields, as a NamedTuple does and a bare tuple does not."""
+
+        def _asdict(self) -> dict[str, Any]: ...
 
 
 class ShapeError(ValueError):
@@ -188,13 +193,12 @@ def _scanned(text: str | bytes) -> object:
     return value
 
 
-def written(noun: tuple[object, ...], *names: str, optional: tuple[str, ...] = ()) -> dict[str, object]:
+def written(noun: Noun, *names: str, optional: tuple[str, ...] = ()) -> dict[str, object]:
     """A noun as a JSON object: a key for each of these fields and properties, for every field where none is named.
 
     Those in `optional` are left out where they are None.
     """
-    names = names or noun._fields  # type: ignore[attr-defined]  # a noun
-    values = {name: plain(getattr(noun, name)) for name in names}
+    values = {name: plain(getattr(noun, name)) for name in names or noun._asdict()}
     return {name: value for name, value in values.items() if value is not None or name not in optional}
 
 

@@ -64,11 +64,13 @@ class Ailment(Enum):
 
     @property
     def severity(self) -> str:
-        return self.value[0]
+        severity, _ = self.value
+        return severity
 
     @property
     def why(self) -> str:
-        return self.value[1]
+        _, why = self.value
+        return why
 
 
 class KindOfFinding(Protocol):

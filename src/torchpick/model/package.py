@@ -340,8 +340,10 @@ class Stack(NamedTuple):
 
     def _pins(self) -> dict[str, object]:
         pins = written(self, "requirements", "packages", "index_url", "notes")
-        size = self.download and {"bytes": self.download[0], "unknown": self.download[1]}
-        return {**pins, "download": size} if size else pins
+        if self.download is not None:
+            size, unknown = self.download
+            pins["download"] = {"bytes": size, "unknown": unknown}
+        return pins
 
     def to_dict(self, command: str = "plan") -> dict[str, object]:
         """The object that `torchpick plan --json` prints."""

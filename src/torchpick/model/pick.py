@@ -297,7 +297,7 @@ def group_json(group: Group, wish: Wish, fleet: Fleet | None) -> dict[str, objec
     return {
         "machines": machines,
         **({} if fleet is None else fleet.hosts(machines).to_dict()),
-        "gpus": [[*place] for place in group.members if place[1] is not None],
+        "gpus": [[machine, gpu] for machine, gpu in group.members if gpu is not None],
         "pick": _chosen((group.verdict,), wish, ()),
     }
 

@@ -26,8 +26,8 @@ _NEWEST = 1 << 20
 class DriverTable(NamedTuple):
     """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS.
 
-    `branches`, the oldest first: number → the CUDA it supports itself, and the last first number of its Windows drivers
-    (582.66 is of branch 580).
+    `branches`, the oldest first: number → the CUDA it supports itself. `windows_last`: the last first number of its
+    drivers for Windows (582.66 is of branch 580).
     `last_branch`: capability → last driver branch that supports it. `first_driver`: capability → oldest driver per OS.
     `unified_tegra`: the driver from which Tegra loads the code of discrete GPUs (JetPack 7). `generations`: CUDA → the
     major capabilities its toolkit compiles for, oldest first.
@@ -35,7 +35,8 @@ class DriverTable(NamedTuple):
 
     toolkits: Mapping[str, Mapping[str, str]]
     majors: Mapping[int, Mapping[str, str]]
-    branches: Mapping[int, tuple[str, int]]
+    branches: Mapping[int, str]
+    windows_last: Mapping[int, int]
     last_branch: Mapping[tuple[int, int], int]
     first_driver: Mapping[tuple[int, int], Mapping[str, str]]
     unified_tegra: str | None = None
@@ -59,7 +60,7 @@ class DriverTable(NamedTuple):
         if driver.version is not None:
             return self.branch_of(driver.version) or 0
         cuda = numbers(driver.cuda or "0")
-        return max((branch for branch, (own, _) in self.branches.items() if numbers(own) <= cuda), default=0)
+        return max((branch for branch, own in self.branches.items() if numbers(own) <= cuda), default=0)
 
     def is_branch_number(self, version: str) -> bool:
         """Whether this is a branch alone (`535`), which stands for the newest driver of it."""
@@ -70,14 +71,14 @@ class DriverTable(NamedTuple):
         if "." in version:
             return numbers(version) >= numbers(floor)
         branch = self.branch_of(version) if os == "windows" and self.is_branch_number(version) else None
-        return (int(version) if branch is None else self.branches[branch][1], _NEWEST) >= numbers(floor)
+        return (int(version) if branch is None else self.windows_last[branch], _NEWEST) >= numbers(floor)
 
     def speaks(self, driver: Driver) -> str | None:
         """The CUDA this driver supports itself: what it reported, else what its branch came with."""
         if driver.cuda is not None or driver.version is None:
             return driver.cuda
         branch = self.branch_of(driver.version)
-        return None if branch is None else self.branches[branch][0]
+        return None if branch is None else self.branches[branch]
 
     def standing(self, driver: Driver, os: str) -> tuple[object, ...]:
         """All of a driver that a judgement depends on: whoever has two that are alike here need judge only one."""
@@ -148,8 +149,9 @@ Floor = tuple[str, tuple[int, int], int | None]
 def floor_of(rows: tuple[Floor, ...], version: str, cuda_major: int | None = None) -> tuple[int, int]:
     """The capability that this version of a library needs at least."""
     release = numbers(version)
-    holding = [(numbers(since), floor) for since, floor, major in rows if major in (None, cuda_major)]
-    return max((row for row in holding if row[0] <= release), default=((), (0, 0)))[1]
+    holding = ((numbers(since), floor) for since, floor, major in rows if major in (None, cuda_major))
+    _, newest = max(((since, floor) for since, floor in holding if since <= release), default=((), (0, 0)))
+    return newest
 
 
 def below(gpu: Arch, floor: tuple[int, int]) -> bool:

@@ -14,7 +14,7 @@ from torchpick.decide import matrix
 from torchpick.environment.projectfile import Project, ProjectSetting, ProjectSettings
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
-from torchpick.model.build import Build, python_name, python_order, python_span
+from torchpick.model.build import Build, python_name, python_number, python_span
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease, Kind, Table
@@ -161,7 +161,7 @@ class Shop:
         self._admits, fits = _admits(project.torch), python_test(project.requires_python)
         self.builds = [build for build in self._all if self._admits(build.torch)]
         tags = {tag for build in self._all for tag in build.pythons if tag.startswith("cp") and fits(tag)}
-        self.tags = sorted(tags, key=lambda tag: (tag.endswith("t"), python_order(tag)[1]))
+        self.tags = sorted(tags, key=lambda tag: (tag.endswith("t"), python_number(tag)))
         self._audiences: dict[str, Audience] = {}
 
     def audience(self, build: Build) -> Audience:
@@ -206,7 +206,8 @@ class Shop:
     def newest_for(self, kinds: Iterable[Kind]) -> Build | None:
         """The newest build of the range that supports all of these and has a wheel for a Python of the library."""
         wanted = {*kinds}
-        builds = (build for build in self.builds if wanted <= {*self.audience(build)[0]})
+        audiences = ((build, *self.audience(build)) for build in self.builds)
+        builds = (build for build, kinds_of, _ in audiences if wanted <= {*kinds_of})
         return next((build for build in builds if {*self.tags} & {*build.pythons}), None)
 
 

@@ -106,7 +106,8 @@ def judge_machines(
 ) -> tuple[ReadingVerdict, ...]:
     """Whether it runs: one verdict for each kind of GPU and driver among the machines."""
     cuda = None
-    if judging.choose_variants(reading.libraries, None)[0] != reading.libraries:
+    loaded, _ = judging.choose_variants(reading.libraries, None)
+    if loaded != reading.libraries:
         cuda = torch_cuda(python)  # which library is loaded depends on the torch beside it
     judged: dict[GpuCodeFit, ReadingVerdict] = {}
     for machine in machines:

@@ -19,7 +19,7 @@ from torchpick.model.build import (
     BuildKey,
     Evidence,
     family_of,
-    python_order,
+    python_number,
     toolkit_order,
 )
 from torchpick.model.versions import admits, grouped, is_release, named, numbers, parsed, release_key
@@ -90,9 +90,7 @@ def _listed(torch: str, backend: str, platform: str, version: str, links: list[P
         evidence=Evidence("declared", LISTED),
     )
     # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
-    sample = max(
-        links, key=lambda link: (not link.name.abi.endswith("t"), python_order(link.name.python)[1], link.file)
-    )
+    sample = max(links, key=lambda link: (not link.name.abi.endswith("t"), python_number(link.name.python), link.file))
     return build, sample
 
 
@@ -130,7 +128,7 @@ def python_of(link: ProjectFile) -> str | None:
 
 def order_pythons(pythons: Iterable[str]) -> tuple[str, ...]:
     """Each Python once, the oldest first."""
-    return tuple(sorted(set(pythons), key=lambda name: (python_order(name)[1], name)))
+    return tuple(sorted(set(pythons), key=lambda name: (python_number(name), name)))
 
 
 def compare_builds(
@@ -204,7 +202,8 @@ class CompanionPages:
                 for links, asks in self._candidates(name)
                 if _fits(name, links, asks, row) and (files := _files(links, row))
             ]
-            for files, asks in sorted(releases, key=lambda release: not _pins(release[1], row))[:1]:
+            pinned = [(files, asks) for files, asks in releases if _pins(asks, row)]
+            for files, asks in (pinned or releases)[:1]:
                 versions[name] = files[0].name.version
                 bases[name] = "metadata" if _pins(asks, row) else "inferred"
                 tags = [tag for tag in map(python_of, files) if tag is not None]

@@ -45,22 +45,19 @@ _PINNED = {"nvidia-cudnn": "cudnn", "nvidia-nccl": "nccl", "triton": "triton"}
 class Store(Protocol):
     """Where rows are kept: the user's cache, or the readable files of the table."""
 
-    @property
-    def base(self) -> str: ...
-    @property
-    def channel(self) -> str: ...
+    base: str
+    channel: str
+
     def rows(self) -> dict[BuildKey, Build]: ...
     def write(self, platforms: Iterable[str], rows: Table, listed: Iterable[BuildKey]) -> None: ...
     def locked(self, waits: Callable[[], None]) -> AbstractContextManager[object]: ...
 
 
-class CacheStore(NamedTuple):
-    """The user's cache, where what was read of an index lies over the shipped table."""
+class CacheStore:
+    """The user's cache, where what was read of an index lies over the shipped table, which is then of `today`."""
 
-    folder: Path
-    base: str
-    channel: str
-    today: str | None = None  # the day, which the table is then as new as
+    def __init__(self, folder: Path, base: str, channel: str, today: str | None = None) -> None:
+        self.folder, self.base, self.channel, self.today = folder, base, channel, today
 
     def rows(self) -> dict[BuildKey, Build]:
         """Those of earlier refreshes from this base; a file that is not ours any more is ignored."""
@@ -151,7 +148,7 @@ class _Run:
         self.listed = {build.key for build, _ in builds}
         self.rows = {key: row for key, row in before.items() if key in self.listed and _is_needed(row, self.shipped)}
         refused = listed.with_another_hash(builds, (*self.shipped.values(), *before.values()))
-        builds = tuple(entry for entry in builds if entry[0].key not in refused)
+        builds = tuple((build, sample) for build, sample in builds if build.key not in refused)
         unread, differing = listed.compare_builds(builds, {**self.shipped, **self.rows})
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions}
@@ -162,15 +159,15 @@ class _Run:
             self.rows[row.key] = row if as_it_is else pages[row.vendor and row.vendor.url].paired(row)
         self._write(TABLE_PLATFORMS)
         # One that is named is read although the table knows it, where there is GPU code to read.
-        forced = [entry for entry in builds if self.job.forced and entry[0].arches is None]
-        todo = [entry for entry in forced or unread if self.job.reads(entry[0])][: self.job.most]
+        forced = [(build, sample) for build, sample in builds if self.job.forced and build.arches is None]
+        todo = [(build, sample) for build, sample in forced or unread if self.job.reads(build)][: self.job.most]
         read, failures = self._read(todo)
         done = {row.key for row in read}
         return Refreshed(
             tuple(self.rows[row.key] for row in differing if row.key not in self.shipped),
             read,
             tuple(self._gone(before)),
-            tuple(entry for entry in unread if entry[0].key not in done),
+            tuple((build, sample) for build, sample in unread if build.key not in done),
             tuple(self.contradictions),
             tuple(self.notes),
             tuple(self.moved),
