@@ -160,8 +160,7 @@ def _of_name(text: str, plain: str, names: Names) -> GpuProduct | Candidates | N
 
 def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> GpuProduct | Candidates:
     """The GPU of this name that was sold most; where there is none, the ones it could be."""
-    meant = _meant(form, names)
-    _, rest = brand(form)
+    meant, (_, rest) = _meant(form, names), brand(form)
     usual = names.sold_most.get(rest, "")
     if usual not in capabilities:
         return Candidates("AMBIGUOUS", lambda: meant)
@@ -192,13 +191,10 @@ def _meant(plain: str, names: Names) -> tuple[GpuProduct, ...]:
 def _holding(part: str, names: Names, *, whole: bool = False) -> list[GpuProduct]:
     """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
     within = r"[^a-z0-9]*".join(part)
-    pattern = rf"(?<![a-z0-9]){within}(?![a-z0-9])" if whole else rf"(?<![0-9]){part}"
-    return [
-        _gpu(name, capability)
-        for _, name, listed in sorted((len(name), name, listed) for name, listed in names.products)
-        if re.search(pattern, name.lower() if whole else letters(name))
-        for capability in listed.split()
-    ]
+    spell, pattern = (str.lower, rf"(?<![a-z0-9]){within}(?![a-z0-9])") if whole else (letters, rf"(?<![0-9]){part}")
+    products = sorted((len(name), name, words) for name, words in names.products)
+    holding = ((name, words) for _, name, words in products if re.search(pattern, spell(name)))
+    return [_gpu(name, capability) for name, words in holding for capability in words.split()]
 
 
 def _similar(plain: str, names: Names) -> tuple[GpuProduct, ...]:
@@ -350,10 +346,8 @@ def _target(text: str, others: OtherNames) -> GpuProduct:
 def belongs(text: str) -> str | None:
     """The vendor whose name this can only be; None where it may be NVIDIA's."""
     plain = letters(text[:LONGEST])
-    for vendor, pattern in (("apple", _APPLE), ("amd", _AMD), ("intel", _INTEL)):
-        if re.search(pattern, plain):
-            return vendor
-    return None
+    patterns = (("apple", _APPLE), ("amd", _AMD), ("intel", _INTEL))
+    return next((vendor for vendor, pattern in patterns if re.search(pattern, plain)), None)
 
 
 def look_up_other(text: str, names: OtherNames) -> GpuProduct | Candidates:
