@@ -39,7 +39,7 @@ def subject(
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
     found = EnvironmentUnderTest(start_run(Request(gpus=("none",)), {}), here, machine, torch_alone=False)
-    vars(found).update({"torch": None, "shell": Shell(), "inspected": ((), ()), "known": {}, **more})
+    vars(found).update({"torch": None, "shell": Shell(), "_inspection": ((), ()), "known": {}, **more})
     return found
 
 

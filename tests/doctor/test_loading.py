@@ -29,7 +29,7 @@ def subject(home: Home, *packages: str, shell: Shell | None = None) -> Environme
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
     found = EnvironmentUnderTest(start_run(Request(), {}), here, machine, torch_alone=False)
     inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
-    vars(found).update(shell=shell or Shell(), inspected=(inspected, ()))
+    vars(found).update(shell=shell or Shell(), _inspection=(inspected, ()))
     return found
 
 
