@@ -99,7 +99,7 @@ def test_a_real_list_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[s
     """Control planes and CPU nodes are in every list, MIG in many, and one node that nobody has labelled."""
     nodes = [
         node("control-1", BASE, capacity={"cpu": "8"}),
-        node("single-1", {**A100, "nvidia.com/gpu.count": "112"}),
+        node("single-1", {**A100, "nvidia.com/gpu.count": "14"}),
         node("invalid-1", {**A100, "nvidia.com/gpu.count": "0", "nvidia.com/gpu.product": "A100-MIG-INVALID"}),
         node("mixed-1", BASE, capacity={"nvidia.com/mig-1g.10gb": "7"}),
     ]
@@ -113,6 +113,7 @@ def test_a_real_list_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[s
     left = {part["hosts"]: part["code"] for part in answer["left_out"]}
     assert left == {"mixed-1": "NO_CAPABILITY", "control-1": "NO_GPU_LEFT_OUT"}
     assert {note["code"] for note in answer["pick"]["notes"]} >= {"NO_GPU_LEFT_OUT", "NO_ANSWER_LEFT_OUT"}
+    assert [len(machine.gpus) for machine in parse(*nodes)] == [0, 1, 1]  # the label counts instances
     assert main(["--machine", str(file), "--python", "3.12", "--strict"]) == 4
     assert "mixed-1" in capsys.readouterr().err
 

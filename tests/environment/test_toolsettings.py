@@ -31,6 +31,13 @@ def test_pips_files_on_three_systems() -> None:
         "/home/me/.config/pip/pip.conf",
         "/env/pip.conf",
     ]
+    named = {"XDG_CONFIG_DIRS": "/a", "PIP_CONFIG_FILE": __file__}  # in the place of the user's own
+    assert toolsettings.pip_files(named, "/env", "/home/me", "linux") == [
+        "/a/pip/pip.conf",
+        "/etc/pip.conf",
+        "/env/pip.conf",
+        __file__,
+    ]
     assert mac[-3:] == ["/Users/me/.pip/pip.conf", "/Users/me/.config/pip/pip.conf", "/env/pip.conf"]
     assert all(path.endswith("pip.ini") for path in windows)
 

@@ -33,3 +33,5 @@ def test_best_prefers_machine_code_and_names_the_newest_of_it() -> None:
     assert best(held, Arch.parse("sm_89")) == (Fit.BINARY, Arch.parse("sm_86"))
     assert best(held, Arch.parse("sm_61")) == (Fit.JIT, Arch.parse("compute_50"))
     assert best((), Arch.parse("sm_89")) == (Fit.NONE, None)
+    family = (Arch.parse("sm_103f"),)
+    assert [best(family, sm(device))[0] for device in (100, 103, 107, 110)] == [0, Fit.EXACT, Fit.BINARY, 0]
