@@ -249,9 +249,11 @@ def test_a_fleet_is_judged_at_once_those_without_a_gpu_too(app: Path, capsys: py
     assert status == 0
     assert {one["hosts"]: one["taken"]["name"] for one in machines} == {"old": "cu126", "new": "cu132", "idle": "cpu"}
 
-    lost = lines[1].replace("610.43.02", "550.54.15")
+    lost = lines[1].replace("610.43.02", "570.86.10")
     (app / "machines.jsonl").write_text(f"{lines[0]}\n{lost}", "utf-8")
-    assert judged(capsys, "uv.lock", "--machine", "machines.jsonl")[0] == 3, "one of them has nothing that runs"
+    assert main(["doctor", "uv.lock", "--machine", "machines.jsonl"]) == 3, "one of them has nothing that runs"
+    described = "--gpu sm_120 --driver 570.86.10 --platform linux-x86_64 --python 3.12"
+    assert f"`torchpick plan torch {described}` shows all of it" in capsys.readouterr().out
 
 
 PYLOCK = f"""lock-version = "1.0"
