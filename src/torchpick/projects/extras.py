@@ -158,8 +158,8 @@ class Shop:
     def __init__(self, builds: Iterable[Build], table: Table, project: Project) -> None:
         self.table, self.torch = default_table(builds, table), project.torch
         self._all = sorted(self.table.of(HOME), key=lambda build: release_key(build.torch), reverse=True)
-        self._admits, fits = _admits(project.torch), python_test(project.requires_python)
-        self.builds = [build for build in self._all if self._admits(build.torch)]
+        is_within, fits = _admits(project.torch), python_test(project.requires_python)
+        self.builds = [build for build in self._all if is_within(build.torch)]
         tags = {tag for build in self._all for tag in build.pythons if tag.startswith("cp") and fits(tag)}
         self.tags = sorted(tags, key=lambda tag: (tag.endswith("t"), python_number(tag)))
         self._audiences: dict[str, Audience] = {}
@@ -171,14 +171,12 @@ class Shop:
 
     def requirement(self, cap: str) -> str:
         """`torch>=2.5,<2.8`: the library's own specifier and a cap, which lies below a release within it."""
-        bounds = [bound.replace(" ", "") for bound in self.torch.split(",") if bound.strip()]
-        if cap:
-            bounds = [*(bound for bound in bounds if not bound.startswith("<")), f"<{cap}"]
-        return f"torch{','.join(bounds)}"
+        bounds = (bound.replace(" ", "") for bound in self.torch.split(",") if bound.strip())
+        return f"torch{','.join((*(bound for bound in bounds if not bound.startswith('<')), f'<{cap}'))}"
 
     def newest(self, cap: str) -> dict[str, Build | None]:
         """What `torch<cap` gets on each Python: the newest release below the cap that has a wheel for it."""
-        below = [build for build in self.builds if not cap or release_key(build.torch) < release_key(cap)]
+        below = [build for build in self.builds if release_key(build.torch) < release_key(cap)]
         return {tag: next((build for build in below if tag in build.pythons), None) for tag in self.tags}
 
     def comment(self, cap: str) -> tuple[str, ...]:
@@ -198,8 +196,6 @@ class Shop:
     def cap_after(self, build: Build) -> str:
         """The lowest cap that still admits the build: the next minor release where there is one, else the next."""
         newer = [other.torch for other in self._all if release_key(other.torch) > release_key(build.torch)]
-        if not any(map(self._admits, newer)):
-            return ""
         minor = major_minor(newer[-1])
         return minor if release_key(minor) > release_key(build.torch) else newer[-1]
 
