@@ -171,13 +171,16 @@ def _is_of(ending: tuple[int, str], match: Match) -> bool:
 
 
 def _label(said: Situation, run: Run) -> str | None:
-    """The backend that the text asks for or has; an example where it may be any of CUDA."""
-    label = (said.asked or said.torch or "").partition("+")[2]
+    """The backend that the text asks for or has, else one of CUDA as an example; None where the release has no such."""
+    release, _, label = (said.asked or said.torch or "").partition("+")
     platform = said.platform or interpreter.running().platform.name
-    builds = run.knowledge.table((platform,)).of(platform)
+    builds = offers.builds_of(release, said, run) or run.knowledge.table((platform,)).of(platform)
+    there = [build.backend for build in builds]
     if label:
-        return label if any(build.backend == label for build in builds) else None
-    return None if {"amd", "other backend", "intel gpu", "macos"} & {*said.facts} else "cu130"
+        return label if label in there else None
+    cuda = [backend for backend in there if backend.startswith("cu")]
+    is_other = {"amd", "other backend", "intel gpu", "macos"} & {*said.facts}
+    return None if is_other else cuda[-1] if cuda else "cu130"
 
 
 def _explained(

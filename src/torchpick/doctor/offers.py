@@ -23,7 +23,7 @@ _OF_TORCH = re.compile(r"torch|triton|nvidia-|pytorch")
 def values(said: Situation, package: str | None, request: Request, run: Run) -> Mapping[str, str | None]:
     """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
     pin, required = _required(said, run)
-    release = (said.torch or "").partition("+")[0] if _builds(said.torch, said, run) else ""
+    release = (said.torch or "").partition("+")[0] if builds_of(said.torch, said, run) else ""
     flags, cuda = _flags(request, run), said.driver_cuda
     major = (cuda or "").partition(".")[0]
     return {
@@ -56,7 +56,7 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
     project = next((spelt for spelt in (dashed, dashed.replace("attention", "attn")) if spelt in known), None)
     if project is None:
         return None
-    release, _, label = (said.torch or "").partition("+") if _builds(said.torch, said, run) else ("", "", "")
+    release, _, label = (said.torch or "").partition("+") if builds_of(said.torch, said, run) else ("", "", "")
     own = f"{project}=={said.packages[project]}" if project in said.packages else project
     beside = (f"torch=={release}", project)
     # What is there stays where it can: torch and its CUDA, then torch, then the package.
@@ -153,7 +153,7 @@ def _required(said: Situation, run: Run) -> tuple[str | None, str | None]:
         advice = "no torch is all of these, so install other releases of them, or each into its own environment"
         return None, f"{who}: {advice}"
     if _is_other_python(taken, said, run):
-        pythons = python_span(_builds(taken, said, run)[0].pythons)
+        pythons = python_span(builds_of(taken, said, run)[0].pythons)
         return taken, f"{who}: that one has wheels for Python {pythons}, and the text's is {said.python}"
     return taken, f"{who}: `torchpick install torch=={taken} torchvision torchaudio` installs that one"
 
@@ -187,7 +187,7 @@ def _nearest(said: Situation) -> str | None:
 
 def _published(said: Situation, run: Run) -> str | None:
     """For what the torch was built that an installer did not find."""
-    builds = _builds(said.asked, said, run)
+    builds = builds_of(said.asked, said, run)
     if not builds:
         return None
     label, pythons = (said.asked or "").partition("+")[2], python_span(builds[0].pythons)
@@ -203,11 +203,12 @@ def _published(said: Situation, run: Run) -> str | None:
     glibc = f" with glibc {builds[0].glibc} or newer" if builds[0].glibc else ""
     where = f"{', '.join(build.backend for build in builds)}, and for Python {pythons}{glibc}"
     here = f", and the text's Python is {said.python}" if is_other else ""
-    return f"torch {builds[0].torch} is there for {where}{here}"
+    lacks = f"; there never was one for {label}" if label and label not in [build.backend for build in builds] else ""
+    return f"torch {builds[0].torch} is there for {where}{here}{lacks}"
 
 
 def _is_other_python(version: str | None, said: Situation, run: Run) -> bool:
-    builds = _builds(version, said, run)
+    builds = builds_of(version, said, run)
     return said.python is not None and bool(builds) and f"cp{said.python.replace('.', '')}" not in builds[0].pythons
 
 
@@ -217,13 +218,13 @@ _USUAL_PYTHON = "3.12"
 
 def _python(said: Situation, run: Run) -> str:
     """A Python for which the release that was asked for has wheels."""
-    pythons = {tag for build in _builds(said.asked, said, run)[:1] for tag in build.pythons}
+    pythons = {tag for build in builds_of(said.asked, said, run)[:1] for tag in build.pythons}
     minors = sorted(int(tag[3:]) for tag in pythons if tag[3:].isdigit())
     usual = [minor for minor in minors if minor <= int(_USUAL_PYTHON[2:])]
     return f"3.{(usual or minors)[-1]}" if minors else _USUAL_PYTHON
 
 
-def _builds(version: str | None, said: Situation, run: Run) -> Sequence[Build]:
+def builds_of(version: str | None, said: Situation, run: Run) -> Sequence[Build]:
     platform = said.platform or interpreter.running().platform.name
     return run.knowledge.table((platform,)).of(platform).builds((version or "").partition("+")[0])
 
@@ -231,7 +232,7 @@ def _builds(version: str | None, said: Situation, run: Run) -> Sequence[Build]:
 def _companions(said: Situation, flags: str, run: Run) -> str | None:
     """Which companions belong to the torch of the text, where it names others."""
     release, _, backend = (said.torch or "").partition("+")
-    builds = _builds(said.torch, said, run)
+    builds = builds_of(said.torch, said, run)
     row = builds[0].companions if builds else {}
     other = {
         name: version
