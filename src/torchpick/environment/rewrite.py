@@ -16,13 +16,15 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from torchpick.environment.world import content, is_yours
-from torchpick.errors import TorchpickError
+from torchpick.errors import TorchpickError, silent
 from torchpick.model.address import holds_secret
 from torchpick.model.machine import Note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from torchpick.errors import Report
 
 MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
@@ -268,15 +270,16 @@ def wait(handle: int, busy: str, most: float, waiting: Callable[[], None] | None
 
 
 @contextmanager
-def of_environment(prefix: str, most: float = 60.0) -> Iterator[None]:
+def of_environment(prefix: str, most: float = 60.0, report: Report = silent) -> Iterator[None]:
     """Alone in an environment, which gets no file by it; an environment that cannot be opened has nothing to guard."""
+    busy = f"another torchpick is changing {prefix}"
     try:
         handle = os.open(os.path.join(prefix, "pyvenv.cfg") if sys.platform == "win32" else prefix, os.O_RDONLY)
     except OSError:
         yield
         return
     try:
-        wait(handle, f"another torchpick is changing {prefix}", most)
+        wait(handle, busy, most, lambda: report(f"{busy}: waiting for it"))
         yield
     finally:
         os.close(handle)
@@ -309,7 +312,7 @@ else:
 # The user's cache: JSON of ours.
 _MOST_JSON = 64 << 20
 _CACHE_HINT = "set another folder with TORCHPICK_CACHE_DIR"
-CACHE_WAIT_S = 600.0
+MOST_WAIT_S = 600.0
 
 
 @contextmanager
@@ -319,7 +322,7 @@ def of_cache(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
     with _refused(f"write {path}", _CACHE_HINT):
         file = (path / "refresh.lock").open("a+b")
     with file:
-        wait(file.fileno(), f"another refresh has locked {path}", CACHE_WAIT_S, waiting)
+        wait(file.fileno(), f"another refresh has locked {path}", MOST_WAIT_S, waiting)
         yield
 
 
