@@ -16,7 +16,7 @@ _FRONT = re.compile(
     rb"|\[?\d\d-\d\d \d\d:\d\d:\d\d\]?"  # vLLM: 04-03 09:29:49
     rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?"
     rb"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]?\d \d\d:\d\d:\d\d \S{1,64}"  # syslog
-    rb"|\[ {0,9}\d{1,9}\.\d{1,9}\]"  # dmesg
+    rb"|\[ {0,9}\+?\d{1,9}\.\d{1,9}\]"  # dmesg
     rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [^\]\s]{1,200}\]"  # glog
     rb"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR(?!:)|CRITICAL|FATAL)\]?:?(?=\s)"
     rb"|\[[\w.-]{1,40}:\d{1,6}\]"  # [__init__.py:243]

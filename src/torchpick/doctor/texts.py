@@ -31,7 +31,7 @@ class Weight(IntEnum):
 PASSED_OVER = re.compile(
     rb"(?i)can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore|(?:Future|Deprecation)Warning\b"
     rb"|is looking at multiple versions of|to determine which version is compatible|^is cuda available: false"
-    rb"| requires (?!torch\b)[^,\n]{1,80}, which is not installed"
+    rb"| requires (?!torch\b)[^,\n]{1,80}, which is not installed|^pcieport "
 )
 _ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s|^ninja: build stopped")
 # What an installer or a linker says at its end of an error that stands above.
