@@ -14,7 +14,7 @@ from torchpick.machine import given
 from torchpick.model import NamedTuple
 from torchpick.model.address import redacted
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX
-from torchpick.model.machine import Machine
+from torchpick.model.machine import Machine, Platform
 from torchpick.model.pick import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import leading, normal
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from torchpick.machine.given import MachineOverrides
     from torchpick.machine.kernel import LookOptions, Seen
     from torchpick.model.fleet import Fleet
-    from torchpick.model.machine import Platform
     from torchpick.model.package import Catalog
 
 

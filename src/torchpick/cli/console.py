@@ -14,7 +14,7 @@ from torchpick.machine import given
 from torchpick.model import pick as picks
 from torchpick.model.address import holds_secret
 from torchpick.model.fields import dumps, envelope
-from torchpick.run import start_run
+from torchpick.run import Run, start_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from torchpick.model.build import Verdict
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick, Request
-    from torchpick.run import Run
 
 
 def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from torchpick.errors import TorchpickError
 from torchpick.model.address import redacted
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.machine import CODE_VENDORS
+from torchpick.model.machine import CODE_VENDORS, Gpu, Machine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from torchpick.model.machine import Gpu, Machine
 
 # A message may quote a line of somebody's file, and such a line can have megabytes.
 _LONGEST = 4000

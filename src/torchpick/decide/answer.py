@@ -16,7 +16,7 @@ from torchpick.model import NamedTuple
 from torchpick.model.build import COMPANIONS, TRIO, Objection, Reason
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import Pick, Wish
-from torchpick.model.table import Table
+from torchpick.model.table import DriverTable, Table
 from torchpick.model.versions import grouped, release_key
 
 TYPE_CHECKING = False
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from torchpick.decide.searchfacts import Needs
     from torchpick.model.package import Catalog, Stack
-    from torchpick.model.table import DriverTable
 
     T = TypeVar("T")
 

@@ -7,13 +7,10 @@ left, the search jumps back to the latest of them and leaves out what lies betwe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
 from torchpick.decide.searchfacts import Needs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 S = TypeVar("S")
 C = TypeVar("C")

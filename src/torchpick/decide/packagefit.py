@@ -6,6 +6,8 @@ brings CUDA without linking torch may differ where the driver carries it; its ma
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 from torchpick.decide.demands import PackageDemand, brings_cuda
 from torchpick.model.arch import Arch, Fit, best, listed
 from torchpick.model.build import (
@@ -26,10 +28,6 @@ from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.package import NOT_READ, LibraryCode, Package
 from torchpick.model.table import Table
 from torchpick.model.versions import grouped, major_minor, numbers, pattern, release_key
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 # How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads
 # by itself; another one by a wheel that is added with a loader path; whatever the user accepts.

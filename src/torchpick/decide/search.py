@@ -7,6 +7,7 @@ default index's own torch of that release comes first, since it is what packages
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import tee
 from typing import NamedTuple
 
@@ -29,10 +30,6 @@ from torchpick.decide.searchfacts import Needs, Reading, SearchFacts, constraine
 from torchpick.model.build import COMPANIONS, TRIO, TRITONS, Build, Objection, Reason, Verdict
 from torchpick.model.package import Package, PackageObjection, Stage
 from torchpick.model.versions import grouped, release_key
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 # Steps of a search; the deepest real case takes some hundred.
 MOST_STEPS = 20_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,14 +21,9 @@ from torchpick.decide.packagefit import PackageFit
 from torchpick.model.build import JIT, TRIO, TRITONS, Objection, Reason, Verdict
 from torchpick.model.machine import Machine
 from torchpick.model.package import Catalog, Package, PackageFacts, PackageObjection, Stage
+from torchpick.model.pick import Wish
+from torchpick.model.table import Table
 from torchpick.model.versions import grouped, release_key, remembered, span
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from torchpick.model.pick import Wish
-    from torchpick.model.table import Table
 
 
 class Needs(NamedTuple):

@@ -8,7 +8,7 @@ from torchpick.environment import toml
 from torchpick.environment.world import content
 from torchpick.errors import InstallerError, RequirementError, UsageError
 from torchpick.model import NamedTuple
-from torchpick.model.address import redacted
+from torchpick.model.address import Address, redacted
 from torchpick.model.versions import normal, pattern, some_of
 
 TYPE_CHECKING = False
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any, NoReturn
 
-    from torchpick.model.address import Address
 
 MOST_BYTES = 16 << 20
 _MOST_LINES = 1_000_000

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from subprocess import CompletedProcess
+from subprocess import CompletedProcess, Popen
 from types import FrameType
 from typing import NamedTuple
 
@@ -21,11 +21,6 @@ from torchpick.errors import InstallerError
 from torchpick.model.address import holds_secret, redacted
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from subprocess import CompletedProcess, Popen
-
 
 # What a terminal sends by itself to every process of its foreground group, the child included.
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")

@@ -22,12 +22,12 @@ from torchpick.install.command import Command, store_folder, store_notes
 from torchpick.install.files import Hashes, best_wheel, open_host, with_addresses
 from torchpick.install.job import Job, check_pin
 from torchpick.install.question import answer_request
-from torchpick.install.reporting import read_report, stand_ins
+from torchpick.install.reporting import ReportedPackage, read_report, stand_ins
 from torchpick.install.user_settings import note_indexes
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import Address, is_on_host_of, redacted
 from torchpick.model.arch import Fit
-from torchpick.model.build import COMPANIONS, TRIO, Build, Reason
+from torchpick.model.build import COMPANIONS, TRIO, Build, Objection, Reason
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Catalog, PackageFacts, Stack
 from torchpick.model.pick import Pick
@@ -36,9 +36,7 @@ from torchpick.run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.install.reporting import ReportedPackage
     from torchpick.machine.verify import Ran
-    from torchpick.model.build import Objection
 
     # The torch that ran kernels; what was run, with what the table says of the build where it failed; torch.compile.
     Verified = tuple[str | None, tuple[tuple[Ran, Objection | None], ...], str | None]

@@ -9,14 +9,13 @@ from torchpick.environment import world
 from torchpick.errors import TorchpickError
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.machine import Machine
-from torchpick.model.pick import Pick, Wish
+from torchpick.model.pick import Limit, Pick, Wish
 from torchpick.run import Run, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.user_settings import UserSettings
     from torchpick.model.package import Catalog
-    from torchpick.model.pick import Limit
 
 
 def read_wish(run: Run) -> Wish:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from zipfile import ZipFile
@@ -23,10 +24,6 @@ from torchpick.install.command import MOST_BYTES, Command, capture_command
 from torchpick.model.address import Address, is_sha256, redacted
 from torchpick.model.build import Build
 from torchpick.model.versions import grouped, normal, release_key
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from subprocess import CompletedProcess
 
 # Where PEP 751 lets a package come from.
 _SOURCES = ("wheels", "archive", "sdist", "vcs", "directory")

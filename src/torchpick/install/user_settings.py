@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import zip_longest
 
 from torchpick.environment import requirements, toolsettings
-from torchpick.environment.requirementfiles import not_below
+from torchpick.environment.requirementfiles import RequirementLine, not_below
 from torchpick.environment.requirements import Requested
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.model import NamedTuple
@@ -25,7 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from torchpick.environment.requirementfiles import RequirementLine
     from torchpick.environment.requirements import Fetch
     from torchpick.environment.toolsettings import Setting, UvFile
     from torchpick.run import Run
