@@ -51,7 +51,7 @@ def test_with_that_change_the_test_behind_it_is_red(change: dict[str, str], tmp_
 
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:xdist", f"tests/{change['test']}"],
-        env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False,
+        env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=1800, check=False,
     )  # fmt: skip
 
     last = done.stdout.splitlines()[-1]

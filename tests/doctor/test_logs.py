@@ -6,7 +6,8 @@ import codecs
 
 import pytest
 
-from torchpick.doctor import posts
+from torchpick.doctor import posts, texts
+from torchpick.knowledge.compat import Knowledge
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -76,3 +77,15 @@ def test_what_a_form_or_source_code_says_is_not_its_authors() -> None:
         ["torch", "sees", "no", "GPU", "which", "one?"]
     )
     assert posts.complaint("a\n" * 400 + "log\n" * 400 + "z\n" * 100).count("log") == 25
+
+
+def test_a_comment_is_none_of_the_text_wherever_the_text_is_cut() -> None:
+    known = Knowledge({}).file("errors.json", texts.read_signatures)
+    comment = b"<!-- CUDA error: no kernel image is available\n" + b"form\n" * 2500 + b"-->\n"
+    text = b"x\n" * 31_000 + comment + b"x\n" * 40_000
+    for size in (1 << 16, 30_000, 4096):
+        search = texts.Search(known)
+        for at in range(0, len(text), size):
+            search.feed(text[at : at + size])
+
+        assert search.matches() == ()

@@ -90,6 +90,23 @@ def test_a_broken_index_is_told_by_file_and_path(
     assert "hint: " in err
 
 
+@pytest.mark.parametrize(
+    ("gpu", "key", "value"),
+    [
+        ("MIG 1g.10gb", "mig", {"1g10gb": [{}]}), ("GTX 1080 Ti", "full", {"gtx1080ti": 5}),
+        ("GTX 1080 Ti", "core", {"1080ti": "gx"}), ("no gpu", "products", [5]), ("T4", "arm_only", [None]),
+    ],
+)  # fmt: skip
+def test_a_damaged_name_of_a_gpu_is_told_by_its_file(
+    gpu: str, key: str, value: object, broken: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = broken.with_name("gpus.json")
+    names.write_text(json.dumps({**json.loads(names.read_text("utf-8")), key: value}), "utf-8")
+
+    assert main(["url", "--gpu", gpu, "--driver", "580", "--platform", "linux-x86_64"]) == 1
+    assert f"error: {names}: " in capsys.readouterr().err
+
+
 def test_a_huge_file_is_refused_before_it_is_read(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with broken.open("wb") as stream:
         stream.truncate(1 << 30)

@@ -9,7 +9,7 @@ from enum import IntEnum
 from itertools import chain, islice
 from typing import NamedTuple
 
-from torchpick.doctor.posts import message, without_forms
+from torchpick.doctor.posts import before_comment, message, without_forms
 from torchpick.model.address import redacted
 from torchpick.model.fields import Fields
 from torchpick.model.finding import ERROR, NOTE
@@ -242,14 +242,15 @@ class Search:
         """Look through what has come; its end waits, as a pattern may begin there and go on in what comes."""
         self.rest += chunk
         if len(self.rest) > 2 * _WAITING:
-            self._look()
+            self._look(self.rest[: before_comment(self.rest, len(self.rest))])
             cut = self.rest.rfind(b"\n", 0, -_WAITING) + 1 or len(self.rest) - _WAITING
+            cut = before_comment(self.rest, cut)
             self._line += self.rest.count(b"\n", 0, cut)
             self.rest = self.rest[cut:]
 
     def matches(self) -> tuple[Match, ...]:
         """Everything seen: causes before what follows, then by rank and line. Ask at the end."""
-        self._look()
+        self._look(self.rest)
         found = self._found
         return tuple(
             sorted(
@@ -264,9 +265,9 @@ class Search:
             )
         )
 
-    def _look(self) -> None:
+    def _look(self, stretch: bytes) -> None:
         # Lines that differ in numbers alone, of which a long log consists, have the same words.
-        words = b"\n".join({*self.rest.lower().translate(_NO_NUMBERS).split(b"\n")})
+        words = b"\n".join({*stretch.lower().translate(_NO_NUMBERS).split(b"\n")})
         has = remembered(words.__contains__)
         raised = {name for name, match in self._found.items() if match.weight is Weight.RAISED}
         by_word = (patterns for word, patterns in self._patterns.items() if has(word.translate(_NO_NUMBERS)))
@@ -277,7 +278,7 @@ class Search:
         ]
         if not present:  # as in most of a long log
             return
-        numbered = enumerate(map(message, without_forms(self.rest).split(b"\n")), self._line)
+        numbered = enumerate(map(message, without_forms(stretch).split(b"\n")), self._line)
         lines = [(number, text) for number, text in numbered if text]
         lower = b"\n".join(text for _, text in lines).lower()
         flat = lower.replace(b"\n", b" ")

@@ -157,7 +157,9 @@ class Knowledge:
 
         Without `mac` an `M4` is the Tesla of that name. UsageError where it is not known.
         """
-        text = spec.strip()
+        return checked(self._path("index/gpus.json"), lambda: self._gpu(spec.strip(), mac=mac))
+
+    def _gpu(self, text: str, *, mac: bool) -> GpuProduct:
         spoken = spoken_capability(text.lower())
         if spoken is not None and spoken in self.rules.capabilities:
             major, minor = spoken.split(".")
@@ -189,7 +191,7 @@ class Knowledge:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""
         from torchpick.knowledge.gpuindex import pci_arches
 
-        return self.file("index/gpus.json", pci_arches)(device)
+        return checked(self._path("index/gpus.json"), lambda: self.file("index/gpus.json", pci_arches)(device))
 
     def supports_amd(self, arch: Arch) -> bool:
         """Whether any build was made for this AMD target; of AMD's own index what AMD lists counts."""
