@@ -20,7 +20,7 @@ MACHINE = ("--gpu", "RTX 4090", "--driver", "580.95.05", "--platform", "linux-x8
 ROBOTS = WheelIndex(
     {
         "robots": {"2.0": ["torch<2.12,>=2.7", "sim>=1"], "1.0": ["torch>=2.2"]},
-        "sim": {"1.5": ["numpy"]},
+        "sim": {"1.5": ["numpy<2"]},
         "numpy": {"2.3.0": [], "1.26.4": []},
     }
 )
@@ -293,6 +293,12 @@ def test_an_override_takes_the_place_of_what_is_required(planning: Planning, mon
 
     assert (found.pins["robots"], found.pins["torch"].partition("+")[0]) == ("2.0", "2.6.0")
     assert any("overrides.txt line 1" in text for text in found.notes("CONSTRAINED"))
+
+
+def test_what_a_plain_package_wants_against_your_own_words_is_said(planning: Planning) -> None:
+    (note,) = planning("robots", "numpy>=2").notes("PLAIN_CONFLICT")
+
+    assert note == "sim 1.5, which robots 2.0 requires, wants numpy<2, and `numpy>=2` is asked for"
 
 
 def test_without_dependencies_nothing_that_is_required_counts(planning: Planning) -> None:
