@@ -52,6 +52,13 @@ def broken(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Installed by its metadata, and not there; or there without some of its files."""
     torch, recorded = subject.torch, subject.environment.find("torch")
     if recorded is None:
+        if torch is not None and (left := _left_by_pip(subject)):
+            yield Finding(
+                Ailment.TORCH_BROKEN,
+                f"{torch.label} has no metadata, and {left} beside it is left of an installation that was broken off",
+                {"folder": torch.folder, "left": left},
+                by_torch=True,
+            )
         return
     if torch is None:
         yield Finding(
@@ -67,6 +74,14 @@ def broken(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             {"folder": torch.folder, "missing": list(lost)},
             by_torch=True,
         )
+
+
+def _left_by_pip(subject: EnvironmentUnderTest) -> str | None:
+    """The old torch, which pip moves aside under a name of its own until the new one is there, metadata last."""
+    if subject.torch_alone:  # its metadata is not looked at then
+        return None
+    sites = filter(os.path.isdir, subject.environment.torches[:1])
+    return next((name for site in sites for name in sorted(os.listdir(site)) if name.startswith("~orch")), None)
 
 
 def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
@@ -122,7 +137,7 @@ def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     faults = here.faults if subject.torch_alone else (*here.faults, *subject.unread)
     for where, what in faults:
         yield Finding(Ailment.UNREADABLE, f"{where} {what}", {"where": where, "what": what})
-    if torch and here.find("torch") is None:
+    if torch and here.find("torch") is None and not _left_by_pip(subject):
         yield Finding(
             Ailment.UNREADABLE,
             f"{torch.label} in {torch.folder} has no metadata, so no installer knows of it",

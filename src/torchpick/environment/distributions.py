@@ -285,7 +285,7 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
     """One project; what its metadata lacks is taken from the folder's name."""
     name, _, version = info.rpartition(".")[0].partition("-")
     version = version.partition("-py")[0] if info.endswith(".egg-info") else version
-    if not name:
+    if not name or name.startswith("~"):  # pip moves aside what it replaces, and forgets it where it is killed
         return None
     if not metadata:
         return Distribution(normal(name), version, folder, info)
