@@ -106,6 +106,20 @@ def test_the_main_libraries_decide(
 
 
 @pytest.mark.parametrize(
+    ("facts", "code", "text"),
+    [
+        ({"code": (), "jit": ""}, "PACKAGE_UNREAD", " is compiled at run time: for which GPUs is not known"),
+        ({"cuda": "12", "links_torch": True, "optional": True}, "PARTIAL_LIBRARY",
+         ": its libraries are for CUDA 12, and torch is not, so it falls back to Python"),
+    ],
+)  # fmt: skip
+def test_what_a_package_does_without_is_said(table: Table, facts: dict[str, object], code: str, text: str) -> None:
+    stack = plan(table, known(package("ext", "1", "torch", **facts)), "ext", "torch==2.11.0+cu130")
+
+    assert [(note.code, note.text) for note in stack.notes if note.code == code] == [(code, f"ext 1{text}")]
+
+
+@pytest.mark.parametrize(
     ("facts", "reason"),
     [
         ({"pythons": ("cp310", "cp311")}, "NO_WHEEL_FOR_PYTHON"),
