@@ -37,6 +37,7 @@ _ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|
 # What an installer or a linker says at its end of an error that stands above.
 CLOSING = re.compile(
     rb"(?i)(?:\xc3\x97 )?(?:collect2: error: ld returned|subprocess\.CalledProcessError: Command"
+    rb"|torch\.distributed\.elastic\.multiprocessing|RuntimeError: Engine core initialization failed"
     rb"|error: (?:metadata-generation-failed|subprocess-exited-with-error|failed-wheel-build-for-install)"
     rb"|(?:error: )?(?:the )?(?:pip|process|command|script)\b.{0,99}\b(?:exit(?:ed)?|non-zero|failed with)\b)"
 )
@@ -53,7 +54,7 @@ def weight(lines: Sequence[tuple[int, bytes]], place: int) -> Weight:
     is_title = number == 1 and len(lines) > 1 and lines[1][0] > number + 1
     behind = lines[place + 1 : place + _REST_OF_AN_ERROR]
     is_handled = any(text.startswith(_HANDLED) for _, text in behind)
-    if is_title or is_handled or not _ENDED.search(line):
+    if is_title or is_handled or CLOSING.match(line) or not _ENDED.search(line):
         return Weight.BESIDE
     return Weight.RAISED if frame(lines, place) else Weight.ENDED
 
