@@ -64,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not os.environ.get("PYTEST_XDIST_WORKER"):
         index.write(tables.LIVE)  # as an editable install does; the table may have changed since
+    os.umask(0o022)  # the user's is a setting too
     patch = pytest.MonkeyPatch()
     patch.setattr(locations, "shipped_dir", tables.frozen)
     if os.environ.get("PYTEST_XDIST_WORKER") or not config.getoption("numprocesses", None):

@@ -54,11 +54,7 @@ def test_a_file_is_private_but_for_what_an_environment_shares_without_a_login_in
     content: str, shared: bool, mode: int, tmp_path: Path
 ) -> None:
     made = stored_file(str(tmp_path), "constraints", ".txt", content)
-    umask = os.umask(0o022)
-    try:
-        write_files(made, shared=shared)
-    finally:
-        os.umask(umask)
+    write_files(made, shared=shared)
 
     (path,) = made
     assert stat.S_IMODE(os.stat(path).st_mode) == mode
