@@ -49,10 +49,11 @@ def test_where_no_build_runs_pip_fails_and_asks_no_index(tmp_path: Path) -> None
     [
         *((">&-", 141), ("2>&-", 0), ("<&-", 0), (">/dev/full", 1), ("| head -c 1 >/dev/null", 0)),
         *(("--verbose 2>/dev/full", 0), ("--verbose >/dev/full 2>&1", 1)),
+        ("--verbose >&3 2>&1", 141),  # nobody reads it any more
     ],
 )
 def test_closed_and_full_streams_end_quietly(redirection: str, status: int, tmp_path: Path) -> None:
-    done = bash(f"{TORCHPICK} url --gpu sm_61 --driver 580.95.05 {redirection}", tmp_path)
+    done = bash(f"exec 3> >(:); wait $!; {TORCHPICK} url --gpu sm_61 --driver 580.95.05 {redirection}", tmp_path)
 
     assert done.returncode == status
     assert "Traceback" not in done.stderr

@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # all else that the system refuses is said where it comes up
         console.silence(sys.stdout)
         if isinstance(error, BrokenPipeError):  # the reader went away (`| head`): there is nobody to report to
+            console.silence(sys.stderr)  # which may be the same pipe
             return 141
         message = f"stdout cannot be written: {error.strerror}"
         console.error(TorchpickError(message, hint="send it elsewhere, and run the command again"))

@@ -134,7 +134,7 @@ def _unfinished(pick: Pick, command: Command, *, interrupted: bool) -> Installer
     mirror = "`--index-base URL` names a mirror, " if has_mirror else ""
     return InstallerError(
         f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
-        hint=f"{mirror}`torchpick refresh` reads what the index holds now",
+        hint=f"it says above why; {mirror}`torchpick refresh` reads what the index holds now",
     )
 
 
