@@ -357,17 +357,6 @@ CASES = (
     Case("COMPANION_MISMATCH", with_companion("0.22.0+cu128"), with_companion("0.24.0+cu128")),
     Case("COMPANION_MISMATCH", requiring("==2.8.0", links=True), requiring(">=2.8", links=True)),
     Case("COMPANION_OTHER_CUDA", with_companion("0.24.1+cpu"), with_companion("0.24.1+cu126")),
-    Case("COMPANION_OTHER_CUDA", with_companion("0.24.1+cu130"), with_companion("0.24.1")),
-    Case(
-        "COMPANION_OTHER_CUDA",
-        lambda home: home.torch("2.0.1+cu117", "11.7", "sm_80").companion("torchvision", "0.15.2+cu118"),
-        lambda home: home.torch("2.1.0+cu118", "11.8", "sm_80").companion("torchvision", "0.16.0+cu117"),
-    ),
-    Case(
-        "COMPANION_OTHER_CUDA",
-        lambda home: home.torch("2.9.1", "12.8", "sm_80").companion("torchvision", "0.24.1+cpu"),
-        lambda home: home.torch("2.9.1", "12.8", "sm_80").companion("torchvision", "0.24.1+cu128"),
-    ),
     Case(
         "COMPANION_OTHER_CUDA",
         with_companion("0.9.1+cu130", name="torchcodec"),
@@ -465,24 +454,7 @@ CASES = (
         miss_gpus=("a100",),
         environ={"LD_LIBRARY_PATH": "{}/compat"},
     ),
-    Case(
-        "CUDA_COMPAT",
-        libcuda("compat"),
-        libcuda("compat"),
-        gpus=("a100",),
-        driver="570.26",
-        miss_driver="550.54",
-        environ={"LD_LIBRARY_PATH": "{}/compat"},
-    ),
     Case("GPUS_HIDDEN", torch, torch, environ={"CUDA_VISIBLE_DEVICES": ""}, miss_environ={"CUDA_VISIBLE_DEVICES": "0"}),
-    Case(
-        "GPUS_HIDDEN",
-        torch,
-        torch,
-        environ={"CUDA_VISIBLE_DEVICES": "void"},
-        miss_environ={"CUDA_VISIBLE_DEVICES": "GPU-8f3"},
-    ),
-    Case("GPUS_HIDDEN", torch, rocm, environ={"CUDA_VISIBLE_DEVICES": "-1"}, miss_gpus=("gfx1100",)),
     Case(
         "UNREADABLE",
         lambda home: torch(home).add("nvidia-nccl-cu12", "2.27.5", without=["METADATA"]),
