@@ -96,17 +96,3 @@ def test_every_pci_id_of_the_other_vendors_is_known() -> None:
 )
 def test_nvidias_names_belong_to_no_other_vendor(name: str) -> None:
     assert belongs(name) is None
-
-
-@pytest.mark.parametrize(
-    ("spellings", "target"),
-    [
-        (("RX 7900 XTX", "7900 XTX", "AMD 7900 XTX", "Radeon RX 7900 XTX", "AMD Radeon RX 7900 XTX"), "gfx1100"),
-        (("Radeon PRO W7900", "AMD Radeon PRO W7900", "PRO W7900", "AMD PRO W7900", "W7900"), "gfx1100"),
-        (("MI300X", "AMD MI300X", "Instinct MI300X", "AMD Instinct MI300X"), "gfx942"),
-    ],
-)
-def test_what_vendors_put_in_front_of_a_name_changes_nothing(spellings: tuple[str, ...], target: str) -> None:
-    found = [look_up_other(spelling, OTHERS) for spelling in spellings]
-
-    assert [str(each.arch) for each in found if not isinstance(each, Candidates)] == [target] * len(spellings)
