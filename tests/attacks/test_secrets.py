@@ -18,7 +18,10 @@ from torchpick.cli import main
 
 SECRET = "hunter"  # it is in the secret part of each form
 HOST = "127.0.0.1:9"  # where nobody answers
-SCHEMES = ("https://", "http://", "git+https://", "flat+https://", "https:/", "//", "https//", "ssh://", "HTTPS://")
+SCHEMES = (
+    "https://", "http://", "git+https://", "flat+https://", "https:/", "//", "https//", "ssh://", "HTTPS://",
+    "https:\\\\",
+)  # fmt: skip
 PASSWORDS = (
     "hunter22", "22hunter!", "hu/hunter", "hunter?22", "22%2Fhunter", "22:hunter", "22@hunter", "$hunter22",
     "22'hunter", "\u00e9hunter", "hunter" * 60, "22\\hunter", "${hunter}", "22&hunter=",
@@ -28,12 +31,16 @@ PARTED = ("hunter#22", "22?hunter", "hun hunter", 'hu"hunter', "hu<hunter>", "hu
 AS_PORTS = ("22/hunter", "22 hunter", '22"hunter', "22<hunter>")
 TOKENS = ("hf_hunterhunter1", "ghp_hunterhunter1", "glpat-hunterhunter1", "pypi-hunterhunter1", "AKIAHUNTERHUNTER1")
 LOGINS = (
-    *product(("me:", "__token__:", "1:"), (*PASSWORDS, *PARTED, *AS_PORTS)),
+    *product(("me:", "me%3A", "1:"), (*PASSWORDS, *PARTED, *AS_PORTS)),
     *product(("me@corp.example:", "a.very.long.name-of-a-service-account:"), (*PASSWORDS, *PARTED)),
     *product(("",), (*PASSWORDS[:2], *TOKENS)),
 )
 FORMS = [
     *(f"{scheme}{user}{password}@{HOST}/whl" for scheme, (user, password) in product(SCHEMES, LOGINS)),
+    *(
+        f"{scheme}{user}{password}@[::1]:9/whl"
+        for scheme, (user, password) in product(("https:/", "https:"), LOGINS[:9])
+    ),
     *(f"{scheme}{HOST}/{token}/whl" for scheme, token in product(SCHEMES, TOKENS)),
     *(f"{scheme}{HOST}/whl?{name}=hunter22" for scheme, name in product(SCHEMES, ("token", "sig", "X-Amz-Signature"))),
 ]

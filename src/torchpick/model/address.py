@@ -153,8 +153,10 @@ HIDDEN = "****"
 # Shorter than any token that can be recognized by its looks.
 _SHORT = 11
 
-# Where the authority of a URL begins, also in `https:/user:password@host`, of which an installer shows its own refusal.
-_SLASHES = r":/+|//+"
+# Where the authority of a URL begins, also in `https:/user:password@host`, `https:\\user…` and `https:user…`, of which
+# an installer shows its own refusal.
+_SLASHES = r":/+|//+|:\\{2,}|\b(?:https?|ssh):(?=[^/\s\\])"
+_COLON = r":|%3[Aa]"
 # The port of a host, and not a password.
 _PORT = r"\d{1,5}\b"
 # A password that begins as one, and goes on behind a character that no address has.
@@ -166,10 +168,10 @@ _WORD = r"[^\s\"<>]+"
 # Hosts that take their token as the first part of the path.
 _IN_PATH = r"(//(?:[\w-]+\.)*(?:cloudsmith\.io|fury\.io|gemfury\.com)/)(?!public/|basic/)[^/\s]+"
 # Tokens that describe themselves by their beginning, as their makers document it: GitLab, GitHub, PyPI, Hugging Face,
-# npm, AWS, Slack, Docker, DigitalOcean, Artifactory, JSON Web Tokens.
+# npm, AWS, Slack, Docker, DigitalOcean, NVIDIA, Artifactory, JSON Web Tokens.
 _SELF_NAMED = (
     r"(?<![A-Za-z0-9])(?:gl[a-z]{1,6}-|gh[a-z]_|github_pat_|pypi-|hf_|npm_|A[KS]IA|xox[a-z]-|dckr_[a-z]+_|do[a-z]_v1_|sk-"
-    r"|AKC|cmVm|eyJ)[A-Za-z0-9_.=-]{8,}"
+    r"|nvapi-|AKC|cmVm|eyJ)[A-Za-z0-9_.=-]{8,}"
 )
 _HEADER = r"(?i)\b((?:basic|bearer)\s+)(?=[\w+/.~-]*[\d=])[\w+/.~=-]{11,}"
 _NAMED = r"(?i)((?:password|passwd|token|secret|api[_-]?key|credentials?)\s*=\s*)[^\s&;,\"']+"
@@ -224,12 +226,16 @@ def _login(text: str, start: int, word_at: int, line_at: int) -> tuple[int, int]
     first_at = text.rfind("@", start, host_end)
     user_end = text.find(":", start, host_end)
     end = first_at
-    colon = text.find(":", max(first_at, start), host_end)  # behind a user's name, which may be an e-mail address
-    if colon >= 0:
+    # Behind a user's name, which may be an e-mail address, and not in a host's number such as [::1].
+    host = max(first_at + 1, start)
+    number_end = text.find("]", host, host_end) if text[host : host + 1] == "[" else -1
+    mark = pattern(_COLON).search(text, max(host, number_end), host_end)
+    if mark is not None:
+        colon = mark.start()
         if pattern(_PORT).match(text, colon + 1) is None:
             is_password = text[colon + 1 : colon + 2].strip() != ""
             longer = word_at if word_at > colon else line_at if is_password else -1
-        elif first_at < 0 and "." not in text[start:colon]:
+        elif first_at < 0 and not ("." in text[start:colon] and _HOST.issuperset(text[start:colon])):
             parted = pattern(_PARTED).match(text, colon + 1)
             longer = word_at if parted is None else parted.end() - 1
         else:
@@ -246,7 +252,7 @@ def _without_password(authority: re.Match[str]) -> str:
     word = authority[0]
     at = word.rfind("@")
     host = word[at + 1 : at + 2]
-    if at < 0 or not (host.isalnum() or host in {"-", "_"}):
+    if at < 0 or not (host.isalnum() or host in {"-", "_", "["}):
         return word
     colon = word.find(":", 0, at)
     while 0 <= colon < at - 1:
