@@ -193,7 +193,7 @@ def _published(said: Situation, run: Run) -> str | None:
     label, pythons = (said.asked or "").partition("+")[2], python_span(builds[0].pythons)
     is_other = _is_other_python(said.asked, said, run)
     if any(build.backend == label for build in builds) and not is_other:
-        if "own index" in said.facts:
+        if "own index" in said.facts or f"+{label}" in (said.offered or "").partition("(")[2]:
             return (
                 f"torch {said.asked} lies on that very index, for Python {pythons}: another Python runs there"
                 " (`python -VV`), or the index was not reached"
