@@ -165,6 +165,7 @@ class Readings:
 
     def __init__(self, cache: str) -> None:
         self._folder = Path(cache) / "readings"
+        self._kept = 0
 
     def find(self, url: str, sha256: str | None, depth: str | None, most: int | None = None) -> Reading | None:
         """The reading of this file, at the depth that is asked for, with what it cost then.
@@ -190,7 +191,9 @@ class Readings:
         value = {"schema": _SCHEMA, "origin": _origin(url), "reading": written(reading)}
         with suppress(TorchpickError, OSError):
             rewrite.write_json(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
-            rewrite.prune_json(self._folder, MOST_FILES)
+            if self._kept % max(MOST_FILES // 64, 1) == 0:  # to list a full folder costs as much as to read a wheel
+                rewrite.prune_json(self._folder, MOST_FILES)
+        self._kept += 1
 
     def _file(self, sha256: str, depth: str) -> Path:
         return self._folder / f"{sha256}-{depth}.json"
