@@ -383,8 +383,7 @@ def _apple(shown: str, plain: str, names: OtherNames) -> GpuProduct | Candidates
 def _amd(shown: str, plain: str, names: OtherNames) -> GpuProduct | None:
     """By the key as it is listed, then without what vendors put in front."""
     bare = plain.removeprefix("amd").removeprefix("ati")
-    shorter = (bare.removeprefix("radeon"), bare.removeprefix("instinct"))
-    for key in (plain, bare, f"radeon{bare}", f"rx{bare}", *shorter):
+    for key in (plain, bare, f"radeon{bare}", f"rx{bare}", bare.removeprefix("radeon")):
         if not (value := names.amd_names.get(key)):
             continue
         first, *rest = value.split()
