@@ -200,7 +200,7 @@ def test_metadata_that_cannot_be_read_matters_where_it_is_the_familys() -> None:
 
     assert (first.text, first.seen) == ("/env/lib cannot be read", {"where": "/env/lib", "what": "cannot be read"})
     assert [finding.severity for finding in rest] == ["warning"] * 5
-    assert rest[0].advice == "install torch again with `--force-reinstall`"
+    assert rest[0].advice == "remove that folder, and install torch again"
     assert rest[0].seen == {"where": "/env/lib/torch-1.dist-info", "what": "METADATA is gone, RECORD is gone"}
     conda = subject(here=here._replace(conda=("x 1 0",), faults=()))
     assert {finding.seen["what"] for finding in presence.unreadable(conda)} == {"METADATA is gone"}

@@ -153,7 +153,10 @@ def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
                 Ailment.UNREADABLE,
                 f"{package.info}: {problems}",
                 {"where": os.path.join(package.folder, package.info), "what": problems},
-                advice=f"install {package.name} again with `--force-reinstall`",
+                # pip refuses to replace what has no RECORD.
+                advice=f"remove that folder, and install {package.name} again"
+                if "RECORD" in problems
+                else f"install {package.name} again with `--force-reinstall`",
             )
 
 
