@@ -318,6 +318,7 @@ CASES = (
     Case("TORCH_MISSING", lambda home: home.add("numpy", "2.0"), torch),
     Case("TORCH_BROKEN", without("torch/lib/libtorch_cpu.so"), torch),
     Case("TORCH_BROKEN", without("torch/version.py"), torch),
+    Case("TORCH_BROKEN", lambda home: home.torch().site.joinpath("torch/version.py").write_bytes(b""), torch),
     Case(
         "TORCH_BROKEN",
         lambda home: home.torch().site.joinpath("torch-2.9.1.dist-info").rename(home.site / "~orch-2.9.1.dist-info"),

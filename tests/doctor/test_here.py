@@ -92,7 +92,7 @@ def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: P
 
     rocm = exam(Home(tmp_path / "rocm").torch("2.9.1", None, "gfx1100", hip="6.4.43482")).subject.torch
     silent = Home(tmp_path / "silent").torch()
-    silent.write("torch/version.py", "")
+    silent.write("torch/version.py", "# says nothing\n")
 
     assert rocm is not None
     assert (rocm.label, rocm.backend, rocm.release) == ("torch 2.9.1+rocm6.4", "rocm6.4", "2.9.1")

@@ -63,7 +63,7 @@ def broken(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     if torch is None:
         yield Finding(
             Ailment.TORCH_BROKEN,
-            f"{recorded.label} is recorded as installed, and torch/version.py is not there",
+            f"{recorded.label} is recorded as installed, and torch/version.py is empty or not there",
             {"folder": recorded.folder, "version": recorded.version},
             by_torch=True,
         )

@@ -224,7 +224,7 @@ def _with_contents(environment: Environment, environ: Mapping[str, str], *, meta
         installed={package.name: package.version for package in reversed(filled)},
         conda=_conda(prefix),
         is_conda_base=is_conda and (is_active_base or os.path.isdir(os.path.join(prefix, "condabin"))),
-        torches=tuple(site for site in sites if os.path.isfile(os.path.join(site, "torch", "version.py"))),
+        torches=tuple(site for site in sites if start_of(os.path.join(site, "torch", "version.py"), 1)),
         faults=tuple(faults),
     )
 
