@@ -150,7 +150,8 @@ def _read(
         seen = situation.in_words(ending[1], named) if ending else {}
         if not (seen or is_beside):
             seen = {**said.facts, **situation.in_words(posts.complaint(text), named)}
-        of_words = (Match(known[name], 0, seen[name]) for name in words["facts"] if name in known and name in seen)
+        meant = (name for name in words["facts"] if name in known and name in seen and f"not {name}" not in said.facts)
+        of_words = (Match(known[name], 0, seen[name]) for name in meant)
         matches = (*of_words, *matches)
     if len(ends) > _SHORT and not situation.names("about", ends, words):
         matches = ()  # whatever words it has, it is of something else
