@@ -33,12 +33,17 @@ PASSED_OVER = re.compile(
     rb"|is looking at multiple versions of|to determine which version is compatible|^is cuda available: false"
     rb"| requires (?!torch\b)[^,\n]{1,80}, which is not installed|^pcieport "
 )
-_ENDED = re.compile(rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s|^ninja: build stopped")
+_ENDED = re.compile(
+    rb"(?:[A-Za-z_.]{1,80}(?:Error|Exception)|\b(?i:error|fatal|fatal error)):\s|^ninja: build stopped"
+    rb"|^[A-Z][A-Za-z_.]{1,80}(?:Error|Exception)$|^OMP: Error #|^CMake Error\b|^\xc3\x97 "
+    rb"|^(?:\S{1,80}: )?(?:malloc|free|realloc|munmap_chunk)\(\): |^(?:double free or corruption|corrupted )"
+)
 # What an installer or a linker says at its end of an error that stands above.
 CLOSING = re.compile(
     rb"(?i)(?:\xc3\x97 )?(?:collect2: error: ld returned|subprocess\.CalledProcessError: Command"
     rb"|torch\.distributed\.elastic\.multiprocessing|RuntimeError: Engine core initialization failed"
-    rb"|error: (?:metadata-generation-failed|subprocess-exited-with-error|failed-wheel-build-for-install)"
+    rb"|(?:error: )?(?:metadata-generation-failed|subprocess-exited-with-error|failed-wheel-build-for-install"
+    rb"|legacy-install-failure|Encountered error while)"
     rb"|(?:error: )?(?:the )?(?:pip|process|command|script)\b.{0,99}\b(?:exit(?:ed)?|non-zero|failed with)\b)"
 )
 _HANDLED = b"During handling of the above exception"
