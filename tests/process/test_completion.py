@@ -135,7 +135,7 @@ def test_bash_offers_no_file_for_a_value_that_is_none(here: Path) -> None:
 def test_every_value_that_is_offered_is_understood_and_flags_say_what_they_do() -> None:
     gpus = dict(completions(["--gpu"]))
 
-    assert (gpus["GTX-750-Ti"], gpus["RX-9070-XT"], gpus["none"]) == ("NVIDIA, 5.0", "AMD, gfx1201", "no GPU")
+    assert (gpus["GTX-745"], gpus["RX-9070-XT"], gpus["none"]) == ("NVIDIA, 5.0", "AMD, gfx1201", "no GPU")
     assert all(" " not in name for name in gpus)
     known = Knowledge(os.environ)
     for name, about in gpus.items():
