@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import socket
 import ssl
 import time
 import tracemalloc
@@ -46,6 +47,20 @@ def test_a_server_without_haste_is_given_up_and_not_asked_again(manner: Manner) 
                 client.get(url)
         assert caught.value.hint  # pyright: ignore[reportPossiblyUnboundVariable] # the loop runs
         assert client.requests == 1
+    assert time.monotonic() - began < _PATIENCE_S
+
+
+def test_all_addresses_of_a_host_share_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, times = socket.getaddrinfo, {"many.test": 40}
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *to, **how: asked("127.0.0.1", *to, **how) * times.get(host, 1)
+    )
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, Client(QUICK) as client:
+        _, port = full.getsockname()
+        beside = socket.create_connection(("127.0.0.1", port))  # no other is let in
+        began = time.monotonic()
+        with beside, pytest.raises(NetworkError):
+            client.get(f"http://many.test:{port}/")
     assert time.monotonic() - began < _PATIENCE_S
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import sys
 import threading
@@ -188,7 +189,7 @@ class DeadlineStream(httpcore.NetworkStream):
 
 
 class DeadlineBackend(httpcore.SyncBackend):
-    """Connects as httpcore does, by the deadline."""
+    """Connects as httpcore does, by the deadline, of which each address of a host has its share."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
@@ -201,8 +202,22 @@ class DeadlineBackend(httpcore.SyncBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        inner = super().connect_tcp(host, port, self._deadline.left(timeout), local_address, socket_options)
-        return DeadlineStream(inner, self._deadline)
+        try:
+            sockets = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise httpcore.ConnectError(error) from error
+        # The scope of a link-local address is the last of its four parts.
+        addresses = ["%".join(map(str, (address[0], *filter(None, address[3:])))) for *_, address in sockets]
+        failure: Exception = httpcore.ConnectError("the host has no address")
+        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+            seconds = min(self._deadline.left(timeout), self._deadline.left(None) / left)
+            try:
+                inner = super().connect_tcp(address, port, seconds, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+            else:
+                return DeadlineStream(inner, self._deadline)
+        raise failure
 
 
 def pool(proxy: str | None, context: ssl.SSLContext, backend: httpcore.NetworkBackend) -> httpcore.ConnectionPool:
