@@ -43,7 +43,7 @@ CLOSING = re.compile(
     rb"(?i)(?:\xc3\x97 )?(?:collect2: error: ld returned|subprocess\.CalledProcessError: Command"
     rb"|torch\.distributed\.elastic\.multiprocessing|RuntimeError: Engine core initialization failed"
     rb"|(?:error: )?(?:metadata-generation-failed|subprocess-exited-with-error|failed-wheel-build-for-install"
-    rb"|legacy-install-failure|Encountered error while)"
+    rb"|legacy-install-failure|Encountered error while|.{1,99} did not run successfully)"
     rb"|(?:error: )?(?:the )?(?:pip|process|command|script)\b.{0,99}\b(?:exit(?:ed)?|non-zero|failed with)\b)"
 )
 _HANDLED = b"During handling of the above exception"
