@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from torchpick.doctor import depends, remedy
 from torchpick.doctor.depends import OF_TORCH
@@ -80,8 +81,8 @@ def _left_by_pip(subject: EnvironmentUnderTest) -> str | None:
     """The old torch, which pip moves aside under a name of its own until the new one is there, metadata last."""
     if subject.torch_alone:  # its metadata is not looked at then
         return None
-    sites = filter(os.path.isdir, subject.environment.torches[:1])
-    return next((name for site in sites for name in sorted(os.listdir(site)) if name.startswith("~orch")), None)
+    sites = subject.environment.torches[:1]
+    return next((path.name for site in sites for path in sorted(Path(site).glob("~orch*"))), None)
 
 
 def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
