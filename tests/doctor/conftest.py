@@ -9,6 +9,7 @@ import pytest
 
 from tests.doctor.homes import Home
 from tests.fakes import pythons
+from torchpick.environment import child, interpreter
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -20,3 +21,11 @@ def _one_python() -> Iterator[None]:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path / ".venv")
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The version of the one Python below this folder: which torch is the newest depends on it."""
+    monkeypatch.setattr(interpreter, "running", pythons.made_up)
+    monkeypatch.setattr(child, "run", pythons.answers(tmp_path, str(tmp_path)))
+    return pythons.MADE_UP

@@ -377,12 +377,12 @@ def test_fix_changes_no_lock(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.fixture
-def pinned(app: Path) -> Home:
+def pinned(app: Path, made_up: str) -> Home:
     """An environment pinned to torch 2.14.1+cu126, in a project without a lock."""
     pin = 'constraint-dependencies = ["torch==2.14.1+cu126"] # torchpick pin\n'
     (app / "pyproject.toml").write_text(f'[project]\nname = "x"\ndependencies = ["torch"]\n[tool.uv]\n{pin}', "utf-8")
     (app / "uv.lock").unlink()
-    return Home(app / ".venv").torch("2.14.1+cu126", "12.6", CU126)
+    return Home(app / ".venv", version=made_up).torch("2.14.1+cu126", "12.6", CU126)
 
 
 def findings(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, dict[str, Any]]:
@@ -407,11 +407,11 @@ def test_a_pin_for_another_gpu_is_behind(capsys: pytest.CaptureFixture[str]) -> 
     "line", ["torch==2.14.1+cu126", f"torch @ {HOST}/cu126/torch-2.14.1%2Bcu126-cp312-cp312-x.whl"]
 )
 def test_an_environment_without_a_project_is_pinned_by_its_own_pip(
-    line: str, app: Path, capsys: pytest.CaptureFixture[str]
+    line: str, app: Path, made_up: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (app / "pyproject.toml").unlink()
     (app / "uv.lock").unlink()
-    home = Home(app / ".venv").torch("2.14.1+cu126", "12.6", CU126)
+    home = Home(app / ".venv", version=made_up).torch("2.14.1+cu126", "12.6", CU126)
     store = Path(toolsettings.store_of(str(home.root)))
     store.mkdir(parents=True)
     (store / "constraints-1.txt").write_text(f"{line}\n", "utf-8")

@@ -58,8 +58,8 @@ def test_companions_decide_between_releases_that_are_as_near(home: Home) -> None
 
 
 @pytest.mark.process
-def test_a_companion_is_lost_where_the_version_itself_is_kept(home: Home) -> None:
-    found = mended(home, "2.15.0", "torchaudio", gpu=NEW, driver="610.43.02")
+def test_a_companion_is_lost_where_the_version_itself_is_kept(tmp_path: Path, made_up: str) -> None:
+    found = mended(Home(tmp_path / ".venv", version=made_up), "2.15.0", "torchaudio", gpu=NEW, driver="610.43.02")
 
     assert found.lost == ("torchaudio (none is known for torch 2.15.0)",)
 

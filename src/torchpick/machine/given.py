@@ -5,7 +5,6 @@ A GPU may imply a platform: an Orin means Linux on Arm, an `M3 Max` a Mac, and a
 
 from __future__ import annotations
 
-import sys
 import time
 
 from torchpick.environment import interpreter
@@ -131,9 +130,8 @@ def _elsewhere(platform: Platform, python: str | None, world: World, deadline: f
     if python is not None:
         # A path names an interpreter here, and its version is what counts there.
         return Machine(platform, interpreter.choose(python, world, deadline).python, notes=notes)
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     source = "the version of the Python that runs torchpick"
-    return Machine(platform, Python(version, "cp", False, None, source), notes=notes)
+    return Machine(platform, Python(interpreter.running().python.version, source=source), notes=notes)
 
 
 # What torch calls no GPU, and a Mac's.
