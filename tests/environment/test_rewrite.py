@@ -208,3 +208,18 @@ def test_the_second_in_an_environment_waits_and_then_says_for_whom(tmp_path: Pat
         heard.append("both")
     assert heard == ["waiting", "both"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_put_back_is_named_and_keeps_nothing_else_from_it(tmp_path: Path) -> None:
+    lost, other = tmp_path / "lost", tmp_path / "other"
+    lost.write_text("1\n")
+    other.write_text("1\n")
+    before = rewrite.contents(map(str, (lost, other)))
+    lost.unlink()
+    lost.mkdir()
+    other.write_text("2\n")
+
+    with pytest.raises(TorchpickError, match=f"cannot put {lost} back"):
+        rewrite.put_back(before)
+
+    assert other.read_text() == "1\n"

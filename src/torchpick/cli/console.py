@@ -122,7 +122,8 @@ def write(stream: TextIO, text: str) -> None:
 
 def silence(stream: TextIO) -> None:
     """Let what it holds back go nowhere, else the interpreter tries to write it at the end once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def say(line: str) -> None:

@@ -95,9 +95,9 @@ def put_back_where_it_fails(before: Contents) -> Iterator[None]:
 def put_back(before: Contents) -> None:
     """Each of the files as it was; what could not be put back is said."""
     failures = []
-    for file, now in contents(before).items():
-        data = before[file]
+    for file, data in before.items():
         try:
+            now = content(file, _MOST_JSON) if os.path.exists(file) else None
             if data is None and now is not None:
                 os.unlink(os.path.realpath(file))
             elif data is not None and data != now:
