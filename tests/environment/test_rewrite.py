@@ -212,14 +212,14 @@ def test_the_second_in_an_environment_waits_and_then_says_for_whom(tmp_path: Pat
 
 def test_what_cannot_be_put_back_is_named_and_keeps_nothing_else_from_it(tmp_path: Path) -> None:
     lost, other = tmp_path / "lost", tmp_path / "other"
-    lost.write_text("1\n")
-    other.write_text("1\n")
+    lost.write_text("1\n", "utf-8")
+    other.write_text("1\n", "utf-8")
     before = rewrite.contents(map(str, (lost, other)))
     lost.unlink()
     lost.mkdir()
-    other.write_text("2\n")
+    other.write_text("2\n", "utf-8")
 
     with pytest.raises(TorchpickError, match=f"cannot put {lost} back"):
         rewrite.put_back(before)
 
-    assert other.read_text() == "1\n"
+    assert other.read_text("utf-8") == "1\n"
