@@ -17,7 +17,9 @@ pytestmark = pytest.mark.process
 SPARED = {"argparse", "json", "re", "typing"}
 # Ends as a constraint of uv's does, and is tox's.
 OF_OTHERS = {"TOX_OVERRIDE": "testenv.deps=nothing"}
-HEAVY = {"httpx", "pynvml", "subprocess", "packaging", "importlib.resources", "pathlib", "dataclasses", "inspect"}
+HEAVY = {"httpx", "pynvml", "packaging", "importlib.resources", "pathlib", "dataclasses", "inspect"}
+if sys.version_info >= (3, 11):  # before, the library's own `platform` loads it
+    HEAVY.add("subprocess")
 
 
 def loaded(code: str) -> set[str]:

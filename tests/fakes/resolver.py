@@ -37,7 +37,7 @@ _WITH_WORD = {
     "--no-sources-package",
 }  # fmt: skip
 _ALONE = {
-    "-P", "-m", "--dry-run", "--ignore-installed", "--no-build-isolation", "--no-deps", "--no-header",
+    "-I", "-P", "-m", "--dry-run", "--ignore-installed", "--no-build-isolation", "--no-deps", "--no-header",
     "--no-index", "--offline", "--quiet", "--upgrade", "--use-feature=fast-deps",
 }  # fmt: skip
 

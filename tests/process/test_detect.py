@@ -117,7 +117,8 @@ PROBE = """
 import sys
 from torchpick.cli import main
 status = main({words})
-heavy = ["ctypes", "pynvml", "subprocess", "pathlib", "httpx", "packaging", "tempfile", "logging", "socket"]
+heavy = ["ctypes", "pynvml", "pathlib", "httpx", "packaging", "tempfile", "logging", "socket"]
+heavy += ["subprocess"] * (sys.version_info >= (3, 11))  # before, the library's own `platform` loads it
 print(sorted(set(heavy) & set(sys.modules)), file=sys.stderr)
 raise SystemExit(status)
 """
