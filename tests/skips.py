@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
+made_for_2_15 = pytest.mark.skipif(sys.version_info < (3, 11), reason="torch 2.15 was not made for this Python")
 bound_by_modes = pytest.mark.skipif(IS_ROOT or os.name == "nt", reason="root may open everything")
 
 # Part of what the skip says → why that is no hole in the run.

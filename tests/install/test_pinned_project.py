@@ -129,6 +129,7 @@ def test_what_the_system_refuses_leaves_every_file_as_it_was(
         return {file: file.read_bytes() for file in (app, *env.rglob("*")) if file.is_file()}
 
     monkeypatch.setattr(os, call, refused_once)
+    status = 1
     for words in (["pin", *OLD, "--offline"], ["pin", *NEW, "--offline"], ["unpin"]):
         for number in range(1, 40):
             calls["left"], before = number, files()

@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_version
 
 from tests.laws import commands
 from tests.laws.commands import Asked, Said, World
+from tests.skips import made_for_2_15
 from torchpick.environment import interpreter
 from torchpick.index import pages
 from torchpick.install import reporting
@@ -210,6 +211,7 @@ FOUND = {
 }
 
 
+@made_for_2_15
 @pytest.mark.parametrize("name", FOUND)
 def test_an_answer_that_once_differed(name: str, ask: commands.Ask) -> None:
     asked, status, torch, limit = FOUND[name]

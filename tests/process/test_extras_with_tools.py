@@ -17,10 +17,11 @@ from tests import documents, usersettings
 from tests.fakes.tinysource import TinySource
 from tests.fakes.tinywheel import TinyWheel
 from tests.process import tools, torches
+from tests.skips import made_for_2_15
 from torchpick.cli import main
 from torchpick.environment import toml
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.process, made_for_2_15]
 
 ROOT = Path(__file__).parents[2]
 RELEASES = ("2.5.1", "2.7.1", "2.8.0", "2.10.0", "2.14.1", "2.15.0")

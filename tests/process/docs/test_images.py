@@ -12,6 +12,7 @@ import pytest
 from tests import documents
 from tests.process.docs.conftest import ROOT, UV, Opened
 from tests.process.docs.terminal import Terminal
+from tests.skips import made_for_2_15
 from torchpick.model import INSTALL_LINE
 
 ACTION = (ROOT / "action.yml").read_text("utf-8")
@@ -149,6 +150,7 @@ explicit = true
 """
 
 
+@made_for_2_15
 @pytest.mark.skipif(UV is None, reason="no uv")
 def test_the_action_syncs_a_project_with_the_extra_for_the_gpu(opened: Opened) -> None:
     terminal = on_a_runner(opened)

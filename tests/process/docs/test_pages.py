@@ -15,6 +15,7 @@ from tests import documents, usersettings
 from tests.documents import Block, Command
 from tests.process.docs.conftest import ROOT, UV, Opened
 from tests.process.docs.terminal import Terminal, with_file
+from tests.skips import made_for_2_15
 
 PAGES = [
     page
@@ -90,6 +91,7 @@ def cloned(page: Path, folder: Path) -> dict[str, str]:
     }
 
 
+@made_for_2_15
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, opened: Opened) -> None:
     blocks = documents.blocks(page.read_text("utf-8"))

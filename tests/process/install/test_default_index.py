@@ -13,6 +13,7 @@ from tests.process.install.conftest import GTX_1080_TI, TAG, World
 from tests.process.install.installers import UV_AND_LATER_PIP, UV_AND_LATER_PIPS
 from tests.process.install.test_env import plain
 from tests.process.install.test_install import kind
+from tests.skips import made_for_2_15
 
 RTX_3090 = ("--gpu", "rtx 3090", "--driver", "580.95.05")
 DEFAULT = ("--backend", "default")
@@ -68,6 +69,7 @@ def test_it_takes_the_place_of_the_wheel_hosts_builds_of_the_same_versions(own: 
     assert (found["torch"], found["torchvision"]) == ("2.7.1", "0.22.1")
 
 
+@made_for_2_15
 @UV_AND_LATER_PIP
 def test_an_installed_one_that_runs_here_stays_and_its_companion_is_of_its_kind(own: World, newest: str) -> None:
     python = holding(own, newest, "torch==2.15.0")

@@ -12,13 +12,14 @@ from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
 from tests.process.install.installers import NEWEST, OLD, UV_AND_LATER_PIP, uv_and_later_pip
 from tests.process.install.test_install import kind
+from tests.skips import made_for_2_15
 
 ABI_FREE = f"py3-none-{TAG.rpartition('-')[2]}"
 EVIL = f"9evil-{TAG}"
 START = "import sys; del sys.path[0]; from torchpick.cli import main; sys.exit(main())"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="torch 2.15 was not made for this Python")
+@made_for_2_15
 @uv_and_later_pip("installer")
 def test_a_companion_for_every_python_is_found_by_its_own_name(world: World, installer: str) -> None:
     python = world.environment(installer)

@@ -19,6 +19,7 @@ from tests.process.install.conftest import GTX_1080_TI, TAG, World, wheel_host
 from tests.process.install.installers import NEWEST, uv_and_later_pip
 from tests.process.install.test_stack import A100, vllm
 from tests.process.install.test_unread import compiled
+from tests.skips import made_for_2_15
 from torchpick.model.address import is_wheel_host
 
 __all__ = ["vllm"]
@@ -222,6 +223,7 @@ def test_a_version_that_does_not_run_gives_way_to_one_that_runs(vllm: World, res
     assert (found["torchvision"], found["torchaudio"]) == ("0.25.0+cu128", "2.10.0+cu128")
 
 
+@made_for_2_15
 def test_a_version_that_is_asked_for_and_does_not_run_is_refused(vllm: World) -> None:
     done = vllm.torchpick("lock", "vllm>=0.20", *A100, status=3)
 

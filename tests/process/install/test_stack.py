@@ -11,6 +11,7 @@ from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import TAG, World
 from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
+from tests.skips import made_for_2_15
 
 A100 = ("--gpu", "a100", "--driver", "535.183.01")
 
@@ -40,6 +41,7 @@ def vllm(world: World) -> World:
     return world
 
 
+@made_for_2_15
 def test_a_package_moves_to_the_cuda_that_the_driver_carries(vllm: World, newest: str) -> None:
     python = vllm.environment(newest)
 
