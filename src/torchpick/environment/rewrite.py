@@ -78,8 +78,12 @@ def contents(files: Iterable[str]) -> Contents:
     before: dict[str, bytes | None] = {}
     for file in files:
         with _refused(f"read {file}", _ANOTHER):
-            before[file] = content(file, _MOST_JSON) if os.path.exists(file) else None
+            before[file] = _content_of(file)
     return before
+
+
+def _content_of(file: str) -> bytes | None:
+    return content(file, _MOST_JSON) if os.path.exists(file) else None
 
 
 @contextmanager
@@ -97,7 +101,7 @@ def put_back(before: Contents) -> None:
     failures = []
     for file, data in before.items():
         try:
-            now = content(file, _MOST_JSON) if os.path.exists(file) else None
+            now = _content_of(file)
             if data is None and now is not None:
                 os.unlink(os.path.realpath(file))
             elif data is not None and data != now:
