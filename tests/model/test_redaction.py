@@ -19,7 +19,8 @@ USERS = st.sampled_from(["user", "__token__", "me", "q"])
 
 
 def parts(secret: str) -> set[str]:
-    return {secret[place : place + 4] for place in range(len(secret) - 3)}
+    """Four characters each, but for those that stand in `user:****@` whatever the secret is."""
+    return {part for start in range(len(secret) - 3) if "***" not in (part := secret[start : start + 4])}
 
 
 @pytest.mark.parametrize(
