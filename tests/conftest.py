@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -105,6 +106,27 @@ def _take(folder: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(locations, "shipped_dir", lambda: folder)
     monkeypatch.setenv("TORCHPICK_COMPAT_DIR", folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], str]], Path]:
+    """A file that takes seconds to make: the first worker that needs it does, and the others wait."""
+    mine = tmp_path_factory.getbasetemp()
+    shared = mine.parent if os.environ.get("PYTEST_XDIST_WORKER") else mine
+
+    def take(name: str, make: Callable[[], str]) -> Path:
+        file, turn = shared / name, shared / f"{name}.turn"
+        try:
+            turn.touch(exist_ok=False)
+        except FileExistsError:
+            for _ in range(600):
+                if file.exists():
+                    return file
+                time.sleep(0.2)
+        (draft := mine / name).write_text(make(), "utf-8")
+        return draft.replace(file)
+
+    return take
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,10 @@ HEADS = "[...document.querySelectorAll('#grid thead th')].slice(1).map((head) =>
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    file = tmp_path_factory.mktemp("page") / "matrix.html"
-    words = ["matrix", "--platform", "linux-x86_64", "--python", "3.12", "--html", str(file)]
-    subprocess.run([sys.executable, "-m", "torchpick", *words], check=True, timeout=120, capture_output=True)
-    return file.as_uri()
+def page(once: Callable[[str, Callable[[], str]], Path]) -> str:
+    words = ["matrix", "--platform", "linux-x86_64", "--python", "3.12", "--html", "-"]
+    run = [sys.executable, "-m", "torchpick", *words]
+    return once("matrix.html", lambda: subprocess.check_output(run, timeout=120, encoding="utf-8")).as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -388,19 +388,23 @@ needs_markdown = pytest.mark.skipif(importlib.util.find_spec("markdown") is None
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(once: Callable[[str, Callable[[], str]], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
+    for name, text in json.loads(once("site.json", lambda: json.dumps(_site())).read_text("utf-8")).items():
+        file = folder / name / "index.html" if name.endswith("/") else folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    return folder
+
+
+def _site() -> dict[str, str]:
     made = [pages.everything(), pages.of_gpu("GTX 1080 Ti")]
     if importlib.util.find_spec("markdown"):
         made += [site_pages.document(name, text) for name, text in site_pages.sources() if name == "users"]
     written = {page.url or "all.html": frame.framed(page, "", heading=page.url != "users/") for page in made}
     release = frame.framed(pages.of_release(next(iter(pages.builds()))), "")
     searched = {"search.js": site_pages.search_index()} if "users/" in written else {}
-    for name, text in {"index.html": pages.home(""), "release.html": release, **searched, **written}.items():
-        file = folder / name / "index.html" if name.endswith("/") else folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
-    return folder
+    return {"index.html": pages.home(""), "release.html": release, **searched, **written}
 
 
 @pytest.mark.network

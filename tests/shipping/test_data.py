@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ pytestmark = pytest.mark.usefixtures("live_table")  # what a release has is made
 
 
 @pytest.fixture(scope="module")
-def files() -> dict[str, str]:
+def files(once: Callable[[str, Callable[[], str]], Path]) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(locations, "shipped_dir", lambda: str(tables.LIVE))
-        return data.files()
+        made: dict[str, str] = json.loads(once("data.json", lambda: json.dumps(data.files())).read_text("utf-8"))
+        return made
 
 
 @pytest.fixture(scope="module")
