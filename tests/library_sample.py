@@ -42,8 +42,7 @@ def fleet() -> dict[str, int]:
 def inspected(file: str) -> list[str]:
     inspection: torchpick.Inspection = torchpick.inspect(file, gpus=["sm_61"], driver="580.95.05")
     verdicts: tuple[torchpick.ReadingVerdict, ...] = inspection.verdicts
-    findings: tuple[torchpick.Finding, ...] = torchpick.check(file, gpus=["sm_61"], driver="580.95.05")
-    return [*(verdict.word for verdict in verdicts), *(finding.code for finding in findings)]
+    return [verdict.word for verdict in verdicts]
 
 
 def refused() -> str:

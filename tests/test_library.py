@@ -103,7 +103,6 @@ def test_a_gpu_that_does_not_answer_is_a_value_too(tmp_path: Path, monkeypatch: 
         assert (caught.value.hint, caught.value.machine) == ("reboot", SILENT)
     assert (torchpick.pick().to_dict()["status"], torchpick.plan().to_dict()["exit"]) == ("no_answer", 4)
     assert (inspection.ok, inspection.verdicts, inspection.trouble) == (False, (), SILENT.trouble)
-    assert [finding.code for finding in torchpick.check(str(file))] == ["DRIVER_NO_ANSWER"]
 
 
 def nouns(value: object) -> Iterator[object]:
@@ -126,7 +125,6 @@ def test_what_a_call_returns_is_exported_cannot_change_and_is_json(tmp_path: Pat
         torchpick.plan("vllm", gpus=["sm_61"], offline=True, **machine),  # type: ignore[arg-type]
         torchpick.fleet([library_sample.MACHINE, SILENT]),
         torchpick.inspect(str(file), gpus=["sm_61"], **machine),  # type: ignore[arg-type]
-        *torchpick.check(str(file), gpus=["sm_61"], driver="580.95.05"),
     ]
 
     for answer in answers:
@@ -158,7 +156,7 @@ def test_the_sample_program_runs(tmp_path: Path) -> None:
     assert library_sample.picked("GTX 1080 Ti")[0] == "2.14.1+cu126"
     assert library_sample.planned()["torch"] == "2.14.1+cu126"
     assert library_sample.fleet() == {"n1": 1}
-    assert library_sample.inspected(str(file)) == ["will not run", "PACKAGE_NO_KERNELS"]
+    assert library_sample.inspected(str(file)) == ["will not run"]
     assert library_sample.refused()
 
 
@@ -300,74 +298,19 @@ def test_picks_with_everyday_specifiers_need_no_dependency() -> None:
     assert "torchvision[device-gfx1151]==0.29.0a0+rocm10.1.0" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("gpu", "driver", "found"),
-    [
-        ("sm_86", "580.95.05", []),
-        ("sm_61", "580.95.05", [("PACKAGE_NO_KERNELS", "error", "will not run; built for sm_80 sm_90")]),
-        ("sm_90", "515.65.01", [("PACKAGE_NO_KERNELS", "error", "driver 515.65.01 does not support sm_90")]),
-    ],
-)
-@pytest.mark.parametrize("name", ["kernels.so", "kernels-1.0-py3-none-any.whl"])
-def test_a_file_is_checked_before_it_is_loaded(
-    tmp_path: Path, name: str, gpu: str, driver: str, found: list[tuple[str, str, str]]
-) -> None:
-    file = tmp_path / name
-    file.write_bytes(making.wheel({"kernels/_C.so": KERNELS}) if name.endswith(".whl") else KERNELS)
-
-    findings = torchpick.check(str(file), gpus=[gpu], driver=driver)
-
-    assert [(finding.code, finding.severity) for finding in findings] == [each[:2] for each in found]
-    for finding, (_, _, text) in zip(findings, found, strict=True):
-        assert finding.text.startswith(f"{name} on {gpu}: will not run")
-        assert text in finding.text
-
-
-def test_code_that_the_driver_has_to_compile_and_a_library_that_runs_in_part_are_told(tmp_path: Path) -> None:
-    file = tmp_path / "kernels.so"
-    file.write_bytes(making.library(making.module("compute_80")))
-    (note,) = torchpick.check(str(file), gpus=["sm_90"], driver="580.95.05")
-    file.write_bytes(making.library(making.module("sm_75"), *[making.module("sm_80")] * 32))
-    (partly,) = torchpick.check(str(file), gpus=["sm_75"], driver="580.95.05")
-
-    assert (note.code, note.text) == ("JIT_ONLY", "kernels.so on sm_90: runs by JIT; built for compute_80")
-    assert (partly.code, partly.seen["libraries"]) == ("PACKAGE_PARTLY", {"kernels.so": "1 of 33 modules load"})
-
-
-@pytest.mark.parametrize(("content", "why"), [(None, "no such file"), (b"text", "is neither a wheel nor a library")])
-def test_a_file_that_cannot_be_checked_is_an_error(tmp_path: Path, content: bytes | None, why: str) -> None:
-    file = tmp_path / "kernels.so"
-    if content is not None:
-        file.write_bytes(content)
-
-    with pytest.raises(torchpick.TorchpickError, match=why):
-        torchpick.check(str(file), gpus=["sm_80"])
-
-
-def test_without_a_gpu_there_is_nothing_to_check_a_file_for(tmp_path: Path) -> None:
-    file = tmp_path / "kernels.so"
-    file.write_bytes(KERNELS)
-
-    with pytest.raises(torchpick.UsageError, match="there is no GPU"):
-        torchpick.check(str(file), gpus=[])
-
-
 @pytest.mark.process
-def test_a_library_is_checked_without_a_dependency(tmp_path: Path) -> None:
+def test_a_library_is_inspected_without_a_dependency(tmp_path: Path) -> None:
     file = tmp_path / "kernels.so"
     file.write_bytes(KERNELS)
     source = str(Path(torchpick.__file__).parents[1])
     told = f"{str(file)!r}, gpus=['sm_61', 'sm_80'], driver='580.95.05', python='3.12'"
-    program = f"import sys; sys.path.insert(0, {source!r}); import torchpick; print(torchpick.check({told})[0].text)"
+    program = f"import sys; sys.path.insert(0, {source!r}); import torchpick; print(torchpick.inspect({told}).verdict)"
 
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
 
-    assert (done.stdout, done.stderr) == (
-        "kernels.so on sm_61: will not run; built for sm_80 sm_90; kernels.so: 0 of 2 modules load\n",
-        "",
-    )
+    assert (done.stdout, done.stderr) == ("will not run\n", "")
 
 
 def test_companions_may_be_names_and_a_specifier_may_name_what_it_is_of() -> None:

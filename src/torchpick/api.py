@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -14,7 +13,7 @@ from torchpick.decide.several import Groups, HostGroup
 from torchpick.errors import MissingPackageError, UsageError
 from torchpick.install.question import answer_request, read_wish
 from torchpick.machine import machinefiles
-from torchpick.model.finding import Finding, worst_first
+from torchpick.model.finding import Finding
 from torchpick.model.fleet import Hosts, LeftOut
 from torchpick.model.machine import Machine
 from torchpick.model.package import Stack
@@ -243,8 +242,7 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
 
 
 @_public
-def check(  # noqa: PLR0913 # the flags of the contract, by name
-    path: str | None = None,
+def check(  # the flags of the contract, by name
     *,
     gpus: Sequence[str] | None = None,
     driver: str | None = None,
@@ -254,23 +252,11 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
 ) -> tuple[Finding, ...]:
     """What is wrong with the installed torch, for this machine or the specified one; worst first.
 
-    `path` is a library file or a wheel to check in its place; there is no finding where it runs. `python` is an
-    interpreter or an environment's folder, the active one without it. Nothing of any of them is imported or run.
+    `python` is an interpreter or an environment's folder, the active one without it. Nothing of it is imported or run.
     """
-    given = locals()
-    if path is not None:
-        inspection = inspect(os.path.abspath(given.pop("path")), **given)
-        if not inspection.verdicts and inspection.trouble is None:
-            raise UsageError("there is no GPU to check it for", hint='name one: gpus=["sm_61"]')
-        return worst_first(inspection.findings)
-    from torchpick.doctor.examination import examine, of_process
+    from torchpick.doctor.examination import examine
 
-    examination = examine(start_run(_request(given), environ))
-    # A notebook's kernel keeps the torch that it imported; that of another environment says nothing of it.
-    here = python is None and examination.subject.environment.prefix == sys.prefix
-    imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None
-    stale = of_process(examination.subject, None if imported is None else str(imported))
-    return (*stale, *examination.findings)
+    return examine(start_run(_request(locals()), environ)).findings
 
 
 def _request(given: Mapping[str, Any], requirements: tuple[str, ...] = ()) -> Request:

@@ -11,7 +11,6 @@ from tests.doctor.homes import Home, linking
 from tests.wheels import making
 from torchpick.doctor import binaries, gpusupport, loading
 from torchpick.doctor.binaries import InspectedPackage
-from torchpick.doctor.shellvariables import Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.finding import Finding
@@ -24,12 +23,14 @@ pytestmark = pytest.mark.process
 NOWHERE = "libcudart.so.99"
 
 
-def subject(home: Home, *packages: str, shell: Shell | None = None) -> EnvironmentUnderTest:
+def subject(home: Home, *packages: str, library_path: str = "") -> EnvironmentUnderTest:
     here = distributions.read_environment(home.python, {})
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
-    found = EnvironmentUnderTest(start_run(Request(), {}), here, machine, torch_alone=False)
+    found = EnvironmentUnderTest(
+        start_run(Request(), {"LD_LIBRARY_PATH": library_path}), here, machine, torch_alone=False
+    )
     inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
-    vars(found).update(shell=shell or Shell(), _inspection=(inspected, ()))
+    vars(found).update(_inspection=(inspected, ()))
     return found
 
 
@@ -102,7 +103,7 @@ def test_the_loader_looks_into_these_folders_and_its_cache(
     (tmp_path / "cache").write_bytes(b"glibc-ld.so.cache\0libone.so.1\0/lib/libone.so.1\0")
     monkeypatch.setattr(loading, "CACHE", str(tmp_path / "cache"))
     here = distributions.read_environment(home.python, {})
-    folders = loading.LoaderFolders(here, Shell({"LD_LIBRARY_PATH": "/one::/two"}))
+    folders = loading.LoaderFolders(here, {"LD_LIBRARY_PATH": "/one::/two"})
 
     assert folders.folders[:5] == [
         "/one", "/two", f"{here.prefix}/lib", f"{here.prefix}/targets/x86_64-linux/lib", "/usr/local/cuda/lib64",
@@ -110,7 +111,7 @@ def test_the_loader_looks_into_these_folders_and_its_cache(
     assert folders.has("libone.so.1")
     assert not folders.has("libone.so")
     monkeypatch.setattr(loading, "CACHE", str(tmp_path / "gone"))
-    assert not loading.LoaderFolders(here, Shell()).has("libone.so.1")
+    assert not loading.LoaderFolders(here, {}).has("libone.so.1")
 
 
 @pytest.mark.parametrize("where", ["$ORIGIN/beside", "/nowhere:${ORIGIN}/beside"])
@@ -142,25 +143,29 @@ def test_library_path_replaces_what_is_not_found_by_an_rpath(
     home.add("nvidia-x-cu12", "1.0", {"nvidia/x/libx.so": b"x", "nvidia/x/libcudnn_ops.so.9": b"x"})
     home.add("other", "1.0", {"other/liby.so": linking(["libx.so", "liby.so"])})
 
-    def overrides(*folders: tuple[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-        found = loading.library_path(subject(home, shell=Shell(folders=folders)))
+    def overrides(**folders: str) -> list[tuple[str, str]]:
+        """What is replaced, by the libraries in each folder."""
+        for folder, names in folders.items():
+            (tmp_path / folder).mkdir(exist_ok=True)
+            for name in names.split():
+                (tmp_path / folder / name).write_bytes(b"y")
+        path = ":".join(str(tmp_path / folder) for folder in folders)
+        found = loading.library_path(subject(home, library_path=f":{path}:/nowhere"))
         return [(library, str(each.seen["folder"])) for each in found for library in libraries(each)]
 
-    assert overrides(("/one", ("libx.so", "liby.so")), ("/two", ("libx.so",))) == (
-        [("libx.so", "/one")] if replaced else []
-    )
+    assert overrides(one="libx.so liby.so", two="libx.so") == ([("libx.so", str(tmp_path / "one"))] if replaced else [])
     # cuDNN opens its parts by their names.
-    assert overrides(("/one", ("libcudnn_ops.so.9",))) == [("libcudnn_ops.so.9", "/one")]
+    assert overrides(three="libcudnn_ops.so.9") == [("libcudnn_ops.so.9", str(tmp_path / "three"))]
     (tmp_path / "same").mkdir()
     (tmp_path / "same" / "libx.so").symlink_to(home.site / "nvidia" / "x" / "libx.so")
-    assert overrides((str(tmp_path / "same"), ("libx.so",))) == overrides() == []
+    assert overrides(same="") == overrides() == []
 
 
-def test_without_a_torch_no_library_of_it_is_replaced(home: Home) -> None:
+def test_without_a_torch_no_library_of_it_is_replaced(home: Home, tmp_path: Path) -> None:
     home.add("nvidia-x-cu12", "1.0", {"nvidia/x/libcudnn_ops.so.9": b"x"})
+    (tmp_path / "libcudnn_ops.so.9").write_bytes(b"y")
 
-    shell = Shell(folders=(("/one", ("libcudnn_ops.so.9",)),))
-    assert list(loading.library_path(subject(home, shell=shell))) == []
+    assert list(loading.library_path(subject(home, library_path=str(tmp_path)))) == []
 
 
 def test_twins_are_one_project_for_two_cudas(home: Home) -> None:

@@ -196,19 +196,6 @@ def test_nothing_is_written_and_none_of_its_code_runs(home: Home, tmp_path: Path
     assert not (tmp_path / "ran").exists()
 
 
-def test_conda_s_own_records_are_read_by_their_names(home: Home) -> None:
-    folder = home.root / "conda-meta"
-    folder.mkdir()
-    for name in ("cudatoolkit-11.8.0-h4ba93d1_13.json", "history", "odd.json", "notes-1.0-2.txt"):
-        (folder / name).write_text("", "utf-8")
-    home.torch(installer="pip")
-
-    found = examine(home, "sm_86")
-
-    assert [*found.subject.environment.conda] == ["cudatoolkit 11.8.0 h4ba93d1_13"]
-    assert codes(found) == []
-
-
 DEBIANS = Path("/usr/bin/python3")
 
 

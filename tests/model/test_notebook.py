@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from html.parser import HTMLParser
-from types import ModuleType, SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import torchpick
-from torchpick.doctor import examination
-from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.model.fields import html
-from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python
 
 
@@ -93,36 +88,3 @@ def test_a_machine_shows_its_facts() -> None:
     assert "table" in shown.tags
     assert "script" not in shown.tags
     assert {HOSTILE, "x86_64", "2.35"} <= set(shown.words)
-
-
-@pytest.mark.parametrize(
-    ("imported", "codes"), [("2.15.0+cu132", ["RESTART_KERNEL"]), ("2.14.1+cu126", []), (None, [])]
-)
-def test_a_kernel_with_another_torch_is_to_be_restarted(imported: str | None, codes: list[str]) -> None:
-    subject = cast("EnvironmentUnderTest", SimpleNamespace(torch=SimpleNamespace(version="2.14.1+cu126")))
-
-    found = examination.of_process(subject, imported)
-
-    assert [each.code for each in found] == codes
-    assert all("restart the kernel" in str(each.advice) for each in found)
-    assert all(each.seen == {"imported": imported, "installed": "2.14.1+cu126"} for each in found)
-
-
-def test_check_asks_the_process_for_its_torch_and_imports_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str | None] = []
-    stale = Finding(Ailment.RESTART_KERNEL, "another torch")
-
-    def of_process(_: EnvironmentUnderTest, imported: str | None) -> tuple[Finding, ...]:
-        asked.append(imported)
-        return (stale,)
-
-    monkeypatch.setattr(examination, "of_process", of_process)
-    module = ModuleType("torch")
-    module.__version__ = "2.15.0+cu132"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "torch", module)
-
-    found = torchpick.check(gpus=[], environ={"VIRTUAL_ENV": sys.prefix})
-
-    assert asked == ["2.15.0+cu132"]
-    assert found[0] == stale
-    assert sys.modules["torch"] is module

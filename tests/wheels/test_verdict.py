@@ -11,10 +11,9 @@ from tests.wheels import making
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import COMPILES, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
-from torchpick.model.finding import Ailment
 from torchpick.model.machine import Driver
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import GpuCodeFit, Inspection, ReadingVerdict, judge_package, judge_reading
+from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, judge_package, judge_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -150,24 +149,6 @@ def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() 
     assert judge_package((part,), pascal, complete=False).libraries[0].text.endswith("only a part of it was read")
 
 
-def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
-    both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80 compute_80"), path="b.so"))
-    both = both._replace(file="pkg.whl", notes=())
-    gpus = map(Arch.parse, ("sm_61", "sm_75", "sm_86", "sm_120"))
-    judged = tuple(judge_reading(both, GpuCodeFit(gpu)) for gpu in gpus)
-
-    found = Inspection(both, judged).findings
-
-    assert [(each.ailment, dict(each.seen)) for each in found] == [
-        (Ailment.PACKAGE_NO_KERNELS, {"libraries": {"a.so": "0 of 3 modules load", "b.so": "0 of 2 modules load"}}),
-        (Ailment.PACKAGE_PARTLY, {"libraries": {"a.so": "0 of 3 modules load"}}),
-        (Ailment.PACKAGE_PARTLY, {"libraries": {"a.so": "0 of 3 modules load"}}),
-    ]
-    assert found[1].text == (
-        "pkg.whl on sm_75: partly; built for sm_75 sm_80 sm_90 compute_80; a.so: 0 of 3 modules load"
-    )
-
-
 @pytest.mark.parametrize(("driver", "crosses"), [("594.99", False), ("595", True), ("595.78", True)])
 def test_discrete_code_crosses_from_the_driver_of_the_unified_stack_on(*, driver: str, crosses: bool) -> None:
     judge = GpuCodeFit.of(Arch.parse("sm_87"), Driver(driver), Knowledge({}).rules.drivers, unified=True)
@@ -225,11 +206,10 @@ JUDGES = {
 }
 
 
-def in_words(found: Reading, verdict: ReadingVerdict) -> dict[str, object]:
-    said = next((finding.text for finding in Inspection(found, (verdict,)).findings), None)
+def in_words(verdict: ReadingVerdict) -> dict[str, object]:
     libraries = {each.path: [each.word, each.text] for each in verdict.libraries}
     words = {"word": verdict.word, "fit": verdict.fit.name, "via": verdict.via and str(verdict.via)}
-    more = {"libraries": libraries, "notes": [*verdict.notes], "said": said}
+    more = {"libraries": libraries, "notes": [*verdict.notes]}
     return {**words, **{name: value for name, value in more.items() if value}}
 
 
@@ -237,7 +217,7 @@ def verdicts() -> dict[str, object]:
     """Of each kind of reading for each kind of GPU: `verdicts.json` has them."""
     cudas: dict[str, str | None] = {"": None, ", torch for CUDA 12.9": "12.9", ", torch for CUDA 11.7": "11.7"}
     return {
-        f"{name}: {gpu}{more}": in_words(found, judge_reading(found, judge, cuda))
+        f"{name}: {gpu}{more}": in_words(judge_reading(found, judge, cuda))
         for name, found in READINGS.items()
         for gpu, judge in JUDGES.items()
         for more, cuda in (cudas if name == "a library per CUDA" else {"": None}).items()

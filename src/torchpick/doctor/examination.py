@@ -31,13 +31,11 @@ _OF_TORCH: tuple[Check, ...] = (
     gpusupport.foreign,
     gpusupport.unsupported,
     gpusupport.compiled_at_first_use,
-    loading.driver_library,
     loading.hidden,
 )
 # What is looked at beside torch: an answer about torch alone does not wait for these.
 _BESIDE: tuple[Check, ...] = (
     gpusupport.partial,
-    gpusupport.triton,
     depends.uncompared,
     depends.together,
     depends.numpy,
@@ -126,16 +124,6 @@ def _fixed(subject: EnvironmentUnderTest, finding: Finding, fix: Remedy | None, 
     if fix is None:
         return finding._replace(advice=finding.advice.removeprefix("or ") if finding.advice else refused)
     return finding._replace(cure=shell.line(fix.command, subject.run.shell), brings=remedy.brings(fix, finding))
-
-
-def of_process(subject: EnvironmentUnderTest, imported: str | None) -> tuple[Finding, ...]:
-    """Where this process has imported another torch than the one that its environment holds now."""
-    if subject.torch is None or imported in (None, subject.torch.version):
-        return ()
-    installed = subject.torch.version
-    text = f"this process has imported torch {imported}, and torch {installed} is installed now"
-    advice = "restart the kernel (or the program): a module that is imported stays as it is"
-    return (Finding(Ailment.RESTART_KERNEL, text, {"imported": imported, "installed": installed}, advice),)
 
 
 def target(python: str | None, environ: Mapping[str, str], folder: str) -> EnvironmentChoice:

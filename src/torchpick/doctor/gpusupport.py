@@ -12,13 +12,11 @@ from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import distributions, shell
 from torchpick.environment.distributions import Distribution
-from torchpick.knowledge.indexes import triton_floors
 from torchpick.model.arch import Fit, listed
 from torchpick.model.build import COMPANIONS, FAMILIES, MAKERS, NOT, PARTLY, Objection, Reason, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
-from torchpick.model.table import below
-from torchpick.model.versions import grouped, is_dotted, release_key, some_of
+from torchpick.model.versions import grouped, some_of
 
 # What is objected to, where it concerns an installed build.
 _OBJECTIONS = {reason: ailment for reason in Reason for ailment in Ailment if reason.name == ailment.name}
@@ -108,23 +106,6 @@ def partial(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             f"{library} of {torch.label} supports {subject.labels(gpu)} only in part: {why}",
             {**_seen(torch), "library": library, "gpus": [gpu]},
             advice=needs and f"{needs}; `torchpick list --whole` names the builds that have all of it",
-        )
-
-
-def triton(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """torch.compile writes its kernels with triton, which supports fewer GPUs than torch."""
-    package = subject.environment.find("triton")
-    if package is None or subject.torch is None or not is_dotted(package.version):
-        return
-    rows = subject.run.knowledge.file("libraries.json", triton_floors)
-    sure = [floor for since, floor in rows if release_key(since) <= release_key(package.version)]
-    left = [gpu.index for gpu in subject.machine.nvidia if gpu.arch and sure and below(gpu.arch, sure[-1])]
-    if left:
-        yield Finding(
-            Ailment.TRITON_DROPPED_GPU,
-            f"triton {package.version} supports sm_{sure[-1][0]}{sure[-1][1]} and newer, not {subject.labels(*left)}",
-            {"library": package.label, "gpus": left},
-            advice="run without torch.compile there, or set TORCHDYNAMO_DISABLE=1",
         )
 
 

@@ -4,50 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 
 from torchpick.doctor import binaries, depends, gpusupport
 from torchpick.doctor.binaries import NVIDIA
-from torchpick.doctor.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions, world
 from torchpick.model.finding import WARNING, Ailment, Finding
-from torchpick.model.versions import grouped, is_dotted, numbers, some_of
+from torchpick.model.versions import grouped, some_of
 
-# NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs; these are refused (error 804).
-_REFUSED = re.compile(r"geforce|titan|\b[GR]TX (?:16|[1-5]0)[5-9]0", re.IGNORECASE)
 _HIDING = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
-
-
-def driver_library(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """A libcuda that is not the driver's: a stub never works, cuda-compat only newer than the driver, on some GPUs."""
-    if subject.shell.driver_library is None:
-        return
-    folder, version, is_stub = subject.shell.driver_library
-    seen: dict[str, object] = {"folder": folder, "version": version}
-    advice = f"remove {folder} from LD_LIBRARY_PATH"
-    if is_stub:
-        text = f"LD_LIBRARY_PATH puts the stub libcuda of {folder} before the driver's"
-        yield Finding(Ailment.STUB_DRIVER_LIBRARY, text, seen, advice=advice)
-        return
-    driver = None if subject.machine.driver is None else subject.machine.driver.version
-    refused = [gpu.index for gpu in subject.gpus if gpu.vendor == "nvidia" and _REFUSED.search(gpu.name or "")]
-    if version and is_dotted(version) and driver and numbers(driver) >= numbers(version):
-        text = f"cuda-compat {version} in {folder} is not newer than the driver, {driver}"
-        yield Finding(Ailment.CUDA_COMPAT, text, {**seen, "driver": driver}, advice=advice)
-    elif refused:
-        text = f"cuda-compat in {folder} does not support {subject.labels(*refused)}"
-        yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice)
 
 
 def hidden(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A variable that hides every GPU; to hide some of them is a choice."""
-    for name, value in subject.shell.variables.items():
-        gpus = [gpu.index for gpu in subject.gpus if gpu.vendor == _HIDING.get(name)]
+    for name, vendor in _HIDING.items():
+        value = subject.variables.get(name)
+        gpus = [gpu.index for gpu in subject.gpus if gpu.vendor == vendor]
+        if value is None or not gpus:
+            continue
         first = value.split(",")[0].strip()
-        if gpus and not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
+        if not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
             yield Finding(
                 Ailment.GPUS_HIDDEN,
                 f"{name} is {value!r}, which hides every GPU",
@@ -56,6 +36,12 @@ def hidden(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             )
 
 
+# The libraries of CUDA and what NVIDIA ships beside it, by soname.
+_CUDA_LIBRARY = re.compile(
+    r"lib(?:cuda|cudart|cublas|cublasLt|cudnn\w*|cufft\w*|cupti|curand|cusolver\w*|cusparse\w*|cufile\w*|nccl|nvrtc\S*"
+    r"|nvJitLink|nvToolsExt|nvshmem\w*|caffe2_nvrtc)\.so(?:\.[0-9]+)+"
+)
+_MOST_FOLDERS = 200
 SYSTEM = ("/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib")
 CACHE = "/etc/ld.so.cache"
 _MOST_CACHE = 16 << 20
@@ -68,8 +54,8 @@ _MOST_SHOWN = 20
 class LoaderFolders:
     """The folders of the loader beyond the environment; its cache is read at the first question."""
 
-    def __init__(self, environment: distributions.Environment, shell: Shell) -> None:
-        named = shell.variables.get("LD_LIBRARY_PATH", "").split(":")
+    def __init__(self, environment: distributions.Environment, variables: Mapping[str, str]) -> None:
+        named = variables.get("LD_LIBRARY_PATH", "").split(":")
         own = [os.path.join(environment.prefix, *folder) for folder in (("lib",), ("targets", "x86_64-linux", "lib"))]
         folders = [folder for folder in (*named, *own, *SYSTEM) if folder]
         self.folders = [*folders, *(f"/usr/lib/{cpu}-linux-gnu" for cpu in ("x86_64", "aarch64"))]
@@ -139,7 +125,7 @@ def absent_libraries(subject: EnvironmentUnderTest) -> tuple[tuple[str, str], ..
     """What torch or a package with GPU code asks the loader for, or opens by name, and is nowhere; and which asks."""
     if not subject.is_here:
         return ()
-    folders = LoaderFolders(subject.environment, subject.shell)
+    folders = LoaderFolders(subject.environment, subject.variables)
     absent = list(_linked(subject, folders)) if subject.torch is not None else []
     absent += _opened(subject, folders) if subject.machine.nvidia else []
     return tuple(dict.fromkeys(absent))
@@ -185,7 +171,7 @@ def _opened(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator
 
 def _is_of_cuda(name: str) -> bool:
     # libcuda comes with the driver, and detection says whether that is there.
-    return CUDA_LIBRARY.fullmatch(name) is not None and not name.startswith("libcuda.so")
+    return _CUDA_LIBRARY.fullmatch(name) is not None and not name.startswith("libcuda.so")
 
 
 def _is_along(path: str, folders: Iterable[str], name: str) -> bool:
@@ -206,54 +192,50 @@ def _cuda_is_found(subject: EnvironmentUnderTest, absent: Sequence[tuple[str, st
 
 def library_path(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """The environment's libraries that LD_LIBRARY_PATH replaces."""
-    folders = dict.fromkeys(folder for folder, _ in subject.shell.folders)
-    replaceable = _replaceable(subject) if folders else []
-    for folder in folders:
-        replaced = [name for name, path in replaceable if _wins(subject.shell, folder, name, path)]
-        if replaced:
-            yield Finding(
-                Ailment.LIBRARY_PATH,
-                f"LD_LIBRARY_PATH puts {folder} first, so {', '.join(replaced[:4])} come from there and not from "
-                "the environment",
-                {"folder": folder, "libraries": replaced},
-                cure="unset LD_LIBRARY_PATH",
-                advice="torch brings its own CUDA; leave the folder out for programs that use it",
-            )
+    # An empty entry is the current folder (ld.so(8)).
+    folders = [*filter(None, re.split("[:;]", subject.variables.get("LD_LIBRARY_PATH", "")))][:_MOST_FOLDERS]
+    if not folders or not subject.environment.torches:
+        return
+    packages = [package for package in subject.environment.distributions if package.name.startswith(NVIDIA)]
+    own = {os.path.basename(path): path for package in packages for path in _paths(package)}
+    first = (
+        (next((folder for folder in folders if os.path.exists(os.path.join(folder, name))), ""), name) for name in own
+    )
+    found = [(folder, name) for folder, name in sorted(first) if folder and not _is_same(folder, name, own[name])]
+    looked_for = _looked_for(subject, own.values()) if found else set()
+    for folder, names in grouped((folder, name) for folder, name in found if name in looked_for).items():
+        yield Finding(
+            Ailment.LIBRARY_PATH,
+            f"LD_LIBRARY_PATH puts {folder} first, so {', '.join(names[:4])} come from there and not from "
+            "the environment",
+            {"folder": folder, "libraries": names},
+            cure="unset LD_LIBRARY_PATH",
+            advice="torch brings its own CUDA; leave the folder out for programs that use it",
+        )
 
 
-def _wins(shell: Shell, folder: str, name: str, path: str) -> bool:
-    """Whether the library of this folder is the first of its name in LD_LIBRARY_PATH, and another one."""
-    if next((first for first, names in shell.folders if name in names), None) != folder:
-        return False
-    try:
-        return not os.path.samefile(os.path.join(folder, name), path)
-    except OSError:
-        return True
+def _is_same(folder: str, name: str, path: str) -> bool:
+    with suppress(OSError):
+        return os.path.samefile(os.path.join(folder, name), path)
+    return False
 
 
-def _replaceable(subject: EnvironmentUnderTest) -> list[tuple[str, str]]:
-    """Name and path of NVIDIA's libraries that the loader looks for in LD_LIBRARY_PATH before it finds them here.
+def _paths(package: distributions.Distribution) -> list[str]:
+    return [os.path.join(package.folder, path) for path in distributions.libraries(package)]
+
+
+def _looked_for(subject: EnvironmentUnderTest, own: Iterable[str]) -> set[str]:
+    """The libraries that the loader looks for in LD_LIBRARY_PATH before it finds NVIDIA's own here.
 
     A library looks along its rpath before LD_LIBRARY_PATH, along its runpath after it (ld.so(8)). torch has an rpath;
     NVIDIA's libraries have a runpath, and cuDNN opens its parts by name.
     """
-    if not subject.environment.torches:
-        return []
-    own: dict[str, str] = {}
     safe: set[str] = set()
-    open_: set[str] = set()
-    for package in subject.environment.distributions:
-        if package.name != "torch" and not package.name.startswith(NVIDIA):
-            continue
-        for relative in distributions.libraries(package):
-            path = os.path.join(package.folder, relative)
-            name = path.rpartition("/")[2]
-            if package.name != "torch":
-                own[name] = path
-            elif not name.startswith(("libtorch", "libc10", "libcaffe2")):
-                continue
-            needed, rpath, runpath = binaries.links(path)
-            (safe if rpath and not runpath else open_).update(needed)
-            if name.startswith("libcudnn_"):
-                open_.add(name)
-    return sorted((name, own[name]) for name in (open_ - safe) & own.keys())
+    open_ = {name for name in map(os.path.basename, own) if name.startswith("libcudnn_")}
+    torch = subject.environment.find("torch")
+    of_torch = [] if torch is None else _paths(torch)
+    loaded = (path for path in of_torch if os.path.basename(path).startswith(("libtorch", "libc10", "libcaffe2")))
+    for path in (*own, *loaded):
+        needed, rpath, runpath = binaries.links(path)
+        (safe if rpath and not runpath else open_).update(needed)
+    return open_ - safe

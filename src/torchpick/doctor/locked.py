@@ -39,7 +39,6 @@ _OF_LOCK: tuple[Check, ...] = (
     gpusupport.foreign,
     gpusupport.unsupported,
     gpusupport.compiled_at_first_use,
-    gpusupport.triton,
     gpusupport.other_cuda,
     depends.together,
     depends.numpy,

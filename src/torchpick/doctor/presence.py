@@ -17,7 +17,7 @@ from torchpick.errors import TorchpickError
 from torchpick.install.question import answer_request, collect_question
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import NOTE, Ailment, Finding
-from torchpick.model.versions import normal, some_of
+from torchpick.model.versions import grouped, normal, some_of
 from torchpick.projects import backends
 from torchpick.projects.lockfiles import Choice, read_lock
 
@@ -26,8 +26,6 @@ _FRAMEWORKS = re.compile(
     r"(?:jax|jaxlib|jax-cuda\d+-p.*|tensorflow(?:-.*)?|tf-nightly.*|cupy(?:-.*)?|paddlepaddle(?:-.*)?|mindspore"
     r"|onnxruntime(?:-.*)?|ctranslate2|llama-cpp-python|xgboost|mxnet(?:-.*)?)"
 )
-# What conda calls torch and its libraries.
-_CONDA = ("pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu")
 # What an import needs. Headers, stubs, licences and data are taken out of images on purpose.
 _CODE = re.compile(r"\.(?:py|so(?:\.[0-9]+)*|dll|pyd|dylib)$", re.IGNORECASE)
 _SPARE = re.compile(r"(?:^|/)(?:tests?|testing|include|share|examples?|benchmarks?|docs?)/")
@@ -100,7 +98,7 @@ def undone(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 
 def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
-    """Two torches on the search path, two records in one folder, or conda's and pip's."""
+    """Two torches on the search path, or two records in one folder."""
     here = subject.environment
     uninstall = remedy.by_installer(here, subject.run.shell, "uninstall", "torch")
     if len(here.torches) > 1:
@@ -120,16 +118,6 @@ def twice(subject: EnvironmentUnderTest) -> Iterator[Finding]:
                 {"folder": folder, "versions": versions},
                 advice=f"`{uninstall}` until none is left, then install one",
             )
-    conda = [package for package in here.conda if package.partition(" ")[0] in _CONDA]
-    names = [package.partition(" ")[0] for package in conda]
-    if conda and records and records[0].installer in ("pip", "uv"):
-        yield Finding(
-            Ailment.TORCH_TWICE,
-            f"conda installed {conda[0].rpartition(' ')[0]}, and {records[0].installer} put torch "
-            f"{records[0].version} over it",
-            {"conda": conda, "torch": records[0].version},
-            advice=f"keep one: `conda remove {' '.join(names)}`, then install torch again",
-        )
 
 
 def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
@@ -179,36 +167,23 @@ def incomplete(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 
 def gone(package: distributions.Distribution) -> tuple[str, ...]:
-    """Recorded code that is not there: whole folders are looked at, and one that is gone is named with a slash."""
+    """Recorded code that is not there; whole folders are looked at."""
     if any(fault.startswith("RECORD") for fault in package.faults):
         return ()
-    wanted: dict[str, set[str]] = {}
-    for path in distributions.files(package):
-        if _CODE.search(path) and not _SPARE.search(path) and not path.startswith(("/", "..")):
-            folder, _, name = path.rpartition("/")
-            wanted.setdefault(folder, set()).add(name)
-    lost_paths: dict[str, None] = {}
-    for folder in sorted(wanted, key=lambda folder: (folder.count("/"), folder)):
-        if any(folder.startswith(name) for name in lost_paths if name.endswith("/")):
-            continue
+    paths = (path for path in distributions.files(package) if _CODE.search(path) and not _SPARE.search(path))
+    wanted = grouped(path.rpartition("/")[::2] for path in paths if not path.startswith(("/", "..")))
+    lost: list[str] = []
+    for folder, names in sorted(wanted.items()):
         try:
-            names = {*os.listdir(os.path.join(package.folder, folder))}
+            there = {*os.listdir(os.path.join(package.folder, folder))}
         except (FileNotFoundError, NotADirectoryError):
-            lost_paths[_topmost(package.folder, folder) + "/"] = None
-            continue
+            there = set()
         except OSError:
             continue
         # A source may have been compiled and left out (`compileall -b`).
-        lost = (name for name in sorted(wanted[folder] - names) if not (name.endswith(".py") and f"{name}c" in names))
-        lost_paths |= dict.fromkeys(f"{folder}/{name}" if folder else name for name in lost)
-    return tuple(lost_paths)[:_MOST_SHOWN]
-
-
-def _topmost(site: str, folder: str) -> str:
-    """The first folder on the way that is gone."""
-    parts = folder.split("/")
-    paths = ("/".join(parts[:count]) for count in range(1, len(parts)))
-    return next((path for path in paths if not os.path.isdir(os.path.join(site, path))), folder)
+        there |= {name.removesuffix("c") for name in there if name.endswith(".pyc")}
+        lost += (os.path.join(folder, name) for name in sorted({*names} - there))
+    return tuple(lost[:_MOST_SHOWN])
 
 
 def behind(subject: EnvironmentUnderTest) -> Iterator[Finding]:

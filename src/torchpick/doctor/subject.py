@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from torchpick.doctor import binaries, installedtorch, shellvariables
+from torchpick.doctor import binaries, installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
-from torchpick.doctor.shellvariables import Shell
 from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, labels
@@ -47,9 +46,10 @@ class EnvironmentUnderTest:
             return None
         return installedtorch.read(self.environment, self.machine, self.table)
 
-    @cached_property
-    def shell(self) -> Shell:
-        return shellvariables.read_shell(self.run.environ)
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Those of the shell that its programs are started from."""
+        return self.run.environ
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
@@ -106,9 +106,9 @@ class DescribedEnvironment(EnvironmentUnderTest):
             return None
         return installedtorch.named(torch.version, self._cuda, self.environment, self.machine, self.table)
 
-    @cached_property
-    def shell(self) -> Shell:
-        return shellvariables.read_shell({})
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return {}
 
 
 class LockedEnvironment(DescribedEnvironment):

@@ -60,8 +60,8 @@ class Environment(NamedTuple):
 
     `sites` are the folders of its search path, in order, and `distributions` what lies in them; an installer fills
     `packages`, and `installed` are the versions in these. `torches` are the folders that hold a torch package.
-    `managed` is the message of PEP 668, `tool` the program whose own environment it is. `conda` has a package's name,
-    version and build each, `faults` what could not be read, and why.
+    `managed` is the message of PEP 668, `tool` the program whose own environment it is, `conda` whether it is
+    conda's, `faults` what could not be read, and why.
     """
 
     python: Python
@@ -70,7 +70,7 @@ class Environment(NamedTuple):
     packages: tuple[str, ...] = ()
     distributions: tuple[Distribution, ...] = ()
     installed: Mapping[str, str] = {}
-    conda: tuple[str, ...] = ()
+    conda: bool = False
     torches: tuple[str, ...] = ()
     faults: tuple[tuple[str, str], ...] = ()
     by_uv: bool = False
@@ -222,7 +222,7 @@ def _with_contents(environment: Environment, environ: Mapping[str, str], *, meta
     return environment._replace(
         distributions=tuple(package for packages in contents.values() for package in packages),
         installed={package.name: package.version for package in reversed(filled)},
-        conda=_conda(prefix),
+        conda=is_conda,
         is_conda_base=is_conda and (is_active_base or os.path.isdir(os.path.join(prefix, "condabin"))),
         torches=tuple(site for site in sites if start_of(os.path.join(site, "torch", "version.py"), 1)),
         faults=tuple(faults),
@@ -312,16 +312,6 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
         installer=installer.strip()[:40] or None,
         faults=tuple(faults),
     )
-
-
-def _conda(prefix: str) -> tuple[str, ...]:
-    """What conda installed there, by the names of its records: NAME-VERSION-BUILD.json."""
-    try:
-        names = sorted(os.listdir(os.path.join(prefix, "conda-meta")))
-    except OSError:
-        return ()
-    records = (name.removesuffix(".json") for name in names if name.endswith(".json") and name.count("-") > 1)
-    return tuple(" ".join(record.rsplit("-", 2)) for record in records)
 
 
 def files(package: Distribution) -> tuple[str, ...]:

@@ -110,12 +110,6 @@ def drivers(index: Row) -> DriverTable:
     )
 
 
-def triton_floors(libraries: Fields) -> list[tuple[str, tuple[int, int]]]:
-    """The floors of triton in libraries.json that are sure: from this version on, at least this capability."""
-    sure = [row for row in libraries.objects("triton") if row.text("confidence") == "high"]
-    return [(row.text("from"), _capability(row.text("floor"))) for row in sure]
-
-
 def first_remedies(causes: Fields) -> dict[str, str]:
     """What to do first, by the code of a cause in errors.json."""
     return {row.text("id"): row.texts("cures")[0] for row in causes.objects("signatures") if row.texts("cures")}

@@ -41,8 +41,6 @@ class Ailment(Enum):
     FILES_MISSING = (ERROR, "its import fails, or what calls the files that are gone")
     NUMPY_TOO_NEW = (ERROR, "this torch was compiled against NumPy 1: Numpy is not available")
     MISSING_LIBRARY = (ERROR, "the loader fails: cannot open shared object file: No such file or directory")
-    STUB_DRIVER_LIBRARY = (ERROR, "a stub stands in for the driver, so CUDA finds none (error 34)")
-    CUDA_COMPAT = (ERROR, "CUDA does not start where that package is not supported (errors 803 and 804)")
     TORCH_TWICE = (WARNING, "which one is imported depends on the search path, and an installer changes only one")
     UNKNOWN_ARCHES = (WARNING, "which GPUs this torch was built for could not be read, so nothing is promised")
     PARTIAL_LIBRARY = (WARNING, "what calls that library fails on the GPU; everything else runs")
@@ -54,13 +52,11 @@ class Ailment(Enum):
     )
     GPUS_HIDDEN = (WARNING, "programs started from this shell see no GPU")
     MODULE_TWICE = (WARNING, "each overwrites the other's files, and the last one installed wins")
-    RESTART_KERNEL = (WARNING, "a process keeps the torch that it imported until it is started again")
     LOCK_UNDOES = (WARNING, "uv makes the environment what the lock of the project says, whatever was installed since")
     UNREADABLE = (WARNING, "what cannot be read cannot be judged, nor cleanly replaced by an installer")
     BEHIND = (NOTE, "it was made for another GPU or driver than this machine has")
     PACKAGE_PARTLY = (NOTE, "what needs those libraries fails on the GPU; the package may have another way")
     JIT_ONLY = (NOTE, "the driver compiles its code on first use, which takes minutes, once")
-    TRITON_DROPPED_GPU = (NOTE, "torch.compile does not work on the GPU; eager mode does")
 
     @property
     def severity(self) -> str:

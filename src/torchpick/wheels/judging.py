@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from torchpick.model.arch import Arch, Fit, best, listed
+from torchpick.model.arch import Arch, Fit, best
 from torchpick.model.build import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, WORST_FIRST
 from torchpick.model.fields import dumps, plain, written
-from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Driver, Trouble
 from torchpick.model.table import DriverTable
 from torchpick.model.versions import numbers, some_of
@@ -70,24 +69,6 @@ class Inspection(NamedTuple):
         if self.verdicts:
             return min((verdict.word for verdict in self.verdicts), key=WORST_FIRST.index)
         return UNKNOWN if self.reading.holds_code else without_code(self.reading)
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What is wrong with a file that is not installed."""
-        reading, trouble, findings = self.reading, self.trouble, list[Finding]()
-        if trouble is not None:
-            code = {"code": trouble.code}
-            findings.append(Finding(Ailment.DRIVER_NO_ANSWER, trouble.text, code, advice=trouble.hint))
-        for verdict in self.verdicts:
-            if verdict.word in _AILMENTS:
-                libraries = {library.path: library.text for library in verdict.failing}
-                why = [
-                    f"built for {listed((*reading.sass, *reading.ptx))}",
-                    *map(": ".join, libraries.items()),
-                ]
-                text = f"{reading.file} on {verdict.gpu}: {verdict.word}; {'; '.join((*why, *verdict.notes))}"
-                findings.append(Finding(_AILMENTS[verdict.word], text, {"libraries": libraries}))
-        return findings
 
     def to_dict(self) -> dict[str, object]:
         """One of the `results` of `torchpick inspect --json`."""
@@ -268,14 +249,6 @@ def judge_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = 
     if judge.refusal is not None and word not in (COMPILES, NO_CODE):
         word, fit, via, notes = NOT, Fit.NONE, None, (*notes, judge.refusal)
     return ReadingVerdict(judge.gpu, word, libraries, notes, fit, via)
-
-
-_AILMENTS = {
-    NOT: Ailment.PACKAGE_NO_KERNELS,
-    PARTLY: Ailment.PACKAGE_PARTLY,
-    UNKNOWN: Ailment.UNREADABLE,
-    JIT: Ailment.JIT_ONLY,
-}
 
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[Fit, Arch | None]:
