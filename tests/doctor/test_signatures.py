@@ -21,8 +21,7 @@ from torchpick.model.finding import Ailment
 FILE = Path(__file__).parents[2] / "compat" / "errors.json"
 KNOWN = texts.read_signatures(Fields(json.loads(FILE.read_text("utf-8"))))
 # The words of real logs, one for each error.
-ROWS = json.loads((Path(__file__).parent / "lines.json").read_text("utf-8"))
-LINES = {name: str(row["line"]) for name, row in ROWS.items()}
+LINES: dict[str, str] = json.loads((Path(__file__).parent / "lines.json").read_text("utf-8"))
 
 
 def search(text: str | bytes, size: int = 1 << 20, known: Mapping[str, Signature] = KNOWN) -> tuple[Match, ...]:
