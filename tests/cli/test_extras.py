@@ -10,13 +10,13 @@ import pytest
 from tests.skips import bound_by_modes
 from torchpick.cli import main
 
-PROJECT = """\
+LIBRARY = """\
 # mine
 [build-system]
 requires = ["hatchling"]
 
 [project]
-name = "mine"
+name = "mylib"
 requires-python = ">=3.10"
 dependencies = ["torch>=2.5"] # hand-made
 """
@@ -36,7 +36,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 def test_writing_twice_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     file = Path("pyproject.toml")
-    file.write_text(PROJECT, "utf-8")
+    file.write_text(LIBRARY, "utf-8")
 
     first, out, _ = run(capsys, "--write", "pyproject.toml")
     written = file.read_text("utf-8")
@@ -46,17 +46,17 @@ def test_writing_twice_changes_nothing(capsys: pytest.CaptureFixture[str]) -> No
     assert (out, again) == ("pyproject.toml\n", "")
     assert "up to date" in err
     assert file.read_text("utf-8") == written
-    assert written.startswith(PROJECT)
+    assert written.startswith(LIBRARY)
 
 
 def test_a_clash_is_shown_and_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    text = PROJECT + '\n[project.optional-dependencies]\ncpu = ["torchvision"]\n'
+    text = LIBRARY + '\n[project.optional-dependencies]\nnvidia-old = ["torch<2.7"]\n'
     Path("pyproject.toml").write_text(text, "utf-8")
 
     status, out, err = run(capsys, "--write", "pyproject.toml")
 
     assert (status, out) == (1, "")
-    assert 'project.optional-dependencies.cpu is ["torchvision"] and would be' in err
+    assert 'project.optional-dependencies.nvidia-old is ["torch<2.7"] and would be' in err
     assert Path("pyproject.toml").read_text("utf-8") == text
 
 
@@ -86,7 +86,7 @@ def test_an_extra_beside_the_authors_holds_what_theirs_do(capsys: pytest.Capture
 
 def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) -> None:
     real = Path("real.toml")
-    real.write_bytes(PROJECT.replace("\n", "\r\n").encode())
+    real.write_bytes(LIBRARY.replace("\n", "\r\n").encode())
     real.chmod(0o640)
     Path("pyproject.toml").symlink_to(real)
 
@@ -112,7 +112,7 @@ def test_a_broken_file_is_told_and_left(content: bytes, capsys: pytest.CaptureFi
 
 @bound_by_modes
 def test_a_read_only_folder_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    Path("pyproject.toml").write_text(PROJECT, "utf-8")
+    Path("pyproject.toml").write_text(LIBRARY, "utf-8")
     tmp_path.chmod(0o500)
     try:
         status, _, err = run(capsys, "--write", "pyproject.toml")

@@ -28,7 +28,7 @@ RUNS = {
     "detect": ["detect", *PASCAL],
     "inspect": ["inspect", __file__],
     "matrix": ["matrix", *PASCAL],
-    "extras": ["extras", "torch>=2.5", "--backend", "cu126", "--offline"],
+    "extras": ["extras", "torch>=2.5", "--for", "library"],
     "usage": ["--gpu", "no such", *TOLD],
     "network": ["inspect", "http://127.0.0.1:9/x.whl"],
 }

@@ -13,9 +13,9 @@ from tests.growth import in_line
 from torchpick.environment import projectfile, toml
 from torchpick.environment.projectfile import MARK, PIN, remove_settings, settings_of_pins
 from torchpick.errors import TorchpickError
-from torchpick.projects.app import Extra, Plan, settings_of
+from torchpick.projects.extras import Extra, Plan, settings_of
 
-OLD = Plan((Extra("old", ("torch==2.7.1",), ("Maxwell to Hopper", "no wheel on 3.14"), "cu126"),))
+LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("Maxwell to Hopper", "no wheel on 3.14")),))
 
 
 def app(*names: str, groups: bool = False) -> Plan:
@@ -28,7 +28,7 @@ def app(*names: str, groups: bool = False) -> Plan:
 
 PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
 PLANS = [
-    OLD,
+    LIBRARY,
     app("cpu", "cu126", "cu132"),
     app("cpu", "cu126", groups=True),
 ]
@@ -91,7 +91,7 @@ def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
 
 
 CLASHES = [
-    ('[project]\nname = "x"\n[project.optional-dependencies]\nold = ["torch<2.7"]\n', OLD, "optional-dependencies.old"),
+    ('[project]\nname = "x"\n[project.optional-dependencies]\nnvidia-old = ["torch<2.7"]\n', LIBRARY, "nvidia-old"),
     ('[tool.uv.sources]\ntorch = { git = "https://x.example" }\n', app("cpu", "cu126"), "tool.uv.sources.torch"),
     (
         '[[tool.uv.index]]\nname = "PyTorch_cu126"\nurl = "https://mine.example/cu126"\n',
@@ -112,9 +112,9 @@ def test_what_the_author_said_otherwise_is_shown(text: str, plan: Plan, where: s
 
 
 def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
-    text = '[project.optional-dependencies]\nold = ["torch==2.7.1"] # by hand\n'
+    text = '[project.optional-dependencies]\nnvidia-old = ["torch>=2.5,<2.8"] # by hand\n'
 
-    assert projectfile.add_settings(text, settings_of(OLD), "it") == text
+    assert projectfile.add_settings(text, settings_of(LIBRARY), "it") == text
 
 
 LINUX = "sys_platform == 'linux'"
@@ -253,7 +253,7 @@ def test_what_was_pinned_is_looked_for_in_time_in_line_with_a_files_size() -> No
 
 def test_pin_and_extras_leave_each_others_lines() -> None:
     text = '[project]\nname = "x"\n'
-    extras = projectfile.add_settings(text, settings_of(OLD), "it")
+    extras = projectfile.add_settings(text, settings_of(LIBRARY), "it")
     both = projectfile.add_settings(extras, settings_of_pins(PINS, None, None), "it")
 
     assert remove_settings(both, PIN) == extras

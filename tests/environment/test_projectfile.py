@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.environment.projectfile import read_requirements, read_requires_python
+from torchpick.environment.projectfile import Project, read_requirements, torch_range
+from torchpick.environment.projectfile import read_project as project
 from torchpick.errors import TorchpickError
 
 
@@ -20,15 +21,26 @@ def test_the_projects_own_words() -> None:
         vision = ["TorchVision"]
     """
 
-    assert read_requires_python(text) == ">=3.10"
-    assert read_requirements(text) == ("torch <3, >=2.5", "numpy", "TorchVision")
+    dependencies = ("torch <3, >=2.5", "numpy")
+    assert project(text) == Project(">=3.10", True, dependencies, (*dependencies, "TorchVision"))
+    assert torch_range(dependencies) == ">=2.5,<3"
 
 
 def test_a_file_in_poetrys_old_format_is_refused_with_the_way_on() -> None:
     with pytest.raises(TorchpickError, match=r"has no \[project\] table") as caught:
-        read_requires_python('[tool.poetry]\nname = "app"\n[tool.poetry.dependencies]\ntorch = "^2.5"\n')
+        project('[tool.poetry]\nname = "app"\n[tool.poetry.dependencies]\ntorch = "^2.5"\n')
 
     assert "[project]" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "requirement", ["torch @ https://x.example/t.whl", "torch>=2 ; sys_platform == 'linux'", "torch>>2"]
+)
+def test_a_torch_that_is_no_plain_range_asks_for_the_flag(requirement: str) -> None:
+    with pytest.raises(TorchpickError) as caught:
+        torch_range([requirement])
+
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

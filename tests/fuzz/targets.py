@@ -179,8 +179,7 @@ def uv_toml(data: bytes) -> None:
 
 
 def project(data: bytes) -> None:
-    projectfile.read_requires_python(text(data))
-    projectfile.read_requirements(text(data))
+    projectfile.read_project(text(data))
 
 
 def dependency_groups(data: bytes) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import documents
+from tests import documents, usersettings
 from tests.fakes.tinysource import TinySource
 from tests.fakes.tinywheel import TinyWheel
 from tests.process import tools, torches
@@ -42,9 +42,120 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
+# ---- a published library --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[torches.Host]:
+    """A library as it would be published: a wheel whose metadata holds the generated extras."""
+    file = tmp_path_factory.mktemp("library") / "pyproject.toml"
+    file.write_text('[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n', "utf-8")
+    torchpick("--for", "library", "--backend", "cu126", "--write", str(file))
+    torchpick_extras = _extras(file)
+    requires = ["torch>=2.5"]
+    for name, requirements in torchpick_extras.items():
+        requires += [f"{requirement} ; extra == '{name}'" for requirement in requirements]
+    wheel = TinyWheel("mylib", "1.0", requires=tuple(requires), extras=tuple(torchpick_extras))
+    with torches.hosts(RELEASES, wheel) as found:
+        yield found
+
+
 def _extras(file: Path) -> dict[str, list[str]]:
     extras: dict[str, list[str]] = toml.loads(file.read_text("utf-8"))["project"]["optional-dependencies"]
     return extras
+
+
+def pip_gets(host: torches.Host, folder: Path, what: str, python: str, platform: str) -> str:
+    """The torch that pip would install there, or what it says where it would install none."""
+    report = folder / "report.json"
+    target = ["--python-version", python, "--platform", platform, "--only-binary", ":all:", "--target", "unused"]
+    command = ["install", "--dry-run", "--ignore-installed", "--report", str(report), "--index-url", host.own]
+    done = run(folder, sys.executable, "-m", "pip", *command, *target, what)
+    if done.returncode:
+        return done.stdout + done.stderr
+    installed = json.loads(report.read_text("utf-8"))["install"]
+    return str(next(each["metadata"]["version"] for each in installed if each["metadata"]["name"] == "torch"))
+
+
+def uv_gets(host: torches.Host, folder: Path, what: str, python: str, platform: str) -> str:
+    wanted = {"manylinux_2_28_x86_64": "x86_64-manylinux_2_28", "win_amd64": "x86_64-pc-windows-msvc"}[platform]
+    (folder / "wanted.in").write_text(f"{what}\n", "utf-8")
+    command = ["pip", "compile", "-q", "--default-index", host.own, "--only-binary", ":all:", "--no-header"]
+    target = ["--python-version", python, "--python-platform", wanted]
+    done = run(folder, tools.tool("uv"), *command, *target, "wanted.in")
+    if done.returncode:
+        return done.stderr
+    return next(line.partition("==")[2] for line in done.stdout.splitlines() if line.startswith("torch=="))
+
+
+LINUX, WINDOWS = "manylinux_2_28_x86_64", "win_amd64"
+
+
+@pytest.mark.parametrize("gets", [pip_gets, uv_gets])
+@pytest.mark.parametrize(
+    ("what", "python", "platform", "torch"),
+    [
+        ("mylib", "3.12", LINUX, "2.15.0"),
+        ("mylib[nvidia-old]", "3.12", LINUX, "2.7.1"),
+        ("mylib[nvidia-old]", "3.10", LINUX, "2.7.1"),
+        ("mylib[nvidia-old]", "3.12", WINDOWS, "2.7.1"),
+    ],
+)
+def test_a_published_library_behaves_as_its_comments_say(
+    library: torches.Host, tmp_path: Path, gets: object, what: str, python: str, platform: str, torch: str
+) -> None:
+    assert callable(gets)
+    assert gets(library, tmp_path, what, python, platform) == torch
+
+
+@pytest.mark.parametrize("gets", [pip_gets, uv_gets])
+@pytest.mark.parametrize(
+    ("what", "python"),
+    [
+        ("mylib[nvidia-old]", "3.14"),  # no wheel below 2.8 is for it
+        ("mylib[cu126]", "3.12"),  # the default index has no local version
+        ("mylib[cu126,nvidia-old]", "3.12"),
+    ],
+)
+def test_where_no_wheel_fits_it_fails_and_names_torch(
+    library: torches.Host, tmp_path: Path, gets: object, what: str, python: str
+) -> None:
+    assert callable(gets)
+    said = str(gets(library, tmp_path, what, python, LINUX))
+
+    assert "torch" in said
+    assert "No matching distribution" in said or "No solution found" in said or "ResolutionImpossible" in said
+
+
+def test_the_loud_extra_is_satisfied_by_the_wheel_host(library: torches.Host, tmp_path: Path) -> None:
+    both = ["--extra-index-url", f"{library.base}/cu126"]
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--index-url", library.own]
+    target = ["--python-version", "3.12", "--platform", LINUX, "--only-binary", ":all:", "--target", "unused"]
+
+    done = run(tmp_path, *command, *both, *target, "mylib[cu126]")
+
+    assert "torch-2.14.1+cu126" in done.stdout, done.stderr
+
+
+@pytest.mark.network
+@pytest.mark.long
+def test_the_extra_for_old_gpus_on_the_real_index(tmp_path: Path) -> None:
+    """There torch 2.7.1 is a build for CUDA 12.6, as the runtime that it asks for shows; Python 3.14 has none."""
+    (tmp_path / "wanted.in").write_text("torch>=2.5,<2.8\n", "utf-8")
+    answers = {}
+    for python in ("3.12", "3.14"):
+        target = ["--python-version", python, "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"]
+        command = [tools.tool("uv"), "pip", "compile", "-q", "--no-header", "--no-annotate", *target, "wanted.in"]
+        env = {**usersettings.fetching(), "UV_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
+        if "Failed to fetch" in done.stderr or "error sending request" in done.stderr:
+            pytest.skip("the package index does not answer")
+        answers[python] = done
+
+    assert answers["3.12"].returncode == 0, answers["3.12"].stderr
+    assert {"torch==2.7.1", "nvidia-cuda-runtime-cu12==12.6.77"} <= set(answers["3.12"].stdout.split())
+    assert answers["3.14"].returncode != 0
+    assert "torch" in answers["3.14"].stderr
 
 
 # ---- an application in a checkout -----------------------------------------------------------------------------------

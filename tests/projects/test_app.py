@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.environment.projectfile import ProjectSetting
+from torchpick.environment.projectfile import Project, ProjectSetting
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.model.pick import Request
 from torchpick.projects import app
-from torchpick.projects.app import PLATFORMS, Extra, Plan, settings_of
+from torchpick.projects.extras import PLATFORMS, Extra, Plan, settings_of
 from torchpick.run import start_run
 
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
@@ -20,12 +20,11 @@ TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 
 def own(*requirements: str, python: str = "", base: str = "https://download.pytorch.org/whl") -> app.App:
     run = start_run(Request(index_base=base, offline=True))
-    return app.App(run, python, requirements, TABLE)
+    return app.App(run, Project(requires_python=python, requirements=requirements), TABLE)
 
 
 def requirements(found: app.App, backend: str) -> tuple[str, ...]:
-    (extra,) = planned(found, backend).extras
-    return extra.requirements
+    return found.exact(backend).requirements
 
 
 def planned(found: app.App, *backends: str, sources: Mapping[str, object] | None = None) -> Plan:
@@ -178,8 +177,8 @@ def test_an_extra_is_a_torch_that_the_projects_packages_go_with(needs: tuple[str
 
 # How the file says it.
 
-CU126 = Extra("cu126", ("torch==2.14.1",), ("short",), "cu126")
-CPU = Extra("cpu", ("torch>=2.5",), (), "cpu")
+CU126 = Extra("cu126", ("torch==2.14.1",), ("short", " ".join(letter * 45 for letter in "xyz")), "cu126")
+CPU = Extra("cpu", ("torch>=2.5",), ())
 PAGES = {"pytorch-cu126": "https://host.example/cu126"}
 
 

@@ -18,7 +18,7 @@ from torchpick.install.question import answer_request
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.build import Build, python_name
 from torchpick.model.pick import Request
-from torchpick.projects.app import PLATFORMS
+from torchpick.projects.extras import PLATFORMS
 from torchpick.run import start_run
 
 ROOT = Path(__file__).parents[2]

@@ -114,7 +114,7 @@ class Flag:
         # Two are words of Python's own; one machine has one platform, and `refresh` reads several.
         several = self.repeats and name == "platform"
         self.dest = f"{name}_" if name in ("for", "from") else "platforms" if several else name
-        self.choices = self.metavar.split("|") if self.metavar.islower() else []
+        self.choices = self.metavar.split("|") if "|" in self.metavar and self.metavar.islower() else []
         _, mark, default = self.about.partition("[default: ")
         self.default: object = default[:-1] if mark else [] if self.repeats else None if self.metavar else False
 

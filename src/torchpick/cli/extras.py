@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import unified_diff
 from typing import Any
 
@@ -13,18 +13,20 @@ from torchpick.cli.progress import start_progress
 from torchpick.decide import demands
 from torchpick.decide.demands import is_backend
 from torchpick.environment import projectfile, rewrite, toml
-from torchpick.environment.projectfile import MARK
+from torchpick.environment.projectfile import MARK, Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import public, redacted
 from torchpick.model.build import TRIO
 from torchpick.model.fields import written
-from torchpick.model.pick import Request
+from torchpick.model.machine import Note
+from torchpick.model.pick import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named, normal
-from torchpick.projects import app, othertools
-from torchpick.projects.app import PLATFORMS, App, Plan
+from torchpick.projects import app, extras, othertools
+from torchpick.projects.app import App
 from torchpick.projects.backends import backend_names, family_of_all
+from torchpick.projects.extras import PLATFORMS, Plan, Shop
 from torchpick.projects.takeover import member_requirements, write_project
 
 HERE = "pyproject.toml"
@@ -34,41 +36,42 @@ def run(args: Arguments) -> int:
     there = _there(args)
     known = Knowledge(os.environ)
     tool = othertools.tool_of(there) if there is not None else "uv"
-    _check_words(args)
-    if there is not None and tool != "uv":
+    if there is not None and tool != "uv" and args.for_ != "library":
         return _of_tool(args, there, tool, known)
-    members = member_requirements(there.file) if there is not None else ()
-    authors = toml.read(projectfile.remove_settings(there.text, MARK), there.file) if there is not None else {}
-    python, needs = _needs(there)
-    own = _app(args, there, python, (*needs, *members, *family_of_all(authors), *args.words), known)
-    plan = _taken_over(args, there, own, authors)
-    if there is not None and (args.write or args.dry_run):
-        _finish(args, there, plan, known.rules)
-    elif args.json:
-        console.print_json(args, known.rules.date, **_json(plan))
+    project = projectfile.read_project(there.text, there.file) if there is not None else Project()
+    packaged = project.packaged and not (project.chooses or args.groups)
+    kind = args.for_ or ("library" if packaged else "app")
+    table, notes = known.table(PLATFORMS).without_vendors(), tuple[Note, ...]()
+    if kind == "library":
+        plan = _library(args, there, project, known)
     else:
-        print(projectfile.add_settings("", app.settings_of(plan), HERE), end="")
-    console.notes(args, *own.notes)
+        members = member_requirements(there.file) if there is not None else ()
+        _check_words(args)
+        authors = toml.read(projectfile.remove_settings(there.text, MARK), there.file) if there is not None else {}
+        words = (*project.requirements, *members, *family_of_all(authors), *args.words)
+        own = _app(args, there, project._replace(requirements=words), table)
+        plan, notes = _taken_over(args, there, own, authors), tuple(own.notes)
+    if there is not None and (args.write or args.dry_run):
+        _finish(args, there, plan, kind, known.rules)
+    elif args.json:
+        console.print_json(args, known.rules.date, **_json(plan, kind))
+    else:
+        print(projectfile.add_settings("", extras.settings_of(plan), HERE), end="")
+    console.notes(args, *notes)
     return 0
-
-
-def _needs(there: rewrite.Text | None) -> tuple[str, tuple[str, ...]]:
-    """The Pythons that a project is for, and all that a lock of it has to hold at once."""
-    if there is None:
-        return "", ()
-    return projectfile.read_requires_python(there.text, there.file), projectfile.read_requirements(
-        there.text, there.file
-    )
 
 
 def _of_tool(args: Arguments, there: rewrite.Text, tool: str, known: Knowledge) -> int:
     """The one build of a project that uv does not lock."""
-    python, needs = _needs(there) if tool in ("poetry", "pdm") else ("", othertools.needs_of(there, tool))
+    _check_words(args)
+    is_project = tool in ("poetry", "pdm")
+    project = projectfile.read_project(there.text, there.file) if is_project else Project()
     backends = [*_backends(args).values()]
     if len(backends) != 1:  # these tools lock one torch
         hint = "`--backend cu126` names one; `torchpick` says which runs on this machine"
         raise UsageError(f"a project of {tool} is for one backend", hint=hint)
-    own = _app(args, there, python, (*needs, *args.words), known)
+    project = project._replace(requirements=(*project.requirements, *othertools.needs_of(there, tool), *args.words))
+    own = _app(args, there, project, known.table(PLATFORMS).without_vendors())
     file, text = othertools.write(there, tool, own, backends[0])
     before = there if file == there.file else rewrite.read_file(file)
     if not args.write or args.dry_run:
@@ -99,17 +102,29 @@ def _check_words(args: Arguments) -> None:
         raise UsageError(f"`{others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are")
 
 
-def _app(
-    args: Arguments, there: rewrite.Text | None, python: str, requirements: Sequence[str], known: Knowledge
-) -> App:
+def _app(args: Arguments, there: rewrite.Text | None, project: Project, table: Table) -> App:
     # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc).
     base = public(demands.wish_of(Request(index_base=args.index_base), os.environ).index_base)
     request = Request(index_base=base, offline=args.offline)
     run = console.start(args, request, report=start_progress(args))
     folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else os.getcwd()
     # What the project does not have yet is read from the indexes that uv would ask for it.
-    run = run._replace(environ={"UV_PROJECT": folder, **run.environ})
-    return App(run, python, requirements, known.table(PLATFORMS).without_vendors())
+    return App(run._replace(environ={"UV_PROJECT": folder, **run.environ}), project, table)
+
+
+def _library(args: Arguments, there: rewrite.Text | None, project: Project, known: Knowledge) -> Plan:
+    if args.groups:
+        raise UsageError("`--groups` is for an app: a published library cannot name an index", hint="add `--for app`")
+    _check_words(args)
+    asked = demands.narrowed(Wish(), args.words).torch.replace(" ", "")
+    project = project._replace(torch=asked or projectfile.torch_range(project.dependencies))
+    backends = _backends(args) or _own_backends(there)[1]
+    found = extras.ranges(Shop(known.every_build, known.rules, project))
+    if not backends:
+        return Plan(tuple(found))
+    words = (*(text for text in project.requirements if not asked or named(text) != "torch"), *args.words)
+    own = _app(args, there, project._replace(requirements=words), known.table(PLATFORMS).without_vendors())
+    return Plan((*found, *map(own.exact, backends.values())))
 
 
 def _backends(args: Arguments) -> Mapping[str, str]:
@@ -139,13 +154,13 @@ def _taken_over(args: Arguments, there: rewrite.Text | None, own: App, data: Map
     return app.plan(own, ours, tuple(authors), groups=groups, sources_before=sources)
 
 
-def _finish(args: Arguments, there: rewrite.Text, plan: Plan, rules: Table) -> None:
-    text = projectfile.add_settings(there.text, app.settings_of(plan), there.file)
+def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> None:
+    text = projectfile.add_settings(there.text, extras.settings_of(plan), there.file)
     changed, locked = text != there.text, False
     if changed and not args.dry_run:
         locked = write_project(there, text, os.environ)
     if args.json:
-        console.print_json(args, rules.date, **_json(plan), file=there.file, changed=changed)
+        console.print_json(args, rules.date, **_json(plan, kind), file=there.file, changed=changed)
     elif args.dry_run:
         lines = (there.text.splitlines(keepends=True), text.splitlines(keepends=True))
         print("".join(unified_diff(*lines, there.file, there.file)), end="")
@@ -153,15 +168,17 @@ def _finish(args: Arguments, there: rewrite.Text, plan: Plan, rules: Table) -> N
         print(there.file)
     if not changed:
         console.notes(args, f"{there.file} is up to date")
-    elif not args.dry_run:
+    elif plan.indexes and not args.dry_run:
         first = "" if locked else "`uv lock`, and "
         console.notes(args, f"then {first}`torchpick run uv sync` on each machine installs what runs there")
 
 
-def _json(plan: Plan) -> dict[str, object]:
+def _json(plan: Plan, kind: str) -> dict[str, object]:
     return {
+        "for": kind,
         "extras": [
-            {**written(extra, "name", "requirements", "backend"), "serves": extra.comment} for extra in plan.extras
+            {**written(extra, "name", "requirements"), "backend": extra.backend or None, "serves": extra.comment}
+            for extra in plan.extras
         ],
         "indexes": [{"name": name, "url": redacted(url)} for name, url in plan.indexes.items()],
     }

@@ -30,6 +30,21 @@ _OVERRIDES = ("tool", "uv", "override-dependencies")
 SOURCES, CONFLICTS = ("tool", "uv", "sources"), ("tool", "uv", "conflicts")
 
 
+class Project(NamedTuple):
+    """What a project says of itself, as far as torch is concerned.
+
+    `dependencies` are what everybody installs with it, `requirements` all that a lock of it has to hold at once.
+    `chooses`: by an extra or a group of its own torch is taken from one index or another, which is for a checkout.
+    """
+
+    requires_python: str = ""
+    packaged: bool = True
+    dependencies: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    chooses: bool = False
+    torch: str = ""
+
+
 class ProjectSetting(NamedTuple):
     """One key and its value, with lines of a comment above it; `amends`: what the author has there is part of it."""
 
@@ -51,13 +66,20 @@ class ProjectSettings(NamedTuple):
     binding: frozenset[str] = frozenset()
 
 
-def read_requires_python(text: str, what: str = "it") -> str:
-    """The Pythons that the project is for, as it has them; whatever is not of the form it must have counts as none."""
-    data = toml.read(text, what)
+def read_project(text: str, what: str = "it") -> Project:
+    """What the file says of itself; whatever is not of the form it must have counts as not said."""
+    data = toml.read(remove_settings(remove_settings(text, PIN), MARK), what)
     if "project" not in data and toml.table_at(data, "tool", "poetry"):
         hint = "Poetry 2 reads [project]: move name, version and dependencies there"
         raise TorchpickError(f"{what} has no [project] table", hint=hint, code="TOML")
-    return str(toml.table_at(data, "project").get("requires-python") or "")
+    about, uv = toml.table_at(data, "project"), toml.table_at(data, "tool", "uv")
+    return Project(
+        requires_python=str(about.get("requires-python") or ""),
+        packaged="build-system" in data and uv.get("package") is not False,
+        dependencies=tuple(toml.texts(about.get("dependencies"))),
+        requirements=_requirements(data),
+        chooses=uvsources.chooses(_value(toml.read(text, what), (*SOURCES, "torch"))),
+    )
 
 
 def read_requirements(text: str, what: str = "it") -> tuple[str, ...]:
@@ -66,7 +88,10 @@ def read_requirements(text: str, what: str = "it") -> tuple[str, ...]:
     With them is what uv's constraints allow of torch. Left out are those that conflict, which no lock installs
     together, and what has a place of its own (a member of the workspace, a path, a repository).
     """
-    data = toml.read(remove_settings(remove_settings(text, PIN), MARK), what)
+    return _requirements(toml.read(remove_settings(remove_settings(text, PIN), MARK), what))
+
+
+def _requirements(data: Mapping[str, Any]) -> tuple[str, ...]:
     about, uv = toml.table_at(data, "project"), toml.table_at(data, "tool", "uv")
     conflicts = uv.get("conflicts")
     apart = {
@@ -99,6 +124,21 @@ def parse_requirement(text: str) -> Requirement:
         return parsed(text)
     except ValueError as error:
         raise TorchpickError(f"`{text}` is not a valid requirement: {error}", hint="fix it first") from error
+
+
+def torch_range(requirements: Iterable[str]) -> str:
+    """The specifier of a library's own torch; requirements with markers say it for some machines only."""
+    parts: list[str] = []
+    for text in requirements:
+        if named(text) != "torch":
+            continue
+        valid = parse_requirement(text)
+        if valid.url or valid.marker:
+            what = "URL" if valid.url else "marker"
+            hint = 'give the range: `torchpick extras "torch>=2.5"`'
+            raise TorchpickError(f"`{text}` has a {what}, so it is not a range for every machine", hint=hint)
+        parts += sorted(map(str, valid.specifier), key=lambda part: (part.startswith("<"), part))
+    return ",".join(parts)
 
 
 def settings_of_pins(

@@ -67,6 +67,11 @@ def merged_conflicts(theirs: object, ours: Sequence[Sequence[Entry]]) -> object 
     return theirs if joined == theirs[number] else [*theirs[:number], joined, *theirs[number + 1 :]]
 
 
+def chooses(sources: object) -> bool:
+    """Whether an extra or a group says where the package comes from."""
+    return any(map(_audience, toml.tables(sources)))
+
+
 def applies(theirs: object, environment: Mapping[str, str]) -> bool:
     """Whether the author names an index for everybody on this system."""
     entries = (entry for entry in toml.tables(theirs) if not _audience(entry))

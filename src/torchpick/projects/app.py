@@ -1,31 +1,37 @@
-"""Exact extras or groups of a project: one for each backend, with its index, for all that the project needs.
-
-And which keys of its file hold them. No file is read or written here.
-"""
+"""Exact extras or groups for a checkout: one for each backend, with its index, for all that the project needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from torchpick.decide import answer as answers
 from torchpick.decide import demands, matrix
 from torchpick.decide.answer import Answer
 from torchpick.decide.searchfacts import Needs
-from torchpick.environment.projectfile import ProjectSetting, ProjectSettings
+from torchpick.environment.projectfile import Project
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.uvsources import MARKED_PLATFORMS, applies, marker_of
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.learner import Learner
-from torchpick.model.arch import Fit
-from torchpick.model.build import COMPANIONS, TRIO, Build, python_name, python_order, python_span, toolkit_order
-from torchpick.model.machine import Driver, Machine, Note, Platform, Python
+from torchpick.model.build import COMPANIONS, TRIO, Build, python_order, toolkit_order
+from torchpick.model.machine import Driver, Machine, Note, Python
 from torchpick.model.package import Catalog
 from torchpick.model.pick import Request, Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import admits, marker_facts, named, numbers, release_key
+from torchpick.projects.extras import (
+    HOME,
+    PLATFORMS,
+    Extra,
+    Plan,
+    in_words,
+    python_of,
+    python_test,
+    pythons,
+    served,
+)
 from torchpick.run import Run
 
 # How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
@@ -36,76 +42,25 @@ _MAC = "macos-arm64"
 _TRITON_RENAMED = "2.10.0"
 
 
-class Extra(NamedTuple):
-    """An extra or a dependency group: its requirements, and whom it supports in lines of a comment."""
-
-    name: str
-    requirements: tuple[str, ...]
-    comment: tuple[str, ...]
-    backend: str
-
-
-class Plan(NamedTuple):
-    """`sources` are uv's, by package; `indexes` the addresses, by the name in these.
-
-    `builds_with_torch` are packages that are built from source against the torch of the environment; `conflicts` the
-    names that exclude each other, the author's own among them.
-    """
-
-    extras: tuple[Extra, ...]
-    groups: bool = False
-    indexes: Mapping[str, str] = {}
-    sources: Mapping[str, Sequence[Mapping[str, str]]] = {}
-    builds_with_torch: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-
-
-def settings_of(plan: Plan) -> ProjectSettings:
-    """The extras, and what uv needs beside them."""
-    table = ("dependency-groups",) if plan.groups else ("project", "optional-dependencies")
-    settings = [ProjectSetting((*table, one.name), list(one.requirements), one.comment) for one in plan.extras]
-    uv, kind = ("tool", "uv"), "group" if plan.groups else "extra"
-    settings += [ProjectSetting((*uv, "sources", package), list(entries)) for package, entries in plan.sources.items()]
-    # So that such a package is built against the torch that is installed, and not against the newest.
-    torch = [{"requirement": "torch", "match-runtime": True}]
-    settings += [ProjectSetting((*uv, "extra-build-dependencies", name), torch) for name in plan.builds_with_torch]
-    if len(plan.conflicts) > 1:
-        settings.append(ProjectSetting((*uv, "conflicts"), [[{kind: name} for name in plan.conflicts]]))
-    tables = ({"name": name, "url": url, "explicit": True} for name, url in plan.indexes.items())
-    indexes = tuple(ProjectSetting((*uv, "index"), table) for table in tables)
-    return ProjectSettings(tuple(settings), indexes, binding=frozenset(plan.sources))
-
-
-# What people call the platforms that a project's users have.
-PLATFORMS = {
-    "linux-x86_64": "Linux x86-64",
-    "linux-aarch64": "Linux aarch64",
-    "windows-x86_64": "Windows x86-64",
-    "macos-arm64": "macOS",
-}
-HOME = "linux-x86_64"
-
-
 class App:
     """What a project that can name its indexes gets from each backend: the answer to what it needs, as for a machine.
 
-    `requirements` are all that a lock of the project has to hold at once; packages that are built from source against
-    torch are left out. `own` is the run of the project's oldest Python on a machine without a GPU: what binds this
-    computer does not bind it.
+    Packages that are built from source against torch are left out. `own` is the run of the project's oldest Python on a
+    machine without a GPU: what binds this computer does not bind it.
     """
 
-    def __init__(self, run: Run, requires_python: str, requirements: Sequence[str], table: Table) -> None:
-        self.table = table
-        version = python(requires_python, requirements, table).version
+    def __init__(self, run: Run, project: Project, table: Table) -> None:
+        self.project, self.table = project, table
+        version = python(project, table).version
         base = run.request.index_base
         asked = Request(platform=HOME, python=version, gpus=("none",), index_base=base, offline=run.request.offline)
         self.own = run.with_request(asked)
         self.base = self.own.index_base
         packages = self.own.read_catalog(self.machine).packages
-        needs = dict.fromkeys(map(named, requirements))
+        needs = dict.fromkeys(map(named, project.requirements))
         self.builds_with_torch = tuple(n for n in needs if n in packages and packages[n].built_with_torch)
         apart = {*self.builds_with_torch, "python"}
-        texts = tuple(text for text in requirements if named(text) not in apart)
+        texts = tuple(text for text in project.requirements if named(text) not in apart)
         self.requirements = texts if "torch" in needs else ("torch", *texts)
         self.notes: dict[Note, None] = {}
 
@@ -161,6 +116,12 @@ class App:
         """The systems for which this very build of torch is published."""
         platforms = _versions(self.table, build, "torch").get(build.version, ())
         return marker_of(platform for platform in platforms if platform != _MAC)
+
+    def exact(self, backend: str) -> Extra:
+        """Of a library: by the local version, so that it fails without that index."""
+        build, names = self.build(backend)
+        lines = tuple(f"{name}=={build.pins[name]}" for name in names)
+        return Extra(backend, lines, tuple(_comment(self.table, build)), backend)
 
     def backends(self) -> tuple[str, ...]:
         """cpu, and what the kinds of GPU would be given, by their newest driver and by the oldest of each CUDA major.
@@ -272,63 +233,25 @@ def _build_on(platform: str, table: Table, build: Build) -> Build | None:
 
 def _comment(table: Table, build: Build) -> list[str]:
     labels = [label for platform, label in PLATFORMS.items() if _build_on(platform, table, build) is not None]
-    gpus = f": {_supported(build, table)}" if build.family == "cuda" else ""
-    return [f"torch {build.torch}{gpus}", f"Python {python_span(build.pythons)} on {', '.join(labels)}"]
+    gpus = f": {in_words(served(build, table), table)}" if build.family == "cuda" else ""
+    return [f"torch {build.torch}{gpus}", f"{pythons(build.pythons)} on {', '.join(labels)}"]
 
 
-def _supported(build: Build, table: Table) -> str:
-    """Which GPUs the build supports, each with its newest driver, and the oldest driver that carries it.
-
-    PTX alone does not count: it needs a newer driver than the one that is named.
-    """
-    kinds, platform = [kind for kind in table.nvidia if kind.found_on(HOME)], Platform.parse(HOME)
-    machine = Machine(platform, python_of(build.pythons[-1]), None, matrix.gpus_of(kinds))
-    rows = matrix.rows(machine, table._replace(builds={HOME: BuildsByRelease.of([build])}), Wish())
-    newest = ((kind, row.best()) for kind, row in zip(kinds, rows, strict=True))
-    names = (kind.generation for kind, best in newest if best and all(gpu.fit is not Fit.JIT for gpu in best.fits))
-    floor = build.cuda and table.drivers.floor(build.cuda, platform.os)
-    return (", ".join(dict.fromkeys(names)) or "no GPU") + (f", driver {floor} or newer" if floor else "")
-
-
-def python_of(tag: str) -> Python:
-    """`cp314t` → that Python, as a given one."""
-    name = python_name(tag).split()[-1]
-    return Python(name.removesuffix("t"), tag[:2], name.endswith("t"))
-
-
-def python_test(requires_python: str) -> Callable[[str], bool]:
-    """A test for Python tags: whether a release of that Python is within `requires-python`.
-
-    A bound such as `>=3.10.4` lets Python 3.10 in, for its later releases.
-    """
-    try:
-        wanted = admits(requires_python)
-    except ValueError as error:
-        hint = 'such as ">=3.10"'
-        raise UsageError(f"`{requires_python}` is not a valid version specifier", hint=hint) from error
-
-    def asks(tag: str) -> bool:
-        version = f"{tag[2]}.{tag[3:].rstrip('t')}"
-        return wanted(version) or wanted(f"{version}.99")
-
-    return asks
-
-
-def python(requires_python: str, requirements: Sequence[str], table: Table) -> Python:
+def python(project: Project, table: Table) -> Python:
     """The oldest Python that the project is for: what that one can have, every newer one can.
 
     Where the project does not say, the oldest that the newest release has a wheel for.
     """
     builds = [*table.of(HOME)]
-    asked = demands.narrowed(Wish(), requirements).torch
-    if not requires_python:
+    asked = demands.narrowed(Wish(), project.requirements).torch
+    if not project.requires_python:
         admitted = admits(asked)
         builds = [build for build in builds if build.published and admitted(build.torch)]
         newest = max((release_key(build.torch) for build in builds), default=None)
         builds = [build for build in builds if release_key(build.torch) == newest]
-    fits = python_test(requires_python)
+    fits = python_test(project.requires_python)
     tags = {tag for build in builds for tag in build.pythons if tag[:2] == "cp" and tag[-1] != "t" and fits(tag)}
     if not tags:
-        range_ = f"Python {requires_python}" if requires_python else f"torch{asked}"
+        range_ = f"Python {project.requires_python}" if project.requires_python else f"torch{asked}"
         raise UsageError(f"no PyTorch wheel is for {range_}", hint="widen `requires-python`, or the range of torch")
     return python_of(min(tags, key=python_order))
