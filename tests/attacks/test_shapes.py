@@ -67,9 +67,7 @@ RECORDS: dict[str, tuple[tuple[str, ...], str]] = {
     "pages and METADATA": (("plan", "odd", *GPU), "cache/projects/*/*.json"),
     "reading": (("inspect", "odd==1.0", *GPU), "cache/readings/*.json"),
     "table": (("refresh", "--index-base", "HOST/whl"), "cache/table/*-stable-linux-x86_64.json"),
-    "pin": (("unpin", "--python", "venv"), "venv/share/torchpick/pin.json"),
 }
-PIN = ("pin", "--python", "venv", "--project", "pyproject.toml", "--offline", "--gpu", "sm_61", "--driver", "580.95.05")
 
 
 @pytest.fixture
@@ -115,8 +113,7 @@ def test_a_record_of_another_shape_is_made_anew(
     kind: str, folder: Path, ask: Callable[..., tuple[int, str, str]]
 ) -> None:
     words, place = RECORDS[kind]
-    is_gone = kind == "pin"
-    assert ask(*(PIN if is_gone else words))[0] == 0
+    assert ask(*words)[0] == 0
     records = {path: path.read_bytes() for path in folder.glob(place)}
     assert records
     whole = json.loads(next(iter(records.values())))
@@ -126,14 +123,14 @@ def test_a_record_of_another_shape_is_made_anew(
             put(path, wrong)
         assert ask(*words)[0] == 0, wrong
         if wrong in WRONG:
-            assert is_gone or all(json.loads(path.read_bytes()) != wrong for path in records)
+            assert all(json.loads(path.read_bytes()) != wrong for path in records)
 
     for raw in (b"", b"\xff\xfe\0{", b"[" * 100_000, *(content[: len(content) // 2] for content in records.values())):
         for path in records:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(raw)
         assert ask(*words)[0] == 0, raw[:40]
-        assert is_gone or all(path.read_bytes() != raw for path in records)
+        assert all(path.read_bytes() != raw for path in records)
 
     @settings(max_examples=5)
     @given(st.data())

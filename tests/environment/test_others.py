@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.homes import Home
 from tests.install.test_store import folder_of
 from tests.skips import needs_root
 from torchpick.cli import main
@@ -163,29 +162,6 @@ def test_doctor_reads_an_environment_that_others_may_write_and_starts_nothing(
     assert "in which nothing is run, as others may write there" in found["environment"]["source"]
     assert main(["doctor", "--gpu", "RTX 5090", "--driver", "580.95.05", "--fix"]) == 2
     assert not (tmp_path / "started").exists()
-
-
-def test_a_record_that_others_may_write_leads_unpin_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    prefix, project = tmp_path / "venv", tmp_path / "pyproject.toml"
-    pinned = '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n'
-    project.write_text(pinned, "utf-8")
-    Home(prefix)
-    words = ["--python", str(prefix)]
-    assert main(["pin", *words, "--project", str(project), "--gpu", "none", "--offline"]) == 0
-    written = project.read_text("utf-8")
-    record = prefix / "share" / "torchpick" / "pin.json"
-    record.chmod(0o666)
-    capsys.readouterr()
-
-    assert main(["unpin", *words]) == 2
-
-    said = capsys.readouterr().err
-    assert f"others may write {record}, which names {project}" in said
-    assert f"--project {project}" in said
-    assert project.read_text("utf-8") == written != pinned
-    record.unlink()
-    assert main(["unpin", *words, "--project", str(project)]) == 0
-    assert project.read_text("utf-8") == pinned
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

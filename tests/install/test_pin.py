@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -128,59 +127,6 @@ def test_a_copy_of_a_pinned_environment_is_left_without_an_empty_file(
     assert not (copy / "pip.conf").exists()
     assert not (copy / "share").exists()
     assert (target / "pip.conf").exists()
-
-
-@pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
-def test_a_record_that_others_may_write_names_no_project(
-    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
-    project.write_text(PROJECT, "utf-8")
-    done(capsys, "pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
-    record = target / "share" / "torchpick" / "pin.json"
-    record.chmod(0o666)
-    pinned = project.read_text("utf-8")
-
-    assert main(["unpin", "--python", f"{target}/bin/python"]) == 2
-
-    hint = f"hint: remove it, and name the project yourself: `--project {project}`"
-    said = " ".join(capsys.readouterr().err.split())
-    assert said == f"error: others may write {record}, which names {project} {hint}"
-    assert project.read_text("utf-8") == pinned
-
-
-@pytest.mark.parametrize(
-    ("changed", "freed"),
-    [
-        ({}, True),
-        ({"environment": "/another/env"}, False),
-        ({"environment": None}, False),
-        ({"project": None}, False),
-        ({"project": "$HERE/notes.txt"}, False),
-        (None, False),
-    ],
-)
-def test_a_record_frees_the_project_that_was_pinned_with_this_environment_alone(
-    changed: dict[str, str | None] | None, freed: bool, marks: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
-    project.write_text(PROJECT, "utf-8")
-    done(capsys, "pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
-    record, notes = target / "share" / "torchpick" / "pin.json", project.with_name("notes.txt")
-    told = json.loads(record.read_text("utf-8"))
-    assert told == {"schema": 1, "environment": os.path.realpath(target), "project": str(project)}
-    if changed is not None:
-        told |= {key: value and value.replace("$HERE", str(project.parent)) for key, value in changed.items()}
-    record.write_text("{" if changed is None else json.dumps(told), "utf-8")
-    pinned = project.read_text("utf-8")
-    notes.write_text(pinned, "utf-8")
-
-    touched = unpin(str(target), None)
-
-    assert touched == ((str(target / "pip.conf"), str(project)) if freed else (str(target / "pip.conf"),))
-    assert project.read_text("utf-8") == (PROJECT if freed else pinned)
-    assert notes.read_text("utf-8") == pinned
-    assert not (target / "share").exists()
 
 
 def test_a_project_whose_environment_is_made_anew_is_freed_by_the_marks(

@@ -158,7 +158,7 @@ class World:
         if asked.requirements == ("torch",) and not asked.elsewhere:
             yield from self._doctor(flags)
         if not asked.elsewhere:
-            yield "pin", of_pick(*self.run("pin", *words, "--no-project"))
+            yield "pin", of_pick(*self.run("pin", *words))
             assert self.run("unpin", "--python", self.python)[0] == 0
 
     def _doctor(self, flags: list[str]) -> Iterator[tuple[str, Said]]:

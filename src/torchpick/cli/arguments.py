@@ -43,7 +43,6 @@ class Arguments:
     json: bool = False
     more: bool = False
     no_deps: bool = False
-    no_project: bool = False
     offline: bool = False
     pre: bool = False
     prove: bool = False

@@ -47,12 +47,11 @@ def run(args: Arguments) -> int:
 
 def run_pin(args: Arguments) -> int:
     files = [word for word in args.words if word.endswith(".py")]
-    if files and (len(files) > 1 or args.project or args.no_project):
+    if files and (len(files) > 1 or args.project):
         raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")
-    project = chosen(args.project, no_project=args.no_project)
     args.words = [word for word in args.words if word not in files]
     run = console.start(args)
-    pick, touched, notes = scripts.pin(run, files[0]) if files else pin(run, project)
+    pick, touched, notes = scripts.pin(run, files[0]) if files else pin(run, args.project)
     if console.tell_as_json(pick, args, files=touched, pinned=notes):
         return 0
     for file in touched:
@@ -61,25 +60,17 @@ def run_pin(args: Arguments) -> int:
     return 0
 
 
-def chosen(project: str | None, *, no_project: bool) -> str | None:
-    """The project that is named; empty for none, None for the environment's own."""
-    if project and no_project:
-        raise UsageError("`--project` and `--no-project` contradict each other", hint="use only one of them")
-    return "" if no_project else project
-
-
 def run_unpin(args: Arguments) -> int:
     if args.words:
-        if args.project or args.no_project or args.python:
+        if args.project or args.python:
             raise UsageError("a script is unpinned alone", hint=f"`torchpick unpin {args.words[0]}`")
         return _print_unpinned(args, [file for file in args.words if scripts.unpin(file)], ", ".join(args.words))
-    project = chosen(args.project, no_project=args.no_project)
     check_named(args.python)
     python = start_run(Request(gpus=("none",), python=args.python)).find_machine().python
     if python.executable is None:
         raise UsageError("no environment is named or found", hint="name its interpreter with `--python PATH`")
     prefix = world.prefix_of(python.executable)
-    return _print_unpinned(args, unpin(prefix, project), prefix)
+    return _print_unpinned(args, unpin(prefix, args.project), prefix)
 
 
 def _print_unpinned(args: Arguments, touched: Sequence[str], where: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.requirements import RequirementArgs, read_requirements
 from torchpick.environment.rewrite import Text
 from torchpick.environment.uvsources import MARKED_PLATFORMS, marker_of
-from torchpick.environment.world import World, is_yours, uv_project
+from torchpick.environment.world import World, uv_project
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.pages import ProjectFile
 from torchpick.install.asking import Order, TargetQuestion, installed_torch, read_question
@@ -25,7 +24,6 @@ from torchpick.install.handover import find_answer
 from torchpick.install.question import answer_request, collect_question, read_wish
 from torchpick.install.user_settings import note_indexes, read_user_settings
 from torchpick.model.build import DEFAULT_INDEX, TRIO
-from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note, version_of
 from torchpick.model.pick import Pick
 from torchpick.model.versions import named
@@ -53,7 +51,7 @@ Pinned = tuple[Pick, tuple[str, ...], list[Note]]
 def pin(run: Run, project: str | None) -> Pinned:
     """Pin the environment to the pick: that, the files that were touched, and what a person should know.
 
-    `project` is a pyproject.toml; None means the environment's own, empty none.
+    `project` is a pyproject.toml; None means the environment's own.
     """
     check_named(run.request.python)
     target = read_question(run, Order(RequirementArgs(("torch",)))).target
@@ -71,19 +69,12 @@ def pin(run: Run, project: str | None) -> Pinned:
             changes.append(_project_change(run, file, pick, wheels))
         else:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
-        record = _record(prefix)
-        rewrite.folder(os.path.dirname(record), _ANOTHER)
+        rewrite.folder(toolsettings.store_of(prefix), _ANOTHER)
         write_files(variables.files, shared=True)
-        rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for before, after in changes:
             rewrite.write_file(before, after)
     notes += [note for before, after in changes for note in rewrite.note_password(before, after)]
     return pick, tuple(before.file for before, _ in changes), notes
-
-
-def _record(prefix: str) -> str:
-    """The file that names the project which was pinned with the environment."""
-    return os.path.join(toolsettings.store_of(prefix), "pin.json")
 
 
 def _decide(run: Run, target: Environment, file: str | None) -> tuple[Pick, tuple[Note, ...]]:
@@ -130,8 +121,6 @@ def _pip_change(prefix: str, variables: Command) -> tuple[Text, str]:
 
 
 def project_of(prefix: str, named: str | None) -> str | None:
-    if named == "":
-        return None
     file = named or toolsettings.project_of(prefix)
     if file is None or (named is None and not os.path.isfile(file)):
         return None
@@ -181,11 +170,10 @@ def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
 @contextmanager
 def _changing(prefix: str, project: str | None) -> Iterator[tuple[str, ...]]:
     """Alone in an environment, the files that may hold our lines: all are changed, and what they name, or none."""
-    own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
+    own = os.path.abspath(project) if project else toolsettings.project_of(prefix)
     store = toolsettings.store_of(prefix)
     with rewrite.of_environment(prefix):
-        names = (toolsettings.own_pip_file(prefix), _recorded(prefix), own)
-        files = tuple(dict.fromkeys(file for file in names if file))
+        files = (toolsettings.own_pip_file(prefix), *((own,) if own else ()))
         before = rewrite.contents((*files, *_stored(store)))
         try:
             with rewrite.put_back_where_it_fails(before):
@@ -206,7 +194,7 @@ def _stored(store: str) -> list[str]:
 def _take_out(files: Sequence[str], prefix: str) -> tuple[str, ...]:
     """Take our lines out of the environment's pip.conf and of the project, and then what they name.
 
-    Nothing is written but what is there less the lines that carry our mark, whatever the record names.
+    Nothing is written but what is there less the lines that carry our mark.
     """
     touched = tuple(filter(_unmark, files))
     for file in files:
@@ -220,22 +208,6 @@ def _remove(store: str) -> None:
         shutil.rmtree(store, ignore_errors=True)
         with suppress(OSError):  # others keep files there, too
             os.rmdir(os.path.dirname(store))
-
-
-def _recorded(prefix: str) -> str | None:
-    """The project that was pinned with this environment; a record that was copied here is another's."""
-    try:
-        record = Fields(loads(rewrite.read_file(_record(prefix)).text))
-        file = record.maybe_text("project")
-        ours = record.text("environment") == os.path.realpath(prefix)
-    except (ShapeError, TorchpickError):
-        return None
-    if not (ours and file and file.endswith(".toml")):
-        return None
-    if not is_yours(_record(prefix)):
-        hint = f"remove it, and name the project yourself: `--project {file}`"
-        raise UsageError(f"others may write {_record(prefix)}, which names {file}", hint=hint)
-    return file
 
 
 def _unmark(file: str) -> bool:

@@ -92,5 +92,8 @@ def test_lines_that_end_as_on_windows_stay_so(world: World) -> None:
 def test_a_script_stands_alone(world: World) -> None:
     file = script(world, '["torch"]')
 
-    for words in (("pin", str(file), "--no-project", *GTX_1080_TI), ("unpin", str(file), "--python", sys.executable)):
+    for words in (
+        ("pin", str(file), "--project", "pyproject.toml", *GTX_1080_TI),
+        ("unpin", str(file), "--python", sys.executable),
+    ):
         assert "alone" in world.torchpick(*words, status=2).stderr
