@@ -7,7 +7,7 @@ started. Of an answer in JSON a case may keep parts (`kept`): a path such as `pi
 `considered VERSION` (what is objected to that build).
 
 With a `target` there is an environment to install into: `pip` (its version), `by_uv`, `installed` (project → version),
-`conda`, `cuda` (that of the installed torch). Beside it: `uv` (the flags that it knows; null for none); `packages`, the
+`conda`, `cuda` (that of the installed torch). Beside it: `uv` (null for none); `packages`, the
 user's index (name → version → what it requires, or a name in tests/install/indexes.json), for a stand-in for pip's and
 uv's resolvers, and `from`, where a project comes from instead of where it should; or, where nothing is resolved, what
 of the family is needed (`needs`) and the `versions` of the rest. The wheel host's pages have every version of the
@@ -50,7 +50,6 @@ from torchpick.install import learner, reporting
 from torchpick.install.command import Command
 from torchpick.knowledge.compat import Knowledge
 
-FLAGS = ["no-sources", "no-sources-package"]
 # Of an answer about a target: what is not the pick's and the machine's, which other cases hold.
 KEPT = ("error", "install", "files", "pinned", "environ", "lock", "report")
 INDEXES: dict[str, Any] = json.loads((Path(__file__).parent / "install" / "indexes.json").read_text("utf-8"))
@@ -142,11 +141,10 @@ def make_target(question: Mapping[str, Any], marks: Mapping[str, str], python: s
         (site / "torch" / "version.py").write_text(
             f"__version__ = 'x'\ncuda: Optional[str] = {state['cuda']!r}\n", "utf-8"
         )
-    known = question.get("uv", {})
-    if known is not None:
+    if question.get("uv", "") is not None:
         uv = Path(marks["$UV"])
         uv.parent.mkdir()
-        uv.write_text(" ".join(known.get("flags", FLAGS)), "utf-8")
+        uv.touch()
         uv.chmod(0o755)
 
 

@@ -34,8 +34,6 @@ def test_there_are_sixty_each_with_a_hint() -> None:
     [
         ("torchpick --gpu 3090", "--gpu 3090"),
         ("$ torchpick --gpu 3090", "--gpu 3090"),
-        ("—gpu 3090", "--gpu 3090"),  # as a text editor writes two dashes
-        ("–gpu=3090", "--gpu=3090"),
         ("/?", "--help"),
         ("/help", "--help"),
         ("?", "--help"),

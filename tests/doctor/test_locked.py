@@ -326,7 +326,7 @@ def test_a_lock_for_another_python_is_judged_for_its_own(app: Path, capsys: pyte
         ("uv.lock", "[project]\nname = 'x'\n", 1, "is neither a uv.lock nor a pylock.toml"),
         ("uv.lock", "version = 1\n" + package("a", "1") * 20_001, 1, "more than 20,000 packages"),
         ("uv.lock", "version = 1\npackage = 7\n", 1, "is neither"),
-        ("poetry.lock", "", 2, "is not a lock that is read here"),
+        ("poetry.lock", "", 1, "is neither a uv.lock nor a pylock.toml"),
         ("requirements.txt", "torch>=2.5\n", 1, "leaves open which torch it is"),
         ("requirements.txt", "torch==2.14.1 é\0", 2, "zero bytes"),
         ("gone.lock", None, 2, "cannot read"),

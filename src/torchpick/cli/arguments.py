@@ -173,10 +173,7 @@ class Parser:
         values = args.__dict__
         left: list[str] = []
         rest = iter(words)
-        for typed in rest:
-            # What an editor makes of two dashes.
-            meant = f"--{typed[1:]}" if typed[:1] in ("—", "–") else ""
-            word = meant if meant.partition("=")[0] in self._by_name else typed
+        for word in rest:
             if word == "--":
                 left += rest
             elif word == "-" or not word.startswith("-"):

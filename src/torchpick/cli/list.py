@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -241,19 +240,12 @@ def _ignoring_silent_driver(run: Run) -> tuple[Machine, Wish]:
 
 
 def _versions_table(rows: Iterable[tuple[Package, Stack]]) -> list[tuple[str, ...]]:
-    """The versions of a package that run, newest first, each with the torch it would be with.
-
-    A doubt that many in a row share, whatever the version that it is about, is said once.
-    """
+    """The versions of a package that run, newest first, each with the torch it would be with."""
     cells: list[tuple[str, ...]] = [("version", "torch", "CUDA", "verdict", "why")]
-    before = ""
     for package, stack in rows:
         if (pin := next((pinned for pinned in stack.packages if pinned.name == package.name), None)) is not None:
             why = "; ".join(note.text.removeprefix(f"{package.who}: ") for note in _doubts(stack))
-            same = re.sub(r"\d\S*", "", why)
-            shown = "as above" if why and same == before else why
-            cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, shown))
-            before = same
+            cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, why))
     return cells
 
 

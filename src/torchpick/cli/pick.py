@@ -22,24 +22,6 @@ from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.versions import grouped, normal
 
-# What other programs call it, and the command that does it.
-_MEANT = {
-    "repair": "torchpick doctor --fix",
-    "fix": "torchpick doctor --fix",
-    "check": "torchpick doctor",
-    "diagnose": "torchpick doctor",
-    "verify": "torchpick doctor",
-    "upgrade": "torchpick install --upgrade torch",
-    "update": "torchpick install --upgrade torch",
-    "info": "torchpick detect",
-    "gpus": "torchpick detect",
-    "devices": "torchpick detect",
-    "pip": "torchpick install torch",
-    "uv": "torchpick install torch",
-    "nightly": "torchpick --channel nightly",
-    "uninstall": "python -m pip uninstall torch",
-}
-
 
 def check_words(words: Sequence[str]) -> None:
     """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
@@ -49,10 +31,10 @@ def check_words(words: Sequence[str]) -> None:
     if normal(words[0]) in (*packages, *refusal.OFTEN):
         return
     refusal.refuse(words[:1], "plan", packages)
-    close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
+    close = close_to(words[0], COMMANDS, 0.7)
     hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
     if close:
-        hint = f"did you mean `{_MEANT.get(close[0], f'torchpick {close[0]}')}`?"
+        hint = f"did you mean `torchpick {close[0]}`?"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)
 
 

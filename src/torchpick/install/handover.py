@@ -128,20 +128,13 @@ def check_builds(question: TargetQuestion, answer: Answer, facts: Mapping[str, P
                 hint = f"`torchpick install torch=={pick.version} '{name} @ {url}'`; no hash of that file is known"
         elif source and not can_build:
             message = f"{name} is built from source, with torch and {toolkit} in place: {source}"
-            command = f"{_arch_list(pick)} torchpick install {name} -- {_FLAG}".lstrip()
-            hint = f"{first} `{command}`"
+            hint = f"{first} `torchpick install {name} -- {_FLAG}`"
         else:
             continue
         if not question.order.only_planned:
             raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
         notes.append(Note("BUILT_FROM_SOURCE", f"{name}: {hint}"))
     return tuple(notes)
-
-
-def _arch_list(pick: Pick) -> str:
-    """The variable by which a build with nvcc is for these GPUs alone."""
-    arches = sorted({gpu.arch for gpu in pick.machine.nvidia if gpu.arch})
-    return f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""
 
 
 # From an answer to the installer.

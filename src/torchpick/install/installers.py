@@ -5,12 +5,10 @@ Torch's family goes by its very files, all else as the user's settings have it.
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from importlib.util import find_spec
 from itertools import islice
 from typing import NamedTuple
@@ -20,7 +18,7 @@ from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.environment.requirementfiles import located, not_below
 from torchpick.environment.toolsettings import Setting
-from torchpick.environment.world import opened, which
+from torchpick.environment.world import which
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.command import Command, stored_file
 from torchpick.install.job import (
@@ -185,11 +183,9 @@ class UvInstaller(NamedTuple):
     def _options(self, job: Job) -> list[str]:
         argv = ["--no-deps"] if job.no_deps else []
         argv += ["--offline"] if job.offline else []
-        if job.may_have_sources and _takes(self.path, "no-sources-package"):
+        if job.may_have_sources:
             names = [*job.family, *(name for name in TRITONS if name not in job.named)]
             argv += repeat_option("--no-sources-package", names)
-        elif job.may_have_sources:
-            argv += ["--no-sources"]
         return argv
 
 
@@ -211,16 +207,6 @@ def _places(job: Job, limits: Iterable[str]) -> tuple[list[str], dict[str, str]]
         else:
             argv += repeat_option(option, ours)
     return argv, variables
-
-
-def _takes(uv: str, flag: str) -> bool:
-    """Whether the uv at this path has the flag (its long name, without the dashes), by its own file: it is not started.
-
-    uv 0.9.20 has no `--no-sources-package` yet.
-    """
-    with suppress(OSError, ValueError), opened(uv) as stream:  # an empty file cannot be mapped
-        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ).find(flag.encode()) >= 0
-    return False
 
 
 def uv_platform(machine: Machine) -> str:

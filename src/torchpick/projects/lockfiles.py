@@ -25,15 +25,6 @@ _CONFLICT = re.compile(r"""extra (==|!=) ['"]((?:extra|group)-[^'"]*)['"]""")
 _SELECTED = re.compile(r"""['"]([^'"]+)['"] (not )?in (extras|dependency_groups)""")
 # The files of other packages, a line each: three quarters of a uv.lock, and tomllib reads some 5 MB a second.
 _OTHER_FILES = re.compile(r'(?m)^    \{ url = "(?![^"\n]*/torch-).*\n')
-_OTHERS = {
-    "poetry.lock": "`poetry export -f requirements.txt` writes one",
-    "pdm.lock": "`pdm export -f pylock` writes one",
-    "pixi.lock": "`torchpick doctor --python ENVIRONMENT` judges what it installed",
-    "Pipfile.lock": "`pipenv requirements` writes one",
-    "pyproject.toml": "`uv lock` writes uv.lock, `torchpick plan -r pyproject.toml` says what runs",
-}
-
-
 # What names an entry: its name, its version and its index.
 EntryKey = tuple[str, str, str]
 
@@ -168,9 +159,6 @@ def read_lock(file: str, environ: Mapping[str, str]) -> LockFile:
     name = os.path.basename(file)
     if os.path.isdir(file):
         raise UsageError(f"{file} is a folder", hint=f"`torchpick doctor --python {file}` looks at an environment")
-    if name in _OTHERS:
-        readable = "uv.lock, pylock.*.toml and requirements files are judged"
-        raise UsageError(f"{file} is not a lock that is read here", hint=f"{readable}: {_OTHERS[name]}")
     if name.endswith((".lock", ".toml")):
         return _read_toml(file)
     return _of_requirements(file, environ)
