@@ -156,9 +156,9 @@ def pe(sections: Mapping[str, bytes]) -> bytes:
     return bytes(head)
 
 
-def library(*modules: bytes, relocatable: Sequence[bytes] = (), data: bytes = b"", linker: str = "gnu") -> bytes:
+def library(*modules: bytes, relocatable: Sequence[bytes] = (), linker: str = "gnu") -> bytes:
     """A CUDA library: machine code, its modules, and what else is asked for."""
-    sections = {".text": b"\x90" * 512, ".rodata": b"text\0" + data, ".nv_fatbin": b"".join(modules)}
+    sections = {".text": b"\x90" * 512, ".rodata": b"text\0", ".nv_fatbin": b"".join(modules)}
     if relocatable:
         sections["__nv_relfatbin"] = b"".join(relocatable)
     return elf(sections, linker=linker)

@@ -1,4 +1,4 @@
-"""One library: which code counts, which lies apart, and what a hostile file gets."""
+"""One library: which code counts, and what a hostile file gets."""
 
 from __future__ import annotations
 
@@ -54,16 +54,12 @@ def test_what_comes_as_a_stream_is_the_same_in_memory_and_in_a_file(size: int, m
 
 
 def test_sections_that_overlap_are_read_once() -> None:
-    data = bytearray(
-        making.elf({f".data{place}": making.module("sm_80") if not place else b"x" for place in range(50)})
-    )
+    data = bytearray(making.elf({".nv_fatbin": making.module("sm_80"), ".nv_fatb": b"x"}))
     table = int.from_bytes(data[40:48], "little")
-    first = data[table + 64 + 24 : table + 64 + 40]
-    for place in range(1, 51):
-        data[table + 64 * place + 24 : table + 64 * place + 40] = first
+    data[table + 2 * 64 + 24 : table + 2 * 64 + 40] = data[table + 64 + 24 : table + 64 + 40]
     one = librarycode.read_buffer(bytes(data), "lib.so")
 
-    assert one.apart.total == 1
+    assert one.code.total == 1
 
 
 def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,9 @@ HASH = "ab" * 32
 
 @pytest.fixture
 def reading(tmp_path: Path) -> Reading:
-    """Everything a library can hold: code of its own data, PTX."""
+    """Everything a library can hold: kernels, PTX, a module without a kernel."""
     rich = making.library(
-        making.module("sm_80", "compute_90"), making.module("sm_52", size=872),
-        data=making.module("sm_80"),
+        making.module("sm_80", "compute_90"), making.module("sm_52", size=872)
     )  # fmt: skip
     file = tmp_path / "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
     file.write_bytes(making.torch_wheel(more={"torch/lib/libx.so": rich}))
@@ -34,7 +33,7 @@ def reading(tmp_path: Path) -> Reading:
 
 def test_what_goes_in_comes_out(reading: Reading, tmp_path: Path) -> None:
     assert reading.torch is not None
-    assert reading.libraries[0].apart.total
+    assert reading.libraries[0].code.empty
     cache = Readings(str(tmp_path))
     cache.keep(URL, reading)
 

@@ -173,8 +173,5 @@ def _rows(reading: Reading) -> list[tuple[str, str, str]]:
             rows.append((f"  {name}", f"{library.code.total:>7}", code))
             if library.code.empty:
                 rows.append(("", "", f"and {library.code.empty} without a kernel"))
-            if library.apart.total:
-                apart = " ".join(texts((*library.apart.sass, *library.apart.ptx)))
-                rows.append(("", "", f"and {library.apart.total} modules in its own data: {apart}"))
             rows += [("", "", note) for note in library.notes]
     return [("  library", "modules", "code"), *rows] if rows else []

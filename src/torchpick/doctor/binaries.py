@@ -47,7 +47,7 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> li
     libraries = tuple(
         library
         for path, name in installedtorch.libraries(torch.folder)
-        if (library := librarycode.read_library(path, name, data=False)) is not None and library.code.total
+        if (library := librarycode.read_library(path, name)) is not None and library.code.total
     )
     return sorted(
         (library.path, gpu.index, library.text)
@@ -72,7 +72,7 @@ def packages(
             if not judging.is_counted(path.rpartition("/")[2]):
                 continue
             try:
-                library = librarycode.read_library(os.path.join(package.folder, path), path, data=False)
+                library = librarycode.read_library(os.path.join(package.folder, path), path)
             except WheelError as error:
                 faults.append((package.label, error.message))
                 continue

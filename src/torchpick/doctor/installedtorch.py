@@ -160,7 +160,7 @@ def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
         return flags
     for path, name in libraries(folder):
         if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
-            largest = librarycode.read_library(path, name, data=False)
+            largest = librarycode.read_library(path, name)
             return None if largest is None or not largest.code.total else (*largest.sass, *largest.ptx)
     return None
 

@@ -11,25 +11,16 @@ from typing import Any
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
 
-# What a section is to us. The names are nvcc's; PE cuts them to eight characters.
-EXECUTABLE, DATA, OTHER = "executable", "data", "other"
-_EXECUTABLE = (".nv_fatbin", ".nv_fatb")
-# Sections of the compiler and the linker: no program keeps data there, and they are large. What nvcc left of its
-# objects before it linked them is loaded by nobody.
-_NEVER = (
-    *("__nv_rel", ".eh_frame", ".gcc_except_table", ".debug", ".comment", ".dynstr"),
-    *(".pdata", ".xdata", ".reloc", ".rsrc"),
-)
+# The code that a loader registers. The names are nvcc's; PE cuts them to eight characters.
+CODE_SECTIONS = (".nv_fatbin", ".nv_fatb")
 
 # What else their headers hold is skipped (`x`).
 _ELF_HEADER = Struct("<24xQ10xHHH")  # from byte 16, e_type: e_shoff, then e_shentsize, e_shnum, e_shstrndx
-_SECTION64 = Struct("<IIQ8xQQ24x")  # sh_name, sh_type, sh_flags, sh_offset, sh_size
-_PE_SECTION = Struct("<8s8xII12xI")  # Name, SizeOfRawData, PointerToRawData, Characteristics
+_SECTION64 = Struct("<II16xQQ24x")  # sh_name, sh_type, sh_offset, sh_size
+_PE_SECTION = Struct("<8s8xII16x")  # Name, SizeOfRawData, PointerToRawData
 _MOST_NAMES = 1 << 20
 MOST_DYNAMIC = 1 << 20  # torch's largest has 47 entries of 16 bytes
-_PROGBITS, _NOBITS = 1, 8
-_SHF_EXECINSTR = 4
-_PE_CODE, _PE_EXECUTE = 0x20, 0x20000000
+_NOBITS = 8
 MOST_SECTIONS = 65_535
 _ELF_HEAD = 64
 _PE_HEAD = 1 << 16  # it lies within the first pages
@@ -38,8 +29,8 @@ _PE_HEAD = 1 << 16  # it lies within the first pages
 Buffer = bytes | mmap
 
 
-# Its name, its offset and size in the file, and what it is to us.
-Section = tuple[str, int, int, str]
+# Its name, and its offset and size in the file.
+Section = tuple[str, int, int]
 
 
 def library_format(head: bytes) -> str | None:
@@ -58,16 +49,14 @@ def _elf_sections(buffer: Buffer) -> tuple[Section, ...] | None:
     if not start or entry != _SECTION64.size or not names_at < count <= MOST_SECTIONS or start + entry * count > size:
         return None
     rows = [*_SECTION64.iter_unpack(buffer[start : start + entry * count])]
-    names_start, names_size = rows[names_at][3:]
+    names_start, names_size = rows[names_at][2:]
     names = bytes(buffer[names_start : names_start + min(names_size, _MOST_NAMES)])
     table = []
-    for name_at, kind, flags, offset, length in rows:
+    for name_at, kind, offset, length in rows:
         if kind == _NOBITS or offset + length > size or not length:
             continue
         raw = names[name_at : names.find(b"\0", name_at)] if name_at < len(names) else b""
-        name = raw[:64].decode("ascii", "replace")
-        data = kind == _PROGBITS and not flags & _SHF_EXECINSTR
-        table.append((name, offset, length, _role(name, data=data)))
+        table.append((raw[:64].decode("ascii", "replace"), offset, length))
     return tuple(table)
 
 
@@ -83,18 +72,11 @@ def _pe_sections(buffer: Buffer) -> tuple[Section, ...] | None:
     for entry in range(start, start + count * _PE_SECTION.size, _PE_SECTION.size):
         if entry + _PE_SECTION.size > len(head):
             return None
-        raw, length, offset, flags = _PE_SECTION.unpack_from(head, entry)
+        raw, length, offset = _PE_SECTION.unpack_from(head, entry)
         if not length or offset + length > size:
             continue
-        name = raw.rstrip(b"\0").decode("ascii", "replace")
-        table.append((name, offset, length, _role(name, data=not flags & (_PE_CODE | _PE_EXECUTE))))
+        table.append((raw.rstrip(b"\0").decode("ascii", "replace"), offset, length))
     return tuple(table)
-
-
-def _role(name: str, *, data: bool) -> str:
-    if name in _EXECUTABLE:
-        return EXECUTABLE
-    return DATA if data and not name.startswith(_NEVER) else OTHER
 
 
 def read_sections(buffer: Buffer) -> tuple[Section, ...] | None:
@@ -118,7 +100,7 @@ def read_links(buffer: Buffer) -> Links:
     """Read an ELF library's dynamic section; nothing if it is not such a library."""
     if bytes(buffer[:4]) != b"\x7fELF":
         return NO_LINKS
-    named = {name: (offset, size) for name, offset, size, _ in read_sections(buffer) or ()}
+    named = {name: (offset, size) for name, offset, size in read_sections(buffer) or ()}
     dynamic, names = named.get(".dynamic"), named.get(".dynstr")
     if dynamic is None or names is None:
         return NO_LINKS

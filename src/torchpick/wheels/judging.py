@@ -17,7 +17,7 @@ from torchpick.model.fields import dumps, plain, written
 from torchpick.model.machine import Driver, Trouble
 from torchpick.model.table import DriverTable
 from torchpick.model.versions import numbers, some_of
-from torchpick.wheels.librarycode import CodeContents, Library, Modules
+from torchpick.wheels.librarycode import Library, Modules
 from torchpick.wheels.readings import Reading
 
 
@@ -148,8 +148,8 @@ class GpuCodeFit(NamedTuple):
 
 def judge_library(library: Library, judge: GpuCodeFit) -> LibraryVerdict | None:
     """The verdict on one library; None if it has no kernels that a GPU would run."""
-    contents = _judged(library)
-    if contents is None:
+    contents = library.code
+    if not contents.total:
         return None
     sass, ptx, none = judge.tally(contents.modules, library.ptx_cuda)
     word = _word(*judge.tally(_general(contents.modules), library.ptx_cuda))
@@ -159,22 +159,10 @@ def judge_library(library: Library, judge: GpuCodeFit) -> LibraryVerdict | None:
         text = "its module loads" if loads else "its module does not load"
     if ptx:
         text += f", {ptx} by PTX only"
-    if contents is not library.code:
-        text += "; its code lies outside the usual section"
     if not library.complete:
         text += "; only a part of it was read"
         word = UNKNOWN if word in FAILS else word
     return LibraryVerdict(library.path, word, text)
-
-
-def _judged(library: Library) -> CodeContents | None:
-    """The code that decides: what a loader registers, else what the library loads by itself from its own data.
-
-    cuFFT does so: what it registers is one module without a kernel. A library that registers nothing, as triton's
-    profiler does, holds a tool's code, and so do bare cubins.
-    """
-    contents = library.code if library.code.total or not library.code.empty else library.apart
-    return contents if contents.total else None
 
 
 def _general(modules: tuple[Modules, ...]) -> tuple[Modules, ...]:
@@ -253,9 +241,9 @@ def judge_reading(reading: Reading, judge: GpuCodeFit, torch_cuda: str | None = 
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: GpuCodeFit) -> tuple[Fit, Arch | None]:
     if reading.torch is None or not reading.flags:
-        pairs = [(library, code) for library in libraries if (code := _judged(library)) is not None]
-        sass = tuple(arch for _, code in pairs for arch in code.sass)
-        ptx = tuple(arch for library, code in pairs if judge.supports_cuda(library.ptx_cuda) for arch in code.ptx)
+        with_kernels = [library for library in libraries if library.code.total]
+        sass = tuple(arch for library in with_kernels for arch in library.sass)
+        ptx = tuple(arch for library in with_kernels if judge.supports_cuda(library.ptx_cuda) for arch in library.ptx)
     else:
         sass, ptx = reading.sass, reading.ptx if judge.supports_cuda(reading.torch.cuda) else ()
     return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda fit: fit[0])
@@ -271,10 +259,13 @@ def _together(words: list[str]) -> str:
 
 
 def without_code(reading: Reading) -> str:
-    """The verdict on a reading in which no library counts."""
+    """The verdict on a reading in which no library counts.
+
+    What registers modules without a kernel alone may load others by itself: cuFFT does so, from its own data.
+    """
     if reading.compilers:
         return COMPILES
-    return NO_CODE if reading.complete else UNKNOWN
+    return NO_CODE if reading.complete and not any(library.code.empty for library in reading.libraries) else UNKNOWN
 
 
 # Copies of NVIDIA's libraries inside other packages: their modules are chosen among, so counting them says nothing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from mmap import ACCESS_READ, mmap
 from typing import NamedTuple, TypeVar
@@ -13,7 +13,7 @@ from torchpick.environment import world
 from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.wheels import fatbin
-from torchpick.wheels.fatbin import DATA, EXECUTABLE, Buffer
+from torchpick.wheels.fatbin import Buffer
 
 # The most different sets of architectures one library may hold; the richest measured has 41.
 MOST_SETS = 4096
@@ -57,15 +57,11 @@ class CodeContents(NamedTuple):
 
 
 class Library(NamedTuple):
-    """What one file holds. `complete` is false where only a part of it was read or could be read.
-
-    `apart` is in its own data: no loader registers it, and the library may load it by itself.
-    """
+    """What a loader registers of one file. `complete` is false where only a part of it was read or could be read."""
 
     path: str
     size: int
     code: CodeContents = CodeContents()
-    apart: CodeContents = CodeContents()
     ptx_cuda: str | None = None  # the CUDA that the driver must support to compile its newest PTX
     complete: bool = True
     notes: tuple[str, ...] = ()
@@ -80,7 +76,7 @@ class Library(NamedTuple):
 
     @property
     def holds_code(self) -> bool:
-        return any((self.sass, self.ptx, self.apart.sass, self.apart.ptx))
+        return bool(self.sass or self.ptx)
 
     @property
     def generations(self) -> int | None:
@@ -101,33 +97,28 @@ def texts(arches: Iterable[Arch]) -> list[str]:
     return [str(arch) for arch in arches]
 
 
-# Where containers lie, and those that a scan finds there.
-Parts = Iterable[tuple[str, Iterable[tuple[fatbin.Images, bool]]]]
-
-
-def _library(path: str, size: int, parts: Parts, *, complete: bool = True, notes: tuple[str, ...] = ()) -> Library:
+def _library(
+    path: str, size: int, hits: Iterable[tuple[fatbin.Images, bool]], *, complete: bool = True, note: str = ""
+) -> Library:
     """What all the containers come to, counted in memory that does not grow with the file.
 
     Those alike are counted and looked at once: a library has thousands of few kinds, one kind after another.
     """
-    roles: dict[str, Counter[fatbin.Images]] = {EXECUTABLE: Counter(), DATA: Counter()}
+    alike: Counter[fatbin.Images] = Counter()
     broken = 0
-    for role, hits in parts:
-        alike = roles[role]
-        for (entries, is_broken), run in groupby(hits):
-            count = sum(1 for _ in run)
-            alike[entries] += count
-            broken += count if is_broken else 0
-            if len(alike) > MOST_SETS:
-                message = f"contains more than {MOST_SETS} different sets of architectures"
-                raise WheelLayoutError(message, hint="the file may be damaged or malicious")
+    for (entries, is_broken), run in groupby(hits):
+        count = sum(1 for _ in run)
+        alike[entries] += count
+        broken += count if is_broken else 0
+        if len(alike) > MOST_SETS:
+            message = f"contains more than {MOST_SETS} different sets of architectures"
+            raise WheelLayoutError(message, hint="the file may be damaged or malicious")
+    notes = (note,) if note else ()
     if broken:
         notes += (f"{broken} code containers end in invalid bytes",)
-    images = (image for alike in roles.values() for entries in alike for image in entries)
-    isa = max((version for kind, _, version, _ in images if kind == fatbin.PTX), default=None)
-    cuda = None if isa is None else _ISA.get(isa)
-    registered, apart = (_contents(roles[role]) for role in (EXECUTABLE, DATA))
-    return Library(path, size, registered, apart, cuda, complete and not broken, notes)
+    versions = (version for entries in alike for kind, _, version, _ in entries if kind == fatbin.PTX)
+    cuda = _ISA.get(max(versions, default=(0, 0)))
+    return Library(path, size, _contents(alike), cuda, complete and not broken, notes)
 
 
 def _contents(alike: Counter[fatbin.Images]) -> CodeContents:
@@ -151,43 +142,34 @@ def split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]
 
 
 _AMD = "contains AMD GPU code (.hip_fatbin), which is not read"
-_NO_TABLE = "the file has no section table, so it is not known which of its code a loader would find"
 
 
-def read_buffer(buffer: Buffer, path: str, *, data: bool = True) -> Library:
-    """Read a library; of a memory map only the headers and the data sections are touched.
-
-    Without `data` only the code that a loader registers is read, which costs a tenth.
-    """
+def read_buffer(buffer: Buffer, path: str) -> Library:
+    """Read a library; of a memory map only the headers are touched."""
     size = len(buffer)
     if (arch := fatbin.cubin_arch(buffer[:64])) is not None:
         return Library(path, size, CodeContents((arch,), (), (Modules((arch,), (), 1),)))
     if buffer[:4] == fatbin.MAGIC and size <= _MOST_LOOSE:  # a container by itself
-        return _library(path, size, [(EXECUTABLE, fatbin.scan(buffer))])
-    if fatbin.library_format(buffer[:4]) is None:
-        return Library(path, size)
-    table = fatbin.read_sections(buffer)
-    if table is None:
-        library = _library(path, size, [(DATA, fatbin.scan(buffer))])
-        return library._replace(notes=(_NO_TABLE, *library.notes)) if library.holds_code else library
-    notes = (_AMD,) if any(name == ".hip_fatbin" for name, *_ in table) else ()
-    roles = (EXECUTABLE, DATA) if data else (EXECUTABLE,)
-    return _library(path, size, _parts(buffer, [section for section in table if section[3] in roles]), notes=notes)
+        return _library(path, size, fatbin.scan(buffer))
+    table = fatbin.read_sections(buffer) or ()
+    note = _AMD if any(name == ".hip_fatbin" for name, *_ in table) else ""
+    return _library(path, size, _registered(buffer, table), note=note)
 
 
-def _parts(buffer: Buffer, table: Iterable[fatbin.Section]) -> Parts:
+def _registered(buffer: Buffer, table: Iterable[fatbin.Section]) -> Iterator[tuple[fatbin.Images, bool]]:
     """Sections that overlap are read once: hostile tables name the same bytes a thousand times."""
     end = 0
-    for _, offset, size, role in sorted(table, key=lambda section: section[1]):
-        start, end = max(offset, end), max(offset + size, end)
-        yield role, fatbin.scan(buffer, start, end)
+    for name, offset, size in sorted(table, key=lambda section: section[1]):
+        if name in fatbin.CODE_SECTIONS:
+            start, end = max(offset, end), max(offset + size, end)
+            yield from fatbin.scan(buffer, start, end)
 
 
 def read_start(buffer: Buffer, size: int, path: str) -> Library:
     """The beginning of a library, in which its sections are not known."""
     # Its last container is cut by its end.
     hits = (hit for hit in fatbin.scan(buffer) if not hit[1])
-    return _library(path, size, [(EXECUTABLE, hits)], complete=False)
+    return _library(path, size, hits, complete=False)
 
 
 T = TypeVar("T")
@@ -195,9 +177,9 @@ T = TypeVar("T")
 _MOST_LIBRARY = 16 << 30
 
 
-def read_library(path: str, shown: str, *, data: bool = True) -> Library | None:
-    """A file; without `data` only the code that a loader registers. None if it is gone, empty or not a regular file."""
-    return look_into(path, lambda buffer: read_buffer(buffer, shown, data=data))
+def read_library(path: str, shown: str) -> Library | None:
+    """A library file; None if it is gone, empty or not a regular file."""
+    return look_into(path, lambda buffer: read_buffer(buffer, shown))
 
 
 def look_into(path: str, look: Callable[[mmap], T]) -> T | None:

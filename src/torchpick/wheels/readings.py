@@ -154,7 +154,7 @@ class Reading(NamedTuple):
 
 
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.
-_SCHEMA = 5
+_SCHEMA = 6
 # The largest of the packages read so far takes 40 KB; so the cache stays below some 100 MB.
 _MOST_BYTES = 1 << 20
 MOST_FILES = 4096
@@ -246,7 +246,6 @@ def _library(row: Fields) -> Library:
         path=row.text("path"),
         size=row.number("size"),
         code=_contents(row.object("code")),
-        apart=_contents(row.object("apart")),
         ptx_cuda=row.maybe_text("ptx_cuda"),
         complete=row.flag("complete"),
         notes=row.texts("notes"),
