@@ -21,7 +21,7 @@ from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.build import NO_CODE, NOT, PARTLY, RUNS
 from torchpick.model.finding import Ailment
-from torchpick.wheels import inspect_target
+from torchpick.wheels import readings
 from torchpick.wheels.judging import GpuCodeFit, judge_reading
 
 pytestmark = pytest.mark.process  # every environment's interpreter is asked for its folders
@@ -694,7 +694,7 @@ def test_doctor_says_of_a_package_what_inspect_says(
     torch(home).add("kern", "1.0", files)
     package = distributions.read_environment(home.python, {}, metadata=False).find("kern")
     assert package is not None
-    reading = inspect_target.read_distribution(package, "kern")
+    reading = readings.read_distribution(package, "kern")
 
     assert judge_reading(reading, GpuCodeFit(Arch.parse(gpu)), "12.8").word == word
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])

@@ -10,13 +10,13 @@ import pytest
 from tests.doctor.homes import Home, linking
 from tests.wheels import making
 from torchpick.doctor import binaries, gpusupport, loading
-from torchpick.doctor.binaries import InspectedPackage
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.pick import Request
 from torchpick.run import start_run
+from torchpick.wheels.readings import WHOLE, Reading
 
 pytestmark = pytest.mark.process
 
@@ -29,7 +29,7 @@ def subject(home: Home, *packages: str, library_path: str = "") -> EnvironmentUn
     found = EnvironmentUnderTest(
         start_run(Request(), {"LD_LIBRARY_PATH": library_path}), here, machine, torch_alone=False
     )
-    inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
+    inspected = tuple(Reading(name, WHOLE, True, 0, 0, 0) for name in packages)
     vars(found).update(_inspection=(inspected, ()))
     return found
 

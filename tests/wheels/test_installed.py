@@ -14,7 +14,7 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Python
-from torchpick.wheels import inspect_target, librarycode
+from torchpick.wheels import inspect_target, librarycode, readings
 from torchpick.wheels.librarycode import texts
 
 LIBRARY = making.library(making.module("sm_80"))
@@ -49,7 +49,7 @@ def find(name: str, site: Path) -> Distribution | None:
 def test_torch_is_read_in_place(site: Path) -> None:
     one = find("torch", site)
     assert one is not None
-    found = inspect_target.read_distribution(one, "torch")
+    found = readings.read_distribution(one, "torch")
 
     assert (found.name, found.version, found.complete) == ("torch", "2.15.0+cu132", True)
     assert texts(found.sass) == ["sm_75", "sm_80"]
@@ -59,7 +59,7 @@ def test_torch_is_read_in_place(site: Path) -> None:
 def test_what_reading_it_in_place_cost_is_the_code_that_was_found(site: Path) -> None:
     one = find("torch", site)
     assert one is not None
-    found = inspect_target.read_distribution(one, "it")
+    found = readings.read_distribution(one, "it")
     sizes = {name: (site / "torch" / name).stat().st_size for name in ("lib/libtorch_cuda.so", "a,b.so")}
     python = (site / "torch/lib/libtorch_python.so").stat().st_size
 
@@ -73,7 +73,7 @@ def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     one = find("some-pkg", site)
     assert one is not None
 
-    assert texts(inspect_target.read_distribution(one, "some-pkg").sass) == ["sm_80"]
+    assert texts(readings.read_distribution(one, "some-pkg").sass) == ["sm_80"]
 
 
 def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> None:

@@ -5,41 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from torchpick.doctor import installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import WheelError
-from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
 from torchpick.wheels import judging, librarycode, readings
 from torchpick.wheels.fatbin import NO_LINKS, Links, read_links
-from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
-from torchpick.wheels.librarycode import Library, union
+from torchpick.wheels.judging import GpuCodeFit
+from torchpick.wheels.readings import Reading
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
 # says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and torch's pins.
 NVIDIA = "nvidia-"
 _OF_TORCH = ("libtorch", "libc10")
-
-
-class InspectedPackage(NamedTuple):
-    """An installed package with GPU code of its own, and the verdict on it for each GPU, by its index.
-
-    `per_cuda`: it has a library for each CUDA, and torch's was judged.
-    """
-
-    name: str
-    version: str
-    arches: tuple[Arch, ...]
-    support: tuple[tuple[int, ReadingVerdict], ...]
-    per_cuda: bool = False
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} {self.version}"
 
 
 def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> list[tuple[str, int, str]]:
@@ -58,43 +39,23 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> li
     )
 
 
-def packages(
-    environment: Environment, gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
-) -> tuple[tuple[InspectedPackage, ...], tuple[tuple[str, str], ...]]:
-    """Every other package with GPU code of its own, judged for each GPU; and what could not be read."""
-    inspected: list[InspectedPackage] = []
+def packages(environment: Environment) -> tuple[tuple[Reading, ...], tuple[tuple[str, str], ...]]:
+    """Every other package with GPU code of its own, as it is read; and what could not be read."""
+    inspected: list[Reading] = []
     faults: list[tuple[str, str]] = []
     for package in environment.named(""):
         if package.name == "torch" or package.name.startswith((NVIDIA, "triton", "pytorch-triton")):
             continue  # triton's own code is a profiler's; it compiles what it runs
-        with_code = []
-        for path in distributions.libraries(package):
-            if not judging.is_counted(path.rpartition("/")[2]):
-                continue
-            try:
-                library = librarycode.read_library(os.path.join(package.folder, path), path)
-            except WheelError as error:
-                faults.append((package.label, error.message))
-                continue
-            if library is not None and library.code.total:
-                with_code.append(library)
-        if with_code:
-            inspected.append(_inspected(package, tuple(with_code), gpus, judge, torch_cuda))
+        try:
+            reading = readings.read_distribution(package, package.name)
+        except WheelError as error:
+            faults.append((package.label, error.message))
+            continue
+        if any(
+            library.code.total and judging.is_counted(os.path.basename(library.path)) for library in reading.libraries
+        ):
+            inspected.append(reading)
     return tuple(inspected), tuple(faults)
-
-
-def _inspected(
-    package: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], judge: GpuCodeFit, torch_cuda: str | None
-) -> InspectedPackage:
-    libraries, _ = judging.choose_variants(held, torch_cuda)
-    arches = union([arch for library in libraries for arch in (library.sass, library.ptx)])
-    support = []
-    for gpu in gpus:
-        if gpu.arch:
-            own = judge._replace(gpu=gpu.arch)
-            variants, _ = judging.choose_variants(held, torch_cuda, own)
-            support.append((gpu.index, judging.judge_package(variants, own, package.name)))
-    return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 
 
 def version(folder: str, package: str) -> str | None:

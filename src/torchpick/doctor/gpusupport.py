@@ -17,6 +17,8 @@ from torchpick.model.build import COMPANIONS, FAMILIES, MAKERS, NOT, PARTLY, Obj
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.versions import grouped, some_of
+from torchpick.wheels import judging
+from torchpick.wheels.librarycode import union
 
 # What is objected to, where it concerns an installed build.
 _OBJECTIONS = {reason: ailment for reason in Reason for ailment in Ailment if reason.name == ailment.name}
@@ -126,26 +128,33 @@ _NAMED = re.compile(r"-cu(?:da)?(1[1-9])x?(?:-|$)")
 
 def without_kernels(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Any package whose code no GPU here loads, or only in part."""
+    cuda = subject.torch and subject.torch.cuda
     for package in subject.inspected:
+        loaded, _ = judging.choose_variants(package.libraries, cuda)
+        counted, _ = judging.without_vendored(loaded, package.target)
+        arches = union(part for library in counted for part in (library.sass, library.ptx))
+        judges = ((gpu.index, subject.judge._replace(gpu=gpu.arch)) for gpu in subject.machine.nvidia if gpu.arch)
+        verdicts = [(gpu, judging.judge_reading(package, judge, cuda)) for gpu, judge in judges]
+        label = f"{package.target} {package.version}"
         for word, ailment in ((NOT, Ailment.PACKAGE_NO_KERNELS), (PARTLY, Ailment.PACKAGE_PARTLY)):
-            failing = [(gpu, verdict) for gpu, verdict in package.support if verdict.word == word]
+            failing = [(gpu, verdict) for gpu, verdict in verdicts if verdict.word == word]
             if not failing:
                 continue
             gpus = [gpu for gpu, _ in failing]
             libraries = next(verdict.failing for _, verdict in failing)
             names = [library.path.rpartition("/")[2] for library in libraries]
             how = "holds no code" if word == NOT else f"has libraries without code ({some_of(names)})"
-            by_torch = package.name in COMPANIONS or package.per_cuda
+            by_torch = package.target in COMPANIONS or loaded != package.libraries
             advice = (
-                f"install a release of {package.name} that was built for this GPU (`torchpick inspect "
-                f"{package.name}==VERSION --gpu …` reads one without downloading it), or run without it"
+                f"install a release of {package.target} that was built for this GPU (`torchpick inspect "
+                f"{package.target}==VERSION --gpu …` reads one without downloading it), or run without it"
             )
             yield Finding(
                 ailment,
-                f"{package.label} {how} for {subject.labels(*gpus)}: it was built for {listed(package.arches)}",
+                f"{label} {how} for {subject.labels(*gpus)}: it was built for {listed(arches)}",
                 {
-                    "package": package.label,
-                    "arches": [str(arch) for arch in package.arches],
+                    "package": label,
+                    "arches": [str(arch) for arch in arches],
                     "gpus": gpus,
                     "libraries": {library.path: library.text for library in libraries},
                 },

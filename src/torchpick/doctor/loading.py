@@ -133,7 +133,7 @@ def absent_libraries(subject: EnvironmentUnderTest) -> tuple[tuple[str, str], ..
 
 def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator[tuple[str, str]]:
     here = subject.environment
-    names = ("torch", *(package.name for package in subject.inspected))
+    names = ("torch", *(package.target for package in subject.inspected))
     wanting = [package for name in names if (package := here.find(name)) is not None]
     held = {
         path.rpartition("/")[2]

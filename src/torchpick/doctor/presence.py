@@ -152,7 +152,7 @@ def unreadable(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 def incomplete(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Files that are gone of what torch needs, and of what has code for a GPU."""
     here = subject.environment
-    names = {package.name for package in subject.inspected} | {*COMPANIONS, "torchcodec", "numpy"}
+    names = {package.target for package in subject.inspected} | {*COMPANIONS, "torchcodec", "numpy"}
     for package in here.named(""):
         relevant = package.name in names or package.name.startswith(OF_TORCH)
         if relevant and (paths := gone(package)):

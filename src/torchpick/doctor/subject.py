@@ -14,6 +14,7 @@ from torchpick.model.package import PackageFacts
 from torchpick.model.table import Table
 from torchpick.run import Run
 from torchpick.wheels.judging import GpuCodeFit
+from torchpick.wheels.readings import Reading
 
 
 # The readers of wheels are imported where there is something to read: an answer without does not wait for them.
@@ -68,7 +69,7 @@ class EnvironmentUnderTest:
         return GpuCodeFit.of(nothing, self.machine.driver, self.table.drivers, unified=unified)
 
     @property
-    def inspected(self) -> tuple[binaries.InspectedPackage, ...]:
+    def inspected(self) -> tuple[Reading, ...]:
         packages, _ = self._inspection
         return packages
 
@@ -79,9 +80,8 @@ class EnvironmentUnderTest:
         return faults
 
     @cached_property
-    def _inspection(self) -> tuple[tuple[binaries.InspectedPackage, ...], tuple[tuple[str, str], ...]]:
-        cuda = self.torch and self.torch.cuda
-        return binaries.packages(self.environment, self.machine.nvidia, self.judge, cuda)
+    def _inspection(self) -> tuple[tuple[Reading, ...], tuple[tuple[str, str], ...]]:
+        return binaries.packages(self.environment)
 
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:

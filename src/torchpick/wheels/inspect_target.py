@@ -19,7 +19,7 @@ from torchpick.environment import distributions, interpreter, world
 from torchpick.environment.requirementfiles import located
 from torchpick.environment.world import opened
 from torchpick.errors import NetworkError, RequirementError, TorchpickError, UsageError, WheelError, silent
-from torchpick.index import index_places, pages, wheelnames
+from torchpick.index import index_places, pages
 from torchpick.index.pages import ProjectFile
 from torchpick.index.projectfiles import IndexTarget
 from torchpick.index.projects import NO_LIMITS, ProjectReader, Web
@@ -30,17 +30,12 @@ from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform, version_of
 from torchpick.model.table import DriverTable
 from torchpick.model.versions import normal, parsed
-from torchpick.wheels import fatbin, judging, librarycode, wheelfiles
+from torchpick.wheels import fatbin, judging, librarycode, readings, wheelfiles
 from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict
 from torchpick.wheels.readings import (
-    PYTHON_LIBRARIES,
-    VERSION_FILE,
     WHOLE,
     Reading,
     Readings,
-    TorchFacts,
-    flags_of,
-    parse_version_file,
 )
 
 TYPE_CHECKING = False
@@ -48,39 +43,6 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from torchpick.errors import Report
-
-
-def read_distribution(package: distributions.Distribution, target: str) -> Reading:
-    """Read an installed distribution in place; its libraries are mapped, so reading all of them is cheap."""
-    folder, files = Path(package.folder), distributions.files(package)
-    torch = _torch(folder, files)
-    paths = filter(wheelnames.may_hold_code, files)
-    libraries = [
-        library for path in paths if (library := librarycode.read_library(str(folder / path), path)) is not None
-    ]
-    telling = tuple(library for library in libraries if library.holds_code or library.notes)
-    return Reading(
-        target=target,
-        depth=WHOLE,
-        complete=all(library.complete for library in telling),
-        size=sum(library.size for library in libraries),
-        bytes_read=sum(library.size for library in telling),
-        requests=0,
-        name=package.name,
-        version=package.version,
-        torch=torch,
-        libraries=telling,
-        compilers=() if torch is not None else wheelnames.compilers(files),
-    )
-
-
-def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
-    present = {path.replace(os.sep, "/") for path in files}
-    library = next((path for path in PYTHON_LIBRARIES if path in present), None)
-    if VERSION_FILE not in present or library is None:
-        return None
-    torch = parse_version_file(world.text_of(str(folder / VERSION_FILE)))
-    return torch._replace(flags=flags_of(str(folder / library)) or ())
 
 
 def read_file(path: str, shown: str) -> Reading:
@@ -200,7 +162,7 @@ def _read_package(target: str, how: ReadOptions) -> Reading:
         python = how.program or sys.executable
         installed = distributions.read_environment(python, os.environ, metadata=False).find(normal(target))
         if installed is not None:
-            return read_distribution(installed, target)
+            return readings.read_distribution(installed, target)
         how.report(f"{target} is not installed: looking it up on the index")
     required = _checked(target)
     if how.offline:

@@ -113,7 +113,7 @@ def _library(
         if len(alike) > MOST_SETS:
             message = f"contains more than {MOST_SETS} different sets of architectures"
             raise WheelLayoutError(message, hint="the file may be damaged or malicious")
-    notes = (note,) if note else ()
+    notes: tuple[str, ...] = (note,) if note else ()
     if broken:
         notes += (f"{broken} code containers end in invalid bytes",)
     versions = (version for entries in alike for kind, _, version, _ in entries if kind == fatbin.PTX)

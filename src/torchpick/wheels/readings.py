@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -9,14 +10,23 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from torchpick.environment import rewrite
+from torchpick.environment import distributions, rewrite, world
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.fields import MOST_LINE, Fields, ShapeError, written
 from torchpick.wheels.fatbin import Buffer
-from torchpick.wheels.librarycode import CodeContents, Library, Modules, in_order, look_into, split, union
+from torchpick.wheels.librarycode import (
+    CodeContents,
+    Library,
+    Modules,
+    in_order,
+    look_into,
+    read_library,
+    split,
+    union,
+)
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
@@ -151,6 +161,37 @@ class Reading(NamedTuple):
     @property
     def holds_code(self) -> bool:
         return bool(self.sass or self.ptx) or any(library.holds_code for library in self.libraries)
+
+
+def read_distribution(package: distributions.Distribution, target: str) -> Reading:
+    """Read an installed distribution in place; its libraries are mapped, so reading all of them is cheap."""
+    folder, files = Path(package.folder), distributions.files(package)
+    torch = _torch_of(folder, files)
+    paths = filter(wheelnames.may_hold_code, files)
+    libraries = [library for path in paths if (library := read_library(str(folder / path), path)) is not None]
+    telling = tuple(library for library in libraries if library.holds_code or library.notes)
+    return Reading(
+        target=target,
+        depth=WHOLE,
+        complete=all(library.complete for library in telling),
+        size=sum(library.size for library in libraries),
+        bytes_read=sum(library.size for library in telling),
+        requests=0,
+        name=package.name,
+        version=package.version,
+        torch=torch,
+        libraries=telling,
+        compilers=() if torch is not None else wheelnames.compilers(files),
+    )
+
+
+def _torch_of(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
+    present = {path.replace(os.sep, "/") for path in files}
+    library = next((path for path in PYTHON_LIBRARIES if path in present), None)
+    if VERSION_FILE not in present or library is None:
+        return None
+    torch = parse_version_file(world.text_of(str(folder / VERSION_FILE)))
+    return torch._replace(flags=flags_of(str(folder / library)) or ())
 
 
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.
