@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from torchpick.errors import UsageError
-from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named, target_of
+from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named, spelled, target_of
 from torchpick.model.arch import GENERIC, spoken_capability
 from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct
@@ -191,10 +191,9 @@ def _meant(plain: str, names: Names) -> tuple[GpuProduct, ...]:
 def _holding(part: str, names: Names, *, whole: bool = False) -> list[GpuProduct]:
     """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
     within = r"[^a-z0-9]*".join(part)
-    spell, pattern = (str.lower, rf"(?<![a-z0-9]){within}(?![a-z0-9])") if whole else (letters, rf"(?<![0-9]){part}")
-    products = sorted((len(name), name, words) for name, words in names.products)
-    holding = ((name, words) for _, name, words in products if re.search(pattern, spell(name)))
-    return [_gpu(name, capability) for name, words in holding for capability in words.split()]
+    holds = re.compile(rf"(?<![a-z0-9]){within}(?![a-z0-9])" if whole else rf"(?<![0-9]){part}").search
+    holding = (row for row in spelled(names.products) if holds(row[whole]))
+    return [_gpu(name, capability) for *_, name, words in holding for capability in words.split()]
 
 
 def _similar(plain: str, names: Names) -> tuple[GpuProduct, ...]:
