@@ -146,22 +146,6 @@ def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_a
     assert "3090" not in out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["plan", "xformers", "torch==1.12.1"], "the table of xformers begins at 0.0.16"),
-        (["plan", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
-        (["url", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
-    ],
-)
-def test_what_is_older_than_the_table_is_told_from_what_does_not_run(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*words, "--gpu", "T4", *(word.replace("3.12", "3.10") for word in MACHINE), "--offline"]) == 3
-
-    assert said in capsys.readouterr().err
-
-
 def test_packages_beside_torch_bind_every_build_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """In the answer's own list, in `list`'s rows and in what is said of newer releases."""
     asked = ["torch", "vllm==0.19.1", "--gpu", "a100", *MACHINE]

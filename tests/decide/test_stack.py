@@ -140,20 +140,6 @@ def test_a_version_that_cannot_be_installed_here_is_passed_over(
     assert older.version("ext") == "1"
 
 
-@pytest.mark.parametrize(
-    ("requires", "torch", "said"),
-    [("torch>=2.10", "2.9.0", True), ("torch>=2.10", "2.10.0", False), ("torch", "2.10.0", False)],
-)
-def test_the_table_begins_late_only_where_all_that_it_knows_is_newer(
-    table: Table, requires: str, torch: str, *, said: bool
-) -> None:
-    facts = known(package("ext", "1", requires, links_torch=True))
-
-    stack = plan(table, facts, "ext", f"torch=={torch}", where=machine(python="3.9"))
-
-    assert ("the table of ext begins at 1" in stack.hints) is said
-
-
 def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> None:
     facts = known(
         package("app", "1", 'win; sys_platform == "win32"', 'lib; extra == "gpu"', 'old; python_version < "3.12"'),

@@ -46,17 +46,6 @@ def test_a_file_is_named_as_one(file: str, capsys: pytest.CaptureFixture[str]) -
     assert f"`{file}` is a file, not a package" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("command", "reader"), [("install", "install"), ("lock", "lock"), ("url", "plan")])
-def test_a_program_is_installed_from_its_own_folder(
-    command: str, reader: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "ComfyUI", *GPU]) == 2
-
-    said = capsys.readouterr().err
-    assert "`ComfyUI` is a program, not a package" in said
-    assert f"`torchpick {reader} -r requirements.txt`" in said
-
-
 @pytest.mark.parametrize(
     "name", ["pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch", "PyTorch_GPU"]
 )
@@ -80,13 +69,7 @@ def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("short", "whole"),
     [
-        (["--platform", "windows"], ["--platform", "windows-x86_64"]),
         (["--platform", "WSL2"], ["--platform", "linux-x86_64"]),
-        (["--backend", "cuda12.6"], ["--backend", "cu126"]),
-        (["--backend", "12.6"], ["--backend", "cu126"]),
-        (["--driver", "v550.90"], ["--driver", "550.90"]),
-        (["--gpu", "cpu"], ["--gpu", "none"]),
-        (["--gpu", "mps"], ["--platform", "macos-arm64"]),
         (["--gpu", "gfx1100", "--backend", "rocm"], ["--gpu", "gfx1100"]),
         (["--backend", "cuda"], []),
     ],

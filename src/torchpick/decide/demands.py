@@ -259,7 +259,6 @@ def wish_of(request: Request, environ: Mapping[str, str]) -> Wish:
             hint = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
             raise UsageError(f"`--cpu` contradicts `--backend {request.backends[0]}`", hint=hint)
         backends = ("cpu",)
-    backends = tuple(map(_as_named, backends))
     if unknown := [backend for backend in backends if not is_backend(backend) and backend not in FAMILIES]:
         hint = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"
         raise UsageError(f"unknown backend `{unknown[0]}`", hint=hint)
@@ -272,12 +271,6 @@ def wish_of(request: Request, environ: Mapping[str, str]) -> Wish:
         allow_unconfirmed=request.allow_unconfirmed,
         whole=request.whole,
     )
-
-
-def _as_named(backend: str) -> str:
-    """`cuda12.6`, `12.6` and `CU126` as the index names it."""
-    digits = backend.lower().removeprefix("cuda").removeprefix("cu").strip("- ").replace(".", "")
-    return f"cu{digits}" if digits.isdigit() else backend.lower()
 
 
 def takes(wish: Wish, build: Build) -> bool:

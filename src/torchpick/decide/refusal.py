@@ -18,7 +18,7 @@ from torchpick.model.machine import Machine, labels
 from torchpick.model.package import Catalog, PackageObjection, Stack
 from torchpick.model.pick import GpuPlace, Pick, Wish, machines_of
 from torchpick.model.table import Table
-from torchpick.model.versions import grouped, is_dotted, leading, normal, numbers, parsed, release_key, some_of, span
+from torchpick.model.versions import grouped, is_dotted, leading, normal, numbers, release_key, some_of, span
 
 # NVIDIA's list of its wheels for each JetPack.
 JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
@@ -126,18 +126,10 @@ def _joined(verdict: Verdict) -> str:
     return ", and ".join(dict.fromkeys(objection.text for objection in verdict.objections))
 
 
-def _beginning(specifier: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
-    """Where the table of torch begins, if an older release is asked for."""
-    version = specifier.lstrip("=<~ ")
-    oldest = min((verdict.build.torch for verdict in verdicts), key=release_key, default=None)
-    if oldest is not None and is_dotted(version) and release_key(version) < release_key(oldest):
-        yield f"the table of torch begins at {oldest}"
-
-
 def _changes(pick: Pick, table: Table | None) -> list[str]:
     """What would have to change, the nearest first."""
     wish, machine = pick.wish, pick.machine
-    hints = [*_beginning(wish.torch, pick.considered), *(change.text for change in pick.changes[:3])]
+    hints = [change.text for change in pick.changes[:3]]
     for objection in (objection for verdict in pick.considered for objection in verdict.objections):
         if objection.reason is Reason.GPU_NOT_SERVED_BY_DRIVER and not pick.changes:
             none = "no driver supports all of these GPUs: select some with `--gpu` or `--only`"
@@ -222,7 +214,9 @@ def _ways(
     search: SearchFacts, wanted: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     by_reason = grouped((against.objection.reason, against) for against in objections)
-    yield from _unknown(search, wanted)
+    if torch := next((demand.specifier for demand in wanted if demand.name == "torch"), ""):
+        wish = search.wish._replace(torch=torch)
+        yield from (note.text for note in missing_release(search.machine, search.table, wish))
     unpinned = next(_without_a_pin(search, wanted), None)
     if unpinned:
         yield unpinned
@@ -256,22 +250,6 @@ def _changed(
 ) -> SearchFacts:
     catalog = catalog or search.catalog
     return SearchFacts(machine or search.machine, search.table, wish or search.wish, catalog, search.limits)
-
-
-def _unknown(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
-    """Where the table begins or ends, if versions that it does not know could be what is asked for."""
-    torch = next((demand.specifier for demand in wanted if demand.name == "torch" and demand.specifier), "")
-    if torch:
-        yield from _beginning(torch, search.verdicts)
-        yield from (
-            note.text for note in missing_release(search.machine, search.table, search.wish._replace(torch=torch))
-        )
-    for facts in (search.facts.get(demand.name) for demand in wanted if is_dotted(torch.lstrip("=~<"))):
-        if facts is not None and facts.name != "torch" and facts.versions:
-            needs = [parsed(text) for text in facts.versions[-1].requires if leading(text) == "torch"]
-            floors = [clause.version for need in needs for clause in need.specifier if is_dotted(clause.version)]
-            if floors and all(release_key(torch.lstrip("=~<")) < release_key(floor) for floor in floors):
-                yield f"the table of {facts.name} begins at {facts.versions[-1].version}"
 
 
 def _without_a_pin(search: SearchFacts, wanted: tuple[PackageDemand, ...]) -> Iterator[str]:
@@ -323,8 +301,6 @@ def _elsewhere(
                 yield filled(f"another index has {against.name} {index.text}: {index.url}", package, None, "")
 
 
-# Programs that are run from their own folder; what has such a name on the index is somebody else's.
-_APPS = ("comfyui", "fooocus", "stable-diffusion-webui")
 _TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
 # Beside the packages of the table, whose short names are too near to other people's.
 OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers", "triton", "accelerate")
@@ -346,9 +322,6 @@ def refuse(words: Iterable[str], command: str, packages: Iterable[str]) -> None:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
         reader = command if command in ("install", "lock") else "plan"
-        if name in _APPS:
-            hint = f"in its folder: `torchpick {reader} -r requirements.txt`"
-            raise UsageError(f"`{word}` is a program, not a package", hint=hint)
         if re.fullmatch(r"[\w./\\-]+\.(?:txt|toml|lock|ya?ml)", word):
             hint = f"`torchpick {reader} -r {word}`" if word.endswith(".txt") else "requirements files go after `-r`"
             raise UsageError(f"`{word}` is a file, not a package", hint=hint)

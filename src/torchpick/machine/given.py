@@ -73,7 +73,7 @@ def read_overrides(request: Request, knowledge: Knowledge) -> MachineOverrides:
     return MachineOverrides(
         gpus=gpus,
         driver=parse_driver(request, environ),
-        wsl=(name or "").lower() in ("wsl", "wsl2"),
+        wsl=(name or "").lower() in _WSL,
         platform=implied,
         glibc=request.glibc,
         python=request.python,
@@ -134,10 +134,6 @@ def _elsewhere(platform: Platform, python: str | None, world: World, deadline: f
     return Machine(platform, Python(interpreter.running().python.version, source=source), notes=notes)
 
 
-# What torch calls no GPU, and a Mac's.
-_OTHER_WORDS = {"cpu": "none", "mps": "Apple silicon"}
-
-
 def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | None:
     """The GPUs as they are specified; both the flag and its variable take commas."""
     variable = environ.get("TORCHPICK_GPU")
@@ -145,7 +141,7 @@ def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | No
     if texts is None:
         return None
     parts = (part.strip() for text in texts for part in text.split(","))
-    specs = tuple(_OTHER_WORDS.get(part, part) for part in parts if part)
+    specs = tuple(filter(None, parts))
     return specs if specs or request.gpus is None else ("",)
 
 
@@ -191,17 +187,12 @@ def check_jetson(machine: Machine, facts: MachineOverrides) -> Machine:
     return machine
 
 
-# A system alone means its usual processor; WSL runs Linux.
-_SHORT = {
-    "linux": "linux-x86_64", "wsl": "linux-x86_64", "wsl2": "linux-x86_64", "windows": "windows-x86_64",
-    "macos": "macos-arm64", "mac": "macos-arm64", "win": "windows-x86_64", "windows11": "windows-x86_64",
-    "ubuntu": "linux-x86_64",
-}  # fmt: skip
+_WSL = ("wsl", "wsl2")
 
 
 def parse_platform(name: str) -> Platform:
-    """The platform of this name, one that PyTorch has builds for."""
-    name = _SHORT.get(name.lower(), name)
+    """The platform of this name, one that PyTorch has builds for; WSL runs Linux."""
+    name = "linux-x86_64" if name.lower() in _WSL else name
     if name not in TABLE_PLATFORMS:
         raise UsageError(f"`{name}` is not a supported platform", hint=f"one of {', '.join(TABLE_PLATFORMS)}")
     return Platform.parse(name)

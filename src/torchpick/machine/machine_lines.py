@@ -106,51 +106,35 @@ _MOST_OF_A_STREAM = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
 _PREFIX = re.compile(r"\A([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
-_DECODER = json.JSONDecoder()
-# After so many that were cut none is taken to be spread over lines: each costs a look at all that stands before it.
-_MOST_CUT = 100
 
 
 def read_values(stream: IO[bytes]) -> Iterator[tuple[int, str | None, object, str]]:
     """Every value of the stream: the line it begins on, the host that its prefix names, itself, or why there is none.
 
-    One may be spread over lines. Where that was cut, the lines up to there are read one by one, and what is indented
-    or closes it is passed over until the next value.
+    One may be spread over lines, alone in its stream.
     """
     text = _text(stream)
-    start = number = tried = cut = 0
-    is_cut = False
-    while start < len(text):
-        number += 1
-        first, end = number, _line_end(text, start)
-        *prefix, body = _PREFIX.split(text[start:end].strip(), maxsplit=1)
-        if body and not (is_cut and text[start] in " \t\r]}"):
-            value, why, stop = _decode(body, 0)
-            if why and stop >= len(body) and start >= tried and cut < _MOST_CUT:  # it goes on
-                value, why, tried = _decode(text, text.index(body, start))
-                stop, cut = tried, cut + bool(why)
-                if not why:
-                    number, end = number + text.count("\n", start, stop), _line_end(text, stop)
-            is_cut = bool(why) and (is_cut or stop > end)
-            yield first, prefix[-1] if prefix else None, value, why and f"not JSON: {why}"
-        start = end + 1
+    if "\n" in text.strip():
+        value, why = _decoded(text.strip())
+        if not why:
+            yield 1, None, value, ""
+            return
+    for number, line in enumerate(text.split("\n"), 1):
+        *prefix, body = _PREFIX.split(line.strip(), maxsplit=1)
+        if body:
+            value, why = _decoded(body)
+            yield number, prefix[-1] if prefix else None, value, why and f"not JSON: {why}"
 
 
-def _decode(text: str, start: int) -> tuple[object, str, int]:
-    """The value that begins there and ends its line, or why there is none; where it ends, or was cut."""
-    why = "cut in the middle" if text[start] in "[{" else text[start : start + _SHOWN].partition("\n")[0]
+def _decoded(text: str) -> tuple[object, str]:
+    """The value that this text is, or why it is none."""
     try:
-        value, stop = _DECODER.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        return None, _NO_TEXT if "\N{REPLACEMENT CHARACTER}" in why else why, error.pos
+        return json.loads(text), ""
+    except json.JSONDecodeError:
+        why = "cut in the middle" if text[0] in "[{" else text[:_SHOWN].partition("\n")[0]
+        return None, _NO_TEXT if "\N{REPLACEMENT CHARACTER}" in why else why
     except (ValueError, RecursionError):  # a number of thousands of digits, hostile depth
-        return None, "a value that does not describe a machine", len(text)
-    return (None, why, stop) if text[stop : _line_end(text, stop)].strip() else (value, "", stop)
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end
+        return None, "a value that does not describe a machine"
 
 
 def _text(stream: IO[bytes]) -> str:
