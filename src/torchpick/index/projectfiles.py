@@ -228,35 +228,8 @@ class ProjectCache:
         self._written: set[str] = set()
 
     def page(self, url: str, index: str, target: IndexTarget | None = None) -> KeptPage | None:
-        """What is kept of a page; for a target only what is of use to it, which has a record of its own."""
-        key = _page_key(url, target)
-        if target is None or self._written_at("pages", key) >= self._written_at("pages", url):
-            record = self._page(key, index)
-            if record is not None or target is None:
-                return record
-        if (whole := self._page(url, index)) is None:
-            return None
-        read_at, etag, _ = whole
-        return read_at, etag, self.renew_page(url, whole, target)
-
-    def keep_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> PageFiles:
-        """Keep a page that was read; what comes back is what of it is of use."""
-        files = self.renew_page(url, page)
-        return files if target is None else self.renew_page(url, page, target)
-
-    def renew_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> PageFiles:
-        """Keep what is of use to a target, once more where the page has not changed."""
-        read_at, etag, files = page
-        if target is not None and files is not None:
-            files = of_use(files, target)
-        # What a page says of each.
-        rows = None if files is None else [(*file[:2], *file[3:10]) for file in files]
-        kept = etag if _ETAG.fullmatch(etag) else ""
-        self._write("pages", _page_key(url, target), {"time": read_at, "etag": kept, "files": rows})
-        return files
-
-    def _page(self, key: str, index: str) -> KeptPage | None:
-        record = self._read("pages", key)
+        """What is kept of a page: for each target what is of use to it."""
+        record = self._read("pages", _page_key(url, target))
         with suppress(*_DAMAGED):
             etag = record["etag"] if _ETAG.fullmatch(record["etag"]) else ""
             if record["files"] is None:
@@ -265,6 +238,16 @@ class ProjectCache:
             files = tuple(file for file in rows if file is not None)
             return (float(record["time"]), etag, files) if len(files) == len(rows) else None
         return None
+
+    def keep_page(self, url: str, page: KeptPage, target: IndexTarget | None = None) -> PageFiles:
+        """Keep a page that was read, or has not changed; what comes back is what of it is of use."""
+        read_at, etag, files = page
+        if target is not None and files is not None:
+            files = of_use(files, target)
+        rows = None if files is None else [_row_of(file) for file in files]
+        kept = etag if _ETAG.fullmatch(etag) else ""
+        self._write("pages", _page_key(url, target), {"time": read_at, "etag": kept, "files": rows})
+        return files
 
     def is_fresh(self, written: float) -> bool:
         return 0 <= time.time() - written < self._age
@@ -294,12 +277,6 @@ class ProjectCache:
             rewrite.clear(str(self._folder / kind))
             rewrite.prune_json(self._folder / kind, MOST_RECORDS[kind])
 
-    def _written_at(self, kind: str, key: str) -> int:
-        """In nanoseconds; 0 where there is no such record."""
-        with suppress(OSError):
-            return self._path(kind, key).stat().st_mtime_ns
-        return 0
-
     def _read(self, kind: str, key: str) -> dict[str, Any]:
         record = rewrite.read_json(self._path(kind, key))
         return record if isinstance(record, dict) and record.get("schema") == _SCHEMA else {}
@@ -312,6 +289,12 @@ class ProjectCache:
 
     def _path(self, kind: str, key: str) -> Path:
         return self._folder / kind / f"{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}.json"
+
+
+def _row_of(file: ProjectFile) -> tuple[object, ...]:
+    """What a page says of a file, as `pages.locate` takes it, and then what other hash it has."""
+    said = (file.size, file.requires_python, file.yanked, file.metadata, file.uploaded)
+    return (file.file, file.url, file.sha256, *said, file.other_hash)
 
 
 def _in_row(row: list[Any], index: str) -> ProjectFile | None:

@@ -325,7 +325,7 @@ class ProjectReader:
             self._as_of.append(read_at)
             return files
         if document.status == 304 and record is not None:
-            return self._cache.renew_page(url, (time.time(), etag, files), target)
+            return self._cache.keep_page(url, (time.time(), etag, files), target)
         if document.status == 403:  # it may be there, and forbidden until a password is set
             return None
         with self._parsing:

@@ -12,7 +12,7 @@ from torchpick.decide.searchfacts import Needs
 from torchpick.environment.projectfile import Project
 from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.uvsources import MARKED_PLATFORMS, applies, marker_of
-from torchpick.errors import InstallerError, UsageError
+from torchpick.errors import UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
 from torchpick.install.learner import Learner
 from torchpick.model.build import COMPANIONS, TRIO, Build, python_order, toolkit_order
@@ -86,17 +86,10 @@ class App:
         def ask(catalog: Catalog) -> Answer | Needs:
             return answers.answer(question, (self.machine,), lambda _: self.table, lambda: catalog)
 
-        learner = self._learner
-        if learner is not None:
-            try:
-                answer = learner.answer(ask)
-            except InstallerError as error:
-                text = f"what the project requires beside torch is not known: {error.message}"
-                self.notes[Note("PROJECT_UNREAD", text)] = None
-                self._learner = None
-            else:
-                self.notes |= dict.fromkeys(learner.notes(answer))
-                return answer
+        if (learner := self._learner) is not None:
+            answer = learner.answer(ask)
+            self.notes |= dict.fromkeys(learner.notes(answer))
+            return answer
         known = ask(self.own.read_catalog(self.machine))
         if not isinstance(known, Answer):
             raise TypeError("the table's catalog asks for nothing")
