@@ -18,7 +18,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform
 from torchpick.model.pick import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
-from torchpick.projects.extras import Extra, Shop, default_table, generations, python_of, ranges
+from torchpick.projects.extras import Extra, Shop, default_table, python_of, ranges
 
 RULES = compat.Knowledge(os.environ).rules
 BUILDS = compat.Knowledge(os.environ).every_build
@@ -110,15 +110,3 @@ def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str
             # and the named driver is the oldest: one of the branch before does not carry it
             assert floor is not None
             assert RULES.drivers.supports_cuda(Driver(floor), got.cuda or "", "linux")
-
-
-def test_where_a_kind_of_gpu_is_missing_between_every_one_is_named() -> None:
-    kinds = {str(kind.arch): kind for kind in RULES.nvidia}
-
-    def said(*arches: str) -> str:
-        return generations([kinds[arch] for arch in arches], RULES)
-
-    assert said("sm_86", "sm_80", "sm_75") == "Turing to Ampere (sm_75 to sm_86)"
-    assert said("sm_86", "sm_75", "sm_90") == "Turing, Ampere, Hopper (sm_75, sm_86, sm_90)"
-    assert said("sm_75", "sm_80") == "Turing, Ampere (sm_75, sm_80)"
-    assert said() == "no GPU"

@@ -14,7 +14,7 @@ def current(environ: Mapping[str, str], named: str = "") -> str:
     """The named one, or TORCHPICK_SHELL; else the shell in use: PowerShell adds to cmd's two folders of modules."""
     named = named or environ.get("TORCHPICK_SHELL", "")
     named = _ALIKE.get(named, named)
-    is_known = _SHELLS.get(named, (None, None))[1] is not None
+    is_known = named in _SHELLS and named not in _FILES
     if not is_known and os.name == "nt":
         modules = environ.get("PSModulePath", "").lower()
         return "pwsh" if "\\powershell\\" in modules else "powershell" if modules.count(";") > 1 else "cmd"
@@ -23,7 +23,7 @@ def current(environ: Mapping[str, str], named: str = "") -> str:
 
 def line(words: Iterable[str], shell: str) -> str:
     """A command line to be pasted into this shell. PowerShell calls a quoted program by `&` alone."""
-    quote_word = _SHELLS[shell][1] or str
+    _, quote_word, *_ = _SHELLS[shell]
     quoted = [word if re.fullmatch(_PLAIN, word) else quote_word(word) for word in words]
     return " ".join(["&", *quoted] if shell in _POWERSHELLS and quoted[0].startswith("'") else quoted)
 
@@ -65,7 +65,8 @@ def _check(name: str, value: str, shell: str) -> None:
 
 def refusal(shell: str) -> str:
     """What stands in the place of the variables where there is nothing to set: it fails."""
-    return _SHELLS.get(_ALIKE.get(shell, shell), _SHELLS["sh"])[4]
+    *_, fails = _SHELLS.get(_ALIKE.get(shell, shell), _SHELLS["sh"])
+    return fails
 
 
 def _fish(value: str) -> str:
@@ -112,18 +113,19 @@ def _cmd_word(word: str) -> str:
 _ALIKE = {"bash": "sh", "zsh": "sh"}
 _NOTHING = "torchpick has nothing to set here"
 _OF_POWERSHELL = ("$env:{name} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}", f"throw '{_NOTHING}'")
-# By shell: a value's quotes, those of a word in a command line (none is written for a file), how to set, how to take
-# away (GitHub's file and an image know only empty), and what stands in the place of variables where there are none.
-_SHELLS: dict[str, tuple[Callable[[str], str], Callable[[str], str] | None, str, str, str]] = {
+# By shell: a value's quotes, those of a word in a command line, how to set, how to take away (GitHub's file and an
+# image know only empty), and what stands in the place of variables where there are none.
+_SHELLS: dict[str, tuple[Callable[[str], str], Callable[[str], str], str, str, str]] = {
     "sh": (quote, quote, "export {name}={value}", "unset {name}", "false"),
     "fish": (_fish, _fish, "set -gx {name} {value}", "set -e {name}", "false"),
     "powershell": (_powershell, _windows_powershell_word, *_OF_POWERSHELL),
     "pwsh": (_powershell, _powershell, *_OF_POWERSHELL),
     "cmd": (str, _cmd_word, 'set "{name}={value}"', 'set "{name}="', "cmd /c exit 1"),
-    "github": (str, None, "{name}={value}", "{name}=", "false"),
-    "dockerfile": (_docker, None, "ENV {name}={value}", "ENV {name}=", f"RUN echo '{_NOTHING}' >&2 && false"),
+    "github": (str, str, "{name}={value}", "{name}=", "false"),
+    "dockerfile": (_docker, str, "ENV {name}={value}", "ENV {name}=", f"RUN echo '{_NOTHING}' >&2 && false"),
 }
 _POWERSHELLS = ("powershell", "pwsh")
+_FILES = ("github", "dockerfile")  # for which no command line is written
 _PLAIN = r"[\w./][\w@+=:./-]*|-[\w=-]*"
 _CONTROL = r"[\x00-\x08\x0a-\x1f\x7f]"
 _OTHER_SHELL = "PowerShell takes it: `--shell powershell`"

@@ -225,6 +225,11 @@ def uv_settings(file: UvFile) -> list[Setting]:
     return settings
 
 
+def uv_places(environ: Mapping[str, str], files: Iterable[UvFile]) -> list[Setting]:
+    """What names indexes and pages to uv: its variables, then its files."""
+    return [*uv_variables(environ), *(setting for file in files for setting in uv_settings(file))]
+
+
 def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
     """A key of uv's: the first file that sets it wins."""
     values = ((scope[name], path) for path, table in files for scope in _scopes(table) if name in scope)

@@ -172,7 +172,8 @@ class Client:
             request.url = url.copy_with(userinfo=b"")  # httpx writes it into its log
         login = self._logins.get(origin)
         if login is None and self._netrc is not None and (entry := self._netrc.authenticators(url.host)):
-            login = entry[0] or "", entry[2] or ""
+            user, _, password = entry
+            login = user or "", password or ""
         if login is not None:
             request.headers["authorization"] = f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"
 

@@ -100,10 +100,7 @@ def _words(settings: Mapping[str, toolsettings.Setting], name: str) -> tuple[str
 
 def _of_uv(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
     files = toolsettings.read_uv_files(environ, home, ".")
-    settings = [
-        *toolsettings.uv_variables(environ),
-        *(setting for file in files for setting in toolsettings.uv_settings(file)),
-    ]
+    settings = toolsettings.uv_places(environ, files)
 
     def addresses(*names: str) -> list[str]:
         chosen = (setting for name in names for setting in settings if setting.name == name)

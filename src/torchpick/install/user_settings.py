@@ -52,9 +52,7 @@ class UserSettings(NamedTuple):
 
     @property
     def uv_places(self) -> list[Setting]:
-        """What names indexes and pages to uv: its variables, then its files."""
-        in_files = (setting for file in self.uv_files for setting in toolsettings.uv_settings(file))
-        return [*toolsettings.uv_variables(self.environ), *in_files]
+        return toolsettings.uv_places(self.environ, self.uv_files)
 
     @property
     def pip_places(self) -> list[Setting]:

@@ -226,7 +226,7 @@ def _build_on(platform: str, table: Table, build: Build) -> Build | None:
 
 def _comment(table: Table, build: Build) -> list[str]:
     labels = [label for platform, label in PLATFORMS.items() if _build_on(platform, table, build) is not None]
-    gpus = f": {in_words(served(build, table), table)}" if build.family == "cuda" else ""
+    gpus = f": {in_words(served(build, table))}" if build.family == "cuda" else ""
     return [f"torch {build.torch}{gpus}", f"{pythons(build.pythons)} on {', '.join(labels)}"]
 
 

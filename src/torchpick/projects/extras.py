@@ -115,31 +115,11 @@ def python_of(tag: str) -> Python:
     return Python(name.removesuffix("t"), tag[:2], name.endswith("t"))
 
 
-def in_words(audience: Audience, table: Table) -> str:
-    """`Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer`."""
+def in_words(audience: Audience) -> str:
+    """`Maxwell, Pascal, Volta, driver 525.60.13 or newer`."""
     kinds, floor = audience
-    return generations(kinds, table) + (f", driver {floor} or newer" if floor else "")
-
-
-def generations(kinds: Sequence[Kind], table: Table) -> str:
-    """`Maxwell to Hopper (sm_50 to sm_90)`; where there is a gap, every member is named."""
-    if not kinds:
-        return "no GPU"
-    kinds = sorted(kinds, key=lambda kind: kind.arch)
-    names = list(dict.fromkeys(kind.generation for kind in kinds))
-    arches = [str(kind.arch) for kind in kinds]
-    if len(kinds) > 2 and _unbroken(kinds, table):
-        last = kinds[-1].generation
-        span_ = last if names[0] == last else f"{names[0]} to {last}"
-        return f"{span_} ({arches[0]} to {arches[-1]})"
-    return f"{', '.join(names)} ({', '.join(arches)})"
-
-
-def _unbroken(kinds: Sequence[Kind], table: Table) -> bool:
-    """Whether no kind of the list between the first and the last is missing, chips of Arm boards aside."""
-    first, last = kinds[0].arch, kinds[-1].arch
-    between = [kind for kind in table.nvidia if first <= kind.arch <= last and not kind.platforms]
-    return all(kind in kinds for kind in between)
+    generations = dict.fromkeys(kind.generation for kind in sorted(kinds, key=lambda kind: kind.arch))
+    return (", ".join(generations) or "no GPU") + (f", driver {floor} or newer" if floor else "")
 
 
 def pythons(tags: Iterable[str]) -> str:
@@ -187,7 +167,7 @@ class Shop:
             if not (tags := [tag for tag in self.tags if newest[tag] is build]):
                 continue
             cuda = f" for CUDA {build.cuda}" if build.cuda else ""
-            text = f"torch {build.torch}{cuda} on {pythons(tags)}: {in_words(self.audience(build), self.table)}"
+            text = f"torch {build.torch}{cuda} on {pythons(tags)}: {in_words(self.audience(build))}"
             lines.append(text if lines else f"{PLATFORMS[HOME]} gets {text}")
         if without := [tag for tag, build in newest.items() if build is None]:
             lines.append(f"no wheel, and so a clear failure, on {pythons(without)}")
