@@ -347,7 +347,7 @@ def test_an_end_that_is_not_known_is_said_beside_what_was_only_warned_of(home: H
     ends = ("Traceback (most recent call last):", '  File "a.py", line 3', "ModuleNotFoundError: No module named 'a.b'")
     found = explained(home, "UserWarning: CUDA initialization: " + DRIVER, *ends)
 
-    assert found.ending == (4, ends[-1])
+    assert found.ending == (4, ends[-1], "a.py", False, True)
     assert explained(home, *ends, f"RuntimeError: {KERNELS}").ending is None
 
 

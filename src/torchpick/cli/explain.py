@@ -95,10 +95,7 @@ def _not_recognised(explanation: Explanation) -> TorchpickError:
     """What was understood, and what is missing."""
     facts = f"; it names {', '.join(explanation.facts)}" if explanation.facts else ""
     sound = [note.text for note in explanation.notes if note.code == "TORCH_RUNS"]
-    ask = "with which line did the program end? `torchpick explain` takes it, or all that was printed before it"
-    if explanation.ending is not None:
-        ask = "`torchpick explain` takes what was printed before that line, which may say more"
-    hint = "; ".join([*sound, ask, "`torchpick doctor` examines the environment itself"])
+    hint = "; ".join([*sound, explanation.question, "`torchpick doctor` examines the environment itself"])
     return TorchpickError(
         f"there is no known error in this text{_end(explanation)}{facts}", hint=hint, code="NOT_RECOGNISED"
     )
@@ -108,7 +105,7 @@ def _end(explanation: Explanation) -> str:
     """The line that a program ended with, where it is not known."""
     if explanation.ending is None:
         return ""
-    number, line = explanation.ending
+    number, line = explanation.ending[:2]
     return f", which ends with line {number}, `{_shorter('seen', line)}`"
 
 

@@ -7,7 +7,8 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from torchpick.doctor import examination, offers, posts, remedy, situation, texts
+from torchpick.doctor import endings, examination, offers, posts, remedy, situation, texts
+from torchpick.doctor.endings import Ending
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.situation import Situation, Words
 from torchpick.doctor.subject import DescribedEnvironment
@@ -19,6 +20,7 @@ from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note, version_of
 from torchpick.model.pick import Request
+from torchpick.model.versions import normal
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
@@ -61,24 +63,26 @@ class Explanation(NamedTuple):
     """Every cause that was recognised, causes before what follows from them, else in the order of the text.
 
     `machine` is None where no error depends on it, or it could not be examined. `facts` are what the text names.
-    `ending` is the line that the program ended with, and its number, where it is not known.
+    `ending` is the line that the program ended with, where that is not known, and `question` is what to ask.
     """
 
     errors: tuple[Explained, ...]
     machine: Machine | None = None
     notes: tuple[Note, ...] = ()
     facts: tuple[str, ...] = ()
-    ending: tuple[int, str] | None = None
+    ending: Ending | None = None
+    question: str = ""
 
 
 def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
     known = run.knowledge.file("errors.json", texts.read_signatures)
     words = run.knowledge.file("words.json", situation.read_words)
-    said, matches, ending = _read(chunks, known, words)
+    text, said, matches, ending = _read(chunks, known, words)
     request, mentioned = _with_mentions(run, said)
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
-    values = offers.values(said, situation.package_of((first.text, first.frame), words), request, run)
+    package = first.package or situation.package_of((first.text, first.frame), words)
+    values = offers.values(said, package, request, run)
     values = {**values, "BACKEND": _label(said, run)}
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
@@ -91,7 +95,10 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
         advised = {name: cause.about(values, facts, with_package) for name, cause in advised.items()}
         return _explained(matches, facts, advised, exam)
 
-    alone = Explanation((), notes=(*mentioned, *situation.contradictions(said)), facts=said.named, ending=ending)
+    notes = (*mentioned, *situation.contradictions(said))
+    alone = Explanation(
+        (), notes=notes, facts=said.named, ending=ending, question=endings.question(text, said, ending, words)
+    )
     asked = run.with_request(request)
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
     if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
@@ -124,8 +131,8 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
 
 def _read(
     chunks: Iterable[bytes], known: Mapping[str, Signature], words: Words
-) -> tuple[Situation, tuple[Match, ...], tuple[int, str] | None]:
-    """What a text says, the known errors in it: of a program, else in anybody's words; and an end that is not known."""
+) -> tuple[str, Situation, tuple[Match, ...], Ending | None]:
+    """A text, what it says, the known errors in it: of a program, else in anybody's words; an end that is not known."""
     search = texts.Search(known)
     start = end = b""
     for chunk in posts.decoded(chunks):
@@ -135,7 +142,7 @@ def _read(
     start, end = posts.without_forms(start), posts.without_forms(end)
     ends = start + end
     text = posts.plain(ends, words["rewritten"])
-    ending = None if end else texts.last_error(start, _END)
+    ending = None if end else endings.last_error(start, _END)
     causes = {*known} - {fact for row in known.values() for where, _ in row.cases for fact in where}
     facts = {name: expression for name, expression in words["facts"].items() if name not in causes}
     said = situation.with_lines(situation.read_situation(text, words, facts), start)
@@ -143,13 +150,15 @@ def _read(
     is_silent = all(match.weight is Weight.HARMLESS for match in matches)
     # What stands beside an end that is not known is not taken for its cause, unless the title says so.
     is_beside = len(ends) > _SHORT and all(match.weight >= Weight.BESIDE and match.line > 1 for match in matches)
-    is_beside = is_beside and not is_silent and ending is not None and not any(_is_of(ending, one) for one in matches)
+    is_beside = is_beside and not is_silent and ending is not None and not any(ending.is_of(one) for one in matches)
     matches = () if is_beside else matches
     if (is_silent or is_beside) and situation.names("programs", ends, words):
         named = {name: words["facts"][name] for name in words["facts"] if name in causes}
-        seen = situation.in_words(ending[1], named) if ending else {}
+        seen = situation.in_words(ending.line, named) if ending else {}
         if not (seen or is_beside):
-            seen = {**said.facts, **situation.in_words(posts.complaint(text), named)}
+            # What was raised in a package is said at its end; around it are its warnings and its settings.
+            complaint = text.partition("\n")[0] if ending and ending.package else posts.complaint(text)
+            seen = {**said.facts, **situation.in_words(complaint, named)}
         meant = (name for name in words["facts"] if name in known and name in seen and f"not {name}" not in said.facts)
         of_words = (Match(known[name], 0, seen[name]) for name in meant)
         matches = (*of_words, *matches)
@@ -158,17 +167,17 @@ def _read(
     if not situation.names("family", ends, words):
         said = said._replace(facts={**said.facts, "no torch": ""})
         matches = tuple(match for match in matches if "TORCH_MISSING" not in match.signature.findings)
-    is_unknown = ending is not None and not any(_is_of(ending, match) for match in matches)
-    return said, matches, ending if is_unknown else None
-
-
-def _is_of(ending: tuple[int, str], match: Match) -> bool:
-    """Whether this is what the last error says: in its line or below, or above what only closes a log."""
-    number, line = ending
-    if match.weight is Weight.HARMLESS:
-        return False
-    is_there = match.line >= number or (not match.line and match.text in line)
-    return is_there or match.weight <= Weight.ENDED or texts.CLOSING.match(line.encode()) is not None
+    if ending is None or any(ending.is_of(match) for match in matches):
+        return text, said, matches, None
+    cause = ending.cause(words["endings"])
+    is_known = any(match.weight is not Weight.HARMLESS for match in matches)
+    if cause is None or is_known or "no torch" in said.facts:
+        return text, said, matches, ending
+    name, package = cause
+    if (version := situation.version_of(package, text)) is not None:
+        said = said._replace(packages={**said.packages, normal(package): version})
+    raised = Match(known[name], ending.number, ending.line, Weight.RAISED, package=package)
+    return text, said, (raised, *matches), None
 
 
 def _label(said: Situation, run: Run) -> str | None:

@@ -26,8 +26,10 @@ def values(said: Situation, package: str | None, request: Request, run: Run) -> 
     release = (said.torch or "").partition("+")[0] if builds_of(said.torch, said, run) else ""
     flags, cuda = _flags(request, run), said.driver_cuda
     major = (cuda or "").partition(".")[0]
+    package = package or said.facts.get("package")
     return {
-        "PACKAGE": package or said.facts.get("package"),
+        "PACKAGE": package,
+        "INSTALLED": said.packages.get(normal(package or "")),
         "torch==X.Y.Z": "==".join(filter(None, ("torch", pin or release))),
         " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
         "REQUIRED": required or _companions(said, flags, run),
@@ -87,7 +89,7 @@ def _against(answer: Answer, project: str, said: Situation) -> str:
     if not objections:
         return ""
     first = next((one for one in objections if said.packages.get(project) in one.versions), objections[0])
-    return f"{first.name} {first.span}: {first.objection.text}"
+    return f"{f'{first.name} {first.span}'.strip()}: {first.objection.text}"
 
 
 def _answer(words: tuple[str, ...], backend: str, said: Situation, request: Request, run: Run) -> Answer:

@@ -19,7 +19,7 @@ _FRONT = re.compile(
     rb"|\[ {0,9}\+?\d{1,9}\.\d{1,9}\]"  # dmesg
     rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [^\]\s]{1,200}\]"  # glog
     rb"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR(?!:)|CRITICAL|FATAL)\]?:?(?=\s)"
-    rb"|\[[\w.-]{1,40}:\d{1,6}\]"  # [__init__.py:243]
+    rb"|\[[\w.-]{1,40}:\d{1,6}\]|[\w.-]{1,40}\.py:\d{1,6}\]"  # [__init__.py:243], engine.py:135]
     rb"|\([A-Za-z_][\w-]{0,40}(?: pid=\d{1,9})?(?:, ip=[\w.:]{1,64})?\)"  # (EngineCore_0 pid=123)
     rb"|NVRM:"
     rb"|(?:rank|\[rank)\s?\d{1,5}\]?:"

@@ -23,7 +23,8 @@ _MOST_BEFORE = 200
 
 
 # compat/words.json: the forms of `rewritten` that are read as another one is, and for each name the expressions, one a
-# line, of what is `kept` of a text and of the `facts` that it may say.
+# line, of what is `kept` of a text and of the `facts` that it may say. `endings` are causes by the
+# last line, and `questions` what to ask of a text without one, by its words.
 Words = Mapping[str, Mapping[str, str]]
 
 
@@ -97,6 +98,8 @@ def read_words(fields: Fields) -> Words:
         "rewritten": fields.mapping("rewritten"),
         "kept": _expressions(fields.object("mentions"), packages),
         "facts": _expressions(fields.object("words"), packages),
+        "endings": fields.mapping("endings"),
+        "questions": fields.mapping("questions"),
     }
 
 
@@ -179,6 +182,22 @@ def package_of(texts: Sequence[str], words: Words) -> str | None:
     """The package that one of these texts names, by the first that names one."""
     of_package = {"package": words["facts"]["package"]}
     return next((named["package"] for text in texts if (named := in_words(text, of_package))), None)
+
+
+def question(text: str, words: Words) -> str | None:
+    """What to ask about a text without an error, by its words."""
+    lower = text.lower()
+    likely = (form for form in words["questions"] if "|" in form or posts.literal(form) in lower)
+    return next((words["questions"][form] for form in likely if re.search(_FLAGS + form, text)), None)
+
+
+def version_of(package: str, text: str) -> str | None:
+    """The first version that a text has of a package."""
+    name = re.escape(normal(package)).replace(r"\-", "[-_.]")
+    versions = (
+        rf"(?im)(?<![\w./-]){name}(?:[- ]version)?(?:==|\W{{0,3}}[ =:@v]{{1,40}})(\d[\w+]{{0,20}}\.[\w.+]{{0,20}}\w)"
+    )
+    return None if (match := re.search(versions, text)) is None else match[1]
 
 
 def contradictions(said: Situation) -> tuple[Note, ...]:

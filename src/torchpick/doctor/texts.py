@@ -29,7 +29,8 @@ class Weight(IntEnum):
 
 
 PASSED_OVER = re.compile(
-    rb"(?i)can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore|(?:Future|Deprecation)Warning\b"
+    rb"(?i)\bif you (?:get|see|encounter|run into)\b|can (?:safely )?(?:be )?ignore|safe(?:ly)? (?:to )?ignore"
+    rb"|(?:Future|Deprecation)Warning\b"
     rb"|is looking at multiple versions of|to determine which version is compatible|^is cuda available: false"
     rb"| requires (?!torch\b)[^,\n]{1,80}, which is not installed|^pcieport "
 )
@@ -40,7 +41,7 @@ _ENDED = re.compile(
 )
 # What an installer or a linker says at its end of an error that stands above.
 CLOSING = re.compile(
-    rb"(?i)(?:\xc3\x97 )?(?:collect2: error: ld returned|subprocess\.CalledProcessError: Command"
+    rb"(?i)(?:\xc3\x97 )?(?:collect2: error: ld returned|srun: error: |subprocess\.CalledProcessError: Command"
     rb"|torch\.distributed\.elastic\.multiprocessing|RuntimeError: Engine core initialization failed"
     rb"|(?:error: )?(?:metadata-generation-failed|subprocess-exited-with-error|failed-wheel-build-for-install"
     rb"|legacy-install-failure|Encountered error while|.{1,99} did not run successfully)"
@@ -130,12 +131,13 @@ class Signature(NamedTuple):
         """
         package = values.get("PACKAGE")
         cures = [cure for cure in self.cures if not _is_elsewhere(cure, facts)] or [*self.cures]
-        planned = [cure for cure in cures if "`torchpick plan" in cure and "PACKAGE" in cure]
+        planned = [cure for cure in cures if cure == "RELEASE" or ("`torchpick plan" in cure and "PACKAGE" in cure)]
         if package and planned and (answer := with_package(package)):
             cures[cures.index(planned[0])] = answer
             cures = [cure for cure in cures if cure not in planned]
         elif package is None:
             cures = [cut for cure in cures if (cut := _PLANNED.sub("", cure))]
+        cures = [cure for cure in cures if cure != "RELEASE"]
         unknown = [name for name, value in values.items() if value is None]
         cures = [cure for cure in cures if not any(map(cure.count, unknown))]
         for name, value in values.items():
@@ -144,7 +146,8 @@ class Signature(NamedTuple):
             cures = [cure.replace("CUDA_LAUNCH_BLOCKING=1", "AMD_SERIALIZE_KERNEL=3") for cure in cures]
         if "windows" in facts:
             cures = [cure.replace("`export ", "`set ") for cure in cures]
-        return self._replace(cures=(*cures,), meaning=self.meaning.replace("PACKAGE", package or "it"))
+        title, meaning = (text.replace("PACKAGE", package or "a package") for text in (self.title, self.meaning))
+        return self._replace(cures=(*cures,), title=title, meaning=meaning)
 
 
 # What a cure says of the command that needs a package's name.
@@ -157,7 +160,9 @@ _AMD = re.compile(r"\bAMD\b|\bROCm\b|\brocm\d|\bHIP\b|\bgfx\d")
 
 
 def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
-    """Whether it is for another system, or another maker's GPUs, than the text's."""
+    """Whether it is for another system, or another maker's GPUs, than the text's, or for a torch that sees none."""
+    if "not CUDA_NOT_AVAILABLE" in facts and "with False" in cure:
+        return True
     is_other = "nvidia" not in facts and not {"amd", "intel gpu"}.isdisjoint(facts)
     if is_other and _NVIDIA.search(cure) and not _AMD.search(cure):
         return True
@@ -171,13 +176,17 @@ def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
 
 
 class Match(NamedTuple):
-    """Where a signature was first seen in a line of the most weight, that line, and the innermost frame above it."""
+    """Where a signature was first seen in a line of the most weight, that line, and the innermost frame above it.
+
+    `package`: whose error it is, where that is known without the words of the line.
+    """
 
     signature: Signature
     line: int
     text: str
     weight: Weight = Weight.BESIDE
     frame: str = ""
+    package: str | None = None
 
 
 def read_signatures(fields: Fields) -> dict[str, Signature]:
@@ -202,17 +211,6 @@ def _signature(row: Fields) -> Signature:
         cases=tuple((case.texts("where"), case.text("cause")) for case in row.maybe_objects("cases")),
         finding=row.maybe_text("finding"),
     )
-
-
-def last_error(text: bytes, size: int) -> tuple[int, str] | None:
-    """The number and the words of the last line that a program ended with, in so much of the end of a text."""
-    first = 1 + text.count(b"\n", 0, max(0, len(text) - size))
-    numbered = ((number, message(line)) for number, line in enumerate(text[-size:].split(b"\n"), first))
-    lines = [(number, line) for number, line in numbered if line]
-    places = (place for place in reversed(range(len(lines))) if weight(lines, place) <= Weight.ENDED)
-    ended = list(islice(places, _MOST_PLACES))
-    place = next((place for place in ended if not CLOSING.match(lines[place][1])), next(iter(ended), None))
-    return None if place is None else (lines[place][0], lines[place][1].decode("utf-8", "replace"))
 
 
 def found_in(text: bytes, parts: Iterable[bytes]) -> bool:

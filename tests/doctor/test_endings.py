@@ -1,0 +1,90 @@
+"""Whose an error is that no signature knows, and what is asked where a text has none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doctor.homes import Home
+from tests.doctor.test_explanation import explained
+
+pytestmark = pytest.mark.process
+
+TRACEBACK = "Traceback (most recent call last):"
+OWN = '  File "/home/me/train.py", line 3, in <module>'
+OF_TORCH = '  File "/env/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1553, in _call_impl'
+OF_PYTHON = '  File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module'
+
+
+def of(package: str) -> str:
+    return f'  File "/env/lib/python3.11/site-packages/{package}/core.py", line 9, in f'
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause", "owner"),
+    [
+        ((OWN, of("made_up"), "ValueError: bad id 'x'"), "PACKAGE_RAISED", "made-up"),
+        ((OWN, of("made_up"), OF_TORCH, OF_PYTHON, "ValueError: bad id"), "PACKAGE_RAISED", "made-up"),
+        (
+            (OWN, r"File c:\env\Lib\site-packages\made_up\a.py:16, in f(x)", "ValueError: bad"),
+            "PACKAGE_RAISED",
+            "made-up",
+        ),
+        (("~/env/lib/python3.7/site-packages/made_up/a.py in f()", "", "ValueError: no"), "PACKAGE_RAISED", "made-up"),
+        ((OWN, of("cv2"), "NotImplementedError"), "PACKAGE_PLATFORM", "opencv-python"),
+        ((OWN, of("made_up"), "AttributeError: 'X' object has no attribute 'y'"), "PACKAGE_API", "made-up"),
+        ((OWN, of("a"), "ImportError: cannot import name 'x' from 'made_up.b'"), "PACKAGE_API", "made_up"),
+        ((OWN, of("typing"), "AttributeError: type object 'C' has no attribute '_r'"), "PACKAGE_BACKPORT", "typing"),
+        ((OWN, of("a"), "AttributeError: partially initialized module 'cv2' has no"), "PACKAGE_CIRCULAR", "cv2"),
+        ((OWN, "ModuleNotFoundError: No module named 'warp_x'"), "MODULE_ABSENT", "warp_x"),
+        ((of("made_up"), OWN, "ValueError: bad id 'x'"), "PROGRAM_RAISED", "me/train.py"),
+        (("x", "ERROR: Failed building wheel for made-up"), "PACKAGE_BUILD", "made-up"),
+        (("  × Failed to build `made-up==1.0`", "  ╰─▶ The build backend returned"), "PACKAGE_BUILD", "made-up"),
+        (("/src/made_up/kernel.cu(12): error: no such type",), "SOURCE_REFUSED", "kernel.cu"),
+        (("/env/torch/include/ATen/Tensor.h:44:65: error: invalid",), "TORCH_HEADERS", "torch"),
+    ],
+)
+def test_an_error_that_is_not_known_is_that_of_the_package_which_raised_it(
+    lines: tuple[str, ...], cause: str, owner: str, home: Home
+) -> None:
+    (error,) = explained(home, "it fails with torch 2.6.0+cu124", "and made-up 1.2.3", TRACEBACK, *lines).errors
+
+    assert (error.cause.id, error.match.package) == (cause, owner)
+    advice = " ".join((error.cause.title, error.cause.meaning, *error.cause.cures))
+    assert owner in advice
+    assert "torch==2.6.0" in advice or cause not in ("PACKAGE_RAISED", "PACKAGE_API", "PACKAGE_PLATFORM")
+    assert ("before 1.2.3" in advice) == (
+        owner in ("made-up", "made_up") and cause in ("PACKAGE_RAISED", "PACKAGE_API")
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked"),
+    [
+        (
+            ("torch 2.6.0", TRACEBACK, OWN, OF_TORCH, "ValueError: bad"),
+            "which GPU is it?",
+        ),  # torch's, of what it was given
+        (
+            ("numpy is broken", TRACEBACK, OWN, of("made_up"), "ValueError: bad"),
+            "that of made-up, which is no part of torch",
+        ),
+        (("it names no such thing", "ValueError: bad"), "names neither torch"),
+        (("training with torch", "then the whole system shuts down"), "power supply"),
+        (("training with torch on two hosts freezes",), "py-spy dump"),
+        (("pip install torch is stuck at Installing build dependencies",), "`-v` shows it"),
+        (("pip freeze says torch 2.6.0",), "with which line"),
+        (("torch fails: ![image](https://x/y.png)",), "paste its last lines"),
+    ],
+)
+def test_what_is_asked_fits_the_text_and_is_not_in_it(lines: tuple[str, ...], asked: str, home: Home) -> None:
+    found = explained(home, *lines)
+
+    assert found.errors == ()
+    assert asked in found.question
+
+
+def test_a_warning_of_what_may_come_is_not_what_came(home: Home) -> None:
+    warned = "If you get `CUDA error: invalid device function` errors, the above might be the cause"
+    found = explained(home, "torch", warned, TRACEBACK, OWN, of("made_up"), "ValueError: bad")
+
+    assert found.errors[0].cause.id == "PACKAGE_RAISED"
