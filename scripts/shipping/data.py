@@ -24,7 +24,7 @@ from torchpick.knowledge import gpuindex
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import VERSION
 from torchpick.model.address import WHEEL_HOST
-from torchpick.model.arch import ARM_ONLY, GENERIC, TEGRA, Arch, crosses
+from torchpick.model.arch import ARM_ONLY, TEGRA, Arch, crosses
 from torchpick.model.build import Build, GpuFit, Reason, python_name, toolkit_order
 from torchpick.model.machine import PLATFORMS, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Request, Wish, pip_line
@@ -73,9 +73,7 @@ def table(knowledge: Knowledge) -> Row:
     rules = knowledge.rules
     builds = [build for build in knowledge.shipped(default_index=False) if build.published and not build.yanked]
     gpus = tuple(Arch.of_capability(*numbers(each)) for each in sorted(rules.capabilities, key=numbers))
-    targets = sorted({name for names in GENERIC.values() for name in names} | {
-        str(arch) for build in builds for arch in build.arches or () if arch.kind == "gfx" and str(arch) not in GENERIC
-    })  # fmt: skip
+    targets = sorted({str(arch) for build in builds for arch in build.arches or () if arch.kind == "gfx"})
     runs: list[Row] = []
     rows = []
     for name in PLATFORMS:

@@ -50,7 +50,6 @@ WORDS: dict[Callable[[Any], object], list[object]] = {
      ("cp313", "cp313t", "cp314t"),
                    ("cp310", "cp39"), ("cp39", "cp311"), ("cp313t",)],
     arch.Arch.parse: ["sm_61", "sm_120", "sm_90a", "sm_120f", "compute_90", "compute_120f", "gfx90a", "gfx1100",
-     "gfx9-generic",
                       "gfx12", "gfx123456", "gfxxyz", "sm_6", "sm_1000", "sm_9b", "SM_61", "cu_61", "gfx-generic",
          ""],
     arch.spoken_capability: ["6.1", "61", "sm_61", "sm61", "sm 61", "compute_90a", "sm_120f", "90a", "120", "1",

@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from functools import lru_cache
 
-from torchpick.doctor import installedtorch
-from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import WheelError
-from torchpick.model.machine import Gpu
 from torchpick.wheels import judging, librarycode, readings
 from torchpick.wheels.fatbin import NO_LINKS, Links, read_links
-from torchpick.wheels.judging import GpuCodeFit
 from torchpick.wheels.readings import Reading
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
 # says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and torch's pins.
 NVIDIA = "nvidia-"
 _OF_TORCH = ("libtorch", "libc10")
-
-
-def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: GpuCodeFit) -> list[tuple[str, int, str]]:
-    """Libraries of torch that do not support a GPU, and why; not its main one, which its compiled flags are about."""
-    libraries = tuple(
-        library
-        for path, name in installedtorch.libraries(torch.folder)
-        if (library := librarycode.read_library(path, name)) is not None and library.code.total
-    )
-    return sorted(
-        (library.path, gpu.index, library.text)
-        for gpu in gpus
-        if gpu.arch
-        for library in judging.judge_torch(libraries, judge._replace(gpu=gpu.arch))
-        if library.fails
-    )
 
 
 def packages(environment: Environment) -> tuple[tuple[Reading, ...], tuple[tuple[str, str], ...]]:

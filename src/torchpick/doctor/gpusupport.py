@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 
@@ -17,7 +18,7 @@ from torchpick.model.build import COMPANIONS, FAMILIES, MAKERS, NOT, PARTLY, Obj
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.versions import grouped, some_of
-from torchpick.wheels import judging
+from torchpick.wheels import judging, readings
 from torchpick.wheels.librarycode import union
 
 # What is objected to, where it concerns an installed build.
@@ -97,11 +98,15 @@ def compiled_at_first_use(subject: EnvironmentUnderTest) -> Iterator[Finding]:
 
 def partial(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """A library of torch itself without code for a GPU that the rest of it supports."""
-    torch = subject.torch
-    if torch is None:
+    torch, recorded = subject.torch, subject.environment.find("torch")
+    gpus = [gpu for gpu in subject.machine.nvidia if torch is not None and torch.fit(gpu) is not Fit.NONE]
+    if torch is None or recorded is None or not gpus:
         return
-    gpus = tuple(gpu for gpu in subject.machine.nvidia if torch.fit(gpu) is not Fit.NONE)
-    for library, gpu, why in binaries.partial(torch, gpus, subject.judge):
+    counted, _ = judging.without_vendored(readings.read_distribution(recorded, "torch").libraries, "torch")
+    judges = ((gpu.index, subject.judge._replace(gpu=gpu.arch)) for gpu in gpus if gpu.arch)
+    verdicts = ((index, verdict) for index, judge in judges for verdict in judging.judge_torch(counted, judge))
+    failing = ((os.path.basename(verdict.path), index, verdict.text) for index, verdict in verdicts if verdict.fails)
+    for library, gpu, why in sorted(failing):
         needs = remarks.NEEDS.get(library.partition(".")[0].removeprefix("lib"))
         yield Finding(
             Ailment.PARTIAL_LIBRARY,

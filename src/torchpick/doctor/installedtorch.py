@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from torchpick.decide import buildfit
@@ -17,7 +17,7 @@ from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease, Table
 from torchpick.model.versions import is_dotted, is_release
-from torchpick.wheels import judging, librarycode, readings
+from torchpick.wheels import librarycode, readings
 
 # `nvidia-cuda-runtime-cu12==12.8.90`, and from CUDA 13 on `cuda-toolkit[cublas,…]==13.0.2`.
 _RUNTIME = re.compile(r"(?:nvidia-cuda-runtime(?:-cu\d+)?|cuda-toolkit)(?:\[[^\]]*\])? *\(?==(\d+)\.(\d)[.\d]*")
@@ -74,7 +74,6 @@ def cuda_of_runtime(lines: Iterable[str]) -> str | None:
     return next((f"{match[1]}.{match[2]}" for match in pins), None)
 
 
-_LIBRARY = re.compile(r"[\w.-]+\.(?:so|dll)")
 # AMD's own torch has no kernels: those for a target are a package beside it (ROCm/TheRock RELEASES.md). Others are of a
 # family, such as -gfx11, and hold what its targets share.
 _KERNELS = re.compile(r"amd-torch-device-(gfx[0-9a-f]{3,4}\b)?")
@@ -158,23 +157,11 @@ def _arches(here: Environment, folder: str) -> tuple[Arch, ...] | None:
     flags = next((compiled for path in paths if (compiled := readings.flags_of(path)) is not None), None)
     if flags is not None:
         return flags
-    for path, name in libraries(folder):
-        if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
-            largest = librarycode.read_library(path, name)
-            return None if largest is None or not largest.code.total else (*largest.sass, *largest.ptx)
+    for name in ("libtorch_cuda.so", "torch_cuda.dll"):
+        largest = librarycode.read_library(os.path.join(folder, "torch", "lib", name), name)
+        if largest is not None and largest.code.total:
+            return *largest.sass, *largest.ptx
     return None
-
-
-def libraries(folder: str) -> Iterator[tuple[str, str]]:
-    """Path and name of each library of torch that may hold GPU code."""
-    lib = os.path.join(folder, "torch", "lib")
-    try:
-        names = sorted(os.listdir(lib))
-    except OSError:
-        return
-    yield from (
-        (os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and judging.is_counted(name)
-    )
 
 
 def _libraries(here: Environment, cuda: str | None, row: Build | None) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from torchpick.errors import UsageError
 from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named, spelled, target_of
-from torchpick.model.arch import GENERIC, spoken_capability
+from torchpick.model.arch import spoken_capability
 from torchpick.model.fields import Fields
 from torchpick.model.machine import GpuProduct
 
@@ -331,9 +331,6 @@ def _nvidias(text: str, names: Names, others: OtherNames) -> GpuProduct | Candid
 def _target(text: str, others: OtherNames) -> GpuProduct:
     """An AMD target as torch and rocminfo print it: `gfx1100`, `gfx906:sramecc+:xnack-`."""
     lower = text.lower()
-    if lower in GENERIC:
-        hint = f"use the GPU's own target: {', '.join(sorted(GENERIC[lower]))}"
-        raise UsageError(f"`{text}` is a family of targets, not the target of a GPU", hint=hint)
     try:
         arch = target_of(lower)
     except ValueError as error:

@@ -23,17 +23,6 @@ ARM_ONLY = TEGRA | {(11, 0), (12, 1)}
 # (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
 UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
 
-# Code for a generic target runs on each of its family (code object v6; ROCr's isa.cpp; 908 and 90a have none).
-GENERIC = {
-    "gfx9-generic": frozenset({"gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"}),
-    "gfx9-4-generic": frozenset({"gfx942", "gfx950"}),
-    "gfx10-1-generic": frozenset({"gfx1010", "gfx1011", "gfx1012", "gfx1013"}),
-    "gfx10-3-generic": frozenset({"gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"}),
-    "gfx11-generic": frozenset(
-        {"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}
-    ),
-    "gfx12-generic": frozenset({"gfx1200", "gfx1201"}),
-}
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -70,8 +59,6 @@ class Arch(NamedTuple):
             return cls(kind, int(digits[:-1]), int(digits[-1]), suffix)
         if text.startswith("gfx") and 6 <= len(text) <= 8 and all(char in _HEX for char in text[3:]):
             return cls("gfx", 0, 0, text[3:])
-        if text in GENERIC:
-            return cls("gfx", 0, 0, text[3:])
         raise ValueError(f"not an architecture: {text!r}")
 
     @classmethod
@@ -96,8 +83,6 @@ parsed = remembered(Arch.parse)
 def fit(code: Arch, gpu: Arch, *, unified: bool = False) -> Fit:
     """How `code` supports `gpu`, the driver aside; `unified` is true for torch >= 2.14 built with CUDA >= 13.2."""
     if code.kind == "gfx" or gpu.kind == "gfx":
-        if str(gpu) in GENERIC.get(str(code), ()):
-            return Fit.BINARY
         return Fit.EXACT if code == gpu else Fit.NONE
     built, device = code.capability, gpu.capability
     if code.suffix == "a":  # architecture-specific: that one capability
