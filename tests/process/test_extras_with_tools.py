@@ -50,7 +50,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[torches.Host]:
     """A library as it would be published: a wheel whose metadata holds the generated extras."""
     file = tmp_path_factory.mktemp("library") / "pyproject.toml"
     file.write_text('[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n', "utf-8")
-    torchpick("--for", "library", "--backend", "cu126", "--write", str(file))
+    torchpick("--for", "library", "--write", str(file))
     torchpick_extras = _extras(file)
     requires = ["torch>=2.5"]
     for name, requirements in torchpick_extras.items():
@@ -113,8 +113,6 @@ def test_a_published_library_behaves_as_its_comments_say(
     ("what", "python"),
     [
         ("mylib[nvidia-old]", "3.14"),  # no wheel below 2.8 is for it
-        ("mylib[cu126]", "3.12"),  # the default index has no local version
-        ("mylib[cu126,nvidia-old]", "3.12"),
     ],
 )
 def test_where_no_wheel_fits_it_fails_and_names_torch(
@@ -125,16 +123,6 @@ def test_where_no_wheel_fits_it_fails_and_names_torch(
 
     assert "torch" in said
     assert "No matching distribution" in said or "No solution found" in said or "ResolutionImpossible" in said
-
-
-def test_the_loud_extra_is_satisfied_by_the_wheel_host(library: torches.Host, tmp_path: Path) -> None:
-    both = ["--extra-index-url", f"{library.base}/cu126"]
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--index-url", library.own]
-    target = ["--python-version", "3.12", "--platform", LINUX, "--only-binary", ":all:", "--target", "unused"]
-
-    done = run(tmp_path, *command, *both, *target, "mylib[cu126]")
-
-    assert "torch-2.14.1+cu126" in done.stdout, done.stderr
 
 
 @pytest.mark.network

@@ -24,7 +24,8 @@ def own(*requirements: str, python: str = "", base: str = "https://download.pyto
 
 
 def requirements(found: app.App, backend: str) -> tuple[str, ...]:
-    return found.exact(backend).requirements
+    (extra,) = planned(found, backend).extras
+    return extra.requirements
 
 
 def planned(found: app.App, *backends: str, sources: Mapping[str, object] | None = None) -> Plan:

@@ -39,11 +39,11 @@ def run(args: Arguments) -> int:
     if there is not None and tool != "uv" and args.for_ != "library":
         return _of_tool(args, there, tool, known)
     project = projectfile.read_project(there.text, there.file) if there is not None else Project()
-    packaged = project.packaged and not (project.chooses or args.groups)
+    packaged = project.packaged and not (project.chooses or args.groups or args.backend)
     kind = args.for_ or ("library" if packaged else "app")
     table, notes = known.table(PLATFORMS).without_vendors(), tuple[Note, ...]()
     if kind == "library":
-        plan = _library(args, there, project, known)
+        plan = _library(args, project, known)
     else:
         members = member_requirements(there.file) if there is not None else ()
         _check_words(args)
@@ -112,19 +112,14 @@ def _app(args: Arguments, there: rewrite.Text | None, project: Project, table: T
     return App(run._replace(environ={"UV_PROJECT": folder, **run.environ}), project, table)
 
 
-def _library(args: Arguments, there: rewrite.Text | None, project: Project, known: Knowledge) -> Plan:
-    if args.groups:
-        raise UsageError("`--groups` is for an app: a published library cannot name an index", hint="add `--for app`")
+def _library(args: Arguments, project: Project, known: Knowledge) -> Plan:
+    if args.groups or args.backend:
+        flag = "--groups" if args.groups else "--backend"
+        raise UsageError(f"`{flag}` is for an app: a published library cannot name an index", hint="add `--for app`")
     _check_words(args)
     asked = demands.narrowed(Wish(), args.words).torch.replace(" ", "")
     project = project._replace(torch=asked or projectfile.torch_range(project.dependencies))
-    backends = _backends(args) or _own_backends(there)[1]
-    found = extras.ranges(Shop(known.every_build, known.rules, project))
-    if not backends:
-        return Plan(tuple(found))
-    words = (*(text for text in project.requirements if not asked or named(text) != "torch"), *args.words)
-    own = _app(args, there, project._replace(requirements=words), known.table(PLATFORMS).without_vendors())
-    return Plan((*found, *map(own.exact, backends.values())))
+    return Plan(extras.ranges(Shop(known.every_build, known.rules, project)))
 
 
 def _backends(args: Arguments) -> Mapping[str, str]:

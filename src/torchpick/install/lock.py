@@ -61,10 +61,7 @@ def make_lock(run: Run, order: Order) -> Lock:
     packages = sorted((without_credentials(package, notes) for package in locked), key=lambda package: package.name)
     if not any(package.name == "torch" for package in packages):
         notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
-    tool = {"torch": pick.version, "backend": pick.build.backend}
-    if pick.index_url:
-        tool["index"] = _public(pick.index_url)
-    text = lock_text(pick.machine, packages, tool)
+    text = lock_text(pick.machine, packages)
     return Lock(pick, lock_marker(pick.machine), tuple(packages), text, tuple(dict.fromkeys(notes)))
 
 
@@ -150,8 +147,8 @@ def lock_marker(machine: Machine) -> str:
     return " and ".join(f"{name} == '{facts[name]}'" for name in names)
 
 
-def lock_text(machine: Machine, packages: Iterable[ReportedPackage], tool: Mapping[str, object]) -> str:
-    """The pylock.toml, checked by the packaging library; `tool` is what `[tool.torchpick]` says of the pick."""
+def lock_text(machine: Machine, packages: Iterable[ReportedPackage]) -> str:
+    """The pylock.toml, checked by the packaging library."""
     major, minor = numbers(machine.python.version)[:2]
     content: dict[str, object] = {
         "lock-version": "1.0",
@@ -159,7 +156,6 @@ def lock_text(machine: Machine, packages: Iterable[ReportedPackage], tool: Mappi
         "requires-python": f">={major}.{minor},<{major}.{minor + 1}",
         "created-by": "torchpick",
         "packages": list(map(_package_table, packages)),
-        "tool": {"torchpick": dict(tool)},
     }
     try:
         checked = Pylock.from_dict(content).to_dict()

@@ -110,12 +110,6 @@ class App:
         platforms = _versions(self.table, build, "torch").get(build.version, ())
         return marker_of(platform for platform in platforms if platform != _MAC)
 
-    def exact(self, backend: str) -> Extra:
-        """Of a library: by the local version, so that it fails without that index."""
-        build, names = self.build(backend)
-        lines = tuple(f"{name}=={build.pins[name]}" for name in names)
-        return Extra(backend, lines, tuple(_comment(self.table, build)), backend)
-
     def backends(self) -> tuple[str, ...]:
         """cpu, and what the kinds of GPU would be given, by their newest driver and by the oldest of each CUDA major.
 
