@@ -113,7 +113,7 @@ class Run(NamedTuple):
             from torchpick.machine import computer
 
             look = self.hardware.once(computer.look)
-            machine = computer.detect(facts, knowledge=self.knowledge, report=self.report, look_for_gpus=look)
+            machine = computer.detect(facts, knowledge=self.knowledge, look_for_gpus=look)
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None and facts.driver is None:
             return machine

@@ -20,7 +20,7 @@ from torchpick.errors import WheelLayoutError
 from torchpick.index import pages
 from torchpick.index.ranges import Archive, FileSource
 from torchpick.model.machine import Machine
-from torchpick.model.metadata import MetadataSource, parse_metadata
+from torchpick.model.metadata import parse_metadata
 from torchpick.wheels import wheelfiles
 
 DEEP = "(" * 3000
@@ -198,7 +198,7 @@ def test_what_is_read_costs_time_in_line_with_its_size(
 def test_metadata_costs_time_in_line_with_its_size() -> None:
     def parse(size: int) -> None:
         lines = "".join(f'Requires-Dist: a{number}>=1; extra == "x{number}"\n' for number in range(size))
-        parse_metadata(f"Metadata-Version: 2.1\nName: a\nVersion: 1\n{lines}", MetadataSource.WHEEL)
+        parse_metadata(f"Metadata-Version: 2.1\nName: a\nVersion: 1\n{lines}")
 
     in_line(parse, (600, 1200, 2400, 4800), floor=0.1)
 

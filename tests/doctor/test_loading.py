@@ -9,7 +9,7 @@ import pytest
 
 from tests.doctor.homes import Home, linking
 from tests.wheels import making
-from torchpick.doctor import binaries, gpusupport, loading
+from torchpick.doctor import gpusupport, installedtorch, loading
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions
 from torchpick.model.finding import Finding
@@ -182,4 +182,4 @@ def test_one_of_the_same_size_is_read_anew_too(tmp_path: Path) -> None:
     for second, name in enumerate(("libcudart.so.98", NOWHERE)):
         path.write_bytes(linking([name]))
         os.utime(path, (second, second))
-        assert binaries.needs(str(path)) == (name,)
+        assert installedtorch.needs(str(path)) == (name,)

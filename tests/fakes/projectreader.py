@@ -8,7 +8,7 @@ from typing import ClassVar
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.index.pages import ProjectFile, locate
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.metadata import Metadata, MetadataSource
+from torchpick.model.metadata import Metadata
 
 INDEX = "https://index.example/simple"
 Projects = Mapping[str, Mapping[str, Sequence[str]]]
@@ -45,7 +45,7 @@ class MadeUpReader:
 
     def _described(self, file: ProjectFile) -> Metadata:
         requires = self.projects.get(file.project, {}).get(file.version, ())
-        return Metadata(file.project, file.version, tuple(requires), "", (), MetadataSource.SIDECAR)
+        return Metadata(file.project, file.version, tuple(requires), "", ())
 
 
 def _file(name: str, version: str) -> ProjectFile:

@@ -224,7 +224,7 @@ KNOWLEDGE = Knowledge({})
 def metadata_(data: bytes) -> None:
     with suppress(ValueError):
         found = parse_metadata(text(data))
-        assert parse_metadata(found.text, found.source) == found
+        assert parse_metadata(found.text) == found
 
 
 def sdist(data: bytes) -> None:

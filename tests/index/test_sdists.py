@@ -21,7 +21,7 @@ from torchpick.index import filemetadata
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.projectfiles import file_at
 from torchpick.index.projects import ProjectReader, ReadingLimits
-from torchpick.model.metadata import Metadata, MetadataSource
+from torchpick.model.metadata import Metadata
 
 ROOT = "pkg-1.0"
 INFO = "Metadata-Version: {}\nName: pkg\nVersion: 1.0\nRequires-Python: >=3.8\n{}"
@@ -60,7 +60,7 @@ def read(place: str, folder: Path, **limits: Any) -> Metadata | TorchpickError:
         return reader.metadata([file])[file]
 
 
-SDIST, GUESSED = MetadataSource.SDIST, MetadataSource.GUESSED
+SDIST, GUESSED = False, True
 EGG = (
     "requests",
     'pytest>=8; extra == "dev"',
@@ -108,7 +108,7 @@ def test_what_an_sdist_requires(host: Host, tmp_path: Path, case: str, form: str
     found = _read_as(host, tmp_path, files, form)
 
     assert isinstance(found, Metadata), found
-    assert (found.requires, found.provides_extra, found.source) == (requires, extras, source)
+    assert (found.requires, found.provides_extra, found.guessed) == (requires, extras, source)
 
 
 @pytest.mark.parametrize("form", ["pax", "zip", "local"])
@@ -146,7 +146,7 @@ def test_behind_the_bound_nothing_is_read(
     found = read(f"{host.url}/{ROOT}.tar.gz", tmp_path)
 
     assert isinstance(found, Metadata)
-    assert (found.requires, found.source) == (("guessed",), GUESSED)
+    assert (found.requires, found.guessed) == (("guessed",), GUESSED)
 
 
 def test_a_bomb_is_unpacked_piece_by_piece_and_given_up(

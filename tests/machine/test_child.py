@@ -18,7 +18,6 @@ import pytest
 
 from torchpick.environment import child, guard
 from torchpick.environment.child import Running, WindowsChild
-from torchpick.errors import silent
 from torchpick.machine import probe
 from torchpick.machine.probe import DriverReading
 
@@ -310,28 +309,26 @@ def sources(readings: list[DriverReading]) -> list[tuple[str, str | None]]:
 def test_the_next_source_is_asked_beside_a_silent_one_which_may_still_answer() -> None:
     refused = '{"failure": {"kind": "refused", "text": "x"}}'
     starts = {"slow": saying('{"driver": "580.95.05", "devices": []}', 3.6), "quick": saying(refused)}
-    found = probe.ask(starts, time.monotonic() + 6.0, lambda readings: any(each.driver for each in readings), silent)
+    found = probe.ask(starts, time.monotonic() + 6.0, lambda readings: any(each.driver for each in readings))
     assert sources(found) == [("slow", None), ("quick", "refused")]
 
 
 def test_asking_stops_once_it_is_enough() -> None:
     starts = {"first": saying(NOTHING), "second": saying(NOTHING)}
-    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool, silent)) == [("first", None)]
+    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool)) == [("first", None)]
 
 
-def test_a_person_is_told_once_what_is_waited_for() -> None:
-    said: list[str | int] = []
+def test_what_is_silent_until_the_deadline_hangs() -> None:
     starts = {"nvml": saying(NOTHING, 30), "cuda": saying(NOTHING, 30)}
     began = time.monotonic()
-    found = probe.ask(starts, began + 2.6, lambda _: False, said.append)
-    assert said == ["waiting for the GPU driver (nvml, cuda) …"]
+    found = probe.ask(starts, began + 1.5, lambda _: False)
     assert sources(found) == [("nvml", "hangs"), ("cuda", "hangs")]
     assert time.monotonic() - began < 25  # and not the 30 seconds that they sleep
 
 
 def test_a_source_that_cannot_be_started_was_not_asked() -> None:
     starts = {"gone": lambda _limit: child.start(["/no/such"], os.environ)}
-    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool, silent)) == [("gone", "unasked")]
+    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool)) == [("gone", "unasked")]
 
 
 @pytest.mark.parametrize(
@@ -346,13 +343,13 @@ def test_a_source_that_cannot_be_started_was_not_asked() -> None:
 )
 def test_only_a_complete_answer_is_one(body: str, kind: str) -> None:
     starts = {"nvml": lambda _limit: child.start(["/bin/sh", "-c", body], os.environ, line=True)}
-    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool, silent)) == [("nvml", kind)]
+    assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool)) == [("nvml", kind)]
 
 
 def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
     monkeypatch.setattr(guard, "can_fork", lambda: False)
-    found = probe.ask({"nvml": partial(probe.start, "nvml", [])}, time.monotonic() + PATIENCE_S, bool, silent)
+    found = probe.ask({"nvml": partial(probe.start, "nvml", [])}, time.monotonic() + PATIENCE_S, bool)
     assert sources(found) == [("nvml", "unasked")]
 
 

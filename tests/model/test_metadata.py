@@ -8,10 +8,9 @@ import pytest
 
 from tests.growth import in_line
 from torchpick.model import metadata
-from torchpick.model.metadata import Metadata, MetadataSource, parse_metadata
+from torchpick.model.metadata import Metadata, parse_metadata
 
 HEAD = "Metadata-Version: 2.1\nName: Py.Torch_Lightning\nVersion: 1.0.0RC1\n"
-SDIST = MetadataSource.SDIST
 
 
 @pytest.mark.parametrize(("text", "requires"), [
@@ -24,9 +23,9 @@ SDIST = MetadataSource.SDIST
 ])  # fmt: skip
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_what_it_requires(text: str, requires: tuple[str, ...], end: str) -> None:
-    found = parse_metadata((HEAD + text).replace("\n", end), SDIST)
+    found = parse_metadata((HEAD + text).replace("\n", end))
 
-    assert found == Metadata("py-torch-lightning", "1.0.0rc1", requires, "", (), SDIST)
+    assert found == Metadata("py-torch-lightning", "1.0.0rc1", requires, "", ())
 
 
 @pytest.mark.parametrize("text", [

@@ -10,7 +10,6 @@ from functools import partial
 import pytest
 
 from torchpick.environment.world import World
-from torchpick.errors import silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer, kernel, probe
 from torchpick.machine.given import MachineOverrides
@@ -32,7 +31,7 @@ def ask(source: str) -> DriverReading:
     here = World.here()
     name = {"nvml": kernel.NVML, "cuda": kernel.CUDA}[source]
     start = partial(probe.start, source, kernel.candidates(name, here))
-    [reading] = probe.ask({source: start}, time.monotonic() + 60, bool, silent)
+    [reading] = probe.ask({source: start}, time.monotonic() + 60, bool)
     return reading
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from torchpick.decide.demands import PackageDemand
-from torchpick.doctor import binaries
+from torchpick.doctor import installedtorch
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import MissingPackageError
@@ -112,7 +112,7 @@ def _unmet(subject: EnvironmentUnderTest) -> Iterator[Finding]:
             has = torch.version
         if has is None or admits(demand, has):
             continue  # what is missing shows as a library that is missing
-        if torch and demand.name == "torch" and binaries.links_torch(package):
+        if torch and demand.name == "torch" and installedtorch.links_torch(package):
             ours = package.name in COMPANIONS
             by_hand = f"install the release of {package.name} that was built for torch {torch.release}"
             yield Finding(
@@ -138,7 +138,7 @@ def _companions(subject: EnvironmentUnderTest, mismatched: set[str]) -> Iterator
         return
     row = subject.table.find(subject.machine.platform.name, torch.release, torch.backend)
     for package in filter(None, map(here.find, LABELLED)):
-        version = binaries.version(package.folder, package.name) or package.version
+        version = installedtorch.version(package.folder, package.name) or package.version
         # Only what a companion's own metadata or its maintainers say; an inferred pair is no ground for a finding.
         expected = None
         if row is not None and row.companion_basis.get(package.name) in ("metadata", "declared"):

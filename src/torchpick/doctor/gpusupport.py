@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from torchpick.decide import remarks
 from torchpick.decide.packagefit import PackageFit
-from torchpick.doctor import binaries, depends, remedy
+from torchpick.doctor import depends, installedtorch, remedy
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import DescribedEnvironment, EnvironmentUnderTest
 from torchpick.environment import distributions, shell
@@ -173,7 +173,7 @@ def other_cuda(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     for package, objection in _objections(subject):
         ailment = _OBJECTIONS[objection.reason]
         mixed = ailment is Ailment.CUDA_MAJOR_MIXED
-        version = binaries.version(package.folder, package.name) if package.name in depends.LABELLED else None
+        version = installedtorch.version(package.folder, package.name) if package.name in depends.LABELLED else None
         if mixed and "+" in (version or package.version):
             continue  # its label says the same
         advice = f"install a {package.name} for an older CUDA, or the driver that is named"
@@ -217,12 +217,12 @@ def _objections(subject: EnvironmentUnderTest) -> Iterator[tuple[Distribution, O
 
 def _package(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Package | None:
     """What its libraries ask for; what the table knows of that version where they open CUDA by name."""
-    needed = {name for path in binaries.loaded_libraries(installed) for name in binaries.needs(path)}
+    needed = {name for path in installedtorch.loaded_libraries(installed) for name in installedtorch.needs(path)}
     numbered = {name: match[1] for name in sorted(needed) if (match := _NUMBERED.fullmatch(name))}
     majors = {*numbered.values()}
     name, version = installed.name, installed.version
     if len(majors) == 1:
-        links = any(map(binaries.is_of_torch, needed))
+        links = any(map(installedtorch.is_of_torch, needed))
         return Package(name, version, cuda=majors.pop(), links_torch=links, needs=tuple(numbered))
     if majors:
         return None  # a library for each CUDA: it loads the one of torch's
@@ -247,7 +247,7 @@ def row_of(installed: Distribution, catalog: Mapping[str, PackageFacts]) -> Pack
 def runtimes(subject: EnvironmentUnderTest) -> Iterator[Finding]:
     """Two CUDA majors of one NVIDIA library that wrote the same file; side by side they are harmless."""
     here, torch, quoting = subject.environment, subject.torch, subject.run.shell
-    groups = grouped((_stem(package), package) for package in here.named(binaries.NVIDIA))
+    groups = grouped((_stem(package), package) for package in here.named(installedtorch.NVIDIA))
     for first, *others in groups.values():
         for second in others:
             shared = distributions.overwritten(first, second)

@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import chain
 
-from torchpick.doctor import binaries, depends, gpusupport
-from torchpick.doctor.binaries import NVIDIA
+from torchpick.doctor import depends, gpusupport, installedtorch
+from torchpick.doctor.installedtorch import NVIDIA
 from torchpick.doctor.subject import EnvironmentUnderTest
 from torchpick.environment import distributions, world
 from torchpick.model.finding import WARNING, Ailment, Finding
@@ -104,7 +104,7 @@ def nowhere(absent: Sequence[tuple[str, str]], explained: set[str]) -> Iterator[
     for package, wanted in grouped((package, library) for library, package in absent).items():
         is_torch = package.startswith("torch ")
         libraries = [library for library in wanted if is_torch or library not in of_torch]
-        linking = [library for library in libraries if binaries.is_of_torch(library)]
+        linking = [library for library in libraries if installedtorch.is_of_torch(library)]
         libraries = linking if package in explained else libraries
         if not libraries:
             continue
@@ -144,10 +144,10 @@ def _linked(subject: EnvironmentUnderTest, elsewhere: LoaderFolders) -> Iterator
     }
     for package in wanting:
         missed: set[str] = set()
-        for path in binaries.loaded_libraries(package):
-            needed, *folders = binaries.links(path)
-            unresolved = {name for name in needed if binaries.is_of_torch(name) or _is_of_cuda(name)} - held - missed
-            for name in sorted(unresolved):
+        for path in installedtorch.loaded_libraries(package):
+            needed, *folders = installedtorch.links(path)
+            counted = {name for name in needed if installedtorch.is_of_torch(name) or _is_of_cuda(name)}
+            for name in sorted(counted - held - missed):
                 if not _is_along(path, chain(*folders), name) and not elsewhere.has(name):
                     missed.add(name)
                     yield name, package.label
@@ -187,7 +187,9 @@ def _cuda_is_found(subject: EnvironmentUnderTest, absent: Sequence[tuple[str, st
     torch = subject.environment.find("torch")
     if torch is None or not subject.is_here or any(package == torch.label for _, package in absent):
         return False
-    return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path))
+    return any(
+        _is_of_cuda(name) for path in installedtorch.loaded_libraries(torch) for name in installedtorch.needs(path)
+    )
 
 
 def library_path(subject: EnvironmentUnderTest) -> Iterator[Finding]:
@@ -236,6 +238,6 @@ def _looked_for(subject: EnvironmentUnderTest, own: Iterable[str]) -> set[str]:
     of_torch = [] if torch is None else _paths(torch)
     loaded = (path for path in of_torch if os.path.basename(path).startswith(("libtorch", "libc10", "libcaffe2")))
     for path in (*own, *loaded):
-        needed, rpath, runpath = binaries.links(path)
+        needed, rpath, runpath = installedtorch.links(path)
         (safe if rpath and not runpath else open_).update(needed)
     return open_ - safe

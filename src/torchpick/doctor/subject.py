@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from torchpick.doctor import binaries, installedtorch
+from torchpick.doctor import installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch
@@ -81,7 +81,7 @@ class EnvironmentUnderTest:
 
     @cached_property
     def _inspection(self) -> tuple[tuple[Reading, ...], tuple[tuple[str, str], ...]]:
-        return binaries.packages(self.environment)
+        return installedtorch.packages(self.environment)
 
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:

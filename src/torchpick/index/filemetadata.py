@@ -20,7 +20,7 @@ from torchpick.index.ranges import MOST_METADATA, Archive, metadata_of, open_sou
 from torchpick.index.wheelnames import parsed_version
 from torchpick.model import metadata
 from torchpick.model.address import redacted
-from torchpick.model.metadata import Metadata, MetadataSource
+from torchpick.model.metadata import Metadata
 from torchpick.model.versions import normal
 
 TYPE_CHECKING = False
@@ -57,11 +57,11 @@ def _of_wheel(file: ProjectFile, client: Callable[[], Client]) -> Metadata:
         document = client().get(f"{file.url}.metadata", absent=True)
         if document.status == 200:
             text = pages.sidecar(document.body, file.metadata, file.url)
-            return metadata.parse_metadata(text, MetadataSource.SIDECAR)
+            return metadata.parse_metadata(text)
     headers = _look(file, client, metadata_of)
     if headers is None:
         raise WheelError("it has no METADATA", hint="request another version of it")
-    return metadata.parse_metadata(headers, MetadataSource.WHEEL)
+    return metadata.parse_metadata(headers)
 
 
 def _look(file: ProjectFile, client: Callable[[], Client], look: Callable[[Archive], T]) -> T:
@@ -125,7 +125,7 @@ def _said_by(members: Members, project: str, version: str) -> Metadata | None:
                     parts[name] = metadata.of_requires_txt(read().decode("utf-8", "replace"), project, version)
             elif len(folders) == 1 and name == _PKG_INFO:
                 text = read().decode("utf-8", "replace")
-                parts[name] = metadata.parse_metadata(text, MetadataSource.SDIST)
+                parts[name] = metadata.parse_metadata(text)
                 if metadata.requirements_are_final(text):
                     return parts[name]
             elif len(folders) == 1 and name == _PYPROJECT:
@@ -143,7 +143,7 @@ def _guess(requires: Metadata | None, pkg_info: Metadata | None, *, has_egg: boo
         return requires._replace(requires_python="" if pkg_info is None else pkg_info.requires_python)
     if pkg_info is None or not (pkg_info.requires or has_egg):  # an egg without requires.txt requires nothing
         return None
-    return pkg_info._replace(source=MetadataSource.GUESSED)
+    return pkg_info._replace(guessed=True)
 
 
 def _static(pyproject: bytes, project: str, version: str) -> Metadata | None:

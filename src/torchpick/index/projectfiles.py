@@ -20,7 +20,7 @@ from torchpick.index.wheelnames import parsed_version
 from torchpick.model.address import holds_secret, redacted
 from torchpick.model.build import python_name
 from torchpick.model.machine import Platform
-from torchpick.model.metadata import Metadata, MetadataSource, parse_metadata
+from torchpick.model.metadata import Metadata, parse_metadata
 from torchpick.model.versions import admits, grouped
 
 TYPE_CHECKING = False
@@ -260,15 +260,15 @@ class ProjectCache:
                 return None
             if record["text"] == "":
                 return str(record["reason"])[:500]
-            metadata = parse_metadata(record["text"], MetadataSource(record["source"]))
+            metadata = parse_metadata(record["text"])._replace(guessed=record["guessed"] is True)
             return metadata if (metadata.name, metadata.version) == (file.project, file.version) else None
         return None
 
     def keep_metadata(self, file: ProjectFile, metadata: Metadata | str) -> None:
         if isinstance(metadata, str):
-            value = {"text": "", "reason": metadata}
+            value: dict[str, object] = {"text": "", "reason": metadata}
         else:
-            value = {"text": metadata.text, "source": metadata.source.value}
+            value = {"text": metadata.text, "guessed": metadata.guessed}
         self._write("metadata", _key(file), {"time": time.time(), **value})
 
     def prune(self) -> None:

@@ -31,7 +31,7 @@ from torchpick.install.places import check_fit, facts_of, index_order_notes, unr
 from torchpick.model.address import is_wheel_host
 from torchpick.model.build import TRIO, python_name
 from torchpick.model.machine import Note
-from torchpick.model.metadata import Metadata, MetadataSource
+from torchpick.model.metadata import Metadata
 from torchpick.model.package import Catalog, Package, PackageFacts, Stage
 
 T = TypeVar("T")
@@ -194,7 +194,7 @@ class Learner:
             links_torch=bool(rule.links_torch),
             optional=rule.optional,
             jit=rule.jit_for(version),
-            guessed=metadata.source is MetadataSource.GUESSED,
+            guessed=metadata.guessed,
         )
 
     def _read_code(self, needs: Iterable[tuple[str, str]]) -> None:

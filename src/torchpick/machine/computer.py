@@ -6,7 +6,7 @@ import os
 import time
 
 from torchpick.environment.world import World
-from torchpick.errors import UsageError, silent
+from torchpick.errors import UsageError
 from torchpick.machine import given, kernel
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from torchpick.errors import Report
     from torchpick.knowledge.compat import Knowledge
     from torchpick.knowledge.gpunames import OtherNames
 
@@ -25,22 +24,17 @@ def detect(
     facts: given.MachineOverrides,
     *,
     knowledge: Knowledge,
-    report: Report = silent,
     world: World | None = None,
     look_for_gpus: Callable[[LookOptions, Platform], Seen] | None = None,
 ) -> Machine:
-    """The machine; what is specified is not probed.
-
-    `Machine.trouble` is set where a GPU is present and does not answer. Sources that are silent after two
-    seconds are reported, once.
-    """
+    """The machine; what is specified is not probed. Its `trouble` is set where a GPU is present and does not answer."""
     world = world or World.here()
     deadline = time.monotonic() + facts.timeout
     if facts.gpus is not None:
         machine = given.make_machine(facts, facts.gpus, world)
     else:
         bare = given.without_gpus(facts, world, deadline)
-        how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only, report=report)
+        how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only)
         seen = (look_for_gpus or look)(how, bare.platform)
         driver = _merged_driver(seen.driver, facts.driver)
         machine = Machine(bare.platform, bare.python, driver, seen.gpus, seen.notes, seen.trouble)
@@ -76,12 +70,8 @@ def look(how: LookOptions, platform: Platform) -> Seen:
         seen = seen.beside(look_for_amd(how.world, facts, len(seen.gpus), how.knowledge))
         alone = not any(gpu.vendor == "nvidia" or gpu.counted for gpu in seen.gpus) and seen.trouble is None
         seen = seen.beside(look_for_intel(facts, len(seen.gpus), how.knowledge, alone=alone))
-    trouble = seen.trouble
-    others = [str(gpu.index) for gpu in seen.gpus if gpu.counted and gpu.vendor != "nvidia"]
-    if trouble and others:
-        trouble = trouble._replace(hint=f"{trouble.hint}, or `--only {','.join(others)}` for the other GPU")
     counted, left_out = count_one_vendor(seen.gpus)
-    return seen._replace(gpus=counted, notes=(*seen.notes, *left_out), trouble=trouble)
+    return seen._replace(gpus=counted, notes=(*seen.notes, *left_out))
 
 
 def count_one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:

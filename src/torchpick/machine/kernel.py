@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 
 from torchpick.environment.world import World
-from torchpick.errors import silent
 from torchpick.model import NamedTuple
 from torchpick.model.machine import Driver, Gpu, Note, Trouble
 
@@ -16,15 +15,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 
-    from torchpick.errors import Report
     from torchpick.knowledge.compat import Knowledge
 
 
 class LookOptions(NamedTuple):
     """How this computer is looked at: what lies there, until when, and by what knowledge.
 
-    `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it. Sources that
-    are slow to answer are reported, once.
+    `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it.
     """
 
     world: World
@@ -32,7 +29,6 @@ class LookOptions(NamedTuple):
     knowledge: Knowledge
     trust_pci: bool = False
     exact_order: bool = False
-    report: Report = silent
 
 
 class PciGpu(NamedTuple):

@@ -24,7 +24,7 @@ def look(how: LookOptions, facts: KernelFacts) -> Seen:
         sources = {source: partial(probe.start, source, paths) for source, paths in libraries.items() if paths}
         exact_order = how.exact_order and "CUDA_VISIBLE_DEVICES" in world.environ
         is_enough = partial(enough, facts=facts, exact_order=exact_order)
-        readings = probe.ask(sources, how.deadline, is_enough, how.report)
+        readings = probe.ask(sources, how.deadline, is_enough)
     return judge(facts, readings, how)
 
 

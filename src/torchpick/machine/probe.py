@@ -13,13 +13,7 @@ from torchpick.environment.child import Running
 from torchpick.machine import kernel
 from torchpick.model.fields import Fields, ShapeError, loads
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.errors import Report
-
 _UUID = r"[0-9A-Za-z/-]{4,100}"
-# How long nobody is told that a source is waited for.
-_QUIET_S = 2.0
 
 
 class Device(NamedTuple):
@@ -60,16 +54,13 @@ def ask(
     sources: Mapping[str, Callable[[float], Running]],
     deadline: float,
     enough: Callable[[Sequence[DriverReading]], bool],
-    report: Report,
 ) -> list[DriverReading]:
     """The readings of the sources that were asked, best first; asks the next one while `enough` says no.
 
     Each source is what starts its child, with so many seconds. One that is silent gets half of what is left before the
-    next is asked beside it, and keeps running: a cold machine with many GPUs may need it. After two seconds the sources
-    that are still silent are reported, once.
+    next is asked beside it, and keeps running: a cold machine with many GPUs may need it.
     """
     began = patience = time.monotonic()
-    report_at = began + _QUIET_S
     waiting = list(sources)
     running: dict[str, Running] = {}
     answers: dict[str, DriverReading] = {}
@@ -91,14 +82,11 @@ def ask(
                     text = f"{source} cannot be queried: {error.strerror or error}"
                     answers[source] = failed_reading(source, "unasked", text)
                 patience = now + (deadline - now) / 2
-            child.wait([*running.values()], min(patience if waiting else deadline, report_at))
+            child.wait([*running.values()], patience if waiting else deadline)
             for source, started in [row for row in running.items() if row[1].finished]:
                 del running[source]
                 started.stop()
                 answers[source] = read_answer(source, started)
-            if running and time.monotonic() >= report_at:
-                report_at = float("inf")
-                report(f"waiting for the GPU driver ({', '.join(running)}) …")
         for source in running:
             spent = time.monotonic() - began
             answers[source] = failed_reading(source, "hangs", f"{source} did not answer within {spent:.0f} s")

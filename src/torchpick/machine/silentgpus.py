@@ -190,13 +190,10 @@ def _unanswered(facts: KernelFacts, answering: Sequence[Device]) -> list[PciGpu]
 
 
 def bystanders(facts: KernelFacts) -> list[Note]:
-    """GPUs that are given to a virtual machine, and a WSL2 container without its GPU device."""
+    """GPUs that are given to a virtual machine."""
     notes = []
     vfio = [gpu for gpu in facts.pci if gpu.vendor == NVIDIA and gpu.bound == "vfio-pci"]
     if vfio:
         text = f"{count(len(vfio))} ({addresses(vfio)}): bound to vfio-pci, so not this machine's"
         notes.append(Note("GPU_BOUND_TO_VFIO", text))
-    if facts.wsl_kernel and facts.container and not facts.wsl:
-        text = "a container under WSL2 without /dev/dxg: a GPU of the Windows host, if it has one, was not passed in"
-        notes.append(Note("WSL_GPU_NOT_PASSED_IN", text))
     return notes

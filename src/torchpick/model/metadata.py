@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from copy import copy
-from enum import Enum
 from typing import Any, NamedTuple
 
 from torchpick.model.versions import check_bounds, grouped, normal, parsed
@@ -23,24 +22,18 @@ _READ = frozenset(
 _DEPENDENCIES = frozenset({"requires-dist", "provides-extra"})
 
 
-class MetadataSource(Enum):
-    """Where it was read. What is guessed is what an earlier build of the sdist left in it."""
-
-    SIDECAR = "sidecar"
-    WHEEL = "wheel"
-    SDIST = "sdist"
-    GUESSED = "guessed"
-
-
 class Metadata(NamedTuple):
-    """What one file of a project requires; `requires` are its Requires-Dist lines as written."""
+    """What one file of a project requires; `requires` are its Requires-Dist lines as written.
+
+    What is `guessed` is what an earlier build of the sdist left in it.
+    """
 
     name: str  # as PEP 503 spells it
     version: str  # as PEP 440 spells it
     requires: tuple[str, ...]
     requires_python: str = ""
     provides_extra: tuple[str, ...] = ()
-    source: MetadataSource = MetadataSource.WHEEL
+    guessed: bool = False
 
     @property
     def unreadable(self) -> str | None:
@@ -61,7 +54,7 @@ class Metadata(NamedTuple):
         return "\n".join([*lines, *(f"Requires-Dist: {line}" for line in self.requires)]) + "\n"
 
 
-def parse_metadata(text: str, source: MetadataSource = MetadataSource.WHEEL) -> Metadata:
+def parse_metadata(text: str) -> Metadata:
     """METADATA or PKG-INFO; a ValueError says what is wrong with it."""
     values = grouped(read_headers(text))
     names, versions = values.get("name"), values.get("version")
@@ -69,7 +62,7 @@ def parse_metadata(text: str, source: MetadataSource = MetadataSource.WHEEL) -> 
         raise ValueError("it says no name or no version")
     requires, extras = values.get("requires-dist", []), values.get("provides-extra", [])
     python = values.get("requires-python", [""])[0]
-    return _checked(Metadata(names[0], versions[0], (*requires,), python, (*extras,), source))
+    return _checked(Metadata(names[0], versions[0], (*requires,), python, (*extras,)))
 
 
 def _checked(draft: Metadata) -> Metadata:
@@ -84,7 +77,7 @@ def _checked(draft: Metadata) -> Metadata:
     extras = tuple(dict.fromkeys(normal(extra) for extra in draft.provides_extra if _NAME.fullmatch(extra)))
     requires = tuple(_line(line) for line in draft.requires)
     python = _line(draft.requires_python)
-    return Metadata(normal(draft.name), _version(draft.version), requires, python, extras, draft.source)
+    return Metadata(normal(draft.name), _version(draft.version), requires, python, extras, draft.guessed)
 
 
 def _line(text: str) -> str:
@@ -148,7 +141,7 @@ def of_pyproject(table: Mapping[str, Any], name: str, version: str) -> Metadata 
         requires += [with_marker(line, "", extra) for line in _texts(lines)]
     python = project.get("requires-python", "")
     python = python if isinstance(python, str) else ""
-    return _checked(Metadata(name, version, (*requires,), python, (*extras,), MetadataSource.SDIST))
+    return _checked(Metadata(name, version, (*requires,), python, (*extras,)))
 
 
 def _texts(value: object) -> list[str]:
@@ -167,7 +160,7 @@ def of_requires_txt(text: str, name: str, version: str) -> Metadata:
             extras += [extra] if extra else []
         elif line and not line.startswith("#"):
             requires.append(with_marker(line, marker, extra))
-    return _checked(Metadata(name, version, (*requires,), "", (*extras,), MetadataSource.GUESSED))
+    return _checked(Metadata(name, version, (*requires,), "", (*extras,), guessed=True))
 
 
 def with_marker(line: str, marker: str, extra: str) -> str:
