@@ -98,7 +98,9 @@ def test_a_question_reads_the_environment_of_a_folder_and_runs_nothing_in_it(
 
 
 @needs_root
-def test_another_users_is_not_ours_and_a_link_of_theirs_neither(tmp_path: Path) -> None:
+def test_another_users_is_not_ours_and_a_link_of_theirs_neither(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.chown(venv(tmp_path / "a"), 4242, 4242)
     venv(tmp_path / "b")
     (tmp_path / "c").mkdir()
@@ -109,6 +111,8 @@ def test_another_users_is_not_ours_and_a_link_of_theirs_neither(tmp_path: Path) 
 
     assert others == {"a": True, "b": False, "c": True}
     assert not is_others(tmp_path, VIRTUAL_ENV=str(tmp_path / "a" / ".venv"))
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)  # root's are everybody's own
+    assert [is_others(tmp_path / name) for name in "abc"] == [False, False, False]
 
 
 @pytest.mark.parametrize("place", ["", "install"])

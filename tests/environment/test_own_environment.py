@@ -93,13 +93,22 @@ def test_an_environment_that_uv_has_yet_to_make_is_the_target(checkout: Path, tm
     commands = f"`torchpick extras --for app --write {here}/pyproject.toml` and `torchpick run uv sync`"
     why = f"{here}/.venv is not there yet: {commands} make it with this machine's torch"
 
+    (here / "below" / "uv.lock").touch()  # no project's
+
     for active in (checkout / ".venv", None):
         assert source_of(world(here / "below", active, path)) == (None, why)
         with pytest.raises(UsageError, match="`torchpick run uv sync` make it"):
             examination.target(None, world(here, active, path).environ, str(here))
 
 
-@pytest.mark.parametrize(("more", "yields"), [((), True), (("requests",), False)])
+# What comes with torchpick, by Python and by tool, and what an environment is made with.
+ALONE = (
+    "anyio", "certifi", "exceptiongroup", "h11", "httpcore", "idna", "nvidia_ml_py", "packaging", "tomli", "tomlkit",
+    "typing_extensions", "setuptools", "uv", "wheel",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("more", "yields"), [((), True), (ALONE, True), (("requests",), False)])
 def test_one_that_holds_torchpick_alone_gives_way_to_the_project_of_the_folder(
     more: tuple[str, ...], yields: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,10 @@ def test_continued_lines_are_one_with_their_hashes() -> None:
     (found,) = entries("torch==2.9.1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:11\n")
 
     assert found == RequirementLine("", "torch==2.9.1", 1, hashed=True)
+    assert entries("\ntorch --ha=x")[0] == RequirementLine("", "torch", 2, hashed=True)
+    assert not entries("torch --config-settings=x")[0].hashed
+    lines = entries("-i a\n--extra-index-url b\n-f c\n-r d\ne")
+    assert [line.place for line in lines] == ["a", "b", "c", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,13 @@ def test_continued_lines_are_one_with_their_hashes() -> None:
         ("-e ./x --index-url https://a", ["--editable ./x"]),
         ("-e ./x -e ./y", ["--editable ./x"]),
         ("${EMPTY}x", [" ${EMPTY}x"]),
+        ("--pypi-url=a\t# b", ["--index-url a"]),
+        ("-r a -c b --requirements c", ["--requirement a", "--constraint b", "--requirement c"]),
+        ("--no-index --require-h --prefer-b", ["--no-index ", "--require-hashes ", "--prefer-binary "]),
+        ("-C a=b --config-setting c --all d", ["--config-settings a=b", "--config-settings c", "--all-releases d"]),
+        ("--trusted a --no-b b --only-b c", ["--trusted-host a", "--no-binary b", "--only-binary c"]),
+        ("a \\\n # b\n==1", [" a", " ==1"]),
+        ("\\a", [" \\a"]), ("\\a\\\nb", [" ab"]),
     ],
 )  # fmt: skip
 def test_options_as_pip_takes_them(text: str, expected: list[str]) -> None:
@@ -87,6 +98,7 @@ def test_what_a_file_names_lies_beside_it(path: str, other: str, beside: str) ->
         (b"torch\0", "it contains zero bytes"),
         ("torch\n# \u2028--pre".encode(), "line 2 has a separator in it"),
         (b"torch\r\n\r\nnumpy\x0c--extra-index-url http://x", "line 3 has a separator in it"),
+        *((f"torch{mark}--pre".encode(), "line 1 has a separator in it") for mark in "\v\x1c\x1d\x1e\u2029"),
         ("torch @ http://x\x85#y".encode(), "line 1 has a separator in it"),
     ],
 )
@@ -97,6 +109,13 @@ def test_what_pip_and_uv_read_otherwise_is_refused(data: bytes, words: str) -> N
 
 def test_a_form_feed_between_lines_ends_none() -> None:
     assert requirementfiles.decoded(b"torch\n\x0c\nnumpy\x0c\r\n", "r.txt", "-r") == "torch\n\x0c\nnumpy\x0c\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-16-le"])
+def test_a_text_is_read_in_the_encodings_that_its_first_bytes_name(encoding: str) -> None:
+    mark = "\ufeff" if encoding.endswith(("be", "le")) else ""
+
+    assert requirementfiles.decoded(f"{mark}torch # é".encode(encoding), "r.txt", "-r").lstrip("\ufeff") == "torch # é"
 
 
 GROUPS = """

@@ -67,11 +67,29 @@ def test_requirements_in_their_forms(text: str, expected: Requested) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ("https://x/Torch-2.9.1%2bcu126-1-cp311-cp311-win_amd64.whl?a=b.whl#c", ("torch", "2.9.1+cu126")),
+        (r"C:\w\torch_x-1-2b-py3-none-any.whl", ("torch-x", "1")), ("torch-1-b-py3-none-any.whl", ("", "")),
+        ("torch-1-py3-none-any.whl.asc", ("", "")), ("torch-1.zip", ("", "")),
+    ],
+)  # fmt: skip
+def test_a_wheels_name_says_which_it_is(place: str, found: tuple[str, str]) -> None:
+    assert requirements.wheel_of(place) == found
+
+
+@pytest.mark.parametrize("end", ["whl", "zip", "tar.gz", "tgz", "tar.bz2", "tar.xz", "TAR"])
+def test_an_archive_is_a_place_and_no_name(end: str) -> None:
+    assert (parse(f"lib-1.{end}").place, parse(f"lib-1.{end}").name) == (f"lib-1.{end}", "")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "torch @ https://h.example/a.whl #sha256=0",
         "https://h.example/a b.whl",
         "torch @ file:///a\u2028b.whl",
+        "FILE:a b.whl",
         "a @ http:///x",
     ],
 )
@@ -139,6 +157,22 @@ def test_files_that_only_the_installer_reads_are_opaque() -> None:
     files = ("pyproject.toml", "setup.py", "some/setup.cfg")
 
     assert read_requirements(RequirementArgs((), files), {}).opaque == files
+    assert read_requirements(RequirementArgs(constraints=files), {}).opaque == files
+
+
+def test_one_file_may_be_asked_for_and_limit(tmp_path: Path) -> None:
+    for name, text in (
+        ("r.txt", "torch --hash=sha256:0\nnumpy\n"),
+        ("pyproject.toml", '[project]\ndependencies = ["a"]\n'),
+    ):
+        (tmp_path / name).write_text(text, "utf-8")
+    files = (str(tmp_path / "r.txt"), str(tmp_path / "pyproject.toml"))
+
+    read = read_requirements(RequirementArgs(files=files[:1], constraints=files), {})
+
+    assert [[each.name for each in part] for part in (read.wanted, read.limits)] == [["torch", "numpy"]] * 2
+    assert read.hashed
+    assert [each.name for each in read_requirements(RequirementArgs(files=files), {}).wanted] == ["torch", "numpy", "a"]
 
 
 @pytest.mark.parametrize("name", ["pylock.toml", "pylock.dev.toml"])
@@ -153,7 +187,7 @@ def test_a_lock_is_refused_as_it_leaves_nothing_to_pick(name: str) -> None:
 def test_a_script_is_refused_as_pip_sees_comments_in_it(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(
-        "# /// script\n# dependencies = ['torch @ https://e.org/torch-2.0-py3-none-any.whl']\n# ///\n", "utf-8"
+        "# /// script  \n# dependencies = ['torch @ https://e.org/torch-2.0-py3-none-any.whl']\n# ///\n", "utf-8"
     )
 
     with pytest.raises(UsageError, match="a script with requirements of its own"):
@@ -161,7 +195,7 @@ def test_a_script_is_refused_as_pip_sees_comments_in_it(tmp_path: Path, name: st
 
 
 def test_a_remote_file_is_fetched_by_us_with_what_it_names() -> None:
-    pages = {"https://e.org/a/r.txt": b"numpy\n-r ../b/s.txt\n", "https://e.org/b/s.txt": b"torch<2.9\n"}
+    pages = {"HTTPS://e.org/a/r.txt": b"numpy\n-r ../b/s.txt\n", "https://e.org/b/s.txt": b"torch<2.9\n"}
 
     asked = read_requirements(RequirementArgs((), tuple(pages)[:1]), {}, pages.__getitem__)
 

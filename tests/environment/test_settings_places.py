@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from os.path import join
 from pathlib import Path
 
 import pytest
 
 from torchpick.environment import toolsettings
-from torchpick.environment.toolsettings import files_bind, uv_files
+from torchpick.environment.toolsettings import Setting, files_bind, pip_files, uv_files, variables_bind
 from torchpick.errors import TorchpickError
 
 NOBODY = {"XDG_CONFIG_DIRS": "/nobody", "XDG_CONFIG_HOME": "/nobody"}
@@ -20,6 +21,99 @@ def test_uvs_files_on_windows() -> None:
         join("A", "uv", "uv.toml"),
         join("P", "uv", "uv.toml"),
     ]
+
+
+def test_uvs_files_on_linux_are_the_users_and_the_first_of_the_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolsettings, "ETC", "/etc")
+    for name in "bc":
+        (tmp_path / name / "uv").mkdir(parents=True)
+        (tmp_path / name / "uv" / "uv.toml").touch()
+    system = {"XDG_CONFIG_DIRS": ":".join(str(tmp_path / name) for name in "abc")}
+
+    assert uv_files({**system, "XDG_CONFIG_HOME": "/x"}, "/me", "linux") == [
+        "/x/uv/uv.toml",
+        str(tmp_path / "b" / "uv" / "uv.toml"),
+    ]
+    # A relative folder is none to uv, and one to pip.
+    assert uv_files({**NOBODY, "XDG_CONFIG_HOME": "x"}, "/me", "darwin") == [
+        "/me/.config/uv/uv.toml",
+        "/etc/uv/uv.toml",
+    ]
+    assert join("x", "pip", "pip.conf") in pip_files({"XDG_CONFIG_HOME": "x"}, "/env", "/me", "linux")
+    assert pip_files({"PIP_CONFIG_FILE": os.devnull}, "/env", "/me", "linux") == []
+
+
+@pytest.mark.parametrize("name", ["PIP_CONSTRAINT", "PIP__Constraint", "UV_CONSTRAINT", "UV_OVERRIDE"])
+def test_a_variable_may_bind(name: str) -> None:
+    assert variables_bind({name: "x"}) is True
+    assert variables_bind({name.lower(): "x", f"MY_{name}": "x", f"{name}S": "x"}) is False
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pip.conf", "Constraint = x"), ("uv.toml", "constraint-dependencies"), ("uv.toml", "override-dependencies"),
+        ("pyproject.toml", '"\\u0063onstraint"'), ("../pyproject.toml", "override-"),
+    ],
+)  # fmt: skip
+def test_a_file_with_such_a_word_may_bind(
+    file: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "here" / file).write_text(text, "utf-8")
+
+    assert files_bind(NOBODY, str(tmp_path / "here")) is True
+
+
+def test_the_last_and_the_most_special_of_pips_settings_holds(tmp_path: Path) -> None:
+    weak, strong = tmp_path / "home" / ".pip" / "pip.conf", tmp_path / "pip.conf"
+    weak.parent.mkdir(parents=True)
+    weak.write_text("[:env:]\nno-index = e\n[install]\npypi-url = b\npre = i\n[freeze]\npre = f\n", "utf-8")
+    strong.write_text("[install]\nno-index = c\n[global]\n--INDEX_URL = a\npre = g\nfind-links =\n d\n e\n", "utf-8")
+
+    found = toolsettings.read_pip_settings(NOBODY, str(tmp_path), str(tmp_path / "home"))
+
+    assert {name: (setting.words, setting.source) for name, setting in found.items()} == {
+        "index-url": (("b",), str(weak)),
+        "no-index": (("e",), str(weak)),
+        "pre": (("i",), str(weak)),
+        "find-links": (("d", "e"), str(strong)),
+    }
+    variables = {"PIP_INDEX_URL": "a", "PIP_PyPI_URL": "b c", "PIP_PRE": "", "PIP_OTHER": "x", "pip_no_index": "1"}
+    assert toolsettings.strongest(toolsettings.pip_variables(variables)) == {
+        "index-url": Setting("index-url", ("b", "c"), "PIP_PyPI_URL")
+    }
+
+
+def test_what_uvs_tables_name_and_in_which_order() -> None:
+    places = [
+        {"url": "https://a", "name": "a"}, {"url": "https://b", "default": True},
+        {"url": "https://c", "explicit": True}, {"name": "d"}, "https://e",
+    ]  # fmt: skip
+    table = {
+        "index": places,
+        "find-links": ["x y", "z"],
+        "pip": {"extra-index-url": ["https://p"], "index": places[:1]},
+    }
+
+    assert toolsettings.uv_settings(("uv.toml", table)) == [
+        Setting("extra-index-url", ("https://p",), "uv.toml"),
+        Setting("index", ("https://a",), "uv.toml", label="a"),
+        Setting("find-links", ("x y", "z"), "uv.toml"),
+        Setting("index", ("https://a",), "uv.toml", label="a"),
+        Setting("default-index", ("https://b",), "uv.toml"),
+    ]
+    assert toolsettings.uv_variables({"UV_INDEX": " a=b  c ", "UV_FIND_LINKS": "a b,c", "UV_INDEX_URL": " "}) == [
+        Setting("UV_INDEX", ("a=b", "c"), "UV_INDEX"),
+        Setting("UV_FIND_LINKS", ("a b", "c"), "UV_FIND_LINKS"),
+    ]
+    on = [text for text in ("1", "TRUE", "yes", "On", "y", "T", "0", "false", "no", "off", "n", "f", "2") if
+          Setting("pre", (text,), "").is_on]  # fmt: skip
+    assert on == ["1", "TRUE", "yes", "On", "y", "T"]
+    assert not Setting("pre", (), "").is_on
 
 
 @pytest.mark.parametrize("name", ["UV_CONFIG_FILE", "UV_PROJECT", "UV_WORKING_DIR"])

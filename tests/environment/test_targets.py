@@ -96,7 +96,10 @@ def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkey
     tmp_path.joinpath("uv").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
 
-    assert world.which("uv", {"PATH": f".::{tmp_path}"}) == str(tmp_path / "uv")
+    tmp_path.joinpath("data").mkdir()
+    tmp_path.joinpath("data", "uv").touch(mode=0o644)  # it cannot be run
+
+    assert world.which("uv", {"PATH": f".::{tmp_path}/data:{tmp_path}"}) == str(tmp_path / "uv")
     assert world.which("uv", {"PATH": ".:"}) is None
     assert world.which("uv", {}) is None
 

@@ -39,7 +39,8 @@ def test_pips_files_on_three_systems() -> None:
         __file__,
     ]
     assert mac[-3:] == ["/Users/me/.pip/pip.conf", "/Users/me/.config/pip/pip.conf", "/env/pip.conf"]
-    assert all(path.endswith("pip.ini") for path in windows)
+    names = (r"C:\P/pip", r"C:\me/pip", r"C:\A/pip", r"C:\env")
+    assert [path.replace(os.sep, "/") for path in windows] == [f"{name}/pip.ini".replace(os.sep, "/") for name in names]
 
 
 @pytest.mark.parametrize("text", ["index-url = x\n", "[global\n", "[global]\nx\n"])
@@ -64,7 +65,9 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     found = toolsettings.read_uv_files(NOBODY, str(home), str(inner))
 
     assert [dict(table) for _, table in found] == [{"no-index": True}, {"offline": True}]
-    assert toolsettings.read_uv_files({**NOBODY, "UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
+    moved = {**NOBODY, "UV_WORKING_DIR": "src", "UV_PROJECT": "deep"}
+    assert toolsettings.read_uv_files(moved, str(home), str(inner.parents[1])) == found
+    assert toolsettings.read_uv_files({**NOBODY, "UV_NO_CONFIG": "TRUE"}, str(home), str(inner)) == []
     tmp_path.joinpath("project", "uv.toml").write_text("no-index = false\n", "utf-8")  # it hides what is beside it
     assert [dict(table) for _, table in toolsettings.read_uv_files(NOBODY, str(home), str(inner))] == [
         {"no-index": False},
