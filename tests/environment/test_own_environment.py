@@ -131,6 +131,9 @@ def test_one_that_holds_torchpick_alone_gives_way_to_the_project_of_the_folder(
         near.chmod(0o777)  # what others may write is not taken unasked
         (here / "uv.lock").unlink()
         assert interpreter.find_environment(world(here, active)) == EnvironmentChoice(str(active), ACTIVE)
+    assert interpreter.own_tool(world(lock(here))) == ("torchpick" if yields else None)
+    (active / "pyvenv.cfg").unlink()  # the Python of an image is no tool's
+    assert interpreter.own_tool(world(here)) is None
 
 
 def test_the_commands_in_another_folder_leave_the_checkout_as_it_is(
