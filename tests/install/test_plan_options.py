@@ -240,6 +240,8 @@ def test_pre_releases_are_taken_where_somebody_says_so(
 
     assert found.pins["robots"] == "3.0rc1"
     assert "is a pre-release" in found.notes("CONSTRAINED")[0]
+    for word in ("robots==3.0rc1", "robots<3"):  # asked for by itself, or not taken
+        assert sources(word, *words).notes("CONSTRAINED") == []
 
 
 DATED = WheelIndex(
@@ -277,6 +279,7 @@ def test_what_is_too_new_waits(
 
     assert found.pins["robots"] == version
     assert name in found.notes("CONSTRAINED")[0]
+    assert planning("robots<1.5").notes("CONSTRAINED") == []  # none of these is among the newer ones
 
 
 def test_a_time_that_means_nothing_is_an_error(planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:

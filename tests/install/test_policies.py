@@ -52,6 +52,9 @@ def formats(found: Policies, *projects: str) -> list[str]:
         (("--no-binary", ":all:", "--only-binary=A.Lamp"), ["wheel", "source"]),
         (("--only-binary", ":all:", "--only-binary", ":none:"), ["any", "any"]),
         (("--only-binary", "a-lamp", "--no-binary", "a-lamp"), ["source", "any"]),
+        (("--no-binary", ":all:", "--no-binary", ":none:"), ["any", "any"]),
+        (("--only-binary", "a-lamp", "--no-binary", ":all:"), ["source", "source"]),
+        (("--no-build-package", "A.Lamp", "--no-binary-package", "b"), ["wheel", "source"]),
         (("--no-build",), ["wheel", "wheel"]),
         (("--verbose", "--quiet"), ["any", "any"]),
     ],
@@ -81,7 +84,65 @@ def test_uv_reads_its_files_and_pip_its_own(here: Path) -> None:
     assert not pip.overrides
 
 
-@pytest.mark.parametrize(("word", "span"), [("P7D", {"days": 7}), ("PT36H", {"hours": 36}), ("2 weeks", {"weeks": 2})])
+VARIABLES = {
+    "PIP_PRE": "1", "PIP_NO_DEPS": "y", "PIP_UPLOADED_PRIOR_TO": "2026-02-01T00:00:00+01:00",
+    "UV_PRERELEASE": "allow", "UV_EXCLUDE_NEWER": "2026-03-01T00:00:00z",
+}  # fmt: skip
+OF_PIP = ("pre in PIP_PRE", "no-deps in PIP_NO_DEPS", "2026-01-31T23:00:00Z")
+OF_UV = ("prerelease in UV_PRERELEASE", "", "2026-03-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("installer", "expected"), [("pip", OF_PIP), ("uv", OF_UV), (None, (OF_UV[0], OF_PIP[1], OF_UV[2]))]
+)
+def test_variables_count_for_the_installer_that_reads_them(installer: str | None, expected: tuple[str, ...]) -> None:
+    found = read(installer=installer, environ=VARIABLES)
+
+    assert (found.pre, found.no_deps, found.cooldown("a")[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "lines", "pre"),
+    [
+        (("--all-releases", ":all:"), {}, "", "`--all-releases :all:`"), (("--all-releases", "a"), {}, "", ""),
+        (("--pre", "--all-releases", "a"), {}, "", "`--pre`"), (("--pre", "--prerelease", "if-necessary"), {}, "", ""),
+        (("--prerelease=allow",), {}, "", "`--prerelease allow`"), ((), {"PIP_PRE": "0"}, "", ""),
+        ((), {"PIP_ALL_RELEASES": ":all:"}, "", "all-releases in PIP_ALL_RELEASES"),
+        ((), {}, "--pre\n", "pre in {} line 1"), ((), {}, "a\n--all-releases :all:\n", "all-releases in {} line 2"),
+    ],
+)  # fmt: skip
+def test_who_takes_pre_releases(
+    words: tuple[str, ...], environ: dict[str, str], lines: str, pre: str, here: Path
+) -> None:
+    assert read(*words, environ=environ, lines=lines).pre == pre.format(here / "requirements.txt")
+
+
+def test_what_is_said_of_one_project_goes_before_what_is_said_of_all(here: Path) -> None:
+    (here / "uv.toml").write_text("no-build = false\nno-deps = false\n", "utf-8")
+    days = ("--exclude-newer-package", "A.b=2026-01-02T00:00:00Z", "--exclude-newer", "2026-01-01T00:00:00Z")
+
+    found = read(*days, lines="--no-binary c\n--only-binary d")
+
+    assert [found.cooldown(name)[0][:10] for name in ("a-b", "b")] == ["2026-01-02", "2026-01-01"]
+    assert formats(found, "c", "d", "e") == ["source", "wheel", "any"]
+    assert not found.no_deps
+
+
+def test_an_override_holds_where_its_marker_does_and_takes_a_requirement_out_elsewhere() -> None:
+    texts = ("torch<2 ; a == 'x'", "torch>=1", "numpy ; a == 'x'")
+    overrides = tuple(requirements.parse(text.replace("a ==", "os_name ==")) for text in texts)
+
+    assert Policies(overrides=overrides).specifiers(lambda marker: not marker) == {"torch": (">=1",), "numpy": ()}
+    assert Policies(overrides=overrides).specifiers(lambda _: True) == {"torch": ("<2", ">=1"), "numpy": ("",)}
+
+
+SPANS = [
+    ("P7D", {"days": 7}), ("PT36H", {"hours": 36}), ("2 weeks", {"weeks": 2}), ("1 day 12 hours ago", {"hours": 36}),
+    ("PT90M", {"minutes": 90}), ("3mins 1w", {"minutes": 3, "weeks": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "span"), SPANS)
 def test_a_span_counts_from_now(word: str, span: Mapping[str, int]) -> None:
     before = datetime.now(timezone.utc)
     text, _ = read("--exclude-newer", word).cooldown("a")

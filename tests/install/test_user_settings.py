@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import toolsettings
+from torchpick.environment import requirements, toolsettings
 from torchpick.errors import UsageError
-from torchpick.install.user_settings import UserSettings, check_passed_on, note_indexes
+from torchpick.install.user_settings import (
+    UserSettings,
+    as_limits,
+    check_passed_on,
+    note_indexes,
+    unasked_constraints,
+)
 from torchpick.model.machine import Note
 
 PT = "https://download.pytorch.org/whl/cu130"
@@ -48,7 +54,13 @@ def test_notes_hide_passwords(tmp_path: Path) -> None:
         (("-qcx.txt",), "after `--`"),
         (("--constr", "x.txt"), "`--constr`"),
         (("--torch-backend", "cu130"), "`--torch-backend`"),
+        *(
+            ((word, "x"), f"`{word}`")
+            for word in ("-e", "-p", "-b", "--edit", "--over", "--excl", "--build-c", "--config-f")
+        ),
+        *(((word,), f"`{word}`") for word in ("--proj=x", "--dir=x", "--python=x", "-Invrx", "--pyt=3")),
         (("numpy",), "`numpy`"),
+        (("--timeout=5", "numpy"), "`numpy`"),
     ],
 )
 def test_what_asks_for_packages_behind_the_dashes_is_refused(words: tuple[str, ...], says: str) -> None:
@@ -67,9 +79,55 @@ def test_what_else_stands_behind_the_dashes_is_passed_on() -> None:
         "--python-version",
         "3.12",
         "--pre",
+        "--prefer-binary",
+        "--prefix",
+        "/x",
+        "--no-config",
+        "--python-platform",
+        "linux",
+        "-n",
         "--index-url",
         OWN,
         f"-Ui{PT}",
     )
 
     check_passed_on(words)
+
+
+def test_what_binds_unasked_is_of_both_variables_and_of_the_files_of_one_installer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("pip", "uv", "over", "file"):
+        Path(f"{name}.txt").write_text(f"{name}<1\n{name}<3; python_version < '3.11'\n", "utf-8")
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "x.txt").write_text("ours<1", "utf-8")
+    variables = {"UV_CONSTRAINT": f"{tmp_path}/ours/x.txt uv.txt gone.txt", "UV_OVERRIDE": "over.txt"}
+    table = {"constraint-dependencies": ["c<1", "??"], "override-dependencies": ["o<1"], "dev-dependencies": ["d<1"]}
+    own = of_pip(variables, tmp_path / "pip.conf", "[global]\nconstraint = file.txt\n")
+    own = own._replace(uv_files=(("uv.toml", table),))
+    named = of_pip({**variables, "PIP_CONSTRAINT": "pip.txt"}, tmp_path / "pip.conf", "")
+
+    def names(settings: UserSettings, installer: str | None, python: str = "3.12") -> list[str]:
+        return [each.name for each in unasked_constraints(settings, installer, python, (f"{tmp_path}/ours",))]
+
+    assert names(own, "pip") == ["file", "over"]
+    assert names(own, "uv") == ["over", "c", "o"]
+    assert names(named, "uv") == names(named, None) == ["pip", "over"]
+    assert names(named, "pip", "3.10") == ["pip", "pip", "over", "over"]
+
+
+@pytest.mark.parametrize("name", ["torch", "torchvision", "torchaudio"])
+def test_a_constraint_on_the_family_by_its_place_is_of_the_wheel_host_or_its_mirror(name: str) -> None:
+    def limits(host: str, project: str = name) -> list[tuple[str, str]]:
+        text = f"{project} @ {host}/{project}-2.9.1-py3-none-any.whl"
+        found = as_limits(
+            [requirements.parse(text, "c.txt line 1"), requirements.parse("numpy")], "https://mirror.example/whl"
+        )
+        return [(limit.name, limit.specifier) for limit in found]
+
+    for host in ("https://download.pytorch.org/whl", "https://mirror.example/files"):
+        assert limits(host) == [(name, "==2.9.1")]
+    assert limits("https://own.example", "numpy") == [("numpy", "==2.9.1")]
+    with pytest.raises(UsageError, match=f"line 1 leads {name} to https://own.example"):
+        limits("https://own.example")
