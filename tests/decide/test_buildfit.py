@@ -7,7 +7,7 @@ import pytest
 from tests.laws.strategies import gpu, table
 from torchpick.decide import buildfit, matrix, refusal, several
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence, Objection, Reason
+from torchpick.model.build import Build, Evidence, Objection, Reason, VendorIndex
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Limit, Pick, Wish
 
@@ -51,6 +51,10 @@ def machine(*gpus: str, driver: str | None = "580.95.05", python: str = "3.12", 
         None if driver is None else Driver(driver),
         tuple(gpu(index, Arch.parse(arch)) for index, arch in enumerate(gpus)),
     )
+
+
+ROCM = build(backend="rocm7.2", arches="gfx1100", cudnn=None)
+AMD = VendorIndex("AMD", "https://amd.example/", "--index-url")
 
 
 def answer(where: Machine, *builds: Build, wish: Wish | None = None) -> Pick:
@@ -101,19 +105,131 @@ def test_a_build_is_judged(where: Machine, one: Build, reasons: list[str]) -> No
     assert {reason.name for reason in objections(where, one)} == set(reasons)
 
 
-def test_a_limit_on_a_companion_that_nobody_asks_for_refuses_no_build() -> None:
-    wish = Wish(limits=(Limit("torchvision", "<0.1", "limits.txt"),))
-
-    assert not objections(machine("sm_80"), build(companions={"torchvision": "0.25.0"}), wish)
+def patch(exact: str) -> Machine:
+    return machine("sm_80")._replace(python=Python("3.12", exact=exact))
 
 
-def test_musl_has_no_wheel() -> None:
-    where = machine("sm_80")
-    musl = where._replace(platform=where.platform._replace(glibc=None, libc="musl"))
+VISION, ASKED = build(companions={"torchvision": "0.25.0+cu128", "torchaudio": None}), {"torchvision": ""}
+MUSL = machine("sm_80")._replace(platform=Platform("linux", "x86_64", None, "musl"))
+ELSEWHERE = build(backend="default")._replace(cuda="12.8")
+IDLE = ELSEWHERE._replace(cuda=None)
+TORCH = tuple(Limit("torch", text, "limits.txt") for text in ("<2.11", "<2.10", "!=2.10.0"))
+EVERYTHING = [
+    "`torch<2` was asked for",
+    "`torch<2.10` in limits.txt excludes it",
+    "`torch!=2.10.0` in limits.txt excludes it",
+    "`cu126` was asked for",
+    "lacks a companion: no torchvision is known for torch 2.10.0+cu128",
+    "holds no code for sm_75: it was built for sm_80 sm_90",
+    "CUDA 12.8 needs driver 525.60.13 or newer; this one is 450.80.02",
+    "there is no wheel for Python 3.11: it has 3.10, 3.12",
+    "needs glibc 2.28, this platform has 2.17",
+    "it was withdrawn",
+    "it is not confirmed on the index",
+]
 
-    assert [each.text for each in objections(musl, build()).values()] == [
-        "there is no wheel for linux-x86_64 with musl"
-    ]
+
+@pytest.mark.parametrize(
+    ("where", "one", "wish", "texts"),
+    [
+        (MUSL, build(), Wish(), ["there is no wheel for linux-x86_64 with musl"]),
+        # The most important first.
+        (machine("sm_75", driver="450.80.02", python="3.11", glibc="2.17"), build(yanked=True, published=None),
+         Wish(torch="<2", backends=("cu126",), companions=ASKED, limits=TORCH), EVERYTHING),
+        (machine("sm_80"), build(published=None), Wish(allow_unconfirmed=True), []),
+        # A limit on a companion that nobody asks for, or that the build has not, refuses none.
+        (machine("sm_80"), VISION, Wish(limits=(Limit("torchvision", "<0.1", "x"),)), []),
+        (machine("sm_80"), VISION, Wish(companions=ASKED, limits=(Limit("torchvision", "<0.1", "x"),)),
+         ["`torchvision<0.1` in x excludes it"]),
+        (machine("sm_80"), VISION, Wish(companions={"torchaudio": ""}, limits=(Limit("torchaudio", "<1", "x"),)),
+         ["lacks a companion: no torchaudio is known for torch 2.10.0+cu128"]),
+        (machine("sm_80"), VISION, Wish(companions={"torchvision": "<0.25"}),
+         ["lacks a companion: its torchvision is 0.25.0+cu128, and `torchvision<0.25` was asked for"]),
+        (machine("sm_80"), build(companions={"torchvision": "0.25.0a0"}), Wish(companions=ASKED), []),
+        (machine("sm_80"), build(companions={"torchvision": "0.25.0a0"}), Wish(companions={"torchvision": "<1"}),
+         ["lacks a companion: its torchvision is 0.25.0a0, and `torchvision<1` was asked for"]),
+        (machine("sm_80"), VISION._replace(companion_pythons={"torchvision": ("cp310", "cp311", "cp39")}),
+         Wish(companions=ASKED),
+         ["lacks a companion: torchvision 0.25.0+cu128 has no wheel for Python 3.12: it has 3.9 to 3.11"]),
+        (patch("3.12.1"), VISION, Wish(companions=ASKED),
+         ["lacks a companion: torchvision 0.25.0+cu128 leaves out Python 3.12.1"]),
+        (patch("3.12.2"), VISION, Wish(companions=ASKED), []),
+        (machine("sm_80", python="3.11"), VISION, Wish(companions=ASKED),
+         ["there is no wheel for Python 3.11: it has 3.10, 3.12"]),
+        (patch("3.12.1"), VISION, Wish(), []),
+        (machine("sm_80"), VISION, Wish(companions=ASKED), []),
+        # A candidate is asked for by its channel.
+        (machine("sm_80"), build("2.10.0rc1"), Wish(), ["`torch (a final release)` was asked for"]),
+        (machine("sm_80"), build("2.10.0rc1"), Wish(channel="test"), []),
+        # The default index's wheel is for a GPU where it holds code for any, and known where it was read.
+        (machine("sm_80"), ELSEWHERE, Wish(backends=("default",)), ["which GPUs it was built for is not known"]),
+        (machine("sm_80"), ELSEWHERE._replace(evidence=Evidence("measured", "")), Wish(backends=("default",)), []),
+        (machine(), ELSEWHERE, Wish(backends=("default",)), []),
+        (machine(), build(arches=None), Wish(backends=("cu128",)), []),
+        (machine("sm_80"), IDLE, Wish(backends=("default",)),
+         ["the default index's wheels for this platform have no GPU code"]),
+        (machine("sm_80"), IDLE, Wish(backends=("default",), allow_cpu=True), []),
+        (machine(), IDLE, Wish(backends=("default",)), []),
+        (machine("sm_80"), build(), Wish(backends=("cu126", "cuda")), []),
+        (machine("sm_80"), build(backend="cpu", arches=""), Wish(allow_cpu=True), []),
+        (machine("sm_80"), build(backend="cpu", arches=""), Wish(),
+         ["it would not use the GPU; `--cpu` or `--allow-cpu` allows it"]),
+        # What was left out of a build counts where all of it has to run: each library, on each GPU.
+        (machine("sm_90", "sm_80"), build(lacks=dict.fromkeys(("liba", "libb"), (Arch.parse("sm_80"),))),
+         Wish(whole=True),
+         ["liba in it supports other GPUs, not sm_80", "libb in it supports other GPUs, not sm_80"]),
+        (machine("sm_80"), build(lacks={"liba": (Arch.parse("sm_80"),)}), Wish(), []),
+        # Libraries of a CUDA that is older than the GPU have no code for it, however new the driver is.
+        (machine("sm_120"), build(backend="cu126", arches="compute_90"), Wish(),
+         ["cuBLAS and cuDNN of CUDA 12.6 in it supports older GPUs, not sm_120"]),
+        (machine("sm_120"), build(arches="compute_90"), Wish(), []),
+        (machine("sm_90", driver="525.60.13"), build(arches="compute_80"), Wish(),
+         ["has only PTX for sm_90, which needs a driver for CUDA 12.8; this one is for CUDA 12.0"]),
+        (machine("sm_86", driver="525.60.13"), build(arches="sm_80"), Wish(), []),
+    ],
+)  # fmt: skip
+def test_what_is_asked_and_what_is_there_object_in_their_order(
+    where: Machine, one: Build, wish: Wish, texts: list[str]
+) -> None:
+    generations = (("12.6", frozenset(range(5, 10))), ("12.8", frozenset(range(5, 13))))
+    known = table([one])
+    known = known._replace(
+        excluded={"3.12.1": ("torchvision 0.25.0",), "3.12": ("torchvision 0.25.0",)},
+        drivers=known.drivers._replace(generations=generations),
+    )
+
+    (verdict,) = buildfit.pick(where, known, wish).considered
+
+    assert [each.text for each in verdict.objections] == texts
+    assert (verdict.build.companions.get("torchvision") is None) is (
+        where.python.exact == "3.12.1" or "torchvision" not in one.companions or bool(one.companion_pythons)
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver", "texts"),
+    [
+        (Driver(None, "13.2"), []),
+        (Driver(None, "13.1"), ["for CUDA 13.1"]),
+        (Driver("595.0"), []),
+        (Driver("594.99"), ["594.99"]),
+    ],
+)
+def test_discrete_code_crosses_to_tegra_on_the_unified_stack_alone(driver: Driver, texts: list[str]) -> None:
+    where = machine("sm_87")._replace(driver=driver)
+
+    found = answer(where, build("2.14.0", "cu132", "sm_80")).considered[0]
+
+    needs = "CUDA 13.2 code of discrete GPUs on sm_87 needs driver 595 or newer; this one is"
+    assert [each.text for each in found.objections] == [f"{needs} {has}" for has in texts]
+
+
+def test_wheels_of_one_code_are_told_apart_by_the_stack_they_were_built_for() -> None:
+    arches = (Arch.parse("sm_80"),)
+    apart, one = (build("2.14.0", backend)._replace(arches=arches) for backend in ("cu130", "cu132"))
+
+    for builds in ((apart, one), (one, apart)):
+        assert answer(machine("sm_87", driver="595.58.03"), *builds).build == one
 
 
 @pytest.mark.parametrize(
@@ -134,6 +250,11 @@ def test_musl_has_no_wheel() -> None:
         ),  # what it speaks itself
         (build(backend="cu130"), build(backend="cu128"), machine("sm_80")),  # then the newest CUDA
         (build("2.9.1", "cu126"), build("2.10.0", "cpu", ""), machine("sm_80")),  # cpu only where nothing else runs
+        (
+            ROCM,
+            ROCM._replace(torch="2.11.0", vendor=AMD),
+            machine("gfx1100", driver=None),
+        ),  # PyTorch's own before AMD's
     ],
 )
 def test_the_order_of_preference(better: Build, worse: Build, where: Machine) -> None:
@@ -148,6 +269,30 @@ def test_one_pick_for_several_machines_is_the_best_for_the_one_that_it_suits_lea
 
     for machines in ((one, other), (other, one)):
         assert several.pick(machines, table([newest, native]), Wish()).build == native
+
+
+def test_pytorch_s_rocm_does_not_run_under_wsl() -> None:
+    where = machine("gfx1100")._replace(driver=Driver(None, os="windows"))
+
+    assert [each.text for each in objections(where, ROCM).values()] == ["PyTorch's ROCm libraries abort under WSL2"]
+    assert not objections(where, ROCM._replace(vendor=AMD))
+    assert not objections(where._replace(driver=None), ROCM)
+
+
+@pytest.mark.parametrize(
+    ("near", "order"),
+    [
+        ("2.9.1", "2.9.1 2.10.0 2.8.0 2.11.0"),
+        ("2.9.5", "2.10.0 2.9.1 2.11.0 2.8.0"),
+        ("main", "2.8.0 2.9.1 2.10.0 2.11.0"),
+    ],
+)
+def test_the_releases_nearest_to_one_come_first_of_two_as_near_the_newer(near: str, order: str) -> None:
+    releases = [build(release) for release in ("2.10.0", "2.8.0", "2.11.0", "2.9.1")]
+
+    pick = answer(machine("sm_80"), *releases, wish=Wish(near=near))
+
+    assert [verdict.build.torch for verdict in pick.considered] == order.split()
 
 
 def test_rocm_versions_are_ordered_as_numbers() -> None:

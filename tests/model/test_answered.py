@@ -101,7 +101,7 @@ test_words_are_read_as_they_were = recorded.table(FILE, words)
 
 VERSIONS = ("300.1", "390.157", "450.80.02", "525.60.13", "535.183.01", "570.26", "580.95.05", "595", "900.1")
 DRIVERS = [Driver(version) for version in VERSIONS]
-DRIVERS += [Driver(None, cuda) for cuda in ("9.0", "11.0", "11.8", "13.0")] + [
+DRIVERS += [Driver(None, cuda) for cuda in ("9.0", "10.1", "11.0", "11.8", "12.7", "13.0")] + [
     Driver("535.1", "12.8"),
     Driver(None),
 ]
@@ -143,7 +143,7 @@ def drivers() -> dict[str, object]:
     }
     now["floor of NCCL"] = {
         f"{version} for CUDA {major}": floor_of(rules.nccl, version, major)
-        for version in ("2.10", "2.14", "2.19", "2.27.5") for major in (None, 11, 12, 13)
+        for version in ("2.10", "2.14", "2.19", "2.27.5", "2.28.8", "2.28.9") for major in (None, 11, 12, 13)
     }  # fmt: skip
     now["below a floor"] = [str(chip) for chip in (*CHIPS, Arch.parse("gfx1100")) if below(chip, (7, 0))]
 
@@ -283,6 +283,7 @@ BASE = Build(
     {"torchvision": ("cp312",)},
 )  # fmt: skip
 VENDOR = VendorIndex("AMD", "https://amd.example/", "--index-url", ("torch",))
+PAGE = VendorIndex("AMD", "https://amd.example/", "--find-links")
 
 
 def builds() -> dict[str, object]:
@@ -294,14 +295,17 @@ def builds() -> dict[str, object]:
         "unified": BASE._replace(torch="2.14.0", cuda="13.2"),
         "almost unified": BASE._replace(torch="2.13.0", cuda="13.2"),
         "a vendor's": BASE._replace(vendor=VENDOR),
+        "a page's": BASE._replace(vendor=PAGE),
     }
     wishes = {
         "plain": Wish(), "with companions": Wish(companions={"torchvision": "", "torchaudio": ""},
         others=("torchcodec",)),
         "flat": Wish(index_base="flat+https://m.example/all.html"), "nightly": Wish(channel="nightly"),
+        "a candidate": Wish(channel="test"), "a flat candidate": Wish(channel="test", index_base="flat+file:///x"),
         "a mirror": Wish(index_base="https://m.example/"),
     }  # fmt: skip
-    now: dict[str, object] = {}
+    later = (("2.14.0", "13.1"), ("3.0", "14.0"), ("2.14.0.dev20260101", "13.2"), ("main", "13.2"), (None, "13.2"))
+    now: dict[str, object] = {"later": {f"{torch} {cuda}": build.is_unified(torch, cuda) for torch, cuda in later}}
     for name, one in builds.items():
         here = one.for_machine("cp312", (CHIPS[3], None, CHIPS[3]))
         other = one.for_machine("cp313", ())

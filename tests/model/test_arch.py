@@ -4,27 +4,59 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.model.arch import Arch, Fit, best, fit
+from torchpick.model.arch import Arch, Fit, best, crosses, fit
 
 
 def sm(digits: int) -> Arch:
     return Arch("sm", digits // 10, digits % 10)
 
 
+# DEVICE_REQUIREMENT and its later form: on which devices machine code runs, of what it was built for.
+DEVICES = (35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 103, 107, 110, 120, 121)
+RUNS_ON = {
+    35: (35, 37), 50: (50, 52), 60: (60, 61), 70: (70, 75), 80: (80, 86, 88, 89), 86: (86, 88, 89), 88: (88, 89),
+    100: (100, 103, 107), 103: (103, 107), 120: (120, 121),
+}  # fmt: skip
+CROSSING = {70: 72, 80: 87, 86: 87}
+
+
+@pytest.mark.parametrize("built", DEVICES)
+def test_code_runs_on_what_pytorch_says_and_on_nothing_else(built: int) -> None:
+    def runs(text: str, other: Fit = Fit.BINARY, *, unified: bool = False) -> set[int]:
+        fits = {device: fit(Arch.parse(text), sm(device), unified=unified) for device in DEVICES}
+        assert all(fits[device] in (Fit.NONE, other) for device in DEVICES if device != built)
+        assert fits[built] is (Fit.EXACT if other is Fit.BINARY else other)
+        return {device for device in DEVICES if fits[device]}
+
+    own = set(RUNS_ON.get(built, (built,)))
+    assert runs(f"sm_{built}") == own
+    assert runs(f"sm_{built}", unified=True) == own | {CROSSING.get(built, built)}
+    assert runs(f"sm_{built}a") == {built}
+    assert runs(f"sm_{built}f") == {device for device in DEVICES if built <= device < built - built % 10 + 10}
+    assert runs(f"compute_{built}", Fit.JIT) == {device for device in DEVICES if device >= built}
+    assert crosses(sm(built), sm(87)) is crosses(sm(built), sm(72)) is (built not in (53, 62, 72, 87))
+    assert not crosses(Arch.parse(f"compute_{built}"), sm(87))
+    assert not crosses(sm(80), sm(built)) or built in (72, 87)
+
+
 @pytest.mark.parametrize(
-    ("built", "device", "unified"),
+    ("generic", "targets"),
     [
-        (70, 72, True),
-        (80, 87, True),
-        (86, 87, True),
-        (60, 62, False),
-        (50, 53, False),
-        (87, 89, False),
-        (72, 75, False),
+        ("gfx9-generic", "900 902 904 906 909 90c"), ("gfx9-4-generic", "942 950"),
+        ("gfx10-1-generic", "1010 1011 1012 1013"), ("gfx10-3-generic", "1030 1031 1032 1033 1034 1035 1036"),
+        ("gfx11-generic", "1100 1101 1102 1103 1150 1151 1152 1153"), ("gfx12-generic", "1200 1201"),
     ],
-)
-def test_the_unification_opens_tegra_for_volta_and_ampere_code_only(built: int, device: int, unified: bool) -> None:
-    assert bool(fit(sm(built), sm(device), unified=True)) is unified
+)  # fmt: skip
+def test_generic_code_runs_on_its_family(generic: str, targets: str) -> None:
+    every = (
+        "700 803 900 902 904 906 908 909 90a 90c 942 950 1010 1011 1012 1013 1030 1031 1032 1033 1034 1035 1036 1100"
+    )
+    devices = [f"gfx{target}" for target in f"{every} 1101 1102 1103 1150 1151 1152 1153 1170 1200 1201 1250".split()]
+
+    runs = {device: fit(Arch.parse(generic), Arch.parse(device)) for device in devices}
+
+    assert runs == {device: Fit.BINARY if device[3:] in targets.split() else Fit.NONE for device in devices}
+    assert not fit(sm(90), Arch.parse("gfx90a"))
 
 
 def test_best_prefers_machine_code_and_names_the_newest_of_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchpick.knowledge import compat
+from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver
 
 DRIVERS = compat.Knowledge({}).rules.drivers
@@ -38,3 +39,24 @@ DRIVERS = compat.Knowledge({}).rules.drivers
 )
 def test_which_driver_carries_which_cuda(version: str, cuda: str, os: str, expected: bool) -> None:
     assert DRIVERS.supports_cuda(Driver(version), cuda, os) is expected
+
+
+@pytest.mark.parametrize("os", ["linux", "windows"])
+def test_drivers_that_stand_alike_are_judged_alike(os: str) -> None:
+    """At each number that stands somewhere, right below it, and above it."""
+    rows = (*DRIVERS.toolkits.values(), *DRIVERS.majors.values(), *DRIVERS.first_driver.values())
+    floors = {floor for row in rows for floor in row.values()} | {str(number) for number in DRIVERS.branches}
+    firsts = [(int(number), tuple(rest)) for number, *rest in (floor.split(".") for floor in floors)]
+    versions = {f"{number}{end}" for number, _ in firsts for end in ("", ".0", ".999")} | floors
+    versions |= {f"{number}.{int(rest[0]) - 1}" for number, rest in firsts if rest and int(rest[0])}
+    drivers = [Driver(version) for version in sorted(versions)] + [Driver(None, cuda) for cuda in DRIVERS.toolkits]
+    gpus = [Arch.of_capability(*capability) for capability in (*DRIVERS.first_driver, *DRIVERS.last_branch)]
+    alike: dict[object, list[object]] = {}
+    for driver in drivers:
+        carried = [DRIVERS.supports_cuda(driver, cuda, os) for cuda in (*DRIVERS.toolkits, "14.0")]
+        served = [not DRIVERS.unsupported(driver, gpu, os) for gpu in gpus]
+        unified = driver.version is not None and DRIVERS.at_least(driver.version, str(DRIVERS.unified_tegra), os)
+        alike.setdefault(DRIVERS.standing(driver, os), []).append([carried, served, unified, DRIVERS.speaks(driver)])
+
+    assert all(judged == seen[0] for seen in alike.values() for judged in seen)
+    assert len(alike) < len(drivers)

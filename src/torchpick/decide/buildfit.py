@@ -200,7 +200,7 @@ class BuildFit:
 
     def _driver(self, build: Build) -> Iterator[Objection]:
         driver = self.machine.driver
-        if driver is None or build.cuda is None or build.family != "cuda":
+        if driver is None or build.cuda is None:
             return
         if lacked := self.table.drivers.too_old(driver, build.cuda, self.os):
             yield Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, **lacked})
@@ -241,7 +241,7 @@ class BuildFit:
             yield Objection(Reason.DRIVER_TOO_OLD, facts, gpu.index)
 
     def _library_objections(self, build: Build, gpu: Gpu) -> Iterator[Objection]:
-        if gpu.arch is None or gpu.arch.kind != "sm":
+        if gpu.arch is None:
             return
         if (cudnn := build.libraries.get("cudnn")) is not None:
             floor = floor_of(self.table.cudnn, cudnn)
@@ -282,7 +282,7 @@ class BuildFit:
         """Whether the driver supports the build's CUDA itself, and ROCm's libraries are inside the wheel."""
         if build.family == "rocm":
             return self_contained(build)
-        if build.cuda is None or self.driver_cuda is None or build.family != "cuda":
+        if build.cuda is None or self.driver_cuda is None:
             return True
         return numbers(self.driver_cuda) >= numbers(build.cuda)
 
