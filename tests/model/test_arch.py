@@ -39,26 +39,6 @@ def test_code_runs_on_what_pytorch_says_and_on_nothing_else(built: int) -> None:
     assert not crosses(sm(80), sm(built)) or built in (72, 87)
 
 
-@pytest.mark.parametrize(
-    ("generic", "targets"),
-    [
-        ("gfx9-generic", "900 902 904 906 909 90c"), ("gfx9-4-generic", "942 950"),
-        ("gfx10-1-generic", "1010 1011 1012 1013"), ("gfx10-3-generic", "1030 1031 1032 1033 1034 1035 1036"),
-        ("gfx11-generic", "1100 1101 1102 1103 1150 1151 1152 1153"), ("gfx12-generic", "1200 1201"),
-    ],
-)  # fmt: skip
-def test_generic_code_runs_on_its_family(generic: str, targets: str) -> None:
-    every = (
-        "700 803 900 902 904 906 908 909 90a 90c 942 950 1010 1011 1012 1013 1030 1031 1032 1033 1034 1035 1036 1100"
-    )
-    devices = [f"gfx{target}" for target in f"{every} 1101 1102 1103 1150 1151 1152 1153 1170 1200 1201 1250".split()]
-
-    runs = {device: fit(Arch.parse(generic), Arch.parse(device)) for device in devices}
-
-    assert runs == {device: Fit.BINARY if device[3:] in targets.split() else Fit.NONE for device in devices}
-    assert not fit(sm(90), Arch.parse("gfx90a"))
-
-
 def test_best_prefers_machine_code_and_names_the_newest_of_it() -> None:
     held = tuple(map(Arch.parse, ("compute_50", "sm_80", "sm_50", "sm_86")))
 
