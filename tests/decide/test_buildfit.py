@@ -8,7 +8,7 @@ from tests.laws.strategies import gpu, table
 from torchpick.decide import buildfit, matrix, refusal, several
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, Objection, Reason, VendorIndex
-from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Limit, Pick, Wish
 
 
@@ -110,6 +110,7 @@ def patch(exact: str) -> Machine:
 
 
 VISION, ASKED = build(companions={"torchvision": "0.25.0+cu128", "torchaudio": None}), {"torchvision": ""}
+UNNAMED = machine()._replace(gpus=(Gpu(0, "nvidia", None, None),))
 MUSL = machine("sm_80")._replace(platform=Platform("linux", "x86_64", None, "musl"))
 ELSEWHERE = build(backend="default")._replace(cuda="12.8")
 IDLE = ELSEWHERE._replace(cuda=None)
@@ -179,6 +180,7 @@ EVERYTHING = [
          Wish(whole=True),
          ["liba in it supports other GPUs, not sm_80", "libb in it supports other GPUs, not sm_80"]),
         (machine("sm_80"), build(lacks={"liba": (Arch.parse("sm_80"),)}), Wish(), []),
+        (UNNAMED, build(), Wish(), ["holds no code for GPU 0: it was built for sm_80 sm_90"]),
         # Libraries of a CUDA that is older than the GPU have no code for it, however new the driver is.
         (machine("sm_120"), build(backend="cu126", arches="compute_90"), Wish(),
          ["cuBLAS and cuDNN of CUDA 12.6 in it supports older GPUs, not sm_120"]),
@@ -269,6 +271,25 @@ def test_one_pick_for_several_machines_is_the_best_for_the_one_that_it_suits_lea
 
     for machines in ((one, other), (other, one)):
         assert several.pick(machines, table([newest, native]), Wish()).build == native
+
+
+@pytest.mark.parametrize(
+    ("vendors", "backends", "own"),
+    [
+        ("amd nvidia", "", "cuda"), ("amd", "", "rocm"), ("amd", "cu128", "rocm"), ("intel", "", "xpu"),
+        ("intel", "xpu", "xpu"), ("intel", "cu128", "cuda"), ("intel", "cpu", "cpu"), ("", "cu128 cpu", "cpu"),
+        ("", "rocm7.2 cu128", "rocm"), ("", "default", "cuda"), ("", "", "cpu"), ("apple", "", "cpu"),
+    ],
+)  # fmt: skip
+def test_the_family_that_counts_is_that_of_the_gpus_else_of_what_is_asked(
+    vendors: str, backends: str, own: str
+) -> None:
+    gpus = tuple(Gpu(place, vendor, None, None) for place, vendor in enumerate(vendors.split()))
+    builds = (build(), ROCM, build(backend="xpu", arches=""), build(backend="cpu", arches=""))
+
+    pick = answer(machine()._replace(gpus=gpus), *builds, wish=Wish(backends=tuple(backends.split())))
+
+    assert {verdict.build.family for verdict in pick.considered if verdict.rank.preference == 3} == {own}
 
 
 def test_pytorch_s_rocm_does_not_run_under_wsl() -> None:
