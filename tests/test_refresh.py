@@ -277,8 +277,8 @@ def test_a_known_file_with_another_hash_is_refused(index: Index, capsys: pytest.
     index.links = [link.replace("ab" * 32, "cd" * 32) for link in index.links]
     index.publish()
 
-    for _ in range(2):
-        answer = refreshed(capsys, *HERE, status=1)
+    for words in ([], ["torch==2.99.0", "--backend", "cu126"]):
+        answer = refreshed(capsys, *HERE, *words, status=1)
         assert "a released wheel never changes" in answer["failures"][0]["text"]
         assert answer["read"] == []
     assert picked(capsys)["pick"]["evidence"]["ref"].endswith("sha256:" + "ab" * 32)

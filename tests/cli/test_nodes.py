@@ -13,7 +13,7 @@ from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import machinefiles
 from torchpick.model.fleet import Fleet
-from torchpick.model.machine import Machine
+from torchpick.model.machine import Driver, Machine
 from torchpick.model.pick import Request
 
 BASE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
@@ -60,6 +60,7 @@ SIGNS: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"nvidia.com/gpu.present": "true"}, {}),
     ({"feature.node.kubernetes.io/pci-10de.present": "true"}, {}),
     ({"feature.node.kubernetes.io/pci-0302_10de.present": "true"}, {}),
+    ({"feature.node.kubernetes.io/pci-0300_10de_1b06.present": "true"}, {}),
     ({"cloud.google.com/gke-accelerator": "nvidia-made-up-1"}, {}),
     ({"kubernetes.azure.com/accelerator": "nvidia"}, {}),
 ]
@@ -74,6 +75,47 @@ def test_gpus_that_nothing_describes_are_named_and_never_cpu(labels: dict[str, s
     with pytest.raises(DetectionError, match="gpu-9: it has") as caught:
         parse(silent)
     assert caught.value.exit_status == 4
+
+
+@pytest.mark.parametrize(
+    ("label", "product", "arch"),
+    [
+        ("nvidia.com/gpu.product", "Tesla-V100-SXM2-16GB-SHARED", "sm_70"),
+        ("cloud.google.com/gke-accelerator", "nvidia-tesla-t4", "sm_75"),
+        ("karpenter.k8s.aws/instance-gpu-name", "a10g", "sm_86"),
+        ("k8s.amazonaws.com/accelerator", "nvidia-tesla-v100", "sm_70"),
+        ("kubernetes.azure.com/accelerator", "nvidia-h100", "sm_90"),
+        ("gpu.nvidia.com/class", "A40", "sm_86"),
+        ("gpu.nvidia.com/model", "L40S", "sm_89"),
+        ("amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM", "gfx942"),
+        ("beta.amd.com/gpu.product-name", "AMD_Instinct_MI250X_MCM_OAM_AC_MBA", "gfx90a"),
+    ],
+)
+def test_each_label_that_names_a_product_is_read(label: str, product: str, arch: str) -> None:
+    [found] = parse(node("gpu-1", {**BASE, label: product, "gpu.intel.com/product": "nothing-known"}), kind="NodeList")
+    assert [str(gpu.arch) for gpu in found.gpus] == [arch]
+
+
+def test_what_newer_labels_say_in_full_comes_before_its_parts() -> None:
+    new = {"nvidia.com/cuda.driver-version.full": "580.95.05", "nvidia.com/cuda.runtime-version.full": "13.0.1"}
+    arm = {"kubernetes.io/arch": "arm64", "nvidia.com/gpu.count": "65", "nvidia.com/gpu.product": "made-up"}
+    [old], [full], [runtime] = (parse(node("g", {**A100, **more})) for more in ({}, {**new, **arm}, {}))
+    assert old.driver == runtime.driver == Driver("535.161.07", "12.2", "label", "label")
+    assert full.driver == Driver("580.95.05", "13.0", "label", "label")
+    assert (old.platform.name, full.platform.name, len(full.gpus)) == ("linux-x86_64", "linux-aarch64", 1)
+    assert (full.gpus[0].name, str(full.gpus[0].arch)) == ("made-up", "sm_80"), "by its capability, whatever its name"
+    [alone] = parse(node("g", {**BASE, "nvidia.com/gpu.product": "A40", **dict([*new.items()][1:])}))
+    assert alone.driver == Driver(None, "13.0", "label", "label")
+    [windows] = parse(node("g", {**A100, "kubernetes.io/os": "windows"}, capacity={"amd.com/gpu": "3"}))
+    assert (windows.platform.name, len(windows.gpus)) == ("windows-x86_64", 1)
+
+
+def test_the_number_of_gpus_without_a_label_for_it() -> None:
+    for name, count in (("amd.com/gpu", 8), ("gpu.intel.com/xe", 2), ("gpu.intel.com/i915", 3), ("x.com/gpu", 1)):
+        [found] = parse(node("g", {**BASE, "gpu.intel.com/product": "Max_1550"}, capacity={name: str(count)}))
+        assert len(found.gpus) == count
+    [none] = parse(node("g", BASE, capacity={"amd.com/gpu": "0"}))
+    assert (none.gpus, none.trouble) == ((), None)
 
 
 @pytest.mark.parametrize(

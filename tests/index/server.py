@@ -71,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         host.seen.append(Seen(path, *asked.values()))
         mood = host.mood_now()
-        if mood in ("429", "500", "502", "503", "401", "404", "416"):
+        if mood.isdigit():
             self._answer(int(mood), b"no", {"Retry-After": "0"} if mood == "429" else {})
             return
         if mood == "hang up":

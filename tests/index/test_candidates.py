@@ -36,6 +36,8 @@ def sdist(version: str, **said: Any) -> ProjectFile:
     ([sdist("1"), wheel("1")], wheel("1")),
     ([sdist("1"), wheel("1", "cp311-cp311-win_amd64")], sdist("1")),
     ([wheel("1"), wheel("1-2"), wheel("1-10")], wheel("1-10")),  # build numbers
+    ([wheel("1-2b"), wheel("1-2a")], wheel("1-2b")),
+    ([wheel("1-10"), wheel("1", LINUX)], wheel("1", LINUX)),
     ([wheel("1", yanked="bad"), sdist("1")], sdist("1")),
     ([wheel("1", requires_python=">=3.13"), sdist("1", requires_python=">=3")], sdist("1", requires_python=">=3")),
     ([wheel("1", requires_python="what?")], wheel("1", requires_python="what?")),
@@ -45,7 +47,39 @@ def test_the_best_file_of_a_version(files: list[ProjectFile], taken: ProjectFile
     assert candidates(files, TARGET)[0] == (taken,)
 
 
+@pytest.mark.parametrize(("version", "requires", "suits"), [
+    ("3.12.4", ">=3.12.4", True), ("3.12.4", ">=3.12.5", False), ("3.12.4", "<3.12.4", False), (None, ">=3.12.5", True),
+    (None, "<3.12.4", False), (None, "<3.13", True), ("3.12.0rc1", ">=3.12.0rc1", True), ("3.12.4", None, True),
+])  # fmt: skip
+def test_the_patch_release_of_a_python_counts_where_it_is_known(
+    version: str | None, requires: str | None, suits: bool
+) -> None:
+    target = TARGET._replace(version=version)
+    assert bool(candidates([wheel("1", requires_python=requires)], target)[0]) is suits
+
+
 NOTHING = FileRules()
+RULES_OF = {
+    "YANKED": (wheel("1", yanked="bad", uploaded="2023-01-01"), NOTHING),
+    "TOO_NEW": (wheel("1", uploaded="2024-02-03"), FileRules(uploaded_before="2024-02-01")),
+    "PYTHON": (wheel("1", requires_python="<3"), NOTHING),
+    "ONLY_SOURCE": (sdist("1"), FileRules(only_binary=True)),
+    "NO_FILE": (wheel("1", "cp311-cp311-win_amd64"), NOTHING),
+}
+
+
+def test_of_several_reasons_the_first_is_said_and_of_several_days_the_earliest() -> None:
+    for place, (name, (one, rules)) in enumerate(RULES_OF.items()):
+        for other, more in [*RULES_OF.values()][place:]:
+            before = rules.uploaded_before or more.uploaded_before
+            both = FileRules(rules.only_binary or more.only_binary, uploaded_before=before)
+            for pair in ([one, other], [other, one]):
+                assert [left.reason.name for left in candidates(pair, TARGET, both)[1]] == [name]
+    late, early = (sdist("1", uploaded=f"2024-02-0{day}") for day in (5, 3))
+    for pair in ([late, early], [early, late], [sdist("1"), early]):
+        assert [left.text for left in candidates(pair, TARGET, RULES_OF["TOO_NEW"][1])[1]] == ["uploaded on 2024-02-03"]
+    newest = candidates([sdist("1.9"), sdist("1.10"), sdist("2rc1"), sdist("1.10.post1")], TARGET)[0]
+    assert [one.version for one in newest] == ["2rc1", "1.10.post1", "1.10", "1.9"]
 
 
 @pytest.mark.parametrize(("one", "rules", "reason", "says"), [

@@ -113,13 +113,26 @@ def test_gzip_is_inflated_as_far_as_a_page_may_go() -> None:
             client.get(url)
 
 
-@pytest.mark.parametrize("mood", ["429", "502", "503", "500", "hang up"])
+@pytest.mark.parametrize("mood", ["408", "425", "429", "500", "502", "503", "504", "hang up"])
 def test_a_page_is_asked_again_where_the_trouble_may_pass(host: Host, client: Client, mood: str) -> None:
     host.files["/x"] = b"y" * 4000
     host.mood, host.times = mood, 2
 
     assert client.get(f"{host.url}/x").body == b"y" * 4000
     assert len(host.seen) == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 410, 501])
+def test_what_may_be_missing_is_asked_for_once(host: Host, client: Client, status: int) -> None:
+    host.mood = str(status)
+    try:
+        found = client.get(f"{host.url}/x", absent=True).status
+    except NetworkError:
+        found = 0
+
+    assert (found, len(host.seen)) == (status if status in (403, 404, 410) else 0, 1)
+    with pytest.raises(NetworkError, match=f"answered {status}"):
+        client.get(f"{host.url}/x")
 
 
 @pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/x", "javascript:1"])

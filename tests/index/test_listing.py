@@ -17,8 +17,8 @@ PAGE = f"""<!DOCTYPE html>
 <html>
   <body>
     <h1>Links for torch</h1>
-    <a href="/whl/cu128/torch-2.7.0%2Bcu128-cp310-cp310-manylinux_2_28_aarch64.whl" data-dist-info-metadata="sha256={DIGEST}" data-core-metadata="sha256={DIGEST}">torch-2.7.0+cu128-cp310-cp310-manylinux_2_28_aarch64.whl</a><br/>
-    <a href="/whl/cu128/torch-2.7.0%2Bcu128-cp313-cp313t-win_amd64.whl#sha256={DIGEST}">torch-2.7.0+cu128-cp313-cp313t-win_amd64.whl</a><br/>
+    <a href="/whl/cu128/torch-2.7.0%2Bcu128-cp310-cp310-manylinux_2_28_aarch64.whl" data-dist-info-metadata="sha256={"0" * 64}" data-core-metadata="sha256={DIGEST}">torch-2.7.0+cu128-cp310-cp310-manylinux_2_28_aarch64.whl</a><br/>
+    <a href="/whl/cu128/torch-2.7.0%2Bcu128-cp313-cp313t-win_amd64.whl#sha256={DIGEST}" data-dist-info-metadata>torch-2.7.0+cu128-cp313-cp313t-win_amd64.whl</a><br/>
     <a href="https://files.example/whl/cu128/torch-2.15.0%2Bcu128-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={DIGEST}" data-upload-time="2026-10-28T15:20:23Z" data-core-metadata="sha256:{DIGEST}">x</a><br/>
     <a href="torch-2.6.0-cp312-none-macosx_11_0_arm64.whl" data-requires-python="&gt;=3.9" data-yanked="broken &amp; gone">x</a>
     <A HREF='torch-2.5.0-cp312-cp312-win_amd64.whl' data-yanked>x</A>
@@ -36,11 +36,11 @@ def test_the_wheel_hosts_page() -> None:
     assert aarch64.file == "torch-2.7.0+cu128-cp310-cp310-manylinux_2_28_aarch64.whl"
     assert aarch64.url == "https://wheels.example/whl/cu128/torch-2.7.0%2Bcu128-cp310-cp310-manylinux_2_28_aarch64.whl"
     assert (aarch64.sha256, aarch64.metadata) == (None, DIGEST)
-    assert (windows.name.abi, windows.sha256, windows.metadata) == ("cp313t", DIGEST, None)
+    assert (windows.name.abi, windows.sha256, windows.metadata) == ("cp313t", DIGEST, "")
     assert moved.url.startswith("https://files.example/")
     assert (moved.uploaded, moved.metadata) == ("2026-10-28T15:20:23Z", DIGEST)
     assert moved.name.version == "2.15.0+cu128"
-    assert (mac.requires_python, mac.yanked) == (">=3.9", "broken & gone")
+    assert (mac.requires_python, mac.yanked, mac.metadata) == (">=3.9", "broken & gone", None)
     assert (old.yanked, old.url) == ("", BASE + "torch-2.5.0-cp312-cp312-win_amd64.whl")
 
 

@@ -24,7 +24,7 @@ BASE = "https://wheels.example/whl/torch/"
 def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
     url = f"{FILE}#sha256={DIGEST.upper()}"
     entry = {"filename": FILE, "url": url}
-    own = {**entry, "hashes": {"sha256": "a" * 64}}
+    own = {**entry, "hashes": {"sha256": "A" * 64}}
     yanked = [{**entry, "yanked": why} for why in ("bad", True, False)]
     page = json.dumps({"files": [entry, own, *yanked]}).encode()
     links = pages.parse(page, BASE, "application/json")
@@ -35,6 +35,23 @@ def test_the_hash_of_a_wheel_is_the_pages_before_that_of_its_address() -> None:
     ]
     assert [link.yanked for link in links] == [None, None, "bad", "", None]
     assert pages.parse(f"<a href={FILE}>".encode(), BASE)[0].with_hash == BASE + FILE
+
+
+def test_what_a_page_of_json_says_of_the_metadata_beside_a_file_and_of_its_day() -> None:
+    said = [None, False, "", "false", True, "true", {}, {"sha256": DIGEST.upper()}, f"sha256={DIGEST}", "x"]
+    days = {"2024-01-02T03:04:05+00:00": True, "2024-01-02": True, "2024-01-02T03:04:05+01:00": False, "2024": False}
+    entries = [
+        *({"url": FILE, "core-metadata": value, "dist-info-metadata": "0" * 64} for value in said),
+        {"url": FILE, "dist-info-metadata": DIGEST},
+        *({"url": FILE, "upload-time": day, "size": 0} for day in days),
+    ]
+    for kind in ("application/json", "", "text/plain"):
+        links = pages.parse(json.dumps({"files": entries}).encode(), BASE, kind)
+        found = [None] * 4 + [""] * 3 + [DIGEST, DIGEST, "", DIGEST] + [None] * 4
+        assert [link.metadata for link in links] == found
+        assert [link.uploaded for link in links[-4:]] == [day if valid else None for day, valid in days.items()]
+        assert [link.size for link in links[-5:]] == [None, 0, 0, 0, 0]
+    assert pages.parse(json.dumps({"files": entries}).encode(), BASE, "text/html; charset=utf-8") == ()
 
 
 @pytest.mark.parametrize(

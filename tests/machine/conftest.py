@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,23 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, nvidia
 from torchpick.machine.kernel import LookOptions, Seen
 from torchpick.model.arch import Arch
+from torchpick.model.fields import plain
 
 CAPABILITIES = {GTX_1080_TI: (6, 1), RTX_3090: (8, 6), RTX_4090: (8, 9), GTX_980_TI: (5, 2), A100: (8, 0)}
+
+
+_USUAL = dict.fromkeys(("name", "arch", "uuid", "pci")) | {"vendor": "nvidia", "integrated": False}
+_USUAL |= {"visible": True, "counted": True}
+
+
+def brief(seen: Seen) -> dict[str, Any]:
+    """What was seen, without what says nothing."""
+    answer: Any = plain(seen)
+    answer["gpus"] = [
+        {name: value for name, value in gpu.items() if name not in _USUAL or value != _USUAL[name]}
+        for gpu in answer["gpus"]
+    ]
+    return {name: value for name, value in answer.items() if value not in (None, [])}
 
 
 class Known(Knowledge):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel
-from torchpick.machine.kernel import PciGpu
 from torchpick.model.arch import Arch
 
 
@@ -26,23 +25,6 @@ def put(root: Path, path: str, text: str) -> None:
 def test_any_version_file_is_read(text: str) -> None:
     found = kernel.driver_version(text)
     assert found is None or found.replace(".", "").isdigit()
-
-
-def test_the_pci_bus_lists_displays_alone(tmp_path: Path) -> None:
-    for address, kind, device in (
-        ("0000:01:00.0", "0x030000", "0x1b06"),
-        ("0000:01:00.1", "0x040300", "0x10ef"),  # its sound
-        ("0000:02:00.0", "0x030200", "0x20b0"),
-        ("0000:03:00.0", "0x060400", "0x1234"),
-        ("0000:04:00.0", "nonsense", "0x1b06"),
-        ("0000:05:00.0", "0x030000", ""),
-    ):
-        for name, text in (("class", kind), ("vendor", "0x10de"), ("device", device)):
-            put(tmp_path, f"sys/bus/pci/devices/{address}/{name}", text + "\n")
-    assert kernel.pci_gpus(world(tmp_path)) == (
-        PciGpu("0000:01:00.0", 0x10DE, 0x1B06),
-        PciGpu("0000:02:00.0", 0x10DE, 0x20B0),
-    )
 
 
 def test_a_jetson_is_called_what_its_device_tree_calls_the_board(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def test_a_whole_answer_is_read() -> None:
         (Device("RTX 4090", (8, 9), "GPU-00000001-1111", "0000:01:00.0"), Device(error=15)),
         libcuda="580.65.06",
     )
+    many = json.dumps({"devices": [{"capability": [8, 0]}] * 100}).encode()
+    assert probe.parse_reading(many, "cuda").devices == (Device(None, (8, 0)),) * 64
     refused = {"failure": {"kind": "refused", "text": "NVML says: no", "code": 9}}
     assert probe.parse_reading(json.dumps(refused).encode(), "nvml") == failed_reading(
         "nvml", "refused", "NVML says: no", 9

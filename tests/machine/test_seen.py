@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests import recorded
+from tests.machine.conftest import brief
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
@@ -63,28 +64,38 @@ CASES = {
     "sound, a bridge, and what says nothing": Case(
         bus("0000:01:00.1", "0x10de", "0x10ef", kind="0x040300")
         | bus("0000:02:00.0", "0x10de", "", kind="0x030200")
-        | bus("0000:03:00.0", "10de", "0x1b06") | bus("0000:05:00.0", "0x10de", "0x1b06", kind="0x123456789")
+        | bus("0000:03:00.0", "10de", "0x1b06") | bus("0000:05:00.0", "0x10de", "0x0000001b06")
+        | bus("0000:06:00.0", "0x10de", "0x1b06", kind="0x060400") | bus("0000:07:00.0", "0x10de", "0x1b06", kind="x")
     ),
     "a GPU without its driver": Case(PASCAL),
     "its PCI id is trusted": Case(PASCAL, trust_pci=True),
     "another driver holds it": Case(bus("0000:01:00.0", "0x10de", "0x1b06", "nouveau")),
-    "a virtual machine has it": Case(bus("0000:01:00.0", "0x10de", "0x1b06", "vfio-pci")),
+    "a virtual machine has it": Case(bus("0000:02:00.0", "0x10de", "0x20b0", "vfio-pci", kind="0x030200")
+                                    | bus("0000:01:00.0", "0x10de", "0x1b06", "vfio-pci")),
     "a container sees it": Case(PASCAL | {"/.dockerenv": ""}),
     "a pod sees it": Case(PASCAL, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}),
     "a container of another kind": Case(PASCAL, {"container": "lxc"}),
     "nodes without a library": Case(
-        PASCAL | {"/dev/nvidia0": "", "/dev/nvidiactl": "", "/sys/module/nvidia/version": "580.95.05\n"}
+        PASCAL | {"/dev/nvidia0": "", "/dev/nvidia1": "", "/dev/nvidiactl": "", "/dev/nvidia-uvm": "",
+                  "/sys/module/nvidia/version": "580.95.05\n"}
     ),
     "a module without a version": Case(PASCAL | {"/sys/module/nvidia/refcnt": "1"}),
     "WSL2": Case({
         "/dev/dxg": "", "/usr/lib/wsl/lib/libdxcore.so": "", "/proc/sys/kernel/osrelease": "5.15-Microsoft-WSL2\n",
     }),
-    "a container under WSL2": Case({"/.dockerenv": "", "/proc/sys/kernel/osrelease": "5.15.microsoft-WSL2\n"}),
+    "a container under WSL2": Case({
+        "/run/systemd/container": "", "/proc/sys/kernel/osrelease": "5.15.microsoft-WSL2\n",
+    }),
     "a Jetson": Case({
         "/proc/device-tree/compatible": "nvidia,p3701\0nvidia,tegra234\0",
         "/proc/device-tree/model": "NVIDIA Jetson AGX Orin\0",
         "/etc/nv_tegra_release": "# R36 (release), REVISION: 4.0, GCID: 1\n", "/dev/nvhost-gpu": "",
+        "/dev/nvhost-ctrl-gpu": "", "/dev/nvgpu": "",
     }, platform=Platform("linux", "aarch64")),
+    "a Jetson without a name": Case({
+        "/proc/device-tree/compatible": "nvidia,tegra194\0", "/proc/device-tree/model": "\0",
+    }),
+    "a Jetson of no device tree": Case({"/sys/devices/soc0/family": "Tegra\n"}),
     "a Radeon": Case(node(0, PROCESSOR) | node(1, NAVI, "ip discovery\n") | RADEON),
     "a Radeon that has no id here": Case(node(0, PROCESSOR) | node(1, NAVI, "navi31\n")),
     "a Radeon beside a Ryzen's": Case(node(0, PROCESSOR) | node(1, NAVI) | node(2, RAPHAEL)),
@@ -93,7 +104,7 @@ CASES = {
     "a Radeon called another": Case(node(0, NAVI) | node(1, RAPHAEL), {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}),
     "a Radeon called nonsense": Case(node(0, NAVI), {"HSA_OVERRIDE_GFX_VERSION": "10.3"}),
     "a Radeon in a container without it": Case(
-        {name: text for name, text in node(0, NAVI).items() if name != "/dev/kfd"} | RADEON
+        {"/run/.containerenv": ""} | {name: text for name, text in node(0, NAVI).items() if name != "/dev/kfd"} | RADEON
     ),
     "a Radeon without a compute node": Case(RADEON),
     "one that nobody knows": Case(bus("0000:03:00.0", "0x1002", "0x1234")),
@@ -125,7 +136,7 @@ def looked_at(case: Case) -> dict[str, object]:
         how = LookOptions(world, time.monotonic() + 60, Knowledge({}), trust_pci=case.trust_pci)
         usual = KernelFacts()._asdict()
         facts = {fact: value for fact, value in plain(kernel.read_kernel(world)).items() if value != plain(usual[fact])}
-        return {"facts": facts, **plain(computer.look(how, case.platform))}
+        return {"facts": facts, **brief(computer.look(how, case.platform))}
 
 
 test_whole_computers_are_seen_as_they_were = pytest.mark.skipif(
@@ -139,6 +150,7 @@ test_whole_computers_are_seen_as_they_were = pytest.mark.skipif(
         (KernelFacts(), False), (KernelFacts(module=True), True), (KernelFacts(nodes=("nvidia0",)), True),
         (KernelFacts(tegra="orin"), True), (KernelFacts(pci=(PciGpu("a", 0x10DE, 1),)), True),
         (KernelFacts(pci=(PciGpu("a", 0x1002, 1),)), False), (KernelFacts(wsl=True), False),
+        (KernelFacts(wsl_kernel=True), True),
     ],
 )  # fmt: skip
 def test_nothing_is_asked_where_nothing_of_nvidia_is_seen(
@@ -262,6 +274,72 @@ def test_windows_has_its_libraries_in_one_of_two_folders(
 
 
 @pytest.mark.parametrize(
+    ("release", "cuda"),
+    [
+        ("R32 (release), REVISION: 7.1", "10.2"), ("R34 (release), REVISION: 1.0", "11.4"),
+        ("R35 (release), REVISION: 4.1", "11.4"), ("R36 (release), REVISION: 2.0", "12.2"),
+        ("R36 (release), REVISION: 3.0", "12.2"), ("R36 (release), REVISION: 4.3", "12.6"),
+        ("R38 (release), REVISION: 2.0", None), ("R320 (release)", None),
+    ],
+)  # fmt: skip
+def test_the_cuda_of_each_release_of_jetson_linux(release: str, cuda: str | None, tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/nv_tegra_release").write_text(f"# {release}, GCID: 1\n", "utf-8")
+    facts = kernel.read_kernel(World(str(tmp_path), {}, "/", "linux"))
+
+    assert (facts.tegra, facts.jetson_cuda) == ("tegra", cuda)
+
+
+def test_the_folders_where_distributions_put_the_libraries_of_a_driver(tmp_path: Path) -> None:
+    cpus = [f"/usr/lib/{cpu}-linux-gnu" for cpu in ("x86_64", "aarch64")]
+    folders = ["/usr/lib/wsl/lib", "/usr/lib64/nvidia", "/usr/lib64", *cpus, f"{cpus[1]}/nvidia", f"{cpus[1]}/tegra",
+               "/run/opengl-driver/lib", "/usr/lib/nvidia", "/usr/lib"]  # fmt: skip
+    world = World(str(tmp_path), {}, "/", "linux")
+    for folder in folders:
+        (tmp_path / folder[1:]).mkdir(parents=True, exist_ok=True)
+    for name, other in ((kernel.NVML, kernel.CUDA), (kernel.CUDA, kernel.NVML)):
+        paths = [tmp_path / folder[1:] / name for folder in folders]
+        for path in reversed(paths):
+            path.touch()
+            assert kernel.candidates(name, world)[0] == str(path)
+        assert kernel.candidates(name, world) == list(map(str, paths))
+        assert kernel.candidates(other, world) == []
+        assert kernel.worth_asking(KernelFacts(), world)
+        for path in paths:
+            path.unlink()
+
+
+def test_every_node_that_a_gpu_needs_must_be_open_for_reading_and_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dev").mkdir()
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "sda"):
+        (tmp_path / "dev" / name).touch()
+    closed = [("sda", os.R_OK)]
+    monkeypatch.setattr(os, "access", lambda path, mode: not any(path.endswith(n) and mode & m for n, m in closed))
+    world = World(str(tmp_path), {}, "/", "linux")
+
+    assert kernel.read_kernel(world).permitted
+    for name, sees in (("/usr/lib/wsl/lib/libcuda.so.1", (False, False)), ("/dev/dxg", (True, True))):
+        (tmp_path / name[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name[1:]).touch()
+        assert kernel.read_kernel(world)[5:7] == sees, "the driver of Windows, and the device that leads to it"
+    for node in (("nvidia1", os.W_OK), ("nvidia1", os.R_OK), ("nvidiactl", os.W_OK)):
+        closed[:] = [node]
+        assert not kernel.read_kernel(world).permitted
+
+
+def test_what_is_no_version_and_no_name() -> None:
+    texts = ("580.95.05", " 390.157\n", "32.0.15.8115", "580", "32.0.15.8.1", "N/A", "580.x", "")
+    assert [kernel.driver_version(text) for text in texts] == ["580.95.05", "390.157", "32.0.15.8115", *[None] * 5]
+    names = (" GTX 1080 \n", "x" * 200, "[Unknown Error]", "a\x01b", "a\N{REPLACEMENT CHARACTER}", " ", None)
+    assert [kernel.product_name(text) for text in names] == ["GTX 1080", "x" * 128, *[None] * 5]
+    cudas = {12080: "12.8", 2000: "2.0", 10020: "10.2", 99_999: "99.99", 1999: None, 100_000: None, 0: None, -1: None}
+    assert {number: probe.cuda_version(number) for number in cudas} == cudas
+    assert [probe.signal_name(number) for number in (11, 200)] == ["SIGSEGV", "signal 200"]
+
+
+@pytest.mark.parametrize(
     ("pair", "found"),
     [((6, 1), (6, 1)), ((1, 0), (1, 0)), ((30, 9), (30, 9)), ((0, 9), None), ((31, 0), None), ((6, 10), None), ((6,
      -1), None),
@@ -342,5 +420,5 @@ def test_the_loader_itself_finds_what_its_cache_or_its_variable_names(tmp_path: 
         assert found("libown.so.1", variable)
     assert not found("libown.so.1", "")
     assert not found("libown.so.1", "/nowhere")
-    assert found("libc.so.6", "")
+    assert kernel.candidates("libc.so.6", World("/", {}, "/", "linux"))[0] == "libc.so.6"
     assert kernel.candidates("libc.so.6", World(str(tmp_path), {}, "/", "linux")) == []

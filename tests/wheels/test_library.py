@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from contextlib import suppress
 
 import pytest
@@ -19,10 +20,10 @@ def read(data: bytes) -> Library:
 
 
 def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
-    one = read(making.library(making.container(making.entry("sm_80"), b"\xff" * 128)))
+    one = read(making.library(making.container(making.entry("sm_80"), b"\xff" * 128) * 2))
 
     assert not one.complete
-    assert "1 code containers end in invalid bytes" in one.notes
+    assert "2 code containers end in invalid bytes" in one.notes
 
 
 def test_a_dll_is_read_like_a_shared_object() -> None:
@@ -54,12 +55,60 @@ def test_what_comes_as_a_stream_is_the_same_in_memory_and_in_a_file(size: int, m
 
 
 def test_sections_that_overlap_are_read_once() -> None:
-    data = bytearray(making.elf({".nv_fatbin": making.module("sm_80"), ".nv_fatb": b"x"}))
-    table = int.from_bytes(data[40:48], "little")
-    data[table + 2 * 64 + 24 : table + 2 * 64 + 40] = data[table + 64 + 24 : table + 64 + 40]
+    data = bytearray(making.elf({".nv_fatbin": making.module("sm_80") * 2, ".nv_fatb": b"x", ".text": b"y"}))
+    first, second, third = (int.from_bytes(data[40:48], "little") + 64 * row for row in (1, 2, 3))
+    offset, size = struct.unpack_from("<QQ", data, first + 24)
+    data[third : third + 4] = data[first : first + 4]  # a third of that name
+    for row, start, end in ((second, 0, 8), (third, size // 2, size)):
+        struct.pack_into("<QQ", data, row + 24, offset + start, end - start)
     one = librarycode.read_buffer(bytes(data), "lib.so")
 
-    assert one.code.total == 1
+    assert one.code.total == 2
+
+
+def test_what_is_no_library_of_a_cuda_that_there_is_holds_nothing() -> None:
+    good = making.library(making.module("sm_80"))
+    row = int.from_bytes(good[40:48], "little") + 3 * 64  # of the code
+    for what, place, value in (
+        ("32-bit", 4, b"\1"), ("big-endian", 5, b"\2"), ("without a table", 40, bytes(8)),
+        ("rows of another size", 58, b"\x38\0"), ("more rows than bytes", 60, b"\xff\0"),
+        ("without names", 62, b"\xff\0"), ("no bytes of the file", row + 4, b"\x08"),
+        ("bytes beyond the file", row + 32, struct.pack("<Q", len(good))),
+    ):  # fmt: skip
+        assert not read(good[:place] + value + good[place + len(value) :]).holds_code, what
+    dll = making.pe({".nv_fatb": making.module("sm_80")})
+    assert not read(dll[: 392 + 16] + struct.pack("<I", len(dll)) + dll[392 + 20 :]).holds_code
+
+
+@pytest.mark.parametrize(
+    ("major", "minors", "cudas"),
+    [
+        (6, range(3, 6), "10.0 10.1 10.2"), (7, range(9), "11.0 11.1 11.2 11.3 11.4 11.5 11.6 11.7 11.8"),
+        (8, range(9), "12.0 12.1 12.2 12.3 12.4 12.5 12.7 12.8 12.9"), (9, range(3), "13.0 13.1 13.2"),
+    ],
+)  # fmt: skip
+def test_the_cuda_of_each_isa_of_ptx(major: int, minors: range, cudas: str) -> None:
+    """As the release notes of the PTX ISA have it; of several the newest, and machine code needs none."""
+    found = [read(making.library(making.module("compute_80", isa=(major, minor)))).ptx_cuda for minor in minors]
+    assert found == cudas.split()
+    mixed = (making.module("compute_60", isa=(major, minors[0])), making.module("compute_60", isa=(6, 3)))
+    for modules in (mixed, mixed[::-1]):
+        assert read(making.library(*modules, making.module("sm_120", isa=(9, 3)))).ptx_cuda == found[0]
+    assert read(making.library(making.module("sm_90", "lto_90", isa=(9, 0)))).ptx_cuda is None
+
+
+def test_modules_without_a_kernel_are_counted_apart_and_link_time_code_is_none() -> None:
+    one = read(making.library(*[making.module("sm_52", size=872)] * 3, making.module("sm_80", "lto_90")))
+
+    assert (one.code.total, one.code.empty, texts(one.sass), one.ptx) == (1, 3, ["sm_52", "sm_80"], ())
+
+
+def test_amd_s_code_is_named_in_a_shared_object_and_in_a_dll() -> None:
+    for made in (making.elf, making.pe):
+        assert read(made({".text": b"x", ".hip_fatbin": b"x"})).notes == (
+            "contains AMD GPU code (.hip_fatbin), which is not read",
+        )
+        assert read(made({".text": b"x"})).notes == ()
 
 
 def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ from torchpick.wheels.fatbin import NO_LINKS
 )
 def test_what_has_no_dynamic_section_asks_for_nothing(data: bytes) -> None:
     assert fatbin.read_links(data) == NO_LINKS
+
+
+def test_what_a_library_links_and_where_it_has_it_looked_for() -> None:
+    data = linking(["liba.so.1", "libb.so"], rpath="$ORIGIN:/r", runpath=":/x")
+    assert fatbin.read_links(data) == (("liba.so.1", "libb.so"), ("$ORIGIN", "/r"), ("/x",))
+    second = struct.pack("<QQ", 1, len("\0liba.so.1\0"))
+    assert data.count(second) == 1
+    assert fatbin.read_links(data.replace(second, bytes(16))) == (("liba.so.1",), (), ()), "a tag of 0 is the last"
 
 
 @given(st.integers(0, 2000), st.integers(0, 255))

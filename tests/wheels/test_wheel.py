@@ -43,6 +43,13 @@ def test_a_cpu_build_holds_no_code() -> None:
     assert (found.sass, found.holds_code, found.depth) == ((), False, FLAGS)
 
 
+def test_torch_for_windows_has_its_flags_in_a_dll() -> None:
+    members = {"torch/version.py": making.version_py("2.9.0", "12.6")}
+    found = read(making.wheel(members | {"torch/lib/torch_python.dll": making.torch_python("sm_75 sm_86")}), TORCH)
+
+    assert (found.depth, texts(found.sass), found.version) == (FLAGS, ["sm_75", "sm_86"], "2.9.0")
+
+
 def test_torch_without_flags_is_read_by_its_libraries() -> None:
     more = {"torch/lib/libtorch_cuda.so": making.library(making.module("sm_87"))}
     found = read(making.torch_wheel(None, version="2.8.0", more=more), TORCH)

@@ -194,7 +194,7 @@ def pci_gpus(world: World) -> tuple[PciGpu, ...]:
             continue
         vendor, device = _hex(world.read(f"{folder}/vendor")), _hex(world.read(f"{folder}/device"))
         if vendor is not None and device is not None:
-            gpus.append(PciGpu(pci_address(address) or address, vendor, device, world.link(f"{folder}/driver")))
+            gpus.append(PciGpu(address, vendor, device, world.link(f"{folder}/driver")))
     return tuple(gpus)
 
 

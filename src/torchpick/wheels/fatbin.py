@@ -75,7 +75,7 @@ def _pe_sections(buffer: Buffer) -> tuple[Section, ...] | None:
         raw, length, offset = _PE_SECTION.unpack_from(head, entry)
         if not length or offset + length > size:
             continue
-        table.append((raw.rstrip(b"\0").decode("ascii", "replace"), offset, length))
+        table.append((raw.decode("ascii", "replace"), offset, length))
     return tuple(table)
 
 

@@ -141,6 +141,7 @@ def split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]
     return tuple(a for a in arches if a.kind != "compute"), tuple(a for a in arches if a.kind == "compute")
 
 
+_AMD_SECTIONS = (".hip_fatbin", ".hip_fat")  # PE cuts it to eight characters
 _AMD = "contains AMD GPU code (.hip_fatbin), which is not read"
 
 
@@ -152,7 +153,7 @@ def read_buffer(buffer: Buffer, path: str) -> Library:
     if buffer[:4] == fatbin.MAGIC and size <= _MOST_LOOSE:  # a container by itself
         return _library(path, size, fatbin.scan(buffer))
     table = fatbin.read_sections(buffer) or ()
-    note = _AMD if any(name == ".hip_fatbin" for name, *_ in table) else ""
+    note = _AMD if any(name in _AMD_SECTIONS for name, *_ in table) else ""
     return _library(path, size, _registered(buffer, table), note=note)
 
 
