@@ -27,15 +27,11 @@ MACHINE = Machine(
 
 def test_every_fact_stands_beside_its_source() -> None:
     assert fact_table(MACHINE) == [
-        "platform  linux-x86_64, glibc 2.36",
-        "python    3.12 (cp312), /env/bin/python  [.venv]",
-        "driver    580.95.05  [nvml]",
-        "cuda      13.0, supported by the driver  [nvml]",
+        "platform  linux-x86_64, glibc 2.36", "python    3.12 (cp312), /env/bin/python  [.venv]",
+        "driver    580.95.05  [nvml]", "cuda      13.0, supported by the driver  [nvml]",
         "gpu 0     RTX 4090, sm_89, 0000:01:00.0, GPU-1  [nvml]",
-        "gpu 1     evil\\x1b[31m, gfx1036, integrated, left out  [kfd]",
-        "",
-        "note: left\\x1b out",
-    ]
+        "gpu 1     evil\\x1b[31m, gfx1036, integrated, left out  [kfd]", "", "note: left\\x1b out",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -74,15 +70,11 @@ def test_where_nothing_answers_nothing_is_said_of_a_gpu() -> None:
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (["--gpu", "sm_6x"], 2),
-        (["--only", "a"], 2),
-        (["--gpu", "none", "--only", "0"], 2),
-        (["--gpus", "visible", "--gpu", "sm_61"], 2),
-        (["--machine", "machines.jsonl"], 2),
-        (["--platform", "amiga"], 2),
-        (["--python", "/no/such/python", "--gpu", "none"], 2),
+        (["--gpu", "sm_6x"], 2), (["--only", "a"], 2), (["--gpu", "none", "--only", "0"], 2),
+        (["--gpus", "visible", "--gpu", "sm_61"], 2), (["--machine", "machines.jsonl"], 2),
+        (["--platform", "amiga"], 2), (["--python", "/no/such/python", "--gpu", "none"], 2),
     ],
-)
+)  # fmt: skip
 def test_errors_have_a_hint_and_a_status(words: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", *words]) == status
     out, err = capsys.readouterr()

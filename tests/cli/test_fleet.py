@@ -311,17 +311,9 @@ def test_files_for_what_runs_the_cluster(form: str, capsys: pytest.CaptureFixtur
 
 
 NO_NAMES = (
-    "n\nNodeName=evil Gres=x",
-    "a b",
-    "\x1b[2J",
-    "x\u2028y",
-    "\ud800",
-    "--all",
-    "-o",
-    "n[0-999999999]",
-    "a,b",
+    "n\nNodeName=evil Gres=x", "a b", "\x1b[2J", "x\u2028y", "\ud800", "--all", "-o", "n[0-999999999]", "a,b",
     "x" * 254,
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -140,20 +140,16 @@ UNREADABLE = [
     ("n3: bash: torchpick: command not found", "fleet, line 1: not JSON: n3: bash: torchpick"),
     ("ssh: connect to host n3 port 22: Connection refused", "fleet, line 1: not JSON: ssh: connect to host n3"),
     ("pdsh@login: n3: ssh exited with exit code 255", "fleet, line 1: not JSON: pdsh@login: n3: ssh exited"),
-    (line(PASCAL)[:-9], "fleet, line 1: not JSON"),
-    (line(PASCAL)[:300], "fleet, line 1: not JSON"),
-    ("\n\n\n{}", "fleet, line 4: platform: is missing"),
-    ("3", "line 1: must be an object"),
-    ("[[1]]", "line 1: must be an object"),
-    ("[" * 100_000, "line 1: not JSON"),
-    ("1" * 10_000, "line 1: not JSON"),
+    (line(PASCAL)[:-9], "fleet, line 1: not JSON"), (line(PASCAL)[:300], "fleet, line 1: not JSON"),
+    ("\n\n\n{}", "fleet, line 4: platform: is missing"), ("3", "line 1: must be an object"),
+    ("[[1]]", "line 1: must be an object"), ("[" * 100_000, "line 1: not JSON"), ("1" * 10_000, "line 1: not JSON"),
     (line(PASCAL).replace('"sm_61"', '"sm_6x"'), r"machine\.gpus\[0\]\.arch"),
     (line(PASCAL).replace('"schema": 1', '"schema": 2'), "newer torchpick"),
     ('{"schema": 1, "machine": null}', "contains no machine"),
     ('{"schema": 1, "status": "error", "error": {"code": "X", "text": "it broke", "hint": "h"}}', "it broke"),
     ('{"schema": 1, "machine": null, "machines": [{}, {}]}', "contains no machine"),
     ('{"apiVersion": "v1", "kind": "Pod"}', "kind: must be Node"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "words"), UNREADABLE)

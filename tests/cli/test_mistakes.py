@@ -32,13 +32,10 @@ def test_there_are_sixty_each_with_a_hint() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("torchpick --gpu 3090", "--gpu 3090"),
-        ("$ torchpick --gpu 3090", "--gpu 3090"),
-        ("/?", "--help"),
-        ("/help", "--help"),
-        ("?", "--help"),
+        ("torchpick --gpu 3090", "--gpu 3090"), ("$ torchpick --gpu 3090", "--gpu 3090"), ("/?", "--help"),
+        ("/help", "--help"), ("?", "--help"),
     ],
-)
+)  # fmt: skip
 def test_what_is_plainly_meant_is_taken(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = []
     for line in (typed, meant):

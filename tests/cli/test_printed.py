@@ -58,16 +58,13 @@ def test_a_command_is_quoted_for_the_shell_that_is_asked_for(name: str, line: st
 @pytest.mark.parametrize(
     ("environ", "system", "expected"),
     [
-        ({"SHELL": "/usr/bin/fish"}, "posix", "fish"),
-        ({"SHELL": "/bin/zsh"}, "posix", "sh"),
-        ({}, "posix", "sh"),
-        ({"PSModulePath": "a;b"}, "nt", "cmd"),
-        ({"PSModulePath": "a;b;c"}, "nt", "powershell"),
+        ({"SHELL": "/usr/bin/fish"}, "posix", "fish"), ({"SHELL": "/bin/zsh"}, "posix", "sh"), ({}, "posix", "sh"),
+        ({"PSModulePath": "a;b"}, "nt", "cmd"), ({"PSModulePath": "a;b;c"}, "nt", "powershell"),
         ({"PSModulePath": r"a;b;C:\Program Files\PowerShell\7\Modules"}, "nt", "pwsh"),
         ({"TORCHPICK_SHELL": "pwsh"}, "posix", "pwsh"),
         ({"TORCHPICK_SHELL": "github", "SHELL": "/usr/bin/fish"}, "posix", "fish"),
     ],
-)
+)  # fmt: skip
 def test_the_shell_in_use_is_told_by_its_variables(
     environ: dict[str, str], system: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,23 +15,16 @@ TOLD = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
 PASCAL = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", *TOLD]
 
 RUNS = {
-    "pick": PASCAL,
-    "pick, companions": ["torch", "torchvision", *PASCAL],
-    "no build": ["--gpu", "sm_120", "--driver", "560.28.03", *TOLD],
-    "no GPU": ["--gpu", "none", *TOLD],
-    "url": ["url", *PASCAL],
-    "label": ["label", "--among", "cpu,cu126", *PASCAL],
-    "label fits none": ["label", "--among", "cu132", *PASCAL],
-    "list": ["list", "--all", *PASCAL],
+    "pick": PASCAL, "pick, companions": ["torch", "torchvision", *PASCAL],
+    "no build": ["--gpu", "sm_120", "--driver", "560.28.03", *TOLD], "no GPU": ["--gpu", "none", *TOLD],
+    "url": ["url", *PASCAL], "label": ["label", "--among", "cpu,cu126", *PASCAL],
+    "label fits none": ["label", "--among", "cu132", *PASCAL], "list": ["list", "--all", *PASCAL],
     "env": ["env", "--gpu", "sm_61", "--driver", "580.95.05"],
     "install": ["install", "torch", "--dry-run", "--gpu", "sm_61", "--driver", "580.95.05"],
-    "detect": ["detect", *PASCAL],
-    "inspect": ["inspect", __file__],
-    "matrix": ["matrix", *PASCAL],
-    "extras": ["extras", "torch>=2.5", "--for", "library"],
-    "usage": ["--gpu", "no such", *TOLD],
+    "detect": ["detect", *PASCAL], "inspect": ["inspect", __file__], "matrix": ["matrix", *PASCAL],
+    "extras": ["extras", "torch>=2.5", "--for", "library"], "usage": ["--gpu", "no such", *TOLD],
     "network": ["inspect", "http://127.0.0.1:9/x.whl"],
-}
+}  # fmt: skip
 
 
 def printed(capsys: pytest.CaptureFixture[str], words: list[str]) -> dict[str, Any]:

@@ -272,17 +272,11 @@ def test_an_index_without_a_name_is_the_authors() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[project\n",
-        "a = \n",
-        "\ufeff[project]\n",
-        "[tool]\nuv = 3\n",
-        "[tool.uv]\nindex = 3\n",
-        "[tool.uv]\nindex = [1]\n",
-        "[tool.uv]\nsources = []\n",
-        "x = " + "[" * 5000,
+        "[project\n", "a = \n", "\ufeff[project]\n", "[tool]\nuv = 3\n", "[tool.uv]\nindex = 3\n",
+        "[tool.uv]\nindex = [1]\n", "[tool.uv]\nsources = []\n", "x = " + "[" * 5000,
         "[project]\nname = 'a'\n[project]\nname = 'b'\n",
     ],
-)
+)  # fmt: skip
 def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
     with pytest.raises(TorchpickError) as caught:
         projectfile.add_settings(text, settings_of(app("cpu", "cu126")), "it")

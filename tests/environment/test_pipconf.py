@@ -14,29 +14,11 @@ STORE = "file:///e/share/torchpick"
 OPTIONS = {"find-links": (f"{STORE}/links.html", "/opt/wheels"), "constraint": (f"{STORE}/limits.txt",)}
 
 LINES = [
-    "[global]",
-    "[install]",
-    "[ install ]",
-    "[freeze]",
-    "  [list]",
-    "index-url = https://own.example/simple",
-    "find-links = /opt/wheels",
-    "find_links=",
-    "--find-links: /a /b",
-    "    /continued",
-    "\thttps://tab.example",
-    "constraint = c.txt",
-    "  CONSTRAINT = d.txt",
-    "# a comment = with an equals sign",
-    "; another",
-    "   # an indented one",
-    "",
-    "   ",
-    "no-index",
-    "timeout = 60",
-    "name = [install]",
-    "ümlaut = ä",
-]
+    "[global]", "[install]", "[ install ]", "[freeze]", "  [list]", "index-url = https://own.example/simple",
+    "find-links = /opt/wheels", "find_links=", "--find-links: /a /b", "    /continued", "\thttps://tab.example",
+    "constraint = c.txt", "  CONSTRAINT = d.txt", "# a comment = with an equals sign", "; another",
+    "   # an indented one", "", "   ", "no-index", "timeout = 60", "name = [install]", "ümlaut = ä",
+]  # fmt: skip
 texts = st.lists(st.sampled_from(LINES), max_size=12).flatmap(
     lambda lines: st.builds(
         lambda end, last: end.join(lines) + (end if last and lines else ""),

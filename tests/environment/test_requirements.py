@@ -27,12 +27,7 @@ from torchpick.errors import RequirementError, TorchpickError, UsageError
         (
             "torch[b, a] @ file:x ; python_version > '3'",
             Requested(
-                "torch[b, a] @ file:x ; python_version > '3'",
-                "",
-                "torch",
-                ("a", "b"),
-                "",
-                "python_version > '3'",
+                "torch[b, a] @ file:x ; python_version > '3'", "", "torch", ("a", "b"), "", "python_version > '3'",
                 "file:x",
             ),
         ),
@@ -40,28 +35,19 @@ from torchpick.errors import RequirementError, TorchpickError, UsageError
             "torch @ https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
             Requested(
                 "torch @ https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
-                "",
-                "torch",
-                (),
-                "==2.9.1+cu126",
-                "",
-                "https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
+                "", "torch", (), "==2.9.1+cu126", "", "https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
             ),
         ),
         (
             "w/torch-2.9.1+cu126-cp311-cp311-win_amd64.whl ; python_version > '3'",
             Requested(
                 "w/torch-2.9.1+cu126-cp311-cp311-win_amd64.whl ; python_version > '3'",
-                "",
-                "torch",
-                (),
-                "==2.9.1+cu126",
-                "python_version > '3'",
+                "", "torch", (), "==2.9.1+cu126", "python_version > '3'",
                 "w/torch-2.9.1+cu126-cp311-cp311-win_amd64.whl",
             ),
         ),
     ],
-)
+)  # fmt: skip
 def test_requirements_in_their_forms(text: str, expected: Requested) -> None:
     assert parse(text) == expected
 
@@ -86,13 +72,10 @@ def test_an_archive_is_a_place_and_no_name(end: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "torch @ https://h.example/a.whl #sha256=0",
-        "https://h.example/a b.whl",
-        "torch @ file:///a\u2028b.whl",
-        "FILE:a b.whl",
-        "a @ http:///x",
+        "torch @ https://h.example/a.whl #sha256=0", "https://h.example/a b.whl", "torch @ file:///a\u2028b.whl",
+        "FILE:a b.whl", "a @ http:///x",
     ],
-)
+)  # fmt: skip
 def test_a_url_that_would_end_early_is_refused(text: str) -> None:
     for reader in (parse, requirements.editable):
         with pytest.raises(RequirementError, match=r"^r\.txt line 3: the URL of `.*` is not valid: it has "):

@@ -24,20 +24,13 @@ def test_pips_files_on_three_systems() -> None:
     windows = toolsettings.pip_files({"APPDATA": "C:\\A", "PROGRAMDATA": "C:\\P"}, "C:\\env", "C:\\me", "win32")
 
     assert linux == [
-        "/a/pip/pip.conf",
-        "/b/pip/pip.conf",
-        "/etc/pip.conf",
-        "/home/me/.pip/pip.conf",
-        "/home/me/.config/pip/pip.conf",
-        "/env/pip.conf",
-    ]
+        "/a/pip/pip.conf", "/b/pip/pip.conf", "/etc/pip.conf", "/home/me/.pip/pip.conf",
+        "/home/me/.config/pip/pip.conf", "/env/pip.conf",
+    ]  # fmt: skip
     named = {"XDG_CONFIG_DIRS": "/a", "PIP_CONFIG_FILE": __file__}  # in the place of the user's own
     assert toolsettings.pip_files(named, "/env", "/home/me", "linux") == [
-        "/a/pip/pip.conf",
-        "/etc/pip.conf",
-        "/env/pip.conf",
-        __file__,
-    ]
+        "/a/pip/pip.conf", "/etc/pip.conf", "/env/pip.conf", __file__,
+    ]  # fmt: skip
     assert mac[-3:] == ["/Users/me/.pip/pip.conf", "/Users/me/.config/pip/pip.conf", "/env/pip.conf"]
     names = (r"C:\P/pip", r"C:\me/pip", r"C:\A/pip", r"C:\env")
     assert [path.replace(os.sep, "/") for path in windows] == [f"{name}/pip.ini".replace(os.sep, "/") for name in names]

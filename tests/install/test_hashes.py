@@ -53,13 +53,10 @@ def read(pick: Pick) -> Pick:
 @pytest.mark.parametrize(
     ("seen", "listed", "expected", "codes"),
     [
-        (None, A, A, []),
-        (A, A, A, []),
-        (A, None, A, []),
-        (A, B, B, ["HASH_CHANGED"]),
+        (None, A, A, []), (A, A, A, []), (A, None, A, []), (A, B, B, ["HASH_CHANGED"]),
         (None, None, None, ["UNHASHED"]),
     ],
-)
+)  # fmt: skip
 def test_on_the_wheel_host(
     seen: str | None, listed: str | None, expected: str | None, codes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,14 +99,10 @@ def test_public_locks_speak_for_releases_alone(channel: str, monkeypatch: pytest
 @pytest.mark.parametrize(
     "index",
     [
-        "https://m.test/whl/cu126",
-        "file:///srv/whl",
-        "http://localhost:8000/whl",
-        "http://127.1.2.3/whl",
-        "http://[::1]/whl",
-        "",
+        "https://m.test/whl/cu126", "file:///srv/whl", "http://localhost:8000/whl", "http://127.1.2.3/whl",
+        "http://[::1]/whl", "",
     ],
-)
+)  # fmt: skip
 def test_a_mirror_with_tls_or_on_this_computer_needs_nobodys_word(index: str) -> None:
     check_mirror(UserSettings(), index)
 
@@ -145,13 +138,9 @@ def test_whoever_names_it_vouches_for_it(said: str) -> None:
 
 
 A100 = Request(
-    gpus=("sm_80",),
-    driver="535.183.01",
-    python="3.12",
-    platform="linux-x86_64",
-    glibc="2.35",
+    gpus=("sm_80",), driver="535.183.01", python="3.12", platform="linux-x86_64", glibc="2.35",
     requirements=("torch==2.10.0",),
-)
+)  # fmt: skip
 
 
 def family(run: Run) -> dict[str, str]:

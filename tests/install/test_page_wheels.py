@@ -42,17 +42,8 @@ def asked(
     (compat / "packages" / "attn.json").write_text(json.dumps(row), "utf-8")
     case = {"env": {"TORCHPICK_COMPAT_DIR": str(compat)}, "target": {"pip": "26.3"}, "packages": PACKAGES}
     argv = [
-        "install",
-        "attn",
-        "--gpu",
-        "a100",
-        "--driver",
-        "580.95.05",
-        "--platform",
-        "linux-x86_64",
-        "--glibc",
-        "2.35",
-    ]
+        "install", "attn", "--gpu", "a100", "--driver", "580.95.05", "--platform", "linux-x86_64", "--glibc", "2.35",
+    ]  # fmt: skip
     more = ["--python", "$TARGET/bin/python", "--installer", installer, "--dry-run", "--json"]
     if planned:
         argv, more = ["plan", *argv[1:]], ["--python", MADE_UP]

@@ -29,10 +29,7 @@ COMMIT = "c" * 40
         (
             f'sdist = {{url = "{SOURCE}"}}\nwheels = [{{url = "{WHEEL}"}}, {{url = "{WHEEL}2"}}]',
             ReportedPackage(
-                "my-lib",
-                "1.0",
-                WHEEL,
-                source="wheels",
+                "my-lib", "1.0", WHEEL, source="wheels",
                 files=((Address(WHEEL), None, None), (Address(f"{WHEEL}2"), None, None)),
             ),
         ),
@@ -46,7 +43,7 @@ COMMIT = "c" * 40
         ),
         ("", ReportedPackage("my-lib", "1.0", "", source="")),
     ],
-)
+)  # fmt: skip
 def test_a_package_of_uvs_lock(place: str, expected: ReportedPackage) -> None:
     assert read_uv_lock(f'[[packages]]\nname = "My.Lib"\nversion = "1.0"\n{place}\n') == (expected,)
 
@@ -69,12 +66,7 @@ GOOD = {"metadata": {"name": "a", "version": "1"}, "download_info": {"url": "htt
 @pytest.mark.parametrize(
     "report",
     [
-        "",
-        "[" * 100_000,
-        "{}",
-        "[]",
-        '{"install": [5]}',
-        '{"install": 5}',
+        "", "[" * 100_000, "{}", "[]", '{"install": [5]}', '{"install": 5}',
         '{"install": [{"metadata": {}, "download_info": {"url": "u"}}]}',
         json.dumps({"install": [{**GOOD, "metadata": {"name": 5, "version": "1"}}]}),
         json.dumps({"install": [{**GOOD, "download_info": {"url": "u", "archive_info": [5]}}]}),
@@ -84,7 +76,7 @@ GOOD = {"metadata": {"name": "a", "version": "1"}, "download_info": {"url": "htt
         json.dumps({"install": [{**GOOD, "metadata": {"name": "a", "version": "1 ; x"}}]}),
         json.dumps({"install": [{**GOOD, "metadata": {"name": "a", "version": ""}}, {}]}),
     ],
-)
+)  # fmt: skip
 def test_a_report_that_is_none_is_called_that(report: str) -> None:
     with pytest.raises(InstallerError, match="pip's report is not valid") as caught:
         read_pip_report(report)
@@ -94,18 +86,12 @@ def test_a_report_that_is_none_is_called_that(report: str) -> None:
 @pytest.mark.parametrize(
     "lock",
     [
-        "[",
-        "packages = 5",
-        "packages = [5]",
-        "[[packages]]",
-        "[[packages]]\nname = 5",
-        '[[packages]]\nname = "a"\nwheels = [5]',
-        '[[packages]]\nname = "a"\nvcs = 5',
-        '[[packages]]\nname = "a b"',
+        "[", "packages = 5", "packages = [5]", "[[packages]]", "[[packages]]\nname = 5",
+        '[[packages]]\nname = "a"\nwheels = [5]', '[[packages]]\nname = "a"\nvcs = 5', '[[packages]]\nname = "a b"',
         '[[packages]]\nname = "a"\nversion = "1\\n--pre"',
         '[[packages]]\nname = "a"\nversion = "1"\narchive = {url = "https://h.example/a b"}',
     ],
-)
+)  # fmt: skip
 def test_a_lock_that_is_none_is_called_that(lock: str) -> None:
     with pytest.raises(InstallerError, match="uv's lock is not valid") as caught:
         read_uv_lock(lock)

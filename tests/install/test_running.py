@@ -29,14 +29,10 @@ PROJECT = (
         (("uv", "run", "script.py"), f"`uv run` {PROJECT}"),
         (("uv", "run", "--with", "numpy", "python"), f"`uv run` {PROJECT}"),
         (("uv", "run", "--no-project", "--with=numpy", "python"), f"`uv run` {PROJECT}"),
-        (("uv", "run", "python"), f"`uv run` {PROJECT}"),
-        (("uv", "run", "--no-project", "python"), ""),
-        (("uv", "pip", "sync"), ""),
-        (("uv",), ""),
-        (("make",), ""),
-        (("make", "sync"), ""),
+        (("uv", "run", "python"), f"`uv run` {PROJECT}"), (("uv", "run", "--no-project", "python"), ""),
+        (("uv", "pip", "sync"), ""), (("uv",), ""), (("make",), ""), (("make", "sync"), ""),
     ],
-)
+)  # fmt: skip
 def test_a_command_that_takes_torch_from_a_file_of_its_own_is_told(
     argv: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,12 +47,8 @@ def test_notes_hide_passwords(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("-r", "x.txt"), "`-r`"),
-        (("--req=x.txt",), "`--req=x.txt`"),
-        (("-Urx.txt",), "after `--`"),
-        (("-c", "x.txt"), "`-c`"),
-        (("-qcx.txt",), "after `--`"),
-        (("--constr", "x.txt"), "`--constr`"),
+        (("-r", "x.txt"), "`-r`"), (("--req=x.txt",), "`--req=x.txt`"), (("-Urx.txt",), "after `--`"),
+        (("-c", "x.txt"), "`-c`"), (("-qcx.txt",), "after `--`"), (("--constr", "x.txt"), "`--constr`"),
         (("--torch-backend", "cu130"), "`--torch-backend`"),
         *(
             ((word, "x"), f"`{word}`")
@@ -62,7 +58,7 @@ def test_notes_hide_passwords(tmp_path: Path) -> None:
         (("numpy",), "`numpy`"),
         (("--timeout=5", "numpy"), "`numpy`"),
     ],
-)
+)  # fmt: skip
 def test_what_asks_for_packages_behind_the_dashes_is_refused(words: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_passed_on(words)
@@ -72,24 +68,9 @@ def test_what_asks_for_packages_behind_the_dashes_is_refused(words: tuple[str, .
 
 def test_what_else_stands_behind_the_dashes_is_passed_on() -> None:
     words = (
-        "--no-cache-dir",
-        "--timeout",
-        "5",
-        "-v",
-        "--python-version",
-        "3.12",
-        "--pre",
-        "--prefer-binary",
-        "--prefix",
-        "/x",
-        "--no-config",
-        "--python-platform",
-        "linux",
-        "-n",
-        "--index-url",
-        OWN,
-        f"-Ui{PT}",
-    )
+        "--no-cache-dir", "--timeout", "5", "-v", "--python-version", "3.12", "--pre", "--prefer-binary", "--prefix",
+        "/x", "--no-config", "--python-platform", "linux", "-n", "--index-url", OWN, f"-Ui{PT}",
+    )  # fmt: skip
 
     check_passed_on(words)
 

@@ -30,14 +30,7 @@ def test_a_command_line_with_its_environment() -> None:
 
 def test_what_is_passed_on_and_matters_to_a_resolution() -> None:
     words = (
-        "--no-cache",
-        "--index",
-        "https://a",
-        "--link-mode",
-        "copy",
-        "-ihttps://x",
-        "--index-strategy=unsafe",
-        "-n",
-    )
+        "--no-cache", "--index", "https://a", "--link-mode", "copy", "-ihttps://x", "--index-strategy=unsafe", "-n",
+    )  # fmt: skip
 
     assert resolution_options(words) == ["--no-cache", "--index", "https://a", "--index-strategy=unsafe", "-n"]

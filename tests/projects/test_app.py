@@ -36,14 +36,11 @@ def planned(found: app.App, *backends: str, sources: Mapping[str, object] | None
 @pytest.mark.parametrize(
     ("torch", "requires_python", "expected"),
     [
-        (">=2.5", ">=3.11", ["cpu", "cu126", "cu132"]),
-        ("", "", ["cpu", "cu126", "cu132"]),
-        ("<2.8", ">=3.10", ["cpu", "cu118", "cu126", "cu128"]),
-        (">=2.15", ">=3.11", ["cpu", "cu132"]),
-        (">=2.0", ">=3.9", ["cpu", "cu118", "cu126", "cu129"]),
-        (">=2.0", ">=3.8.4", ["cpu", "cu118", "cu124"]),
+        (">=2.5", ">=3.11", ["cpu", "cu126", "cu132"]), ("", "", ["cpu", "cu126", "cu132"]),
+        ("<2.8", ">=3.10", ["cpu", "cu118", "cu126", "cu128"]), (">=2.15", ">=3.11", ["cpu", "cu132"]),
+        (">=2.0", ">=3.9", ["cpu", "cu118", "cu126", "cu129"]), (">=2.0", ">=3.8.4", ["cpu", "cu118", "cu124"]),
     ],
-)
+)  # fmt: skip
 def test_the_backends_are_those_that_the_gpus_need(torch: str, requires_python: str, expected: list[str]) -> None:
     found = own(f"torch{torch}", python=requires_python).backends()
 
@@ -108,13 +105,10 @@ def test_triton_of_other_vendors_is_a_dependency_with_a_source(torch: str, backe
 @pytest.mark.parametrize(
     ("words", "python", "backend"),
     [
-        ("torch<2.0", "", "cu132"),
-        ("torch>=99", "", "cu126"),
-        ("torch", ">=3.20", "cu126"),
-        ("torch", "", "cu999"),
+        ("torch<2.0", "", "cu132"), ("torch>=99", "", "cu126"), ("torch", ">=3.20", "cu126"), ("torch", "", "cu999"),
         ("torchaudio", "", "cu132"),  # whose index holds none
     ],
-)
+)  # fmt: skip
 def test_what_is_not_there_is_refused(words: str, python: str, backend: str) -> None:
     with pytest.raises(UsageError) as caught:
         requirements(own(words, python=python), backend)

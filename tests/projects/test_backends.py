@@ -55,11 +55,8 @@ def test_a_member_of_a_workspace_without_any_has_those_of_its_root(file: Path) -
 
     assert found is not None
     assert (found.file, found.project, found.above, lock_folder(os.getcwd())) == (
-        str(file),
-        "app",
-        True,
-        str(file.parent),
-    )
+        str(file), "app", True, str(file.parent),
+    )  # fmt: skip
     uv = UvCommand(("uv",), "add", ("idna",), "/here")
     assert commands(uv, found, "cpu")[-1] == ("uv", "sync", "--inexact", "--all-packages", "--extra", "cpu")  # type: ignore[index]
 
@@ -141,11 +138,8 @@ def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.Capture
             "uv add --package lib idna",
             ["uv add --no-sync --package lib idna", "uv sync --inexact --all-packages --extra cu126"],
         ),
-        ("uv sync --extra docs", ["uv sync --extra cu126 --extra docs"]),
-        ("uv sync --extra cpu", None),
-        ("uv sync --extra=cpu", None),
-        ("uv sync --all-extras", None),
-        ("uv run --no-project x.py", None),
+        ("uv sync --extra docs", ["uv sync --extra cu126 --extra docs"]), ("uv sync --extra cpu", None),
+        ("uv sync --extra=cpu", None), ("uv sync --all-extras", None), ("uv run --no-project x.py", None),
         (
             "uv run --with idna x.py --extra cpu --script",
             ["uv run --extra cu126 --with idna x.py --extra cpu --script"],
@@ -156,7 +150,7 @@ def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.Capture
             ["uv --project=there add --no-sync idna", "uv --project=there sync --inexact --extra cu126"],
         ),
     ],
-)
+)  # fmt: skip
 def test_a_command_of_uvs_gets_the_extra_unless_it_says_itself_what_it_wants(typed: str, run: list[str] | None) -> None:
     uv = parse_uv(typed.split(), {}, "/here")
     assert uv is not None
@@ -168,14 +162,11 @@ def test_a_command_of_uvs_gets_the_extra_unless_it_says_itself_what_it_wants(typ
 @pytest.mark.parametrize(
     ("typed", "environ", "folder"),
     [
-        ("uv --directory a --project b sync", {}, "/here/a/b"),
-        ("uv sync --project=b", {}, "/here/b"),
-        ("uv run x.py --project b", {"UV_PROJECT": "c"}, "/here/c"),
-        ("uv pip install torch", {}, None),
-        ("uv --quiet", {}, None),
-        ("pip sync", {}, None),
+        ("uv --directory a --project b sync", {}, "/here/a/b"), ("uv sync --project=b", {}, "/here/b"),
+        ("uv run x.py --project b", {"UV_PROJECT": "c"}, "/here/c"), ("uv pip install torch", {}, None),
+        ("uv --quiet", {}, None), ("pip sync", {}, None),
     ],
-)
+)  # fmt: skip
 def test_the_project_is_that_of_the_folder_that_uv_is_given(
     typed: str, environ: dict[str, str], folder: str | None
 ) -> None:
