@@ -38,25 +38,11 @@ settings.load_profile("house")
 CLEARED = ("TORCHPICK_", "PIP_", "UV_", "XDG_", "VIRTUAL_ENV", "CONDA_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 CLEARED_NAMES = (
-    *PROXIES,
-    *(name.upper() for name in PROXIES),
-    "CUDA_VISIBLE_DEVICES",
-    "NO_COLOR",
-    "FORCE_COLOR",
-    "COLUMNS",
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "SHELL",
-    "PSModulePath",
-    "UV",
-    "PYTHONPATH",
-    "PYTHONUSERBASE",
-    "PYTHONNOUSERSITE",
+    *PROXIES, *(name.upper() for name in PROXIES), "CUDA_VISIBLE_DEVICES", "NO_COLOR", "FORCE_COLOR", "COLUMNS",
+    "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "LD_LIBRARY_PATH", "LD_PRELOAD", "SHELL", "PSModulePath",
+    "UV", "PYTHONPATH", "PYTHONUSERBASE", "PYTHONNOUSERSITE",
     "PYTHONDONTWRITEBYTECODE",  # else each torchpick that is started compiles itself anew
-)
+)  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:

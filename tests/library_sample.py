@@ -6,12 +6,9 @@ import torchpick
 
 PASCAL = torchpick.Gpu(0, "nvidia", "GTX 1080 Ti", torchpick.Arch("sm", 6, 1))
 MACHINE = torchpick.Machine(
-    torchpick.Platform("linux", "x86_64", "2.35"),
-    torchpick.Python("3.12"),
-    torchpick.Driver("580.95.05"),
-    (PASCAL,),
+    torchpick.Platform("linux", "x86_64", "2.35"), torchpick.Python("3.12"), torchpick.Driver("580.95.05"), (PASCAL,),
     name="n1",
-)
+)  # fmt: skip
 
 
 def picked(gpu: str) -> list[str]:

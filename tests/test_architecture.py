@@ -14,21 +14,9 @@ SOURCE = Path(__file__).parents[1] / "src" / "torchpick"
 # The lowest floor first. A room imports rooms on lower floors, and none on its own floor or above. A room is a folder,
 # or a module that lies beside the folders.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors",),
-    ("model",),
-    ("decide",),
-    ("environment",),
-    ("knowledge",),
-    ("index",),
-    ("machine", "wheels"),
-    ("run",),
-    ("install",),
-    ("projects",),
-    ("doctor", "cluster"),
-    ("api",),
-    ("cli",),
-    ("__main__", "__init__"),
-)
+    ("errors",), ("model",), ("decide",), ("environment",), ("knowledge",), ("index",), ("machine", "wheels"),
+    ("run",), ("install",), ("projects",), ("doctor", "cluster"), ("api",), ("cli",), ("__main__", "__init__"),
+)  # fmt: skip
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 LOOSE = {"__init__", "__main__", "api", "errors", "run"}
 

@@ -30,13 +30,9 @@ def artefacts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     names = []
     for hook in ("build_sdist", "build_wheel"):
         done = subprocess.run(
-            [sys.executable, "-c", BUILD, hook, str(folder)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=120,
+            [sys.executable, "-c", BUILD, hook, str(folder)], cwd=ROOT, capture_output=True, text=True, timeout=120,
             check=True,
-        )
+        )  # fmt: skip
         names.append(done.stdout.split()[-1])
     return folder / names[0], folder / names[1]
 

@@ -44,16 +44,11 @@ KINDS = (*RUN, "python", "javascript", "toml", "json", "dockerfile", "yaml", "ht
 @pytest.mark.parametrize(
     ("expected", "printed", "same"),
     [
-        (["a", "…", "d"], "a\nb\nc\nd\n", True),
-        (["a", "…", "d"], "a\nd\n", True),
-        (["a … c"], "a b c\n", True),
-        (["a … c"], "a b\nc\n", False),
-        (["a"], "a\nb\n", False),
-        ([], "a\n", False),
-        (["a  ", ""], "a\n", True),
+        (["a", "…", "d"], "a\nb\nc\nd\n", True), (["a", "…", "d"], "a\nd\n", True), (["a … c"], "a b c\n", True),
+        (["a … c"], "a b\nc\n", False), (["a"], "a\nb\n", False), ([], "a\n", False), (["a  ", ""], "a\n", True),
         (["a.c"], "abc\n", False),
     ],
-)
+)  # fmt: skip
 def test_what_agrees(expected: list[str], printed: str, same: bool) -> None:
     assert documents.agree(expected, printed) is same
 
@@ -223,15 +218,8 @@ def test_every_code_is_explained() -> None:
     found = {code: named(file) for file in sorted(SOURCE.rglob("*.py")) for code in codes(file)}
 
     assert {
-        "NO_KERNELS",
-        "JIT_ONLY",
-        "GPU_LOST",
-        "DRIVER_MISMATCH",
-        "NO_CACHE",
-        "USAGE",
-        "CONDA_BASE",
-        "NVML_HANGS",
-    } <= set(found)
+        "NO_KERNELS", "JIT_ONLY", "GPU_LOST", "DRIVER_MISMATCH", "NO_CACHE", "USAGE", "CONDA_BASE", "NVML_HANGS",
+    } <= set(found)  # fmt: skip
     assert {code: file for code, file in found.items() if code not in explained} == {}
 
 

@@ -20,15 +20,10 @@ def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monk
         file.parent.mkdir(parents=True)
         file.write_text(text, "utf-8")
     original = {
-        "HOME": str(tmp_path / "home"),
-        "XDG_CONFIG_DIRS": str(tmp_path / "config"),
-        "PIP_CONSTRAINT": "/no/such/file",
-        "PIP_TARGET": "/elsewhere",
-        "PIP_CERT": "/ca.pem",
-        "UV_EXCLUDE_NEWER": "2020-01-01",
-        "UV_INDEX": "https://c.example",
-        "https_proxy": "http://proxy.example",
-    }
+        "HOME": str(tmp_path / "home"), "XDG_CONFIG_DIRS": str(tmp_path / "config"),
+        "PIP_CONSTRAINT": "/no/such/file", "PIP_TARGET": "/elsewhere", "PIP_CERT": "/ca.pem",
+        "UV_EXCLUDE_NEWER": "2020-01-01", "UV_INDEX": "https://c.example", "https_proxy": "http://proxy.example",
+    }  # fmt: skip
     monkeypatch.setattr(toolsettings, "ETC", str(tmp_path / "etc"))
 
     assert usersettings.index_settings(original, str(tmp_path)) == {

@@ -33,14 +33,8 @@ _MACHINE = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYENV_ROOT", "USER", "L
 # pip reads this file, and uv its own, whatever the environment says.
 _FIXED = ("/etc/pip.conf", "/etc/uv/uv.toml")
 _HARMLESS = {
-    "cert",
-    "client-cert",
-    "timeout",
-    "default-timeout",
-    "retries",
-    "trusted-host",
-    "disable-pip-version-check",
-}
+    "cert", "client-cert", "timeout", "default-timeout", "retries", "trusted-host", "disable-pip-version-check",
+}  # fmt: skip
 
 
 def _variable(option: str) -> str:

@@ -127,24 +127,15 @@ def _variables() -> Iterator[HostileAddress]:
 
 def _hashes_and_ends() -> Iterator[HostileAddress]:
     tails = {
-        "backslash": "\\",
-        "backslash in the fragment": "#sha256=SHA256\\",
-        "encoded line end": "%0A#sha256=SHA256",
-        "encoded blank": "%20#sha256=SHA256",
-        "encoded comment": "%23sha256=SHA256",
-        "two fragments": "#x#sha256=SHA256",
-        "option as a fragment": "#--pre&sha256=SHA256",
-        "quotes": "'\"`#sha256=SHA256",
-        "semicolon": ";#sha256=SHA256",
-        "comma": ",EVIL#sha256=SHA256",
-        "short hash": "#sha256=abc",
-        "long hash": "#sha256=SHA256ab",
-        "hash that is none": f"#sha256={'z' * 64}",
-        "empty hash": "#sha256=",
-        "another hash": "#sha512=SHA512",
+        "backslash": "\\", "backslash in the fragment": "#sha256=SHA256\\", "encoded line end": "%0A#sha256=SHA256",
+        "encoded blank": "%20#sha256=SHA256", "encoded comment": "%23sha256=SHA256",
+        "two fragments": "#x#sha256=SHA256", "option as a fragment": "#--pre&sha256=SHA256",
+        "quotes": "'\"`#sha256=SHA256", "semicolon": ";#sha256=SHA256", "comma": ",EVIL#sha256=SHA256",
+        "short hash": "#sha256=abc", "long hash": "#sha256=SHA256ab", "hash that is none": f"#sha256={'z' * 64}",
+        "empty hash": "#sha256=", "another hash": "#sha512=SHA512",
         "a hash of pip's alone": f"#sha1={hashlib.sha1(RIGHT.content, usedforsecurity=False).hexdigest()}",
         "two hashes": f"#sha256=SHA256&sha256={hashlib.sha256(SWAPPED.content).hexdigest()}",
-    }
+    }  # fmt: skip
     for name, tail in tails.items():
         yield HostileAddress(f"html, {name}", "html", _anchor(f"MIRROR/f/WHEEL{tail}".replace('"', "&quot;")))
     entry = {"filename": RIGHT.filename, "url": "MIRROR/f/WHEEL"}
@@ -234,21 +225,12 @@ class Playground:
         self.environ = {
             "PATH": "/usr/bin:/bin",
             **usersettings.nothing(folder),
-            "UV": installers.uv,
-            "PIP_INDEX_URL": f"http://{mirror.host}/none/simple",
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_NO_CACHE_DIR": "1",
-            "PIP_RETRIES": "0",
-            "UV_DEFAULT_INDEX": f"http://{mirror.host}/none/simple",
-            "UV_NO_CACHE": "1",
-            "UV_HTTP_RETRIES": "0",
-            "UV_PYTHON_DOWNLOADS": "never",
-            "TORCHPICK_COMPAT_DIR": str(table_without_hashes(folder)),
-            "PYTHONPATH": str(SOURCE),
-            "BAIT": BAIT,
-            "BAIT_PLACE": mirror.host,
-            "BAIT_HASH": SHA256,
-        }
+            "UV": installers.uv, "PIP_INDEX_URL": f"http://{mirror.host}/none/simple",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_CACHE_DIR": "1", "PIP_RETRIES": "0",
+            "UV_DEFAULT_INDEX": f"http://{mirror.host}/none/simple", "UV_NO_CACHE": "1", "UV_HTTP_RETRIES": "0",
+            "UV_PYTHON_DOWNLOADS": "never", "TORCHPICK_COMPAT_DIR": str(table_without_hashes(folder)),
+            "PYTHONPATH": str(SOURCE), "BAIT": BAIT, "BAIT_PLACE": mirror.host, "BAIT_HASH": SHA256,
+        }  # fmt: skip
 
     def plain(self, attack: HostileAddress, installer: str) -> Outcome:
         """What pip or uv does by itself with the page; what is torchpick's own it does not know."""

@@ -39,23 +39,18 @@ def test_a_marker_of_brackets_alone_is_not_a_valid_requirement(
 SIZES = tuple((1 << 17) << step for step in range(4))
 WHEEL = "torch-2.9.0-cp312-cp312-win_amd64.whl"
 PIECES = {
-    "attributes of one tag": ("<a ", "a=b ", ">"),
-    "attributes of many tags": ("", f"<a href=x {'a=b ' * 50}>", ""),
-    "tags that do not end": ("", "<a <a", ""),
-    "blanks of one tag": ("<a", " ", "href=x>"),
+    "attributes of one tag": ("<a ", "a=b ", ">"), "attributes of many tags": ("", f"<a href=x {'a=b ' * 50}>", ""),
+    "tags that do not end": ("", "<a <a", ""), "blanks of one tag": ("<a", " ", "href=x>"),
     "blanks of an address": ("<a href='", " ", f"{WHEEL}'>"),
     "escapes of one address": ("<a href='", "%2e", f"/{WHEEL}'>"),
-    "escapes of many": ("", f"<a href='{'%2e' * 20}/{WHEEL}'>", ""),
-    "openings": ("", "<", ""),
-    "closings": ("", "</", ""),
-    "comments": ("", "<!--", ""),
-    "references": ("<a href='", "&amp", "'>"),
+    "escapes of many": ("", f"<a href='{'%2e' * 20}/{WHEEL}'>", ""), "openings": ("", "<", ""),
+    "closings": ("", "</", ""), "comments": ("", "<!--", ""), "references": ("<a href='", "&amp", "'>"),
     "references in text": ("<title>", "&amp;<", ""),
     "relative addresses": (f"<base href='{'a/' * 20_000}'>", f"<a href={WHEEL}>", ""),
     "lists in JSON": ('{"files": [', "[],", "0]}"),
     "tables in JSON": ('{"files": [', "{},", "0]}"),
     "nesting in JSON": ("", "[", ""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", PIECES)

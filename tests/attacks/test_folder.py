@@ -36,15 +36,10 @@ SETTINGS = {
 }
 HERE = {
     **{name: words for name, words in COMMANDS.items() if name != "hosts"},
-    "detect": ("detect",),
-    "completion": ("completion", "bash"),
-    "bare": (),
-    "ssh": ("fleet", "ssh:localhost"),
-    "ray": ("fleet", "ray:"),
-    "matrix": ("matrix", *GPU),
-    "arch": ("arch", "--for", "nvcc", *GPU),
+    "detect": ("detect",), "completion": ("completion", "bash"), "bare": (), "ssh": ("fleet", "ssh:localhost"),
+    "ray": ("fleet", "ray:"), "matrix": ("matrix", *GPU), "arch": ("arch", "--for", "nvcc", *GPU),
     "run": ("run", "--offline", *GPU, "true"),
-}
+}  # fmt: skip
 QUICK = ("bare", "doctor", "install", "ray")
 
 
@@ -109,14 +104,10 @@ def test_nothing_of_the_folder_runs(below: Path, command: str, count: Callable[[
 
 
 INSTALLING = {
-    "install": ("install", "torch", "torchvision"),
-    "verify": ("install", "torch", "--verify"),
-    "prove": ("install", "torch", "--prove"),
-    "lock": ("lock", "torch", "-o", "pylock.toml"),
-    "env": ("env",),
-    "pin": ("pin",),
-    "run": ("run", "true"),
-}
+    "install": ("install", "torch", "torchvision"), "verify": ("install", "torch", "--verify"),
+    "prove": ("install", "torch", "--prove"), "lock": ("lock", "torch", "-o", "pylock.toml"), "env": ("env",),
+    "pin": ("pin",), "run": ("run", "true"),
+}  # fmt: skip
 
 
 def test_every_command_is_tried() -> None:

@@ -39,12 +39,9 @@ def test_no_second_index_gets_beside_the_pick(
     world: World, newest: str, count: Callable[[str, int, int], None]
 ) -> None:
     evil = SimpleIndex(
-        BAD,
-        Tagged("torchvision", "0.29.1+cu126", TAG, ("torch==2.14.1",)),
-        TinyWheel("numpy", "2.0.0"),
-        TinyWheel("filelock", "3.20.0"),
-        Tagged("triton", "3.8.0", TAG),
-    )
+        BAD, Tagged("torchvision", "0.29.1+cu126", TAG, ("torch==2.14.1",)), TinyWheel("numpy", "2.0.0"),
+        TinyWheel("filelock", "3.20.0"), Tagged("triton", "3.8.0", TAG),
+    )  # fmt: skip
     world.server.sites["localhost"] = lambda path: (
         Answer(200, REMOTE[path]) if path in REMOTE else Answer(404) if path.startswith("/texts/") else evil(path)
     )

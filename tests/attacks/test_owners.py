@@ -115,16 +115,12 @@ def ask(
     environ: Mapping[str, str] | None = None,
 ) -> dict[str, Said]:
     given = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(folder / "home"),
-        "TMPDIR": str(folder / "tmp"),
-        "TORCHPICK_CACHE_DIR": str(folder / "cache"),
-        "TORCHPICK_COMPAT_DIR": str(folder / "compat"),
-        "PYTHONPATH": str(packages()),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PATH": "/usr/bin:/bin", "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
+        "TORCHPICK_CACHE_DIR": str(folder / "cache"), "TORCHPICK_COMPAT_DIR": str(folder / "compat"),
+        "PYTHONPATH": str(packages()), "PYTHONDONTWRITEBYTECODE": "1",
         "SOURCE_DATE_EPOCH": os.environ["SOURCE_DATE_EPOCH"],
         **(environ or {}),
-    }
+    }  # fmt: skip
     done = subprocess.run(
         [python_of_all(), "-c", ASKER, json.dumps([words[name] for name in commands]), umask],
         cwd=folder / "project", env=given, user=who, group=who, extra_groups=[],

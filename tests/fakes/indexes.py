@@ -22,11 +22,8 @@ from torchpick.model.versions import normal
 WHEEL_HOST = "download.pytorch.org"
 FILE_HOST = "download-r2.pytorch.org"
 VENDOR_HOSTS = (
-    "stable.repo.amd.com",
-    "pypi.nvidia.com",
-    "pypi.jetson-ai-lab.io",
-    "developer.download.nvidia.com",
-)
+    "stable.repo.amd.com", "pypi.nvidia.com", "pypi.jetson-ai-lab.io", "developer.download.nvidia.com",
+)  # fmt: skip
 _HTML = {"Content-Type": "text/html"}
 _COMPAT = Path(__file__).parents[2] / "compat"
 

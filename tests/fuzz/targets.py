@@ -233,31 +233,12 @@ def sdist(data: bytes) -> None:
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    "archive": archive,
-    "library": library_,
-    "page": page,
-    "report": report,
-    "flags": flags_,
-    "specifier": specifier,
-    "version": version_,
-    "requirement": requirement,
-    "requirements-file": requirements_file,
-    "url": url,
-    "marker": marker,
-    "wheel-name": wheel_name,
-    "pip-conf": pip_conf,
-    "pip-conf-pinned": pip_conf_pinned,
-    "uv-toml": uv_toml,
-    "project": project,
-    "groups": dependency_groups,
-    "machine": machine,
-    "probe": probed,
-    "gpu": gpu,
-    "resolved": resolved,
-    "log": log,
-    "metadata": metadata_,
-    "sdist": sdist,
-}
+    "archive": archive, "library": library_, "page": page, "report": report, "flags": flags_, "specifier": specifier,
+    "version": version_, "requirement": requirement, "requirements-file": requirements_file, "url": url,
+    "marker": marker, "wheel-name": wheel_name, "pip-conf": pip_conf, "pip-conf-pinned": pip_conf_pinned,
+    "uv-toml": uv_toml, "project": project, "groups": dependency_groups, "machine": machine, "probe": probed,
+    "gpu": gpu, "resolved": resolved, "log": log, "metadata": metadata_, "sdist": sdist,
+}  # fmt: skip
 # What is no finding.
 EXPECTED = (TorchpickError, ShapeError)
 

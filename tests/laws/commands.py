@@ -38,28 +38,17 @@ _HOST = "https://download.pytorch.org/whl/"
 # What the user's index has beside the packages of the table: plain ones, one of which brings torch by an
 # extra, and releases of torch's family that came after the table.
 LATER: dict[str, dict[str, list[str]]] = {
-    "transformers": {"4.57.0": ["torch>=2.2; extra == 'torch'"]},
-    "numpy": {"2.3.0": []},
-    "torch": {"99.0.0": []},
-    "torchvision": {"99.0.0": ["torch>=2.14.0"]},
-    "triton": {"3.1.0": [], "99.0.0": []},
+    "transformers": {"4.57.0": ["torch>=2.2; extra == 'torch'"]}, "numpy": {"2.3.0": []}, "torch": {"99.0.0": []},
+    "torchvision": {"99.0.0": ["torch>=2.14.0"]}, "triton": {"3.1.0": [], "99.0.0": []},
     # what the CUDA wheels of the table are given beside a torch of another CUDA
-    "nvidia-cublas-cu11": {"11.11.3.6": []},
-    "nvidia-cuda-runtime-cu11": {"11.8.89": []},
-    "nvidia-cudnn-cu11": {"8.9.6.50": [], "9.10.2.21": []},
-    "nvidia-cufft-cu11": {"10.9.0.58": []},
-    "nvidia-curand-cu11": {"10.3.0.86": []},
-    "nvidia-cublas-cu12": {"12.9.1": []},
-    "nvidia-cuda-runtime-cu12": {"12.9.79": []},
-    "nvidia-cudnn-cu12": {"9.10.2.21": []},
-    "nvidia-cufft-cu12": {"11.4.1": []},
-    "nvidia-curand-cu12": {"10.3.10": []},
-    "nvidia-cublas": {"13.1.0": []},
-    "nvidia-cuda-runtime": {"13.0.96": []},
-    "nvidia-cudnn-cu13": {"9.10.2.21": []},
-    "nvidia-cufft": {"12.0.0": []},
+    "nvidia-cublas-cu11": {"11.11.3.6": []}, "nvidia-cuda-runtime-cu11": {"11.8.89": []},
+    "nvidia-cudnn-cu11": {"8.9.6.50": [], "9.10.2.21": []}, "nvidia-cufft-cu11": {"10.9.0.58": []},
+    "nvidia-curand-cu11": {"10.3.0.86": []}, "nvidia-cublas-cu12": {"12.9.1": []},
+    "nvidia-cuda-runtime-cu12": {"12.9.79": []}, "nvidia-cudnn-cu12": {"9.10.2.21": []},
+    "nvidia-cufft-cu12": {"11.4.1": []}, "nvidia-curand-cu12": {"10.3.10": []}, "nvidia-cublas": {"13.1.0": []},
+    "nvidia-cuda-runtime": {"13.0.96": []}, "nvidia-cudnn-cu13": {"9.10.2.21": []}, "nvidia-cufft": {"12.0.0": []},
     "nvidia-curand": {"10.4.0": []},
-}
+}  # fmt: skip
 
 
 class Asked(NamedTuple):

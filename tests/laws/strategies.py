@@ -16,12 +16,8 @@ PYTHONS = ("cp310", "cp312", "cp314", "cp314t")
 
 DRIVERS = DriverTable(
     toolkits={
-        "10.2": {"linux": "440.33"},
-        "11.8": {"linux": "520.61.05"},
-        "12.6": {"linux": "560.28.03"},
-        "12.8": {"linux": "570.26"},
-        "13.0": {"linux": "580.65.06"},
-        "13.2": {"linux": "595.45.04"},
+        "10.2": {"linux": "440.33"}, "11.8": {"linux": "520.61.05"}, "12.6": {"linux": "560.28.03"},
+        "12.8": {"linux": "570.26"}, "13.0": {"linux": "580.65.06"}, "13.2": {"linux": "595.45.04"},
     },
     majors={11: {"linux": "450.80.02"}, 12: {"linux": "525.60.13"}, 13: {"linux": "580"}},
     branches={450: "11.0", 470: "11.4", 525: "12.0", 560: "12.6", 570: "12.8", 580: "13.0", 595: "13.2"},
@@ -29,16 +25,13 @@ DRIVERS = DriverTable(
     last_branch={(3, 7): 470, **dict.fromkeys([(5, 0), (5, 2), (6, 0), (6, 1), (7, 0)], 580)},
     first_driver={(10, 0): {"linux": "570.26"}, (12, 0): {"linux": "570.26"}},
     unified_tegra="595",
-)
+)  # fmt: skip
 CUDNN: tuple[Floor, ...] = (("8.0", (3, 5), None), ("9.0", (5, 0), None), ("9.11", (7, 5), None))
 NCCL: tuple[Floor, ...] = (("2.28.9", (6, 0), 12),)
 
 LIBRARIES: tuple[dict[str, str], ...] = (
-    {},
-    {"cudnn": "8.7.0"},
-    {"cudnn": "9.10.2"},
-    {"cudnn": "9.26.0", "nccl": "2.29.3"},
-)
+    {}, {"cudnn": "8.7.0"}, {"cudnn": "9.10.2"}, {"cudnn": "9.26.0", "nccl": "2.29.3"},
+)  # fmt: skip
 
 driver_versions = st.sampled_from(
     ("440.33", "450.80.02", "470.256.02", "525.60.13", "570.26", "580.95.05", "595.58.03")
@@ -67,23 +60,16 @@ def builds(draw: st.DrawFn) -> Build:
     elif family == "rocm":
         arches = tuple(draw(st.lists(amd, max_size=3)))
     return Build(
-        torch=torch,
-        backend=backend,
-        platform="linux-x86_64",
-        version=f"{torch}+{backend}",
-        cuda=cuda,
-        arches=arches,
+        torch=torch, backend=backend, platform="linux-x86_64", version=f"{torch}+{backend}", cuda=cuda, arches=arches,
         pythons=tuple(draw(st.lists(st.sampled_from(PYTHONS), min_size=1, unique=True))),
-        tags=("manylinux_2_28_x86_64",),
-        glibc=draw(st.sampled_from((None, "2.17", "2.28"))),
-        libraries=draw(st.sampled_from(LIBRARIES)),
-        lacks={},
+        tags=("manylinux_2_28_x86_64",), glibc=draw(st.sampled_from((None, "2.17", "2.28"))),
+        libraries=draw(st.sampled_from(LIBRARIES)), lacks={},
         published=draw(st.sampled_from((True, True, True, None))),
         yanked=draw(st.sampled_from((False, False, False, True))),
         companions={"torchvision": draw(st.sampled_from(("0.24.1", None)))},
         companion_basis={"torchvision": "declared"},
         evidence=Evidence("declared", "drawn"),
-    )
+    )  # fmt: skip
 
 
 @st.composite

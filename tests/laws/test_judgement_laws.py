@@ -163,23 +163,9 @@ def _machine() -> Machine:
 def _numbered(place: int) -> Build:
     torch = f"2.{place}.0"
     return Build(
-        torch,
-        "cpu",
-        "linux-x86_64",
-        f"{torch}+cpu",
-        None,
-        (),
-        ("cp312",),
-        (),
-        None,
-        {},
-        {},
-        True,
-        False,
-        {},
-        {},
+        torch, "cpu", "linux-x86_64", f"{torch}+cpu", None, (), ("cp312",), (), None, {}, {}, True, False, {}, {},
         Evidence("declared", "made up"),
-    )
+    )  # fmt: skip
 
 
 @given(st.lists(machines(most=2), min_size=1, max_size=3), tables(), wishes)

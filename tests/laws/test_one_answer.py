@@ -141,17 +141,11 @@ def test_every_command_gives_the_same_answer_to_many_questions(ask: commands.Ask
 FOUND = {
     "a companion that the limit names is not asked for": (Asked(limit="torchvision<0.24"), 0, "2.15.0+cu132", ""),
     "a fleet names what bound it": (
-        Asked(gpu="GTX 1080 Ti", limit="torch!=2.14.1"),
-        0,
-        "2.14.0+cu126",
-        "torch!=2.14.1",
+        Asked(gpu="GTX 1080 Ti", limit="torch!=2.14.1"), 0, "2.14.0+cu126", "torch!=2.14.1",
     ),
     "a package that links torch and does not require it": (Asked(("torchao",), "GTX 1080 Ti"), 0, "2.14.1+cu126", ""),
     "an extra that nobody asked for brings no torch": (
-        Asked(("torchao", "transformers"), "GTX 1080 Ti"),
-        0,
-        "2.14.1+cu126",
-        "",
+        Asked(("torchao", "transformers"), "GTX 1080 Ti"), 0, "2.14.1+cu126", "",
     ),
     "an extra that nobody asked for, in pip's report": (
         Asked(("torchao", "transformers"), "GTX 1080 Ti", installer="pip"),
@@ -160,16 +154,10 @@ FOUND = {
         "",
     ),
     "a resolution that was bound": (
-        Asked(("torch", "onnxruntime-gpu"), limit="torch<2.12"),
-        0,
-        "2.11.0+cu130",
-        "torch<2.12",
+        Asked(("torch", "onnxruntime-gpu"), limit="torch<2.12"), 0, "2.11.0+cu130", "torch<2.12",
     ),
     "a limit on what a package brings": (
-        Asked(("vllm",), limit="torchvision<0.24"),
-        0,
-        "2.8.0+cu128",
-        "torchvision<0.24",
+        Asked(("vllm",), limit="torchvision<0.24"), 0, "2.8.0+cu128", "torchvision<0.24",
     ),
     "a limit against what a package asks for by its number": (
         Asked(("vllm<0.12",), "T4", "550.127.08", limit="xformers<0.0.30", installer="pip"),
@@ -178,10 +166,7 @@ FOUND = {
         "xformers<0.0.30",
     ),
     "a limit on what nobody asks for": (
-        Asked(("bitsandbytes",), "A100", limit="torchvision<0.24"),
-        0,
-        "2.15.0+cu132",
-        "",
+        Asked(("bitsandbytes",), "A100", limit="torchvision<0.24"), 0, "2.15.0+cu132", "",
     ),
     "code for no such GPU, from source or not": (Asked(("flash-attn",), "GTX 1080 Ti"), 3, None, ""),
     "what is built from source without torch": (Asked(("deepspeed", "torch"), "A100"), 0, "2.15.0+cu132", ""),
@@ -208,7 +193,7 @@ FOUND = {
     ),
     "the packages agree on a set": (Asked(("unsloth",), "T4", "550.127.08"), 0, "2.14.1+cu126", ""),
     "a version of the family binds torch": (Asked(("xformers==0.0.29.post3",), "RTX 3090"), 0, "2.6.0+cu124", ""),
-}
+}  # fmt: skip
 
 
 @made_for_2_15

@@ -20,12 +20,9 @@ OPERATORS = ("==", "!=", "<=", ">=", "<", ">", "~=", "===")
 
 numbers = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(lambda digits: ".".join(map(str, digits)))
 versions = st.builds(
-    lambda epoch, version, phase, label: epoch + version + phase + label,
-    st.sampled_from(EPOCHS),
-    numbers,
-    st.sampled_from(PHASES),
-    st.sampled_from(LABELS),
-)
+    lambda epoch, version, phase, label: epoch + version + phase + label, st.sampled_from(EPOCHS), numbers,
+    st.sampled_from(PHASES), st.sampled_from(LABELS),
+)  # fmt: skip
 clauses = st.builds(
     lambda operator, version, wild: f"{operator}{version}{wild if operator in ('==', '!=') else ''}",
     st.sampled_from(OPERATORS),

@@ -147,17 +147,11 @@ def _project(random: Random, name: str, names: Sequence[str], shape: Shape) -> t
         code = LibraryCode("lib.so", (Arch.parse("sm_90" if unfit == "code" else "sm_80"),))
         rows.append(
             Package(
-                name,
-                version,
-                tuple(lines),
-                requires_python=">=3.13" if unfit == "python" else "",
-                cuda=random.choice(("12", "13")) if compiled else None,
-                links_torch=compiled,
-                code=(code,) if compiled else (),
-                file=f"{name}-{version}.whl",
-                yanked=unfit == "yanked",
+                name, version, tuple(lines), requires_python=">=3.13" if unfit == "python" else "",
+                cuda=random.choice(("12", "13")) if compiled else None, links_torch=compiled,
+                code=(code,) if compiled else (), file=f"{name}-{version}.whl", yanked=unfit == "yanked",
             )
-        )
+        )  # fmt: skip
     return tuple(rows)
 
 

@@ -47,24 +47,16 @@ class Browser:
         self._numbers = itertools.count(1)
         self._buffer = b""
         flags: tuple[str, ...] = (
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--no-first-run",
-        )
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
+        )  # fmt: skip
         flags = (*flags, "--remote-debugging-pipe", f"--user-data-dir={profile}")
         # It leaves a socket behind, whose path must be short.
         self._temporary = TemporaryDirectory(ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [sys.executable, "-c", _LAUNCH, str(theirs_in), str(theirs_out), program, *flags],
-            pass_fds=(theirs_in, theirs_out),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**os.environ, "TMPDIR": self._temporary.name},
-        )
+            pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "TMPDIR": self._temporary.name},
+        )  # fmt: skip
         os.close(theirs_in)
         os.close(theirs_out)
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -125,12 +117,8 @@ class Browser:
 
     def screen(self, width: int, height: int, *, dark: bool = False) -> None:
         self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 600,
-        )
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
+        )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 

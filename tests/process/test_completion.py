@@ -54,14 +54,9 @@ def _fish(here: Path, line: str, *, about: bool = False) -> list[str]:
     environ = {**os.environ, "HOME": str(here), "XDG_CONFIG_HOME": str(here / "config")}
     code = f"source script.fish; complete -C '{line}'"
     shown = subprocess.run(
-        ["fish", "--no-config", "-c", code],
-        cwd=here,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=True,
+        ["fish", "--no-config", "-c", code], cwd=here, env=environ, capture_output=True, text=True, check=True,
         timeout=20,
-    )
+    )  # fmt: skip
     return [offered if about else offered.split("\t")[0] for offered in shown.stdout.splitlines()]
 
 
@@ -165,16 +160,12 @@ def test_fish_offers_what_a_flag_takes(here: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "there"),
     [
-        ("torchpick list --platform linux-a", "linux-aarch64"),
-        ("torchpick --gpu sm_61 --dri", "--driver"),
-        ("torchpick list --machine ab", "abc.json"),
-        ("torchpick inspect ab", "abc.json"),
-        ("torchpick --vers", "--version"),
-        ("torchpick dete", "detect"),
-        ("torchpick --gpu RTX-307\t", "-- NVIDIA, 8.6"),
-        ("torchpick list --com", "--companions"),
+        ("torchpick list --platform linux-a", "linux-aarch64"), ("torchpick --gpu sm_61 --dri", "--driver"),
+        ("torchpick list --machine ab", "abc.json"), ("torchpick inspect ab", "abc.json"),
+        ("torchpick --vers", "--version"), ("torchpick dete", "detect"),
+        ("torchpick --gpu RTX-307\t", "-- NVIDIA, 8.6"), ("torchpick list --com", "--companions"),
         ("torchpick list --", "-- which torchvision"),
     ],
-)
+)  # fmt: skip
 def test_zsh_offers_what_a_flag_takes(here: Path, line: str, there: str) -> None:
     assert there in _zsh(here, line)

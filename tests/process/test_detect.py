@@ -58,14 +58,10 @@ def run(*words: str, env: dict[str, str], **more: object) -> subprocess.Complete
 @pytest.mark.parametrize(
     ("act", "source", "note"),
     [
-        ("none", "nvml", None),
-        ("print", "nvml", None),
-        ("segv", "cuda", "NVML_CRASHED"),
-        ("abort", "cuda", "NVML_CRASHED"),
-        ("exit", "cuda", "NVML_SILENT"),
-        ("hang", "cuda", "NVML_HANGS"),
+        ("none", "nvml", None), ("print", "nvml", None), ("segv", "cuda", "NVML_CRASHED"),
+        ("abort", "cuda", "NVML_CRASHED"), ("exit", "cuda", "NVML_SILENT"), ("hang", "cuda", "NVML_HANGS"),
     ],
-)
+)  # fmt: skip
 def test_however_nvml_behaves_the_output_is_clean(libraries: Path, act: str, source: str, note: str | None) -> None:
     env = environ(libraries, f"nvml.act {act}\n{gpu(1, '6.1')}", TORCHPICK_DETECT_TIMEOUT="3")
     began = time.monotonic()

@@ -32,15 +32,8 @@ def torchvision(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of torchvision 0.24.1 as the package index has it: 8 MB, built for CUDA 12.8."""
     folder = tmp_path_factory.mktemp("wheels")
     wanted = [
-        "--python-version",
-        "3.12",
-        "--platform",
-        "manylinux_2_28_x86_64",
-        "--implementation",
-        "cp",
-        "--abi",
-        "cp312",
-    ]
+        "--python-version", "3.12", "--platform", "manylinux_2_28_x86_64", "--implementation", "cp", "--abi", "cp312",
+    ]  # fmt: skip
     _pip("download", "--quiet", "--no-deps", "--only-binary=:all:", *wanted, "-d", str(folder), "torchvision==0.24.1")
     return next(folder.glob("*.whl"))
 

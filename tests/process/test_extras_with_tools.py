@@ -358,17 +358,8 @@ def test_a_member_of_a_workspace_is_taken_over_with_what_the_others_require(
     assert uv(with_lock, "lock", "--check").returncode == 0
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     command = [
-        sys.executable,
-        "-m",
-        "torchpick",
-        "run",
-        *MACHINES["cu132"],
-        "uv",
-        "sync",
-        "--dry-run",
-        "--package",
-        "one",
-    ]
+        sys.executable, "-m", "torchpick", "run", *MACHINES["cu132"], "uv", "sync", "--dry-run", "--package", "one",
+    ]  # fmt: skip
     done = subprocess.run(command, cwd=with_lock, capture_output=True, text=True, timeout=120, check=False)
     assert "+ torch==2.14.1+cu132" in done.stderr
 

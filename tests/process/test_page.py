@@ -138,12 +138,9 @@ def test_nonsense_and_markup_are_only_text(chromium: browser.Browser, page: str)
 
 
 COMBINATIONS = [
-    ("linux-x86_64", "3.12", "580.65.06"),
-    ("linux-x86_64", "3.9", "525.60.13"),
-    ("linux-x86_64", "3.14t", "470.42.01"),
-    ("linux-aarch64", "3.11", "570.26"),
-    ("windows-x86_64", "3.10", "560.76"),
-]
+    ("linux-x86_64", "3.12", "580.65.06"), ("linux-x86_64", "3.9", "525.60.13"),
+    ("linux-x86_64", "3.14t", "470.42.01"), ("linux-aarch64", "3.11", "570.26"), ("windows-x86_64", "3.10", "560.76"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("system", "python", "driver"), COMBINATIONS)
@@ -286,15 +283,11 @@ def test_everything_has_a_name_for_a_screen_reader(chromium: browser.Browser, pa
 @pytest.mark.parametrize(
     ("anchor", "shown"),
     [
-        ("gtx-1080-ti", "torch 2.14.1 with cu126"),
-        ("geforce-gtx-1080-ti", "torch 2.14.1 with cu126"),
-        ("sm_61", "torch 2.14.1 with cu126"),
-        ("a100-pcie-80-gb", "torch 2.15.0 with cu132"),
-        ("rx-7900-xtx", "torch 2.14.1 with rocm7.2"),
-        ("gfx90a", "torch 2.14.1 with rocm7.2"),
-        ("sm_87", "torch"),
+        ("gtx-1080-ti", "torch 2.14.1 with cu126"), ("geforce-gtx-1080-ti", "torch 2.14.1 with cu126"),
+        ("sm_61", "torch 2.14.1 with cu126"), ("a100-pcie-80-gb", "torch 2.15.0 with cu132"),
+        ("rx-7900-xtx", "torch 2.14.1 with rocm7.2"), ("gfx90a", "torch 2.14.1 with rocm7.2"), ("sm_87", "torch"),
     ],
-)
+)  # fmt: skip
 def test_every_gpu_has_an_address_that_stays(anchor: str, shown: str, chromium: browser.Browser, page: str) -> None:
     chromium.open(f"{page}#{anchor}")
 
@@ -411,17 +404,14 @@ def _site() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "width"),
     [
-        ("index.html#rtx-4090", 390),
-        pytest.param("users/index.html", 768, marks=needs_markdown),
-        ("all.html", 1280),
-        ("gpu/gtx-1080-ti/index.html", 390),
-        ("release.html", 1280),
+        ("index.html#rtx-4090", 390), pytest.param("users/index.html", 768, marks=needs_markdown), ("all.html", 1280),
+        ("gpu/gtx-1080-ti/index.html", 390), ("release.html", 1280),
         pytest.param("index.html#rtx-4090", 1280, marks=pytest.mark.long),
         pytest.param("all.html", 390, marks=pytest.mark.long),
         pytest.param("gpu/gtx-1080-ti/index.html", 1280, marks=pytest.mark.long),
         pytest.param("release.html", 390, marks=pytest.mark.long),
     ],
-)
+)  # fmt: skip
 def test_axe_finds_nothing_on_the_site(name: str, width: int, axe: str, chromium: browser.Browser, site: Path) -> None:
     chromium.screen(width, 844)
     chromium.open(f"{site.as_uri()}/{name}")

@@ -87,13 +87,7 @@ def plain(home: Path) -> dict[str, str]:
     return {
         "PATH": usersettings.ORIGINAL["PATH"],
         **usersettings.nothing(home / "settings"),
-        "HOME": str(home),
-        "PIP_CONFIG_FILE": os.devnull,
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_CACHE_DIR": "1",
-        "UV_CACHE_DIR": str(home / "uv-cache"),
-        "UV_NO_CONFIG": "1",
-        "UV_PYTHON_DOWNLOADS": "never",
-        "PDM_CHECK_UPDATE": "0",
-        "NO_COLOR": "1",
-    }
+        "HOME": str(home), "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_CACHE_DIR": "1", "UV_CACHE_DIR": str(home / "uv-cache"), "UV_NO_CONFIG": "1",
+        "UV_PYTHON_DOWNLOADS": "never", "PDM_CHECK_UPDATE": "0", "NO_COLOR": "1",
+    }  # fmt: skip

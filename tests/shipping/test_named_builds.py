@@ -99,21 +99,12 @@ def test_what_extras_say_of_a_build_is_what_the_command_takes(
     assert (
         main(
             [
-                "extras",
-                "--for",
-                "app",
-                "--offline",
-                "torch>=2.5",
-                "--backend",
-                "cpu",
-                "--backend",
-                "cu126",
-                "--backend",
-                "cu132",
+                "extras", "--for", "app", "--offline", "torch>=2.5", "--backend", "cpu", "--backend", "cu126",
+                "--backend", "cu132",
             ]
         )
         == 0
-    )
+    )  # fmt: skip
     parts = re.findall(
         r"^# torchpick: torch (\S+?)(?::.*)?\n(?:# torchpick:   .*\n)*# torchpick: .* on (.+)\n([a-z0-9]+) = ",
         capsys.readouterr().out,

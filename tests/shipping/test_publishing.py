@@ -93,12 +93,9 @@ def test_rights_are_split_and_who_has_one_runs_nothing_that_was_built_or_fetched
 
     assert "\npermissions: {}\n" in WORKFLOW
     assert rights == {
-        "build": [],
-        "test": [],
-        "attest": ["id-token: write", "attestations: write"],
-        "index": ["id-token: write"],
+        "build": [], "test": [], "attest": ["id-token: write", "attestations: write"], "index": ["id-token: write"],
         "page": ["contents: write"],
-    }
+    }  # fmt: skip
     assert [name for name, job in JOBS.items() if "environment: release" in job] == ["index"]
     for name, found in rights.items():
         if found:

@@ -55,16 +55,13 @@ def test_it_decides_with_the_table_inside(program: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "words",
     [
-        ["detect", "--json"],
-        ["list", "--all", *MACHINE],
-        ["matrix", "--html", "page.html"],
-        ["extras", "torch>=2.5"],
-        ["arch", "--for", "nvcc", *MACHINE],
+        ["detect", "--json"], ["list", "--all", *MACHINE], ["matrix", "--html", "page.html"],
+        ["extras", "torch>=2.5"], ["arch", "--for", "nvcc", *MACHINE],
         ["explain", "no kernel image is available for execution on the device", *MACHINE[:4]],
         ["install", "torch", "--dry-run", *MACHINE[:4], "--python", sys.executable, "--", "--break-system-packages"],
     ],
     ids=lambda words: words[0],
-)
+)  # fmt: skip
 def test_every_kind_of_command_finds_its_files(program: Path, tmp_path: Path, words: list[str]) -> None:
     done = run(program, tmp_path, *words)
 

@@ -156,13 +156,9 @@ COMMANDS = [
 def test_as_a_command_it_prints_the_line_of_torchpick_url(words: list[str], file: Path, tmp_path: Path) -> None:
     """Alone: no site-packages, no variable, another folder."""
     alone = subprocess.run(
-        [sys.executable, "-I", "-S", str(file), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
+        [sys.executable, "-I", "-S", str(file), *words], capture_output=True, text=True, check=False, cwd=tmp_path,
         timeout=60,
-    )
+    )  # fmt: skip
     environ = {**os.environ, "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
     whole = subprocess.run(
         [sys.executable, "-m", "torchpick", "url", "--quiet", *words], capture_output=True, text=True, check=False,

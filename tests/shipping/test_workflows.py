@@ -24,13 +24,9 @@ FLAGS = "sm_75 sm_80 sm_90 sm_120"
 NEW = "9.9.0"  # later than any
 VISION = f"Metadata-Version: 2.4\nName: torchvision\nVersion: {NEW}\nRequires-Dist: torch=={NEW}\n".encode()
 PLATFORM_TAGS = {
-    "linux-x86_64": "manylinux_2_17_x86_64",
-    "linux-aarch64": "manylinux_2_17_aarch64",
-    "windows-x86_64": "win_amd64",
-    "windows-arm64": "win_arm64",
-    "macos-arm64": "macosx_11_0_arm64",
-    "macos-x86_64": "macosx_10_9_x86_64",
-}
+    "linux-x86_64": "manylinux_2_17_x86_64", "linux-aarch64": "manylinux_2_17_aarch64", "windows-x86_64": "win_amd64",
+    "windows-arm64": "win_arm64", "macos-arm64": "macosx_11_0_arm64", "macos-x86_64": "macosx_10_9_x86_64",
+}  # fmt: skip
 OLD = ("cp36", "cp37")  # whose tags end in `m`
 pytestmark = pytest.mark.process
 
@@ -230,17 +226,13 @@ LISTED = {"backend": "cu132", "arches": None, "evidence": {"kind": "declared"}}
 @pytest.mark.parametrize(
     ("before", "after", "unseen"),
     [
-        ([], [ROW], True),
-        ([], [ROW, {**LISTED, "backend": "cpu", "arches": []}], True),
-        ([], [ROW, LISTED], False),
-        ([LISTED], [LISTED, ROW], True),
-        ([{**LISTED, "arches": ["sm_75"]}], [ROW], True),
+        ([], [ROW], True), ([], [ROW, {**LISTED, "backend": "cpu", "arches": []}], True), ([], [ROW, LISTED], False),
+        ([LISTED], [LISTED, ROW], True), ([{**LISTED, "arches": ["sm_75"]}], [ROW], True),
         ([{**LISTED, "arches": ["sm_80"]}], [ROW], False),
-        ([{**ROW, "yanked": False}], [{**ROW, "yanked": True}], False),
-        ([ROW], [], False),
+        ([{**ROW, "yanked": False}], [{**ROW, "yanked": True}], False), ([ROW], [], False),
         ([ROW], [{**ROW, "arches": ["sm_80"]}], False),
     ],
-)
+)  # fmt: skip
 def test_what_is_merged_unseen(before: list[news.Row], after: list[news.Row], unseen: bool) -> None:
     assert news.only_read(before, after) is unseen
 

@@ -20,13 +20,10 @@ def test_each_label_stands_once_and_a_command_stays_on_one_line() -> None:
 
     assert text.block(labelled, 41, indent=6) == "\n".join(
         [
-            "pick  torch",
-            "      with vision",
-            f"run   pip install {'x' * 30}",
-            "      one two one two one two one two one",
-            "        two",
+            "pick  torch", "      with vision", f"run   pip install {'x' * 30}",
+            "      one two one two one two one two one", "        two",
         ]
-    )
+    )  # fmt: skip
     assert text.block([("pick", "torch"), ("note", "x")], None, text.ansi, 6) == (
         "\x1b[1mpick  \x1b[0m\x1b[1;32mtorch\x1b[0m\n\x1b[1mnote  \x1b[0mx"
     )

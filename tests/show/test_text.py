@@ -40,21 +40,15 @@ def test_a_gpus_name_never_prints_a_line_of_its_own(
 
 
 NARROW = [
-    ["--gpu", "GTX 1080 Ti"],
-    ["--gpu", "T4"],
-    ["--gpu", "GTX 1080 Ti", "--backend", "cu128"],
-    ["--gpu", "Orin NX"],
-    ["--gpu", "RTX 6090"],
-    ["vllm", "--gpu", "GTX 1080 Ti"],
+    ["--gpu", "GTX 1080 Ti"], ["--gpu", "T4"], ["--gpu", "GTX 1080 Ti", "--backend", "cu128"], ["--gpu", "Orin NX"],
+    ["--gpu", "RTX 6090"], ["vllm", "--gpu", "GTX 1080 Ti"],
     ["plan", "vllm", "--gpu", "a100", "--driver", "535.183.01"],
     ["explain", "no kernel image is available", "--gpu", "sm_61", "--driver", "580", "--more"],
-    ["list", "--gpu", "T4"],
-    ["list", "vllm", "--gpu", "a100"],
+    ["list", "--gpu", "T4"], ["list", "vllm", "--gpu", "a100"],
     ["list", "--companions", "torch>=2.13", "--platform", "linux-x86_64"],
-    ["matrix", "torch>=2.13", "--platform", "linux-x86_64"],
-    ["url", "--gpu", "T4", "--verbose", "--quiet"],
+    ["matrix", "torch>=2.13", "--platform", "linux-x86_64"], ["url", "--gpu", "T4", "--verbose", "--quiet"],
     ["detect", "--gpu", "T4"],
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [60, 80])

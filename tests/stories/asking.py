@@ -30,14 +30,9 @@ def plan(  # a machine has so many facts
 ) -> Stack:
     """What `torchpick plan` answers for this machine."""
     request = Request(
-        requirements=requirements,
-        gpus=tuple(gpu.split(",")),
-        driver=driver,
-        platform=platform,
-        python=python,
-        glibc=glibc if platform.startswith("linux") else None,
-        backends=(backend,) if backend else (),
-    )
+        requirements=requirements, gpus=tuple(gpu.split(",")), driver=driver, platform=platform, python=python,
+        glibc=glibc if platform.startswith("linux") else None, backends=(backend,) if backend else (),
+    )  # fmt: skip
     run = start_run(request._replace(requirements=()), {})
     answer_request(run)  # what the flags say of machine and backend is checked as for a pick
     (machine,) = run.find_machines()

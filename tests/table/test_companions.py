@@ -21,17 +21,13 @@ from torchpick.wheels.listed import demand_on_torch
 
 REQUIRES: dict[str, dict[str, str | None]] = {
     "torchvision": {
-        "0.29.2": ">=2.14.0",
-        "0.29.1": ">=2.14.0",
-        "0.29.0": "==2.14.0",
-        "0.26.0": "==2.11.0",
-        "0.8.1": "==1.7.0",
+        "0.29.2": ">=2.14.0", "0.29.1": ">=2.14.0", "0.29.0": "==2.14.0", "0.26.0": "==2.11.0", "0.8.1": "==1.7.0",
         "0.8.0": "==1.7.0",
     },
     "torchaudio": {"2.11.0": None, "0.7.0": "==1.7.0"},
     "torchcodec": {"0.14.0": None, "0.10.0": None},
     "torchdata": {"0.11.0": ">=2", "0.7.0": "==2.1.0"},
-}
+}  # fmt: skip
 PLACES: dict[str, companions.Held] = {"2.11.0": {"linux-x86_64": {"cu126": "12.6"}}}
 COMPAT = Path(__file__).parents[2] / "compat"
 
@@ -117,16 +113,11 @@ def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:
 @pytest.mark.parametrize(
     ("requirement", "torch"),
     [
-        ("torch (==1.7.1)", "==1.7.1"),
-        ("torch ==2.4.0", "==2.4.0"),
-        ("torch==2.8.0", "==2.8.0"),
-        ("torch (>=2.14.0)", ">=2.14.0"),
-        ("torch<3,>=2", "<3,>=2"),
-        ("torch", ""),
-        ("torchdata==0.1", None),
+        ("torch (==1.7.1)", "==1.7.1"), ("torch ==2.4.0", "==2.4.0"), ("torch==2.8.0", "==2.8.0"),
+        ("torch (>=2.14.0)", ">=2.14.0"), ("torch<3,>=2", "<3,>=2"), ("torch", ""), ("torchdata==0.1", None),
         ("torch==2.8.0 ; extra == 'x'", "==2.8.0"),
     ],
-)
+)  # fmt: skip
 def test_what_a_requirement_asks_of_torch(requirement: str, torch: str | None) -> None:
     text = f"Name: torchvision\nVersion: 1\nRequires-Dist: numpy\nRequires-Dist: {requirement}\n"
     reader = SimpleNamespace(metadata=lambda files: dict.fromkeys(files, parse_metadata(text)))

@@ -26,17 +26,8 @@ from torchpick.wheels import refresh
 from torchpick.wheels.refresh import CacheStore, RefreshJob
 
 NVIDIA = (
-    "--gpu",
-    "sm_90",
-    "--driver",
-    "610.43.02",
-    "--platform",
-    "linux-x86_64",
-    "--python",
-    "3.12",
-    "--glibc",
-    "2.35",
-)
+    "--gpu", "sm_90", "--driver", "610.43.02", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35",
+)  # fmt: skip
 AMD = ("--gpu", "gfx1100", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")
 ORIN = ("--gpu", "Orin", "--driver", "540.4.0", "--platform", "linux-aarch64", "--python", "3.10", "--glibc", "2.35")
 ROOT = Path(__file__).parents[2]

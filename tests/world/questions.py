@@ -35,17 +35,13 @@ QUESTIONS = (
     WorldQuestion("V100", "535.183.01", ("torch",)),
     WorldQuestion("T4", "550.127.08", ("torch", "torchvision", "torchaudio")),
     WorldQuestion("A100", "535.183.01", ("torch<2.8", "torchvision")),
-    WorldQuestion("RTX 4090", "570.86.10", ("torch>=2.9", "torchaudio")),
-    WorldQuestion("H100", _NEWEST, ("torch",)),
+    WorldQuestion("RTX 4090", "570.86.10", ("torch>=2.9", "torchaudio")), WorldQuestion("H100", _NEWEST, ("torch",)),
     WorldQuestion("RTX 5090", "570.86.10", ("torch", "torchvision")),
-    WorldQuestion("B200", _NEWEST, ("torch==2.9.1",)),
-    WorldQuestion("RTX 5090", "560.28.03", ("torch",), _NO_BUILD),
+    WorldQuestion("B200", _NEWEST, ("torch==2.9.1",)), WorldQuestion("RTX 5090", "560.28.03", ("torch",), _NO_BUILD),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch==2.15.0",), _NO_BUILD),
     # packages that the table knows
-    WorldQuestion("RTX 3090", _NEWEST, ("xformers==0.0.29.post3",)),
-    WorldQuestion("A100", "535.183.01", ("vllm",)),
-    WorldQuestion("H100", _NEWEST, ("vllm",)),
-    WorldQuestion("GTX 1080 Ti", _NEWEST, ("vllm",), _NO_BUILD),
+    WorldQuestion("RTX 3090", _NEWEST, ("xformers==0.0.29.post3",)), WorldQuestion("A100", "535.183.01", ("vllm",)),
+    WorldQuestion("H100", _NEWEST, ("vllm",)), WorldQuestion("GTX 1080 Ti", _NEWEST, ("vllm",), _NO_BUILD),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("sglang",), _NO_BUILD),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch", "bitsandbytes")),
     WorldQuestion("T4", "550.127.08", ("torch", "onnxruntime-gpu")),
@@ -56,11 +52,9 @@ QUESTIONS = (
     WorldQuestion("V100", "535.183.01", ("torch", "sentence-transformers")),
     WorldQuestion("H100", _NEWEST, ("accelerate[testing]",)),
     WorldQuestion("RTX 4090", "570.86.10", ("torch", "torchvision", "kornia")),
-    WorldQuestion("T4", "550.127.08", ("torchmetrics",)),
-    WorldQuestion("A100", "535.183.01", ("timm", "torch<2.10")),
+    WorldQuestion("T4", "550.127.08", ("torchmetrics",)), WorldQuestion("A100", "535.183.01", ("timm", "torch<2.10")),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("diffusers[torch]",)),
-    WorldQuestion("RTX 3090", _NEWEST, ("open-clip-torch",)),
-    WorldQuestion("A100", "535.183.01", ("lightning",)),
+    WorldQuestion("RTX 3090", _NEWEST, ("open-clip-torch",)), WorldQuestion("A100", "535.183.01", ("lightning",)),
     WorldQuestion("A100", _NEWEST, ("deepspeed", "torch")),
     # what pins an older torch, or wants one CUDA with another package
     WorldQuestion("RTX 4090", _NEWEST, ("lerobot",)),
@@ -78,4 +72,4 @@ QUESTIONS = (
     # what no index has
     WorldQuestion("T4", "550.127.08", ("torch", "requests>=999"), _REFUSED),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch", "idna>=99"), _REFUSED),
-)
+)  # fmt: skip

@@ -84,15 +84,10 @@ def opened(tmp_path: Path, server: Loopback, authority: Authority, template: Pat
     """Opens a terminal with more variables; pip, uv and torchpick in it reach the stand-ins and nothing else."""
     index = f"{server.url}/simple/"
     variables = {
-        "HTTPS_PROXY": server.url,
-        "SSL_CERT_FILE": str(authority.certificate),
-        "PIP_CERT": str(authority.certificate),
-        "PIP_INDEX_URL": index,
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_CACHE_DIR": "1",
-        "UV_NO_CACHE": "1",
-        "UV_PYTHON_DOWNLOADS": "never",
-    }
+        "HTTPS_PROXY": server.url, "SSL_CERT_FILE": str(authority.certificate),
+        "PIP_CERT": str(authority.certificate), "PIP_INDEX_URL": index, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1", "UV_PYTHON_DOWNLOADS": "never",
+    }  # fmt: skip
 
     def terminal(**more: str) -> Terminal:
         found = Terminal(tmp_path, ROOT / "src", {**variables, **more}, template)

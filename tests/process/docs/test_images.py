@@ -114,12 +114,9 @@ def test_the_action_keeps_a_job_to_the_pick(opened: Opened) -> None:
 
     assert [each.status for each in (pick, keep, install, later)] == [0, 0, 0, 0], install.printed
     assert (terminal.work / "output").read_text("utf-8").splitlines() == [
-        "torch=2.14.1+cu126",
-        "backend=cu126",
-        "index-url=https://download.pytorch.org/whl/cu126",
-        "requirements=torch==2.14.1+cu126",
-        "label=",
-    ]
+        "torch=2.14.1+cu126", "backend=cu126", "index-url=https://download.pytorch.org/whl/cu126",
+        "requirements=torch==2.14.1+cu126", "label=",
+    ]  # fmt: skip
     assert {"torch==2.14.1+cu126", "torchvision==0.29.1+cu126", "accelerate==1.12.0"} <= set(listed.printed.split())
     # The stand-in for torch has no library in it, and the check says so.
     assert check.status == 3
@@ -200,16 +197,11 @@ def test_the_image_is_built_for_the_told_gpu_only(opened: Opened) -> None:
 
     _, neither, no_driver, built, listed, broken, _, started = terminal.run(
         [
-            "python3 -m venv .venv && . .venv/bin/activate",
-            "sh build.sh",
-            "GPU=sm_61 sh build.sh",
-            "GPU=sm_61 DRIVER=580.95.05 sh build.sh",
-            "pip list --format freeze",
-            "sh entry.sh echo started",
-            f"printf '#!/bin/sh\\n' >{terminal.folder}/bin/torchpick",
-            "sh entry.sh echo 'with blanks'",
+            "python3 -m venv .venv && . .venv/bin/activate", "sh build.sh", "GPU=sm_61 sh build.sh",
+            "GPU=sm_61 DRIVER=580.95.05 sh build.sh", "pip list --format freeze", "sh entry.sh echo started",
+            f"printf '#!/bin/sh\\n' >{terminal.folder}/bin/torchpick", "sh entry.sh echo 'with blanks'",
         ]
-    )
+    )  # fmt: skip
 
     assert "GPU: is needed: --build-arg GPU=…" in neither.printed
     assert "DRIVER: is needed: --build-arg DRIVER=…" in no_driver.printed

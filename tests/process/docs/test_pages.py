@@ -144,13 +144,9 @@ def test_what_a_notebook_runs_is_about_the_kernels_own_python(tmp_path: Path) ->
     words = ["detect", "--json"]
     environ = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", line.format(words)],
-        cwd=tmp_path,
-        env=environ,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", line.format(words)], cwd=tmp_path, env=environ, capture_output=True, text=True,
         check=True,
-    )
+    )  # fmt: skip
 
     page = (ROOT / "docs" / "notebooks.md").read_text("utf-8")
     assert "%run -m torchpick install" in page

@@ -78,25 +78,20 @@ def users_index() -> SimpleIndex:
         TinyWheel("numpy", "2.0.0"),
         TinyWheel("filelock", "3.20.0"),
         *(TinyWheel("triton", version, TAG) for version in TRITON.values()),
-        TinyWheel("torch", "2.15.0", TAG, ("filelock",)),
-        TinyWheel("torch", "2.14.1", TAG, ("filelock",)),
-        TinyWheel("torch", "2.7.1", TAG, ("filelock",)),
-        TinyWheel("torchvision", "0.29.2", TAG, ("torch==2.15.0",)),
-        TinyWheel("torchcodec", "0.13.0", TAG, ("torch",)),
-        TinyWheel("torchcodec", "0.17.0", TAG, ("torch",)),
+        TinyWheel("torch", "2.15.0", TAG, ("filelock",)), TinyWheel("torch", "2.14.1", TAG, ("filelock",)),
+        TinyWheel("torch", "2.7.1", TAG, ("filelock",)), TinyWheel("torchvision", "0.29.2", TAG, ("torch==2.15.0",)),
+        TinyWheel("torchcodec", "0.13.0", TAG, ("torch",)), TinyWheel("torchcodec", "0.17.0", TAG, ("torch",)),
         TinyWheel("accelerate", "1.0", requires=("torch>=2.0", "numpy")),
         TinyWheel(
             "mylib",
             "1.0",
             requires=(
-                "torch>=2.5",
-                'torch<2.8; extra == "nvidia-old"',
-                'torch==2.9.1+cu126; extra == "cu126"',
+                "torch>=2.5", 'torch<2.8; extra == "nvidia-old"', 'torch==2.9.1+cu126; extra == "cu126"',
                 'torch>=2.15; extra == "new"',
             ),
             extras=("nvidia-old", "cu126", "new"),
         ),
-    )
+    )  # fmt: skip
 
 
 class World:
@@ -113,20 +108,13 @@ class World:
         self.environ = {
             "PATH": "/usr/bin:/bin",
             **usersettings.nothing(folder),
-            "UV": installers.uv,
-            "HTTPS_PROXY": server.url,
-            "SSL_CERT_FILE": str(authority.certificate),
-            "PIP_CERT": str(authority.certificate),
-            "PIP_INDEX_URL": self.index,
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_CACHE_DIR": str(folder / "pip-cache"),
-            "UV_DEFAULT_INDEX": self.index,
-            "UV_CACHE_DIR": str(folder / "uv-cache"),
-            "UV_PYTHON_DOWNLOADS": "never",
-            "TORCHPICK_CACHE_DIR": str(folder / "cache"),
-            "TORCHPICK_COMPAT_DIR": str(table_without_hashes(folder)),
+            "UV": installers.uv, "HTTPS_PROXY": server.url, "SSL_CERT_FILE": str(authority.certificate),
+            "PIP_CERT": str(authority.certificate), "PIP_INDEX_URL": self.index, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_CACHE_DIR": str(folder / "pip-cache"), "UV_DEFAULT_INDEX": self.index,
+            "UV_CACHE_DIR": str(folder / "uv-cache"), "UV_PYTHON_DOWNLOADS": "never",
+            "TORCHPICK_CACHE_DIR": str(folder / "cache"), "TORCHPICK_COMPAT_DIR": str(table_without_hashes(folder)),
             "PYTHONPATH": str(SOURCE),
-        }
+        }  # fmt: skip
 
     @property
     def torchpick_words(self) -> list[str]:
@@ -177,14 +165,9 @@ class World:
         cwd: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [str(word) for word in command],
-            env={**self.environ, **environ},
-            cwd=cwd or self.folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+            [str(word) for word in command], env={**self.environ, **environ}, cwd=cwd or self.folder,
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
         assert "Traceback" not in done.stderr, done.stderr
         if status is not None:
             assert done.returncode == status, f"{command}\n{done.stdout}\n{done.stderr}"

@@ -53,14 +53,10 @@ def test_a_build_tag_on_another_index_wins_nothing(world: World, installer: str)
 @pytest.mark.parametrize(
     ("newest", "where"),
     [
-        ("uv", "variable"),
-        ("uv", "flag"),
-        ("uv", "file"),
-        ("pip", "file"),
-        pytest.param("pip", "variable", marks=pytest.mark.long),
-        pytest.param("pip", "flag", marks=pytest.mark.long),
+        ("uv", "variable"), ("uv", "flag"), ("uv", "file"), ("pip", "file"),
+        pytest.param("pip", "variable", marks=pytest.mark.long), pytest.param("pip", "flag", marks=pytest.mark.long),
     ],
-)
+)  # fmt: skip
 def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, where: str) -> None:
     python = world.environment(newest)
     folder = world.folder / "links"
@@ -124,16 +120,8 @@ def test_a_group_of_a_project_and_a_constraint_of_its_file(world: World, newest:
     file.write_text("torch<2.8\n", "utf-8")
 
     line = [
-        *world.torchpick_words,
-        "install",
-        "--group",
-        "gpu",
-        "--installer",
-        newest,
-        *GTX_1080_TI,
-        "--python",
-        python,
-    ]
+        *world.torchpick_words, "install", "--group", "gpu", "--installer", newest, *GTX_1080_TI, "--python", python,
+    ]  # fmt: skip
     world.run(line, cwd=world.folder / "app", environ={"PIP_CONSTRAINT": str(file)})
 
     found = world.installed(python)

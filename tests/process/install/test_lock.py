@@ -70,12 +70,9 @@ def test_a_lock_of_either_resolver_installs_with_both_tools(world: World, resolv
 
     assert done.stdout == f"{FILE}\n"
     expected = {
-        "torch": "2.14.1+cu126",
-        "torchvision": "0.29.1+cu126",
-        "triton": "3.8.0",
-        "numpy": "2.0.0",
+        "torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126", "triton": "3.8.0", "numpy": "2.0.0",
         "filelock": "3.20.0",
-    }
+    }  # fmt: skip
     for tool in NEWEST:
         _, found = installed(world, tool)
         assert found == expected
