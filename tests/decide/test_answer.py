@@ -20,15 +20,12 @@ DEFAULT = Wish(backends=(DEFAULT_INDEX,))
 
 
 @pytest.mark.parametrize("wanted", [(), ("numpy",)])
-@pytest.mark.parametrize(
-    ("stays", "taken"),
-    [
+@pytest.mark.parametrize(("stays", "taken"), [
         (("2.9.1+cu126", None, (Wish(),)), "2.9.1+cu126"),
         (("2.9.1", "12.8", (Wish(), DEFAULT)), "2.9.1"),  # the default index's own
         (("2.9.1", "11.8", (Wish(), DEFAULT)), "2.15.0+cu132"),  # somebody else's build
         (("2.6.0+cpu", None, (Wish(),)), "2.15.0+cu132"),  # it does not use the GPU
-    ],
-)
+])  # fmt: skip
 def test_the_installed_torch_stays_where_it_runs(
     stays: tuple[str, str | None, tuple[Wish, ...]], taken: str, wanted: tuple[str, ...]
 ) -> None:

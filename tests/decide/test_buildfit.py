@@ -70,15 +70,11 @@ def objections(where: Machine, one: Build, wish: Wish | None = None) -> dict[Rea
 TOO_OLD_FOR_BOTH = ["PTX_ONLY_DRIVER_TOO_OLD", "DRIVER_TOO_OLD"]
 
 
-@pytest.mark.parametrize(
-    ("where", "one", "reasons"),
-    [
-        (machine("sm_80"), build(), []),
-        (machine("sm_75"), build(), ["NO_KERNELS"]),
+@pytest.mark.parametrize(("where", "one", "reasons"), [
+        (machine("sm_80"), build(), []), (machine("sm_75"), build(), ["NO_KERNELS"]),
         (machine("sm_80", "sm_75"), build(), ["NO_KERNELS"]),
         (machine("sm_80", driver="525.60.12"), build(), ["DRIVER_TOO_OLD"]),
-        (machine("sm_80", driver="525.60.13"), build(), []),
-        (machine("sm_120"), build(arches="compute_90"), []),
+        (machine("sm_80", driver="525.60.13"), build(), []), (machine("sm_120"), build(arches="compute_90"), []),
         (machine("sm_120", driver="570.26"), build(backend="cu130", arches="compute_90"), TOO_OLD_FOR_BOTH),
         (machine("sm_90", driver="525.60.13"), build(arches="compute_80"), ["PTX_ONLY_DRIVER_TOO_OLD"]),
         (machine("sm_90", driver="570.26"), build(arches="compute_80"), []),
@@ -86,12 +82,9 @@ TOO_OLD_FOR_BOTH = ["PTX_ONLY_DRIVER_TOO_OLD", "DRIVER_TOO_OLD"]
         (machine("sm_61"), build(arches="sm_60"), []),
         (machine("sm_61", driver="595.58.03"), build(arches="sm_60"), ["GPU_NOT_SERVED_BY_DRIVER"]),
         (machine("sm_80", python="3.11"), build(), ["NO_WHEEL_FOR_PYTHON"]),
-        (machine("sm_80", glibc="2.27"), build(), ["GLIBC_TOO_OLD"]),
-        (machine("sm_80", glibc="2.28"), build(), []),
-        (machine("sm_80", glibc=None), build(), []),
-        (machine("sm_80"), build(published=None), ["UNCONFIRMED"]),
-        (machine("sm_80"), build(yanked=True), ["YANKED"]),
-        (machine("sm_80"), build(arches=None), ["UNKNOWN_ARCHES"]),
+        (machine("sm_80", glibc="2.27"), build(), ["GLIBC_TOO_OLD"]), (machine("sm_80", glibc="2.28"), build(), []),
+        (machine("sm_80", glibc=None), build(), []), (machine("sm_80"), build(published=None), ["UNCONFIRMED"]),
+        (machine("sm_80"), build(yanked=True), ["YANKED"]), (machine("sm_80"), build(arches=None), ["UNKNOWN_ARCHES"]),
         (machine("sm_80"), build(backend="cpu", arches=""), ["BACKEND_NOT_ALLOWED"]),
         (machine(driver=None), build(), ["BACKEND_NOT_ALLOWED"]),
         (machine("gfx1100", driver=None), build(), ["NO_KERNELS", "BACKEND_NOT_ALLOWED"]),
@@ -99,8 +92,7 @@ TOO_OLD_FOR_BOTH = ["PTX_ONLY_DRIVER_TOO_OLD", "DRIVER_TOO_OLD"]
         (machine("sm_87", driver="580.95.05"), build("2.14.0", "cu132", "sm_80"), ["DRIVER_TOO_OLD"]),
         (machine("sm_87", driver="595.58.03"), build("2.14.0", "cu130", "sm_80"), ["NO_KERNELS"]),
         (machine("sm_87", driver="595.58.03"), build("2.13.0", "cu132", "sm_80"), ["NO_KERNELS"]),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_build_is_judged(where: Machine, one: Build, reasons: list[str]) -> None:
     assert {reason.name for reason in objections(where, one)} == set(reasons)
 
@@ -130,9 +122,7 @@ EVERYTHING = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("where", "one", "wish", "texts"),
-    [
+@pytest.mark.parametrize(("where", "one", "wish", "texts"), [
         (MUSL, build(), Wish(), ["there is no wheel for linux-x86_64 with musl"]),
         # The most important first.
         (machine("sm_75", driver="450.80.02", python="3.11", glibc="2.17"), build(yanked=True, published=None),
@@ -156,8 +146,7 @@ EVERYTHING = [
          ["lacks a companion: torchvision 0.25.0+cu128 leaves out Python 3.12.1"]),
         (patch("3.12.2"), VISION, Wish(companions=ASKED), []),
         (machine("sm_80", python="3.11"), VISION, Wish(companions=ASKED),
-         ["there is no wheel for Python 3.11: it has 3.10, 3.12"]),
-        (patch("3.12.1"), VISION, Wish(), []),
+         ["there is no wheel for Python 3.11: it has 3.10, 3.12"]), (patch("3.12.1"), VISION, Wish(), []),
         (machine("sm_80"), VISION, Wish(companions=ASKED), []),
         # A candidate is asked for by its channel.
         (machine("sm_80"), build("2.10.0rc1"), Wish(), ["`torch (a final release)` was asked for"]),
@@ -177,8 +166,7 @@ EVERYTHING = [
          ["it would not use the GPU; `--cpu` or `--allow-cpu` allows it"]),
         # What was left out of a build counts where all of it has to run: each library, on each GPU.
         (machine("sm_90", "sm_80"), build(lacks=dict.fromkeys(("liba", "libb"), (Arch.parse("sm_80"),))),
-         Wish(whole=True),
-         ["liba in it supports other GPUs, not sm_80", "libb in it supports other GPUs, not sm_80"]),
+         Wish(whole=True), ["liba in it supports other GPUs, not sm_80", "libb in it supports other GPUs, not sm_80"]),
         (machine("sm_80"), build(lacks={"liba": (Arch.parse("sm_80"),)}), Wish(), []),
         (UNNAMED, build(), Wish(), ["holds no code for GPU 0: it was built for sm_80 sm_90"]),
         # Libraries of a CUDA that is older than the GPU have no code for it, however new the driver is.
@@ -188,8 +176,7 @@ EVERYTHING = [
         (machine("sm_90", driver="525.60.13"), build(arches="compute_80"), Wish(),
          ["has only PTX for sm_90, which needs a driver for CUDA 12.8; this one is for CUDA 12.0"]),
         (machine("sm_86", driver="525.60.13"), build(arches="sm_80"), Wish(), []),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_is_asked_and_what_is_there_object_in_their_order(
     where: Machine, one: Build, wish: Wish, texts: list[str]
 ) -> None:
@@ -208,15 +195,10 @@ def test_what_is_asked_and_what_is_there_object_in_their_order(
     )
 
 
-@pytest.mark.parametrize(
-    ("driver", "texts"),
-    [
-        (Driver(None, "13.2"), []),
-        (Driver(None, "13.1"), ["for CUDA 13.1"]),
-        (Driver("595.0"), []),
+@pytest.mark.parametrize(("driver", "texts"), [
+        (Driver(None, "13.2"), []), (Driver(None, "13.1"), ["for CUDA 13.1"]), (Driver("595.0"), []),
         (Driver("594.99"), ["594.99"]),
-    ],
-)
+])  # fmt: skip
 def test_discrete_code_crosses_to_tegra_on_the_unified_stack_alone(driver: Driver, texts: list[str]) -> None:
     where = machine("sm_87")._replace(driver=driver)
 
@@ -234,31 +216,18 @@ def test_wheels_of_one_code_are_told_apart_by_the_stack_they_were_built_for() ->
         assert answer(machine("sm_87", driver="595.58.03"), *builds).build == one
 
 
-@pytest.mark.parametrize(
-    ("better", "worse", "where"),
-    [
+@pytest.mark.parametrize(("better", "worse", "where"), [
         (build("2.10.0", "cu126"), build("2.9.1", "cu130"), machine("sm_80")),  # the newest torch
         (build("2.10.0", "cu126"), build("2.9.1", "cu126"), machine("sm_80")),  # 2.10 is newer than 2.9
         (build(backend="cu126", arches="sm_86"), build(arches="sm_80"), machine("sm_86")),  # then the better fit
-        (
-            build(backend="cu126", arches="sm_80"),
-            build(arches="sm_89 compute_80"),
-            machine("sm_86", "sm_89"),
-        ),  # of the worst GPU: machine code for both beats a perfect fit for one
-        (
-            build(backend="cu126"),
-            build(backend="cu128"),
-            machine("sm_80", driver="560.28.03"),
-        ),  # what it speaks itself
+        # of the worst GPU: machine code for both beats a perfect fit for one
+        (build(backend="cu126", arches="sm_80"), build(arches="sm_89 compute_80"), machine("sm_86", "sm_89")),
+        (build(backend="cu126"), build(backend="cu128"), machine("sm_80", driver="560.28.03")),  # what it speaks itself
         (build(backend="cu130"), build(backend="cu128"), machine("sm_80")),  # then the newest CUDA
         (build("2.9.1", "cu126"), build("2.10.0", "cpu", ""), machine("sm_80")),  # cpu only where nothing else runs
-        (
-            ROCM,
-            ROCM._replace(torch="2.11.0", vendor=AMD),
-            machine("gfx1100", driver=None),
-        ),  # PyTorch's own before AMD's
-    ],
-)
+        # PyTorch's own before AMD's
+        (ROCM, ROCM._replace(torch="2.11.0", vendor=AMD), machine("gfx1100", driver=None)),
+])  # fmt: skip
 def test_the_order_of_preference(better: Build, worse: Build, where: Machine) -> None:
     pick = answer(where, worse, better, wish=Wish(allow_cpu=True))
 
@@ -273,14 +242,11 @@ def test_one_pick_for_several_machines_is_the_best_for_the_one_that_it_suits_lea
         assert several.pick(machines, table([newest, native]), Wish()).build == native
 
 
-@pytest.mark.parametrize(
-    ("vendors", "backends", "own"),
-    [
+@pytest.mark.parametrize(("vendors", "backends", "own"), [
         ("amd nvidia", "", "cuda"), ("amd", "", "rocm"), ("amd", "cu128", "rocm"), ("intel", "", "xpu"),
         ("intel", "xpu", "xpu"), ("intel", "cu128", "cuda"), ("intel", "cpu", "cpu"), ("", "cu128 cpu", "cpu"),
         ("", "rocm7.2 cu128", "rocm"), ("", "default", "cuda"), ("", "", "cpu"), ("apple", "", "cpu"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_the_family_that_counts_is_that_of_the_gpus_else_of_what_is_asked(
     vendors: str, backends: str, own: str
 ) -> None:
@@ -300,14 +266,10 @@ def test_pytorch_s_rocm_does_not_run_under_wsl() -> None:
     assert not objections(where._replace(driver=None), ROCM)
 
 
-@pytest.mark.parametrize(
-    ("near", "order"),
-    [
-        ("2.9.1", "2.9.1 2.10.0 2.8.0 2.11.0"),
-        ("2.9.5", "2.10.0 2.9.1 2.11.0 2.8.0"),
+@pytest.mark.parametrize(("near", "order"), [
+        ("2.9.1", "2.9.1 2.10.0 2.8.0 2.11.0"), ("2.9.5", "2.10.0 2.9.1 2.11.0 2.8.0"),
         ("main", "2.8.0 2.9.1 2.10.0 2.11.0"),
-    ],
-)
+])  # fmt: skip
 def test_the_releases_nearest_to_one_come_first_of_two_as_near_the_newer(near: str, order: str) -> None:
     releases = [build(release) for release in ("2.10.0", "2.8.0", "2.11.0", "2.9.1")]
 
@@ -322,19 +284,15 @@ def test_rocm_versions_are_ordered_as_numbers() -> None:
     assert answer(machine("gfx1100", driver=None), older, newer).build == newer
 
 
-@pytest.mark.parametrize(
-    ("one", "where", "codes"),
-    [
-        (build(), machine("sm_80"), []),
-        (build(arches="compute_80"), machine("sm_90"), ["JIT_ONLY"]),
+@pytest.mark.parametrize(("one", "where", "codes"), [
+        (build(), machine("sm_80"), []), (build(arches="compute_80"), machine("sm_90"), ["JIT_ONLY"]),
         (build(), machine("sm_80", driver="525.60.13"), ["MINOR_VERSION_COMPATIBILITY"]),
         (build(lacks={"libx.so": (Arch.parse("sm_80"),)}), machine("sm_80"), ["PARTIAL_LIBRARY"]),
         (build(arches="sm_50", nccl="2.28.9"), machine("sm_52", "sm_50"), ["PARTIAL_LIBRARY"]),
         (build(arches="sm_50", nccl="2.28.9"), machine("sm_52"), []),
         (build(arches="sm_70", cudnn=None), machine("sm_70"), ["LIBRARY_UNVERIFIED"]),
         (build(backend="cpu", arches=""), machine(driver=None), ["NO_GPU_FOUND"]),
-    ],
-)
+])  # fmt: skip
 def test_a_pick_carries_its_notes(one: Build, where: Machine, codes: list[str]) -> None:
     notes = answer(where, one).notes
 

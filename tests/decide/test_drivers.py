@@ -20,25 +20,13 @@ def machine(version: str | None, os: str = "linux", source: str = "given", arch:
     return Machine(Platform(os, "x86_64"), Python("3.12"), driver, (gpu,))
 
 
-@pytest.mark.parametrize(
-    ("version", "os", "code"),
-    [
-        ("535", "linux", "DRIVER_BRANCH"),
-        ("535", "windows", "DRIVER_BRANCH"),
-        ("582.66", "linux", None),
-        ("616.92", "linux", None),
-        ("580.95.05", "windows", None),
-        ("490.12", "linux", "DRIVER_NUMBER"),
-        ("700.1", "linux", "DRIVER_NUMBER"),
-        ("580.95.05", "linux", None),
-        ("565.72", "linux", None),
-        ("582.66", "windows", None),
-        ("580.88", "windows", None),
-        ("582.66.01", "windows", None),
-        ("580.88", "linux", None),
-        ("440.33", "linux", None),
-    ],
-)
+@pytest.mark.parametrize(("version", "os", "code"), [
+        ("535", "linux", "DRIVER_BRANCH"), ("535", "windows", "DRIVER_BRANCH"), ("582.66", "linux", None),
+        ("616.92", "linux", None), ("580.95.05", "windows", None), ("490.12", "linux", "DRIVER_NUMBER"),
+        ("700.1", "linux", "DRIVER_NUMBER"), ("580.95.05", "linux", None), ("565.72", "linux", None),
+        ("582.66", "windows", None), ("580.88", "windows", None), ("582.66.01", "windows", None),
+        ("580.88", "linux", None), ("440.33", "linux", None),
+])  # fmt: skip
 def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str | None) -> None:
     found = buildfit.complete_driver(machine(version, os), RULES.drivers)
 
@@ -65,18 +53,14 @@ def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(
     assert (Reason.GPU_NOT_SERVED_BY_DRIVER in mine.reasons) is refused
 
 
-@pytest.mark.parametrize(
-    ("version", "os", "arch", "release", "fits"),
-    [
+@pytest.mark.parametrize(("version", "os", "arch", "release", "fits"), [
         ("525.60.13", None, "sm_86", "2.9.1+cu128", True), ("525.60.12", None, "sm_86", "2.9.1+cu128", False),
         # Under WSL2 it is the driver of Windows, whose floors are others.
         ("526.98", "windows", "sm_86", "2.9.1+cu128", False), ("527.41", "windows", "sm_86", "2.9.1+cu128", True),
         ("570.26", None, "sm_120", "2.9.1+cu128", True), ("570.64", "windows", "sm_120", "2.9.1+cu128", False),
-        ("570.65", "windows", "sm_120", "2.9.1+cu128", True),
-        ("580", "windows", "sm_61", "2.9.1+cu126", True), ("582.66", "windows", "sm_61", "2.9.1+cu126", True),
-        ("590.1", "windows", "sm_61", "2.9.1+cu126", False),
-    ],
-)  # fmt: skip
+        ("570.65", "windows", "sm_120", "2.9.1+cu128", True), ("580", "windows", "sm_61", "2.9.1+cu126", True),
+        ("582.66", "windows", "sm_61", "2.9.1+cu126", True), ("590.1", "windows", "sm_61", "2.9.1+cu126", False),
+])  # fmt: skip
 def test_the_system_whose_driver_it_is_has_the_floors(
     version: str, os: str | None, arch: str, release: str, fits: bool
 ) -> None:

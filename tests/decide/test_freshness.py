@@ -17,31 +17,15 @@ REFRESH = "run `torchpick refresh` to read the live index"
 URL = ["url", "--gpu", "sm_80", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
 
 
-@pytest.mark.parametrize(
-    ("age", "words", "said"),
-    [
-        (45, [], ""),
-        (
-            46,
-            [],
-            f"note: the table of builds is from {TABLE}, more than 45 days old; {REFRESH}",
-        ),
-        (46, ["--quiet"], ""),
-        (46, ["--json"], "more than 45 days old"),
-        (
-            0,
-            ["torch==2.16.0"],
-            f"note: the table from {TABLE} knows no torch 2.16.0 for linux-x86_64; run `torchpick refresh`",
-        ),
-        (0, ["torch>=2.99"], "knows no torch 2.99"),
-        (0, ["torch~=2.16.1"], "knows no torch 2.16.1"),
-        (0, ["torch>=2.10,<2.16"], ""),
-        (0, ["torch==2.14.0"], ""),
-        (0, ["torch==2.15.0"], ""),
-        (0, ["torch>=2.15.0.0"], ""),
-        (0, ["torch==2.16.0", "--quiet"], ""),
-    ],
-)
+@pytest.mark.parametrize(("age", "words", "said"), [
+        (45, [], ""), (46, [], f"note: the table of builds is from {TABLE}, more than 45 days old; {REFRESH}"),
+        (46, ["--quiet"], ""), (46, ["--json"], "more than 45 days old"),
+        (0, ["torch==2.16.0"],
+         f"note: the table from {TABLE} knows no torch 2.16.0 for linux-x86_64; run `torchpick refresh`"),
+        (0, ["torch>=2.99"], "knows no torch 2.99"), (0, ["torch~=2.16.1"], "knows no torch 2.16.1"),
+        (0, ["torch>=2.10,<2.16"], ""), (0, ["torch==2.14.0"], ""), (0, ["torch==2.15.0"], ""),
+        (0, ["torch>=2.15.0.0"], ""), (0, ["torch==2.16.0", "--quiet"], ""),
+])  # fmt: skip
 def test_the_line_is_for_stderr_alone(
     age: int,
     words: list[str],

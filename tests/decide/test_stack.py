@@ -79,22 +79,15 @@ def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) ->
     assert plan(table, whole, "whole", "torch==2.11.0+cu130").requirements == ("whole==1", "torch==2.11.0+cu130")
 
 
-@pytest.mark.parametrize(
-    ("libraries", "verdict"),
-    [
-        ((code("sm_80"),), "runs"),
-        ((code("compute_75"),), "runs by JIT"),
-        ((code("sm_90a"),), None),
+@pytest.mark.parametrize(("libraries", "verdict"), [
+        ((code("sm_80"),), "runs"), ((code("compute_75"),), "runs by JIT"), ((code("sm_90a"),), None),
         ((code("sm_80"), code("sm_75", path="other.so")), None),
         ((code("sm_70", "sm_80"), code("sm_70", main=False, path="fast.so")), "partly"),
-        ((code("sm_70", "sm_80", "sm_90"), code("sm_90a", main=False, path="hopper.so")), "runs"),
-        ((), "no GPU code"),
-        (None, "not read"),
-        ((code("sm_90a")._replace(whole=False),), "not read"),
+        ((code("sm_70", "sm_80", "sm_90"), code("sm_90a", main=False, path="hopper.so")), "runs"), ((), "no GPU code"),
+        (None, "not read"), ((code("sm_90a")._replace(whole=False),), "not read"),
         ((code("sm_80")._replace(whole=False),), "runs"),
         ((code("sm_70", "sm_80"), code("sm_70", main=False, path="fast.so")._replace(whole=False)), "runs"),
-    ],
-)
+])  # fmt: skip
 def test_the_main_libraries_decide(
     table: Table, libraries: tuple[LibraryCode, ...] | None, verdict: str | None
 ) -> None:
@@ -105,31 +98,23 @@ def test_the_main_libraries_decide(
     assert (verdict == "not read") == any(note.code == "PACKAGE_UNREAD" for note in stack.notes)
 
 
-@pytest.mark.parametrize(
-    ("facts", "code", "text"),
-    [
+@pytest.mark.parametrize(("facts", "code", "text"), [
         ({"code": (), "jit": ""}, "PACKAGE_UNREAD", " is compiled at run time: for which GPUs is not known"),
         ({"cuda": "12", "links_torch": True, "optional": True}, "PARTIAL_LIBRARY",
          ": its libraries are for CUDA 12, and torch is not, so it falls back to Python"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_a_package_does_without_is_said(table: Table, facts: dict[str, object], code: str, text: str) -> None:
     stack = plan(table, known(package("ext", "1", "torch", **facts)), "ext", "torch==2.11.0+cu130")
 
     assert [(note.code, note.text) for note in stack.notes if note.code == code] == [(code, f"ext 1{text}")]
 
 
-@pytest.mark.parametrize(
-    ("facts", "reason"),
-    [
-        ({"pythons": ("cp310", "cp311")}, "NO_WHEEL_FOR_PYTHON"),
-        ({"pythons": ("cp313+",)}, "NO_WHEEL_FOR_PYTHON"),
+@pytest.mark.parametrize(("facts", "reason"), [
+        ({"pythons": ("cp310", "cp311")}, "NO_WHEEL_FOR_PYTHON"), ({"pythons": ("cp313+",)}, "NO_WHEEL_FOR_PYTHON"),
         ({"requires_python": "<3.12"}, "NO_WHEEL_FOR_PYTHON"),
-        ({"platforms": ("windows-x86_64",)}, "NO_WHEEL_FOR_PLATFORM"),
-        ({"glibc": "2.36"}, "GLIBC_TOO_OLD"),
+        ({"platforms": ("windows-x86_64",)}, "NO_WHEEL_FOR_PLATFORM"), ({"glibc": "2.36"}, "GLIBC_TOO_OLD"),
         ({"yanked": True}, "YANKED"),
-    ],
-)
+])  # fmt: skip
 def test_a_version_that_cannot_be_installed_here_is_passed_over(
     table: Table, facts: dict[str, object], reason: str
 ) -> None:
@@ -163,20 +148,12 @@ def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch)
     assert "the search was stopped" in stack.objections[0].objection.text
 
 
-@pytest.mark.parametrize(
-    ("asked", "runs"),
-    [
-        ("==1.0+cu121", False),
-        ("===1.0", False),
-        ("==1.0.*", False),
-        (">=99", False),
+@pytest.mark.parametrize(("asked", "runs"), [
+        ("==1.0+cu121", False), ("===1.0", False), ("==1.0.*", False), (">=99", False),
         ("==2.5", True),  # beside 3.0, which runs
         ("===other", True),  # of no order: 3.0 is an end
-        ("<5|==2.5", True),
-        (">0.5|==1.5", False),
-        (">0.5,==1.5", False),
-    ],
-)
+        ("<5|==2.5", True), (">0.5|==1.5", False), (">0.5,==1.5", False),
+])  # fmt: skip
 def test_a_version_that_is_not_in_the_table_is_refused_between_two_that_do_not_run(
     table: Table, asked: str, runs: bool
 ) -> None:

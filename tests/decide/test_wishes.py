@@ -29,31 +29,22 @@ def test_the_cpu_and_another_backend_contradict_each_other() -> None:
     assert (str(caught.value), caught.value.hint) == ("`--cpu` contradicts `--backend cu126`", CPU)
 
 
-@pytest.mark.parametrize(
-    ("typed", "base"),
-    [
-        ("https://m.example/whl//", "https://m.example/whl"),
-        ("http://127.0.0.1:9/whl", "http://127.0.0.1:9/whl"),
-        ("file:///srv/whl/", "file:///srv/whl"),
-        ("flat+https://m.example/x/?a=b#c", "flat+https://m.example/x/?a=b#c"),
+@pytest.mark.parametrize(("typed", "base"), [
+        ("https://m.example/whl//", "https://m.example/whl"), ("http://127.0.0.1:9/whl", "http://127.0.0.1:9/whl"),
+        ("file:///srv/whl/", "file:///srv/whl"), ("flat+https://m.example/x/?a=b#c", "flat+https://m.example/x/?a=b#c"),
         ("https://user:word@m.example/x(1)", "https://user:word@m.example/x(1)"),
         ("https://[::1]/whl", "https://[::1]/whl"),
         ("https://user:word@[fe80::1]:8080/whl", "https://user:word@[fe80::1]:8080/whl"),
-    ],
-)
+])  # fmt: skip
 def test_a_mirror_is_taken_as_it_is_spelled(typed: str, base: str) -> None:
     assert demands.wish_of(Request(index_base=typed), {}).index_base == base
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
+@pytest.mark.parametrize("typed", [
         "", "m.example/whl", "https://", "https:m.example", "ftp://m.example/whl", "flat+m.example",
         "https://m.example/a b", "https://m.example/a\nb", "https://[::1/whl", "https://::1]/whl",
-        "https://[nothing]/whl", "https://x[::1]/whl",
-        "https://[::1]:port/whl", "https://[::1]:/whl",
-    ],
-)  # fmt: skip
+        "https://[nothing]/whl", "https://x[::1]/whl", "https://[::1]:port/whl", "https://[::1]:/whl",
+])  # fmt: skip
 def test_what_is_no_mirror_is_refused(typed: str) -> None:
     with pytest.raises(UsageError) as caught:
         demands.wish_of(Request(index_base=typed), {})
@@ -62,14 +53,11 @@ def test_what_is_no_mirror_is_refused(typed: str) -> None:
     assert (str(caught.value), caught.value.hint) == (f"`{shown}` is not a valid mirror URL", MIRROR)
 
 
-@pytest.mark.parametrize(
-    ("typed", "shown"),
-    [
+@pytest.mark.parametrize(("typed", "shown"), [
         ("https://m.example/whl?token=x", "https://m.example/whl?****"),
         ("https://m.example/whl#x", "https://m.example/whl#x"),
         ("https://user:word@m.example/whl#x", "https://user:****@m.example/whl#x"),
-    ],
-)
+])  # fmt: skip
 def test_a_mirror_to_which_no_backend_can_be_added_is_refused_without_its_password(typed: str, shown: str) -> None:
     with pytest.raises(UsageError) as caught:
         demands.wish_of(Request(index_base=typed), {})

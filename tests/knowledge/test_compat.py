@@ -62,20 +62,12 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "compat" / "index" / "linux-x86_64.json"
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "is not JSON"),
-        (b"{", "is not JSON"),
-        (b"[]", "must be an object, not a list"),
-        (b"\xff\xfe\x00", "is not JSON"),
-        (b"{}", "schema: "),
-        (b'{"schema": 2}', "schema: must be 1, is 2"),
-        (b'{"schema": 1}', "is damaged"),
-        (EMPTY.replace(b'"builds": []', b'"builds": [7]'), "is damaged"),
+@pytest.mark.parametrize(("content", "words"), [
+        (b"", "is not JSON"), (b"{", "is not JSON"), (b"[]", "must be an object, not a list"),
+        (b"\xff\xfe\x00", "is not JSON"), (b"{}", "schema: "), (b'{"schema": 2}', "schema: must be 1, is 2"),
+        (b'{"schema": 1}', "is damaged"), (EMPTY.replace(b'"builds": []', b'"builds": [7]'), "is damaged"),
         (EMPTY.replace(b'"arch_sets": []', b'"arch_sets": [["x"]]'), "is damaged"),
-    ],
-)
+])  # fmt: skip
 def test_a_broken_index_is_told_by_file_and_path(
     broken: Path, content: bytes, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,14 +112,11 @@ def test_a_missing_folder_is_told() -> None:
         compat_dir({"TORCHPICK_COMPAT_DIR": "/nonexistent/compat"})
 
 
-@pytest.mark.parametrize(
-    ("environ", "platform", "expected"),
-    [
+@pytest.mark.parametrize(("environ", "platform", "expected"), [
         ({"TORCHPICK_CACHE_DIR": "/here"}, "linux", "/here"),
         ({"XDG_CACHE_HOME": "/cache"}, "linux", "/cache/torchpick"),
         ({"LOCALAPPDATA": "/local"}, "win32", "/local/torchpick/Cache"),
-    ],
-)
+])  # fmt: skip
 def test_the_cache_lies_in_the_platforms_cache_folder(environ: dict[str, str], platform: str, expected: str) -> None:
     assert cache_dir(environ, platform) == expected
     assert cache_dir({"XDG_CACHE_HOME": "not/absolute"}, "linux") == str(Path.home() / ".cache" / "torchpick")
@@ -140,29 +129,12 @@ def write_cache(folder: Path, value: object) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        (0, 5),
-        (0, "newest"),
-        (2, "2.9.9"),
-        (3, 12.6),
-        (3, "twelve"),
-        (4, 5000),
-        (6, [7]),
-        (8, {"cudnn": []}),
-        (8, {"cudnn": "nine"}),
-        (9, {"cublas": ["sm61"]}),
-        (12, {"torchvision": []}),
-        (12, {"torchvision": "new"}),
-        (16, ["a"]),
-        (1, "cu126 #x"),
-        (2, "2.15.0+cu134 #x"),
-        (6, ["manylinux_2_28_x86_64.whl #x"]),
-        (8, {"triton": "==3 ; x"}),
-        (12, {"torchvision": "0.30.0\n--extra-index-url http://evil.example"}),
-    ],
-)
+@pytest.mark.parametrize(("column", "value"), [
+        (0, 5), (0, "newest"), (2, "2.9.9"), (3, 12.6), (3, "twelve"), (4, 5000), (6, [7]), (8, {"cudnn": []}),
+        (8, {"cudnn": "nine"}), (9, {"cublas": ["sm61"]}), (12, {"torchvision": []}), (12, {"torchvision": "new"}),
+        (16, ["a"]), (1, "cu126 #x"), (2, "2.15.0+cu134 #x"), (6, ["manylinux_2_28_x86_64.whl #x"]),
+        (8, {"triton": "==3 ; x"}), (12, {"torchvision": "0.30.0\n--extra-index-url http://evil.example"}),
+])  # fmt: skip
 def test_a_wrong_value_in_the_cache_is_ignored(
     column: int, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

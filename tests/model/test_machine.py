@@ -20,38 +20,16 @@ GOOD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("platform.os", "../../../etc"),
-        ("platform.os", ""),
-        ("platform.cpu", "x86_64/../../x"),
-        ("platform.cpu", "X86"),
-        ("platform.cpu", "x" * 33),
-        ("platform.libc", "evil"),
-        ("python.implementation", "../cp"),
-        ("python.executable", "/" * 5000),
-        ("driver.os", "macos"),
-        ("driver.cuda", "13"),
-        ("driver.cuda", "13.0.1"),
-        ("driver.source", "x" * 300),
-        ("gpus.0.index", -1),
-        ("gpus.0.index", 1),
-        ("gpus.0.index", 1 << 40),
-        ("gpus.0.arch", "compute_80"),
-        ("gpus.0.arch", "sm_999"),
-        ("gpus.0.arch", "sm_90a"),
-        ("gpus.0.arch", "gfx1100"),
-        ("gpus.0.vendor", "amd"),
-        ("gpus.0.vendor", "intel"),
-        ("gpus.0.name", "x" * 300),
-        ("gpus.0.uuid", "x" * 300),
-        ("gpus.0.pci", "x" * 300),
-        ("name", "x" * 300),
-        ("notes", [{"code": "A", "text": "x" * 300_000}]),
-        ("notes", [{"code": "A", "text": "x"}] * 2000),
-    ],
-)
+@pytest.mark.parametrize(("path", "value"), [
+        ("platform.os", "../../../etc"), ("platform.os", ""), ("platform.cpu", "x86_64/../../x"),
+        ("platform.cpu", "X86"), ("platform.cpu", "x" * 33), ("platform.libc", "evil"),
+        ("python.implementation", "../cp"), ("python.executable", "/" * 5000), ("driver.os", "macos"),
+        ("driver.cuda", "13"), ("driver.cuda", "13.0.1"), ("driver.source", "x" * 300), ("gpus.0.index", -1),
+        ("gpus.0.index", 1), ("gpus.0.index", 1 << 40), ("gpus.0.arch", "compute_80"), ("gpus.0.arch", "sm_999"),
+        ("gpus.0.arch", "sm_90a"), ("gpus.0.arch", "gfx1100"), ("gpus.0.vendor", "amd"), ("gpus.0.vendor", "intel"),
+        ("gpus.0.name", "x" * 300), ("gpus.0.uuid", "x" * 300), ("gpus.0.pci", "x" * 300), ("name", "x" * 300),
+        ("notes", [{"code": "A", "text": "x" * 300_000}]), ("notes", [{"code": "A", "text": "x"}] * 2000),
+])  # fmt: skip
 def test_what_no_machine_has_is_refused_by_its_path(path: str, value: object) -> None:
     with pytest.raises(ShapeError) as caught:
         Machine.from_dict(altered(GOOD, path, value))

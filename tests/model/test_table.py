@@ -11,32 +11,21 @@ from torchpick.model.machine import Driver
 DRIVERS = compat.Knowledge({}).rules.drivers
 
 
-@pytest.mark.parametrize(
-    ("version", "cuda", "os", "expected"),
-    [
+@pytest.mark.parametrize(("version", "cuda", "os", "expected"), [
         ("440.33", "10.2", "linux", True),  # before CUDA 11 the toolkit's own driver
         ("418.39", "10.2", "linux", False),
         ("450.80.02", "11.8", "linux", True),  # after it, the major's floor
         ("450.80.01", "11.8", "linux", False),
         ("450.51.05", "11.0", "linux", True),  # or the toolkit's own row, where that is lower
-        ("525.60.13", "12.9", "linux", True),
-        ("525.60.12", "12.9", "linux", False),
-        ("579.99", "13.0", "linux", False),
-        ("580", "13.2", "linux", True),
-        ("580", "13.2", "windows", True),
-        ("582.66", "13.2", "windows", True),
+        ("525.60.13", "12.9", "linux", True), ("525.60.12", "12.9", "linux", False), ("579.99", "13.0", "linux", False),
+        ("580", "13.2", "linux", True), ("580", "13.2", "windows", True), ("582.66", "13.2", "windows", True),
         ("577.03", "13.0", "windows", False),
         ("525", "12.9", "linux", True),  # a branch alone is its newest driver
         ("527", "12.6", "windows", True),
         ("526", "12.6", "windows", False),  # and another number alone the newest that begins with it
-        ("450", "11.8", "linux", True),
-        ("450", "11.8", "windows", True),
-        ("475.14", "11.8", "windows", True),
-        ("527.41", "12.6", "windows", True),
-        ("527.40", "12.6", "windows", False),
-        ("452.39", "11.8", "windows", True),
-    ],
-)
+        ("450", "11.8", "linux", True), ("450", "11.8", "windows", True), ("475.14", "11.8", "windows", True),
+        ("527.41", "12.6", "windows", True), ("527.40", "12.6", "windows", False), ("452.39", "11.8", "windows", True),
+])  # fmt: skip
 def test_which_driver_carries_which_cuda(version: str, cuda: str, os: str, expected: bool) -> None:
     assert DRIVERS.supports_cuda(Driver(version), cuda, os) is expected
 
