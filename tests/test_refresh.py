@@ -158,19 +158,6 @@ def test_only_this_platform_is_read_and_the_rest_is_never_picked(
     assert json.loads(capsys.readouterr().out)["pick"]["version"] == "2.99.1+cu126"
 
 
-def test_the_wheels_of_all_platforms_are_read_where_that_is_asked_for(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
-    index.add("2.99.1+cu126", "sm_50 sm_60", platform="win_amd64")
-    answer = refreshed(capsys, "--platform", "all")
-
-    assert {(each["version"], each["platform"]) for each in answer["read"]} == {
-        ("2.99.0+cu126", "linux-x86_64"),
-        ("2.99.1+cu126", "windows-x86_64"),
-    }
-    assert answer["unread"] == []
-
-
 def test_a_known_build_is_read_when_it_is_named(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     index.add("2.14.1+cu126", "sm_60 sm_90")
     assert [row["version"] for row in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu126"]

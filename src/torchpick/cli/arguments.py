@@ -92,7 +92,6 @@ class Arguments:
     machine: Sequence[str] = ()
     no_binary: Sequence[str] = ()
     only_binary: Sequence[str] = ()
-    platforms: Sequence[str] = ()
     requirement: Sequence[str] = ()
 
 
@@ -110,9 +109,7 @@ class Flag:
         name = self.names[-1].lstrip("-").replace("-", "_")
         self.metavar = "" if len(parts) == len(self.names) else parts[len(self.names)]
         self.repeats = parts[-1] == "…"
-        # Two are words of Python's own; one machine has one platform, and `refresh` reads several.
-        several = self.repeats and name == "platform"
-        self.dest = f"{name}_" if name in ("for", "from") else "platforms" if several else name
+        self.dest = f"{name}_" if name in ("for", "from") else name  # words of Python's own
         self.choices = self.metavar.split("|") if "|" in self.metavar and self.metavar.islower() else []
         _, mark, default = self.about.partition("[default: ")
         self.default: object = default[:-1] if mark else [] if self.repeats else None if self.metavar else False

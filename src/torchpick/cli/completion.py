@@ -60,7 +60,7 @@ def _values(flag: Flag) -> Words:
     """What a flag takes, where that is a list; nothing for a file, which the shell knows."""
     knowledge = Knowledge(os.environ)
     match flag.dest:
-        case "platform" | "platforms":
+        case "platform":
             yield from ((name, "") for name in PLATFORMS)  # not all that is understood
         case "gpu":
             yield from _gpus(knowledge)

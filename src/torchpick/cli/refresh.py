@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.model.address import is_wheel_host, redacted
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.fields import dumps, envelope, written
-from torchpick.model.machine import PLATFORMS
 from torchpick.model.pick import Request
 from torchpick.model.versions import admits, named, some_of
 from torchpick.run import start_run
@@ -73,10 +72,10 @@ def _plans(args: Arguments) -> dict[str, Read]:
         raise UsageError("refresh reads only torch", hint='such as `torchpick refresh "torch==2.14.1"`')
     is_named = bool(args.words or args.backend)
     admitted = admits(wish.torch, prereleases=args.channel != "stable")
-    platforms = _platforms(args.platforms)
+    platform = console.platform_named(args.platform)
 
     def reads(build: Build) -> bool:
-        if build.platform not in platforms or (wish.backends and build.backend not in wish.backends):
+        if build.platform != platform or (wish.backends and build.backend not in wish.backends):
             return False
         return not wish.torch or admitted(build.torch)
 
@@ -105,12 +104,6 @@ def _plans(args: Arguments) -> dict[str, Read]:
 def _shipped(*, default_index: bool) -> dict[BuildKey, Build]:
     """The shipped table alone: what earlier refreshes wrote is compared with it."""
     return {build.key: build for build in Knowledge(os.environ).shipped(default_index=default_index)}
-
-
-def _platforms(told: Sequence[str]) -> tuple[str, ...]:
-    if "all" in told:
-        return PLATFORMS
-    return tuple(map(console.platform_named, told)) or (console.platform_named(None),)
 
 
 def _row(build: Build) -> dict[str, object]:

@@ -33,9 +33,11 @@ from torchpick.install.job import exact_specifier, file_url
 from torchpick.install.question import find_prefix, pick_build, read_wish
 from torchpick.install.user_settings import UserSettings, note_indexes, read_settings
 from torchpick.knowledge.locations import cache_dir
+from torchpick.model.build import Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Stack
 from torchpick.model.pick import Pick
+from torchpick.model.versions import release_key
 from torchpick.run import Run
 
 TYPE_CHECKING = False
@@ -53,6 +55,8 @@ _BESIDE = (
     *("index-url", "extra-index-url", "find-links", "uploaded-prior-to", "default-index", "index"),
     *UV_PLACES,
 )
+# The first release whose wheels for other vendors call their triton so (before it: `pytorch-triton-rocm`).
+_TRITON_RENAMED = "2.10.0"
 # How long it is believed that a page has nothing for this Python, and that it cannot be reached.
 _DAY_S, _HOUR_S = 86400, 3600
 
@@ -246,7 +250,7 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[ProjectFile, ..
     is_folder, is_down, wanted = is_folder_index(pick), False, ("torch", *pick.wish.companions)
     cache = ProjectCache(store_folder(cache_dir(run.environ)), _HOUR_S)
     with open_host(pick) as host:
-        for name, version in {**pick.build.pins, **_tritons(pick)}.items():
+        for name, version in {**pick.build.pins, **tritons_of(pick.build)}.items():
             key = "\0".join((project_page(pick, name), name, version, pick.build.platform))
             is_kept, wheels = (False, None) if is_folder else _kept_wheels(cache, key, pick)
             if not is_kept and (is_folder or not run.offline):
@@ -266,11 +270,12 @@ def list_files(run: Run, pick: Pick) -> tuple[Mapping[str, tuple[ProjectFile, ..
     return files, (*hashes.notes(fitting), *passed_over)
 
 
-def _tritons(pick: Pick) -> Mapping[str, str]:
+def tritons_of(build: Build) -> Mapping[str, str]:
     """The triton of a build with its version, which is empty where torch alone says it."""
-    family, version = pick.build.family, pick.build.libraries.get("triton", "")
+    family, version = build.family, build.libraries.get("triton", "")
     if family in ("rocm", "xpu"):
-        return {f"triton-{family}": "", f"pytorch-triton-{family}": ""}
+        is_renamed = release_key(build.torch) >= release_key(_TRITON_RENAMED)
+        return {f"{'' if is_renamed else 'pytorch-'}triton-{family}": ""}
     return {"triton": version} if version[:1].isdigit() else {}
 
 

@@ -14,6 +14,7 @@ from torchpick.environment.requirements import RequirementArgs
 from torchpick.environment.uvsources import MARKED_PLATFORMS, applies, marker_of
 from torchpick.errors import UsageError
 from torchpick.install.asking import Order, TargetQuestion, read_plan_question
+from torchpick.install.env import tritons_of
 from torchpick.install.learner import Learner
 from torchpick.model.build import COMPANIONS, TRIO, Build, python_order, toolkit_order
 from torchpick.model.machine import Driver, Machine, Note, Python
@@ -38,8 +39,6 @@ from torchpick.run import Run
 _APART, _APART_BY_PACKAGES = 2, 6
 # It has plain wheels, which the default index has too.
 _MAC = "macos-arm64"
-# The first release whose wheels for other vendors call their triton so (before it: `pytorch-triton-rocm`).
-_TRITON_RENAMED = "2.10.0"
 
 
 class App:
@@ -169,11 +168,11 @@ def plan(
                 entry = {"index": f"pytorch-{backend}", kind: name, "marker": marker_of(of_index)}
                 sources.setdefault(package, []).append(entry)
                 # What torch requires of its own index has to be named for it, too.
-                for triton in _tritons(build) if package == "torch" else ():
+                for triton in tritons_of(build) if package == "torch" and build.family in ("rocm", "xpu") else ():
                     lines.append(f"{triton} ; {entry['marker']}")
                     sources.setdefault(triton, []).append(entry)
         extras.append(Extra(name, tuple(lines), tuple(_comment(app.table, build)), backend))
-    indexes = {f"pytorch-{backend}": _index_url(backend, app.base) for backend in backends.values()}
+    indexes = {f"pytorch-{backend}": index_url(backend, app.base) for backend in backends.values()}
     conflicts = (*names, *(name for name in backends if name not in names))
     return Plan(tuple(extras), groups, indexes, sources, app.builds_with_torch, conflicts)
 
@@ -184,7 +183,7 @@ def _keeps(source: object, platform: str, python: Python) -> bool:
     return is_left and applies(source, marker_facts(python.version, platform=platform))
 
 
-def _index_url(backend: str, base: str) -> str:
+def index_url(backend: str, base: str) -> str:
     if base.startswith("flat+"):
         hint = "name a mirror with a folder for each backend"
         raise UsageError("a flat mirror is one page, and a project needs an index for each backend", hint=hint)
@@ -204,13 +203,6 @@ def _versions(table: Table, build: Build, package: str) -> dict[str, list[str]]:
         if row is not None and row.pins.get(package):
             versions.setdefault(row.pins[package], []).append(platform)
     return versions
-
-
-def _tritons(build: Build) -> tuple[str, ...]:
-    if build.family not in ("rocm", "xpu"):
-        return ()
-    prefix = "" if release_key(build.torch) >= release_key(_TRITON_RENAMED) else "pytorch-"
-    return (f"{prefix}triton-{build.family}",)
 
 
 def _build_on(platform: str, table: Table, build: Build) -> Build | None:

@@ -11,7 +11,7 @@ from torchpick.environment.rewrite import Text
 from torchpick.errors import TorchpickError
 from torchpick.model.build import TRIO
 from torchpick.model.versions import named
-from torchpick.projects.app import App
+from torchpick.projects.app import App, index_url
 
 # Files of one tool alone.
 _BY_NAME = {"pixi.toml": "pixi", "environment.yml": "conda", "environment.yaml": "conda"}
@@ -46,7 +46,7 @@ def needs_of(there: Text, tool: str) -> tuple[str, ...]:
 def write(there: Text, tool: str, app: App, backend: str) -> tuple[str, str]:
     """The file of this backend's build and its text; for a tool that has no form of ours an error with the lines."""
     build, names = app.build(backend)
-    url, marker = f"{app.base.rstrip('/')}/{backend}", app.marker(build)
+    url, marker = index_url(backend, app.base), app.marker(build)
     pins = {name: build.pins[name] for name in names}
     if tool == "pip-tools":
         stem = os.path.splitext(there.file)[0]
