@@ -30,6 +30,8 @@ def site(tmp_path: Path) -> Path:
         "torch-2.15.0+cu132.dist-info/RECORD": b"torch/version.py,,\ntorch/lib/libtorch_python.so,sha256=x,5\n"
         b'torch/lib/libtorch_cuda.so,,\ntorch/lib/gone.so,,\n../../bin/torchrun,,\n"torch/a,b.so",,\n',
         "torch/a,b.so": LIBRARY,
+        "Some_Pkg/hip.so": making.elf({".hip_fatbin": b"x"}),
+        "Some_Pkg/plain.so": making.elf({".text": b"x"}),
         "Some_Pkg/_C.so": LIBRARY,
         "Some_Pkg-1.0.dist-info/top_level.txt": b"Some_Pkg\n..\n",
         "other-2.0.dist-info/RECORD": b"\0\n" + b"x" * 5000 + b"\n",
@@ -73,7 +75,10 @@ def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     one = find("some-pkg", site)
     assert one is not None
 
-    assert texts(readings.read_distribution(one, "some-pkg").sass) == ["sm_80"]
+    found = readings.read_distribution(one, "some-pkg")
+    assert ({library.path for library in found.libraries}, texts(found.sass)) == (
+        {"Some_Pkg/_C.so", "Some_Pkg/hip.so"}, ["sm_80"]
+    )  # fmt: skip
 
 
 def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> None:

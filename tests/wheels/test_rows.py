@@ -64,7 +64,7 @@ LINES: dict[str, tuple[dict[str, Any], WheelRule]] = {
     "a main library": ({"code": [*LINE["code"], {"path": "pkg/_D.so", "sass": ["sm_90"], "ptx": []}]},
         WheelRule(main=r"pkg/_C\.so")),
     "what it does without": (
-        {"code": [{"path": "a.libs/libnvjpeg.so.12", "sass": ["sm_50"], "ptx": []}, {"path": "a/mscclpp.so",
+        {"code": [{"path": "a.libs/libnvjpeg.so.12", "sass": ["sm_80"], "ptx": []}, {"path": "a/mscclpp.so",
             "sass": ["sm_80"], "ptx": []},
                   {"path": "a/few.so", "sass": ["sm_50"], "ptx": []}, {"path": "a/none.so", "sass": [], "ptx": []}]},
         WheelRule(few=("sm_50",)),
@@ -212,3 +212,51 @@ def test_a_mirror_s_pages_are_those_of_all_builds_and_then_of_each_backend() -> 
         ("https://m.example/whl",), ("https://m.example/whl/cpu", "https://m.example/whl/cu126"),
     ]  # fmt: skip
     assert nightly[1].indexes == ("https://m.example/whl/nightly/cpu", "https://m.example/whl/nightly/cu126")
+
+
+def test_the_wheel_to_read_of_each_version() -> None:
+    tags = [
+        f"cp313-cp313-{LINUX}",
+        f"cp312-cp312t-{LINUX}",
+        f"cp39-abi3-{LINUX}",
+        "py3-none-any",
+        "cp312-cp312-win_amd64",
+    ]
+    order = [f"cp312-cp312-{LINUX}", f"cp311-cp311-{LINUX}", tags[0], tags[2], tags[1], tags[3]]
+    files = list(links(*(f"pkg-1.0-{tag}.whl" for tag in {**dict.fromkeys(tags), **dict.fromkeys(order)})))
+    pythons = ("any", "cp311", "cp312", "cp312t", "cp313", "cp39+")
+    for place, tag in enumerate(order):
+        left = [file for file in files if f"-{order[place - 1]}." not in file.file or not place]
+        files = left
+        found = wheelfiles.wheel_to_read(files, "linux-x86_64")
+        assert found is not None
+        assert found[0].file == f"pkg-1.0-{tag}.whl"
+        assert set(found[1]) <= set(pythons)
+        assert place or found[1:] == (pythons, ("any", "linux-x86_64", "windows-x86_64"))
+    assert wheelfiles.wheel_to_read(links(f"pkg-1.0-{tags[4]}.whl"), "linux-x86_64") is None
+    several = links(*(f"pkg-{version}-py3-none-any.whl" for version in ("1.9", "1.10", "1.10rc1", "2")))
+    several = (*several[:3], several[3]._replace(yanked=""))
+    newest = [wheel.version for wheel, _, _ in wheelfiles.wheels_of_versions(several, "linux-x86_64")]
+    assert newest == ["1.10", "1.10rc1", "1.9"]
+
+
+def test_a_wheel_beside_its_code_as_a_line_of_evidence() -> None:
+    [link] = links(f"pkg-1.0-cp312-cp312-{LINUX}.whl")
+    part = READ.libraries[0]._replace(complete=False)
+    metadata = "Requires-Python: >=3.10\nRequires-Dist: torch\nRequires-Dist: numpy>1\n"
+    reading = READ._replace(libraries=(part, READ.libraries[0]), unread=2, metadata=metadata, needed=(
+        "libc.so.6", "libc10.so", "libcudart.so.12", "libcu_x.so", "libnvrtc.so.12", "libnccl.so.2", "libnppc.so.12",
+        "libtorch.so", "libm.so"))  # fmt: skip
+    line = wheelfiles.evidence_line((link, ("cp312",), ("linux-x86_64",)), reading)
+
+    assert line == {
+        "file": link.file, "sha256": "ab" * 32, "project": "pkg", "version": "1.0", "requires_python": ">=3.10",
+        "requires": ["torch", "numpy>1"], "pythons": ["cp312"], "platforms": ["linux-x86_64"], "glibc": "2.28",
+        "needed": ["libc10.so", "libcudart.so.12", "libnvrtc.so.12", "libnccl.so.2", "libnppc.so.12", "libtorch.so"],
+        "libraries_unread": 2, "yanked": False,
+    }  # fmt: skip
+    sample = wheelfiles.evidence_line(
+        (link._replace(yanked=""), (), ()), reading._replace(depth="sample", metadata=None)
+    )
+    said = [sample[name] for name in ("libraries_unread", "yanked", "requires", "requires_python")]
+    assert said == [3, True, [], None]

@@ -13,7 +13,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import COMPILES, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN, is_unified
 from torchpick.model.machine import Driver
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, judge_package, judge_reading
+from torchpick.wheels.judging import GpuCodeFit, ReadingVerdict, is_counted, judge_package, judge_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -60,6 +60,8 @@ def test_torch_is_judged_by_its_flags_and_what_fails_beside_them_is_told() -> No
 @pytest.mark.parametrize(("without", "expected"), [(18, RUNS), (19, PARTLY)])
 def test_a_library_fails_where_fewer_than_one_module_in_ten_loads(without: int, expected: str) -> None:
     assert word(reading(of((without, "sm_80 sm_90"), (2, "sm_75 sm_80 sm_90"))), "sm_75") == expected
+    assert word(reading(of((20, "sm_90"), (1, "sm_80 sm_90"))), "sm_80") == RUNS, "half of the generations are not most"
+    assert word(reading(of((1, "sm_75 sm_80"), (1, "sm_75 compute_75"))), "sm_80") == RUNS, "by half of it"
 
 
 def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
@@ -131,6 +133,19 @@ def test_copies_of_nvidia_s_libraries_do_not_count_beside_a_package_s_own() -> N
     assert judge_reading(reading(copy)._replace(name="audio"), GpuCodeFit(Arch.parse("sm_80"))).word == NO_CODE
     assert judge_reading(reading(copy)._replace(name="nvidia-nvjpeg"), GpuCodeFit(Arch.parse("sm_80"))).word == NOT
     assert word(reading(copy), "sm_80") == NOT
+
+
+def test_which_files_are_copies_of_nvidia_s() -> None:
+    names = "cuda cudart cublas cublasLt cudnn cufft curand cusolver cusparse cufile cupti nccl nvrtc nvJitLink nvjpeg"
+    names += " nvToolsExt nppig nvshmem_host nvonnxparser nvinfer_plugin torch_nvshmem"
+    for name in names.split():
+        for file in (f"lib{name}.so", f"{name}.dll", f"lib{name}.so".lower()):
+            assert not is_counted(file), file
+    more = ("libcudart-d0da41ae.so.11.0", "cudnn_ops64_9.dll", "CUBLASLT64_12.DLL")
+    assert not any(map(is_counted, more))
+    assert all(
+        map(is_counted, ("_C.so", "libtorch_cuda.so", "libmy_cudart.so", "libcudart.py", "libnvx.so", "cutlass.dll"))
+    )
 
 
 def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() -> None:

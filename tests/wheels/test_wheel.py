@@ -9,6 +9,7 @@ from tests.index.server import Host
 from tests.index.test_archive import Bytes
 from tests.wheels import making
 from torchpick.errors import WheelError, WheelLayoutError
+from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.ranges import Archive, RemoteSource
 from torchpick.wheels import wheelfiles
@@ -50,6 +51,26 @@ def test_torch_for_windows_has_its_flags_in_a_dll() -> None:
     assert (found.depth, texts(found.sass), found.version) == (FLAGS, ["sm_75", "sm_86"], "2.9.0")
 
 
+def test_a_torch_for_rocm_has_its_flags_too_and_one_without_them_is_no_row() -> None:
+    members = {"torch/version.py": making.version_py("2.9.0+rocm6.4", None, "6.4.1")}
+    linalg = {f"torch/lib/{name}": LINALG for name in ("torch_cuda_linalg.dll", "libtorch_nvshmem.so", "libtorch_x.so")}
+    [link] = pages.parse(f"<a href={TORCH}>x</a>".encode(), "https://host.example/")
+
+    def row(flags: str | None, version: bytes) -> Reading:
+        more = {"torch/version.py": version, "torch/lib/libtorch_python.so": making.torch_python(flags)}
+        return wheelfiles.read_release(Archive(Bytes(making.wheel({**more, **linalg}))), link)
+
+    rocm = read(making.wheel({**members, "torch/lib/libtorch_python.so": making.torch_python("gfx90a gfx1100")}), TORCH)
+    assert (rocm.depth, texts(rocm.sass), rocm.torch and rocm.torch.hip) == (FLAGS, ["gfx1100", "gfx90a"], "6.4")
+    assert row("gfx90a gfx942", members["torch/version.py"]).libraries == ()
+    cuda = row("sm_80 sm_90", making.version_py("2.9.0", "12.6"))
+    assert [one.path for one in cuda.libraries] == ["torch/lib/torch_cuda_linalg.dll", "torch/lib/libtorch_nvshmem.so"]
+    assert row(None, making.version_py("2.9.0+cpu", None)).sass == ()
+    for version in (members["torch/version.py"], making.version_py("2.9.0", "12.6")):
+        with pytest.raises(WheelLayoutError, match="names no architectures"):
+            row(None, version)
+
+
 def test_torch_without_flags_is_read_by_its_libraries() -> None:
     more = {"torch/lib/libtorch_cuda.so": making.library(making.module("sm_87"))}
     found = read(making.torch_wheel(None, version="2.8.0", more=more), TORCH)
@@ -82,6 +103,21 @@ def test_a_sample_stays_within_its_share_and_never_claims_to_be_all() -> None:
     assert not found.complete
     assert found.bytes_read <= len(data) * wheelfiles.SAMPLE_SHARE + 300_000
     assert "sm_90" not in texts(found.sass)
+
+
+def test_only_a_wheel_on_the_web_is_sampled_and_where_it_is_larger_than_was_asked_for() -> None:
+    large = making.elf({".text": making.noise(5, 2_000_000), ".nv_fatbin": making.module("sm_90")})
+    data = making.wheel({"pkg/large.so": large, "pkg/small.so": LINALG})
+    packed = sum(one.compress_size for one in Archive(Bytes(data)).members())
+
+    def depth(remote: bool, most: int) -> str:
+        return wheelfiles.read_wheel(Archive(Bytes(data, remote=remote)), "pkg-1.0-py3-none-any.whl", None, most).depth
+
+    assert [depth(False, 1), depth(True, packed), depth(True, packed - 1)] == [WHOLE, WHOLE, SAMPLE]
+    found = read(data, depth=SAMPLE)
+    assert [(one.path, one.complete) for one in found.libraries] == [("pkg/small.so", True), ("pkg/large.so", False)]
+    alone = read(making.wheel({"pkg/small.so": LINALG, "pkg/pad": making.noise(6, 500_000)}), depth=SAMPLE)
+    assert ([one.complete for one in alone.libraries], alone.complete) == ([True], False)
 
 
 def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
