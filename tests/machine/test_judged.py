@@ -196,6 +196,7 @@ def test_what_tells_that_a_gpu_is_there_and_why_it_does_not_answer() -> None:
         (KernelFacts(), failed("unasked")): "PROBE_NOT_STARTED",
         (KernelFacts(), (NVML._replace(devices=(lost, refused)),)): "GPU_LOST",
         (KernelFacts(), (NVML._replace(devices=(refused, refused)),)): "NO_PERMISSION",
+        (KernelFacts(), (NVML._replace(devices=(refused,)), CUDA._replace(devices=(lost,)))): "NO_PERMISSION",
         (driven, failed("stub")): "STUB_LIBRARY",
         (driven, failed("unusable")): "LIBRARY_MISSING",
         (driven, failed("absent") + failed("refused", 9, "cuda")): "DRIVER_SILENT",

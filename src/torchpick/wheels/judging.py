@@ -279,7 +279,7 @@ _VENDORED = re.compile(
 # The names of NVIDIA's own projects start so: there such a library is the package itself.
 _NVIDIA = "nvidia-"
 # What the compiled flags of a torch are the flags of.
-_MAIN = re.compile(r"(?:lib)?torch_(?:cuda|hip)\.(?:so|dll)")
+_MAIN = re.compile(r"(?:lib)?torch_cuda\.(?:so|dll)")
 _VARIANT = re.compile(r"(?P<stem>.*?cuda)(?P<number>\d{3})(?P<rest>[^/]*)")
 
 
