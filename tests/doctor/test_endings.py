@@ -88,3 +88,64 @@ def test_a_warning_of_what_may_come_is_not_what_came(home: Home) -> None:
     found = explained(home, "torch", warned, TRACEBACK, OWN, of("made_up"), "ValueError: bad")
 
     assert found.errors[0].cause.id == "PACKAGE_RAISED"
+
+
+NO_GPU = "why is torch.cuda.is_available() False?"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (("CMake Error at x.cmake:219", "nvcc fatal : Unsupported gpu architecture 'compute_71'"), "NVCC_ARCH_LIST"),
+        (("nvcc fatal : Unsupported gpu architecture 'compute_86'",), "NVCC_ARCH"),
+        (('OSError: [WinError 127] not there. Error loading "c:\\torch\\lib\\x.dll"',), "DLL_CLASH"),
+        (('OSError: [WinError 126] not there. Error loading "c:\\torch\\lib\\x.dll"',), "WINERROR"),
+        (("cublas runtime error : the GPU program failed to execute", "it works for fp32"), "LIBRARY_AT_SIZE"),
+        (("cublas runtime error : the GPU program failed to execute",), "CUBLAS_ARCH_MISMATCH"),
+        (("an illegal memory access was encountered", "it works on gpu 0 but not on gpu 1"), "ONE_CARD_FAILS"),
+        (("an illegal memory access was encountered",), "ILLEGAL_ACCESS"),
+        (("ggml_cuda: no kernel image is available for execution",), "PROGRAM_NO_KERNELS"),
+        (("No module named 'setuptools'", "`import setuptools` does not fail"), "MODULE_ELSEWHERE"),
+        (
+            (
+                "these package versions have conflicting dependencies",
+                "syft 1.0 depends on torch==1.4",
+                "syft 1.1 depends on torch==1.5",
+            ),
+            "ONE_PACKAGE_CONFLICT",
+        ),
+        (
+            (
+                "these package versions have conflicting dependencies",
+                "syft 1.0 depends on torch==1.4",
+                "vllm 1.1 depends on torch==1.5",
+            ),
+            "RESOLVE_CONFLICT",
+        ),
+        (("in docker, on a TPU", "RuntimeError: no topology", "Is CUDA available: False"), "OTHER_ACCELERATOR"),
+        (("on WSL with an RX 7900 XTX", "rocminfo works", NO_GPU), "AMD_ON_WSL"),
+        (("on an RX 7900 XTX", NO_GPU), "AMD_GPU"),
+    ],
+)
+def test_the_rest_of_the_text_says_which_of_several_causes_it_is(
+    lines: tuple[str, ...], cause: str, home: Home
+) -> None:
+    found = explained(home, "torch 1.13.1", *lines)
+
+    assert found.errors[0].cause.id == cause
+
+
+def test_what_the_text_excludes_is_not_its_cause(home: Home) -> None:
+    title = "Made-up is not finding the GPU"
+
+    assert [error.cause.id for error in explained(home, f"torch: {title}").errors] == ["CUDA_NOT_AVAILABLE"]
+    assert explained(home, f"{title} but TF, PyTorch and nvcc does").errors == ()
+
+
+def test_what_is_said_is_of_the_years_and_the_numbers_of_the_text(home: Home) -> None:
+    gcc = "unsupported GNU version! gcc versions later than 8 are not supported!"
+    (old, new) = (explained(home, f"torch {of}", "CUDNN_STATUS_NOT_SUPPORTED").errors[0] for of in ("1.1.0", "2.9.0"))
+
+    assert "g++-8" in explained(home, gcc).errors[0].cause.cures[0]
+    assert "cuDNN 9" in new.cause.meaning
+    assert "cuDNN 9" not in old.cause.meaning

@@ -84,13 +84,11 @@ def last_error(text: bytes, size: int) -> Ending | None:
     number, line = lines[place]
     if line.endswith(b":") or line.startswith((_CROSS, b"CMake Error")):
         line = b" ".join(text for _, text in lines[place : place + 1 + _MOST_BELOW])
-    ending = Ending(number, line.decode("utf-8", "replace"))
-    package, is_own = _raised_in(lines[:place])
-    if package is not None and package not in _BUILDERS and not is_own:
-        return ending._replace(package=package)
-    if (built := _not_built(lines)) is not None:
-        return ending._replace(package=built, is_build=True)
-    return ending._replace(package=package, is_own=is_own) if is_own else ending
+    ending = _raised(Ending(number, line.decode("utf-8", "replace")), lines[:place])
+    if ending.is_own or ending.package in _BUILDERS or not ending.package:
+        package = _not_built(lines) or (ending.package if ending.is_build else None)
+        ending = ending._replace(package=package, is_build=True, is_own=False) if package else ending
+    return ending._replace(package=None) if ending.package in _BUILDERS else ending
 
 
 # A frame of Python's, of IPython's and of a debugger's traceback, and the package in whose folder it lies.
@@ -100,7 +98,7 @@ _FRAME = re.compile(
 )
 _IN_PACKAGES = re.compile(rb".*[\\/](?:site|dist)-packages[\\/](\w{1,60})")
 # The sources that an installer unpacks to build them: it says whose they are.
-_UNPACKED = re.compile(rb".*[\\/]pip-(?:install|req-build|build-env)-")
+_UNPACKED = re.compile(rb".*[\\/]pip-install-\w{1,12}[\\/]([A-Za-z][\w.-]{1,60}?)(?:_[0-9a-f]{32})?[\\/]")
 _OF_PYTHON = re.compile(rb"(?i)<|.*[\\/](?:lib|python[\d.]*)[\\/](?!site-|dist-)")
 _TRACEBACK = re.compile(rb"Traceback \(most recent call last\)|-{20,}$")
 # A traceback has so many lines at most.
@@ -115,8 +113,8 @@ _BUILDERS = frozenset(
 _FOLDERS = {"cv2": "opencv-python", "PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn"}
 
 
-def _raised_in(above: Sequence[tuple[int, bytes]]) -> tuple[str | None, bool]:
-    """The package that raised an error which stands below these lines, or the file and True where it is no package's.
+def _raised(ending: Ending, above: Sequence[tuple[int, bytes]]) -> Ending:
+    """The ending with the package, or the file of the program, whose frame is the innermost of these lines above it.
 
     What torch raised in a file of the program is neither's.
     """
@@ -130,14 +128,14 @@ def _raised_in(above: Sequence[tuple[int, bytes]]) -> tuple[str | None, bool]:
         package = _IN_PACKAGES.match(file)
         if package is not None and package[1] not in _BETWEEN:
             folder = package[1].decode()
-            return _FOLDERS.get(folder, normal(folder)), False
+            return ending._replace(package=_FOLDERS.get(folder, normal(folder)))
+        if (unpacked := _UNPACKED.match(file)) is not None:
+            return ending._replace(package=normal(unpacked[1].decode()), is_build=True)
         if package is None and not _OF_PYTHON.match(file):
-            if _UNPACKED.match(file):
-                break
             name = b"/".join(re.split(rb"[\\/]", file)[-2:]).decode("utf-8", "replace")
-            return (None, False) if is_handed_on else (name, True)
+            return ending if is_handed_on else ending._replace(package=name, is_own=True)
         is_handed_on = is_handed_on or package is not None
-    return None, False
+    return ending
 
 
 _NOT_BUILT = re.compile(

@@ -7,12 +7,12 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from torchpick.doctor import endings, examination, offers, posts, remedy, situation, texts
+from torchpick.doctor import endings, examination, offers, reading, remedy, situation, texts
 from torchpick.doctor.endings import Ending
 from torchpick.doctor.examination import Examination
-from torchpick.doctor.situation import Situation, Words
+from torchpick.doctor.situation import Situation
 from torchpick.doctor.subject import DescribedEnvironment
-from torchpick.doctor.texts import Match, Signature, Weight
+from torchpick.doctor.texts import Match, Signature
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.gpuindex import letters
@@ -20,7 +20,6 @@ from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note, version_of
 from torchpick.model.pick import Request
-from torchpick.model.versions import normal
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
@@ -36,10 +35,6 @@ _BY_TORCH = {
 }
 # And of these those whose fix depends on the GPU.
 _OF_GPUS = _BY_TORCH - {"TORCH_MISSING"} | {"PACKAGE_NO_KERNELS"}
-# So much of the end of a long log, where its error stands, is read for what it says.
-_END = 1 << 16
-# A line or two may be an error alone; a longer text says what it is about.
-_SHORT = 400
 _AROUND = {"wsl", "container", "image build"}
 
 
@@ -78,11 +73,11 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
     known = run.knowledge.file("errors.json", texts.read_signatures)
     words = run.knowledge.file("words.json", situation.read_words)
-    text, said, matches, ending = _read(chunks, known, words)
+    text, said, matches, ending = reading.read(chunks, known, words)
     request, mentioned = _with_mentions(run, said)
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
     package = first.package or situation.package_of((first.text, first.frame), words)
-    values = offers.values(said, package, request, run)
+    values = offers.values(said, first.text, package, request, run)
     values = {**values, "BACKEND": _label(said, run)}
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
@@ -127,57 +122,6 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
     certain = (note for note in machine.notes if note.code != "DRIVER_ASSUMED")  # there is a line for each range
     return alone._replace(errors=explained(exam), notes=(*alone.notes, *certain))
-
-
-def _read(
-    chunks: Iterable[bytes], known: Mapping[str, Signature], words: Words
-) -> tuple[str, Situation, tuple[Match, ...], Ending | None]:
-    """A text, what it says, the known errors in it: of a program, else in anybody's words; an end that is not known."""
-    search = texts.Search(known)
-    start = end = b""
-    for chunk in posts.decoded(chunks):
-        search.feed(chunk)
-        room = max(0, posts.MOST_TEXT - _END - len(start))
-        start, end = start + chunk[:room], (end + chunk[room:])[-_END:]
-    start, end = posts.without_forms(start), posts.without_forms(end)
-    ends = start + end
-    text = posts.plain(ends, words["rewritten"])
-    ending = None if end else endings.last_error(start, _END)
-    causes = {*known} - {fact for row in known.values() for where, _ in row.cases for fact in where}
-    facts = {name: expression for name, expression in words["facts"].items() if name not in causes}
-    said = situation.with_lines(situation.read_situation(text, words, facts), start)
-    matches = search.matches()
-    is_silent = all(match.weight is Weight.HARMLESS for match in matches)
-    # What stands beside an end that is not known is not taken for its cause, unless the title says so.
-    is_beside = len(ends) > _SHORT and all(match.weight >= Weight.BESIDE and match.line > 1 for match in matches)
-    is_beside = is_beside and not is_silent and ending is not None and not any(ending.is_of(one) for one in matches)
-    matches = () if is_beside else matches
-    if (is_silent or is_beside) and situation.names("programs", ends, words):
-        named = {name: words["facts"][name] for name in words["facts"] if name in causes}
-        seen = situation.in_words(ending.line, named) if ending else {}
-        if not (seen or is_beside):
-            # What was raised in a package is said at its end; around it are its warnings and its settings.
-            complaint = text.partition("\n")[0] if ending and ending.package else posts.complaint(text)
-            seen = {**said.facts, **situation.in_words(complaint, named)}
-        meant = (name for name in words["facts"] if name in known and name in seen and f"not {name}" not in said.facts)
-        of_words = (Match(known[name], 0, seen[name]) for name in meant)
-        matches = (*of_words, *matches)
-    if len(ends) > _SHORT and not situation.names("about", ends, words):
-        matches = ()  # whatever words it has, it is of something else
-    if not situation.names("family", ends, words):
-        said = said._replace(facts={**said.facts, "no torch": ""})
-        matches = tuple(match for match in matches if "TORCH_MISSING" not in match.signature.findings)
-    if ending is None or any(ending.is_of(match) for match in matches):
-        return text, said, matches, None
-    cause = ending.cause(words["endings"])
-    is_known = any(match.weight is not Weight.HARMLESS for match in matches)
-    if cause is None or is_known or "no torch" in said.facts:
-        return text, said, matches, ending
-    name, package = cause
-    if (version := situation.version_of(package, text)) is not None:
-        said = said._replace(packages={**said.packages, normal(package): version})
-    raised = Match(known[name], ending.number, ending.line, Weight.RAISED, package=package)
-    return text, said, (raised, *matches), None
 
 
 def _label(said: Situation, run: Run) -> str | None:

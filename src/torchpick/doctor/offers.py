@@ -20,13 +20,14 @@ _MOST_DEMANDS = 4
 _OF_TORCH = re.compile(r"torch|triton|nvidia-|pytorch")
 
 
-def values(said: Situation, package: str | None, request: Request, run: Run) -> Mapping[str, str | None]:
+def values(said: Situation, line: str, package: str | None, request: Request, run: Run) -> Mapping[str, str | None]:
     """The names, each with its value, None where that is not known; `package` is that of the line of the error."""
+    newest_gcc = re.search(r"gcc versions? later than (\d{1,2})\b", line)
     pin, required = _required(said, run)
     release = (said.torch or "").partition("+")[0] if builds_of(said.torch, said, run) else ""
     flags, cuda = _flags(request, run), said.driver_cuda
     major = (cuda or "").partition(".")[0]
-    package = package or said.facts.get("package")
+    package = package or _one_package(said) or said.facts.get("package")
     return {
         "PACKAGE": package,
         "INSTALLED": said.packages.get(normal(package or "")),
@@ -37,6 +38,7 @@ def values(said: Situation, package: str | None, request: Request, run: Run) -> 
         "NEAREST": _nearest(said),
         "SUPPORTED": cuda and f"the driver supports CUDA {cuda}: take a build for CUDA {major}, or a newer driver",
         "3.N": _python(said, run),
+        "g++-12": f"g++-{newest_gcc[1]}" if newest_gcc else "g++-12",
         "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
     }
 
@@ -129,12 +131,21 @@ def facts(said: Situation, run: Run) -> set[str]:
     torch, versions = _offered(said)
     follows = {
         "label alone": torch is not None and "+" in torch[2] and torch[2].partition("+")[0] in versions,
+        "one package": _one_package(said) is not None,
         "conflict elsewhere": bool(required) and not any(map(_OF_TORCH.match, required)),
         "other python": _is_other_python(said.asked, said, run),
         "mac alone": said.is_of_a_mac,
         "torch named": said.torch is not None,
+        f"torch {(said.torch or '').partition('+')[0]}": said.torch is not None,
+        "torch before 2": (said.torch or "").startswith(("0.", "1.")),
     }
     return {fact for fact, holds in follows.items() if holds}
+
+
+def _one_package(said: Situation) -> str | None:
+    """The package whose releases alone disagree about torch."""
+    of_torch = [who.partition(" ")[0].partition("==")[0] for who, of, _ in said.demands if of in ("torch", *COMPANIONS)]
+    return of_torch[0] if len(of_torch) > 1 and len(of_torch) == len(said.demands) and len({*of_torch}) == 1 else None
 
 
 def _required(said: Situation, run: Run) -> tuple[str | None, str | None]:
@@ -215,7 +226,7 @@ def _is_other_python(version: str | None, said: Situation, run: Run) -> bool:
 
 
 # For a release of which nothing is known.
-_USUAL_PYTHON = "3.12"
+_USUAL_PYTHON, _OLDER_PYTHON = "3.12", "3.11"
 
 
 def _python(said: Situation, run: Run) -> str:
@@ -223,6 +234,8 @@ def _python(said: Situation, run: Run) -> str:
     pythons = {tag for build in builds_of(said.asked, said, run)[:1] for tag in build.pythons}
     minors = sorted(int(tag[3:]) for tag in pythons if tag[3:].isdigit())
     usual = [minor for minor in minors if minor <= int(_USUAL_PYTHON[2:])]
+    if not minors and said.python == _USUAL_PYTHON:
+        return _OLDER_PYTHON  # the usual one is what does not help
     return f"3.{(usual or minors)[-1]}" if minors else _USUAL_PYTHON
 
 

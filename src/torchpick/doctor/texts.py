@@ -146,7 +146,11 @@ class Signature(NamedTuple):
             cures = [cure.replace("CUDA_LAUNCH_BLOCKING=1", "AMD_SERIALIZE_KERNEL=3") for cure in cures]
         if "windows" in facts:
             cures = [cure.replace("`export ", "`set ") for cure in cures]
-        title, meaning = (text.replace("PACKAGE", package or "a package") for text in (self.title, self.meaning))
+        sentences = self.meaning.split(". ")
+        if "torch before 2" in facts:
+            sentences = [sentence for sentence in sentences if not _SINCE_TORCH_2.search(sentence)] or sentences
+        meaning = ". ".join(sentences).removesuffix(".") + "." * bool(self.meaning)
+        title, meaning = (text.replace("PACKAGE", package or "a package") for text in (self.title, meaning))
         return self._replace(cures=(*cures,), title=title, meaning=meaning)
 
 
@@ -159,9 +163,16 @@ _NVIDIA = re.compile(r"(?<!with an )\bNVIDIA\b|\bnvidia-smi\b|\bCUDA build|\bcu1
 _AMD = re.compile(r"\bAMD\b|\bROCm\b|\brocm\d|\bHIP\b|\bgfx\d")
 
 
+# A cure for one release of torch, and what there is only since torch 2.
+_WITH_RELEASE = re.compile(r"with (\d\.\d{1,2}\.\d): ")
+_SINCE_TORCH_2 = re.compile(r"\bcu1[23]\d\b|\bCUDA 1[23]\b|\btorch 2\.\d|\bcuDNN 9|\b2\.\d{1,2}\.\d\b")
+
+
 def _is_elsewhere(cure: str, facts: Collection[str]) -> bool:
-    """Whether it is for another system, or another maker's GPUs, than the text's, or for a torch that sees none."""
-    if "not CUDA_NOT_AVAILABLE" in facts and "with False" in cure:
+    """Whether it is for another system, another release of torch, or another maker's GPUs than the text's."""
+    release = _WITH_RELEASE.match(cure)
+    is_of_other_torch = release is not None and f"torch {release[1]}" not in facts and "torch named" in facts
+    if is_of_other_torch or ("not CUDA_NOT_AVAILABLE" in facts and "with False" in cure):
         return True
     is_other = "nvidia" not in facts and not {"amd", "intel gpu"}.isdisjoint(facts)
     if is_other and _NVIDIA.search(cure) and not _AMD.search(cure):
