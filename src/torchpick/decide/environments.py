@@ -13,6 +13,7 @@ from torchpick.decide.searchfacts import Needs, SearchFacts
 from torchpick.model.address import redacted
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, JIT, NO_CODE, RUNS, UNJUDGED, Build, Reason
+from torchpick.model.build import DEFAULT_INDEX as DEFAULT_BACKEND
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import (
     NOT_READ,
@@ -301,6 +302,9 @@ class _Environment:
             yield Note("PACKAGE_UNREAD", f"{who} is compiled at run time: for which GPUs is not known")
         if word == JIT:
             yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
+        if facts.wheel_host and not package.place and torch and torch.cuda and torch.backend != DEFAULT_BACKEND:
+            text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
+            yield Note("DEFAULT_INDEX_WHEEL", text)
 
     def _mixed(self) -> Iterator[Note]:
         level, torch = self.solution.level, self.build

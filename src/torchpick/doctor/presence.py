@@ -171,7 +171,8 @@ def gone(package: distributions.Distribution) -> tuple[str, ...]:
     if any(fault.startswith("RECORD") for fault in package.faults):
         return ()
     paths = (path for path in distributions.files(package) if _CODE.search(path) and not _SPARE.search(path))
-    wanted = grouped(path.rpartition("/")[::2] for path in paths if not path.startswith(("/", "..")))
+    parts = (path.rpartition("/") for path in paths if not path.startswith(("/", "..")))
+    wanted = grouped((folder, name) for folder, _, name in parts)
     lost: list[str] = []
     for folder, names in sorted(wanted.items()):
         try:

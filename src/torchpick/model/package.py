@@ -161,9 +161,10 @@ class PackageFacts(NamedTuple):
     """All that is known of a project: its versions, newest first, and where else it lies.
 
     `source_only` says what has to be built and with what, where the default index has no wheel; `refused` why the name
-    must not be installed; `rivals` are the projects that install the same module; by `rule` another version is judged
-    once its wheel was read. `listed` says that its pages on the user's indexes were looked at, `unlisted` why nothing
-    is there, `newer` the newest version that is no candidate, and why not.
+    must not be installed; `rivals` are the projects that install the same module; `wheel_host` whether PyTorch's wheel
+    host has builds of it too; by `rule` another version is judged once its wheel was read. `listed` says that its pages
+    on the user's indexes were looked at, `unlisted` why nothing is there, `newer` the newest version that is no
+    candidate, and why not.
     """
 
     name: str
@@ -173,6 +174,7 @@ class PackageFacts(NamedTuple):
     source_only: str | None = None
     refused: str | None = None
     advice: str | None = None
+    wheel_host: bool = False
     rule: WheelRule = WheelRule()
     in_table: bool = True
     listed: bool = False
