@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from io import BytesIO
 from pathlib import Path
@@ -77,20 +78,17 @@ def test_gpus_that_nothing_describes_are_named_and_never_cpu(labels: dict[str, s
     assert caught.value.exit_status == 4
 
 
-@pytest.mark.parametrize(
-    ("label", "product", "arch"),
-    [
-        ("nvidia.com/gpu.product", "Tesla-V100-SXM2-16GB-SHARED", "sm_70"),
-        ("cloud.google.com/gke-accelerator", "nvidia-tesla-t4", "sm_75"),
-        ("karpenter.k8s.aws/instance-gpu-name", "a10g", "sm_86"),
-        ("k8s.amazonaws.com/accelerator", "nvidia-tesla-v100", "sm_70"),
-        ("kubernetes.azure.com/accelerator", "nvidia-h100", "sm_90"),
-        ("gpu.nvidia.com/class", "A40", "sm_86"),
-        ("gpu.nvidia.com/model", "L40S", "sm_89"),
-        ("amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM", "gfx942"),
-        ("beta.amd.com/gpu.product-name", "AMD_Instinct_MI250X_MCM_OAM_AC_MBA", "gfx90a"),
-    ],
-)
+@pytest.mark.parametrize(("label", "product", "arch"), [
+    ("nvidia.com/gpu.product", "Tesla-V100-SXM2-16GB-SHARED", "sm_70"),
+    ("nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB-MIG-INVALID", "sm_80"),
+    ("nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb+me-SHARED", "sm_90"),
+    ("cloud.google.com/gke-accelerator", "nvidia-tesla-t4", "sm_75"),
+    ("karpenter.k8s.aws/instance-gpu-name", "a10g", "sm_86"),
+    ("k8s.amazonaws.com/accelerator", "nvidia-tesla-v100", "sm_70"),
+    ("kubernetes.azure.com/accelerator", "nvidia-h100", "sm_90"), ("gpu.nvidia.com/class", "A40", "sm_86"),
+    ("gpu.nvidia.com/model", "L40S", "sm_89"), ("amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM", "gfx942"),
+    ("beta.amd.com/gpu.product-name", "AMD_Instinct_MI250X_MCM_OAM_AC_MBA", "gfx90a"),
+])  # fmt: skip
 def test_each_label_that_names_a_product_is_read(label: str, product: str, arch: str) -> None:
     [found] = parse(node("gpu-1", {**BASE, label: product, "gpu.intel.com/product": "nothing-known"}), kind="NodeList")
     assert [str(gpu.arch) for gpu in found.gpus] == [arch]
@@ -118,14 +116,10 @@ def test_the_number_of_gpus_without_a_label_for_it() -> None:
     assert (none.gpus, none.trouble) == ((), None)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        {"nvidia.com/gpu.present": "false"},
-        {"feature.node.kubernetes.io/pci-10de.present": "false"},
-        {"feature.node.kubernetes.io/pci-1002.present": "true"},
-    ],
-)
+@pytest.mark.parametrize("labels", [
+    {"nvidia.com/gpu.present": "false"}, {"feature.node.kubernetes.io/pci-10de.present": "false"},
+    {"feature.node.kubernetes.io/pci-1002.present": "true"},
+])  # fmt: skip
 def test_labels_that_say_nothing_of_a_gpu(labels: dict[str, str]) -> None:
     [found] = parse(node("cpu-1", {**BASE, **labels}, capacity={"cpu": "8"}))
     assert (found.gpus, found.trouble) == ((), None)
@@ -166,19 +160,28 @@ def test_a_platform_that_files_cannot_be_named_by(label: str) -> None:
         parse(node("gpu-1", {**A100, label: "../../etc"}))
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        ({"kind": "Pod"}, "must be Node"),
-        ({"metadata": {}}, "name: is missing"),
-        (3, "must be an object"),
-        ({"metadata": {"name": "x", "labels": {}}}, "no kubernetes.io/arch on x"),
-    ],
-)
+@pytest.mark.parametrize(("value", "words"), [
+    ({"kind": "Pod"}, "must be Node"), ({"metadata": {}}, "name: is missing"), (3, "must be an object"),
+    ({"metadata": {"name": "x", "labels": {}}}, "no kubernetes.io/arch on x"),
+])  # fmt: skip
 def test_items_that_are_no_nodes(value: object, words: str) -> None:
     found = read(value, node("gpu-1", A100))
     assert [crowd.hosts.text for crowd in found.crowds] == ["gpu-1"]
     assert words in found.unread[0].text
+
+
+def test_a_driver_that_is_specified_is_assumed_where_an_nvidia_gpu_has_none() -> None:
+    reader = machinefiles.Reader(Request(python="3.12", driver="570.86"), Knowledge({}))
+    labels = {"amd": "amd.com/gpu.product-name", "bare": "nvidia.com/gpu.product"}
+    nodes = [
+        node(name, {**BASE, label: {"amd": "AMD_Instinct_MI300X_OAM"}.get(name, "A40")})
+        for name, label in labels.items()
+    ]
+    listed = json.dumps({"kind": "List", "items": [*nodes, node("own", A100)]})
+    for data in (listed.encode("utf-8-sig"), codecs.BOM_UTF16_BE + listed.encode("utf-16-be"), listed.encode("utf-16")):
+        reader.stream(BytesIO(data), "nodes.json")
+    drivers = {machine.name: machine.driver and machine.driver[::2] for machine in reader.fleet().machines}
+    assert drivers == {"amd": None, "bare": ("570.86", "assumed", None), "own": ("535.161.07", "label", None)}
 
 
 def test_the_labellers_of_amd_and_intel() -> None:

@@ -286,6 +286,13 @@ def test_a_refused_crowd_is_asked_again_one_by_one() -> None:
     assert stand.found == {"n1": "sm_80", "n2": f"NO_ANSWER: {text}"}
 
 
+def silent(code: str) -> bytes:
+    """What `detect` prints where a GPU does not answer."""
+    return said().replace(
+        b'"trouble": null', json.dumps({"trouble": {"code": code, "text": "no", "hint": "x"}})[1:-1].encode()
+    )
+
+
 @pytest.mark.parametrize(
     ("gres", "options", "driver", "answer", "found"),
     [
@@ -308,6 +315,14 @@ def test_a_refused_crowd_is_asked_again_one_by_one() -> None:
         # A job sees none of the node's GPUs where it asked for none.
         ("gpu:v100:1", (), None, ended(ranked({0: said()})),
          "NO_GPU_GIVEN: its job was given none of its gpu:v100:1"),
+        ("gpu:v100:1", (), None, ended(ranked({0: silent("DRIVER_SILENT")})),
+         "NO_GPU_GIVEN: its job was given none of its gpu:v100:1; it says: no"),
+        ("gpu:v100:1", (), None, ended(ranked({0: silent("NO_PERMISSION")})),
+         "NO_GPU_GIVEN: its job was given none of its gpu:v100:1; it says: no"),
+        ("gpu:v100:1", (), None, ended(ranked({0: silent("DRIVER_MISMATCH")})), "DRIVER_MISMATCH: no"),
+        ("gpu:a100:2", (), None, ended(ranked({0: said(A100)})), "sm_80"),
+        ("(null)", (), None, ended(ranked({0: json.dumps(node("other", LABELS)).encode()})),
+         "UNREAD: n1's answer, line 1: "),  # it speaks for itself alone
         ("gpu:v100:1", ("--gres=gpu:1",), None, ended(ranked({0: said()})), "no GPU"),
         ("gpu:v100:1", ("-G1",), None, ended(ranked({0: said()})), "no GPU"),
         ("(null)", (), None, ended(ranked({0: said()})), "no GPU"),
@@ -319,7 +334,9 @@ def test_what_is_made_of_a_nodes_answer(
     stand = StandIn(Slurm(shown("n1", gres=gres), n1=answer), *options, driver=driver)
     ask_slurm(stand)
 
-    assert stand.found == {"n1": found}
+    assert {name: text[: len(found)] if "line 1" in found else text for name, text in stand.found.items()} == {
+        "n1": found
+    }
 
 
 def test_a_node_without_an_answer_beside_one_that_has_is_not_called_busy_and_not_by_anothers_words() -> None:

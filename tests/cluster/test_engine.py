@@ -56,23 +56,18 @@ def test_without_time_left_nobody_is_asked_and_each_host_is_said_to_be() -> None
     assert (left.hosts.text, left.code, left.text) == ("a,b,c", "NOT_ASKED", "no time was left to ask it")
 
 
-@pytest.mark.parametrize(
-    ("answer", "said_", "has", "found"),
-    [
-        (said(A100), "", "", "sm_80"),
-        (said(A100), "", "gpu:1", "sm_80"),
-        (said(), "", "", "no GPU"),
-        (said(), "", "gpu:1", "NO_GPU_GIVEN: its job was given none of its gpu:1"),
-        (b"nonsense", "", "", "UNREAD: n1's answer, line 1: not JSON: nonsense"),
-        (b" \n", "it hangs", "", "NO_ANSWER: it hangs"),
-        (b"", "bash: tp: command not found", "", "NO_TORCHPICK: bash: tp: command not found"),
-        (b"", "/opt/tp: No such file or directory", "", "NO_TORCHPICK: /opt/tp: No such file or directory"),
-        (b"", "'tp' is not recognized as a command", "", "NO_TORCHPICK: 'tp' is not recognized as a command"),
-        (b"", "No module named tp", "", "NO_TORCHPICK: No module named tp"),
-        (b"", "bash: nvidia-smi: not found", "", "NO_ANSWER: bash: nvidia-smi: not found"),
-        (b"", "tp: killed", "", "NO_ANSWER: tp: killed"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "said_", "has", "found"), [
+    (said(A100), "", "", "sm_80"), (said(A100), "", "gpu:1", "sm_80"), (said(), "", "", "no GPU"),
+    (said(), "", "gpu:1", "NO_GPU_GIVEN: its job was given none of its gpu:1"),
+    (b"nonsense", "", "", "UNREAD: n1's answer, line 1: not JSON: nonsense"),
+    (b" \n", "it hangs", "", "NO_ANSWER: it hangs"),
+    (b"", "bash: tp: command not found", "", "NO_TORCHPICK: bash: tp: command not found"),
+    (b"", "/opt/tp: No such file or directory", "", "NO_TORCHPICK: /opt/tp: No such file or directory"),
+    (b"", "'tp' is not recognized as a command", "", "NO_TORCHPICK: 'tp' is not recognized as a command"),
+    (b"", "No module named tp", "", "NO_TORCHPICK: No module named tp"),
+    (b"", "bash: nvidia-smi: not found", "", "NO_ANSWER: bash: nvidia-smi: not found"),
+    (b"", "tp: killed", "", "NO_ANSWER: tp: killed"),
+])  # fmt: skip
 def test_what_is_made_of_an_answer(answer: bytes, said_: str, has: str, found: str) -> None:
     stand = StandIn(lambda _: ended())
     stand.take("n1", answer, said_, has)

@@ -48,8 +48,9 @@ def test_the_best_file_of_a_version(files: list[ProjectFile], taken: ProjectFile
 
 
 @pytest.mark.parametrize(("version", "requires", "suits"), [
-    ("3.12.4", ">=3.12.4", True), ("3.12.4", ">=3.12.5", False), ("3.12.4", "<3.12.4", False), (None, ">=3.12.5", True),
-    (None, "<3.12.4", False), (None, "<3.13", True), ("3.12.0rc1", ">=3.12.0rc1", True), ("3.12.4", None, True),
+    ("3.12.4", ">=3.12.4", True), ("3.12.4", ">=3.12.5", False), ("3.12.4", "<3.12.4", False),
+    (None, ">=3.12.5", True), (None, "<3.12.4", False), (None, "<3.13", True), ("3.15.0rc1", ">=3.9", True),
+    ("3.15.0rc1", ">=3.15", False), ("3.12.4", None, True),
 ])  # fmt: skip
 def test_the_patch_release_of_a_python_counts_where_it_is_known(
     version: str | None, requires: str | None, suits: bool
@@ -75,6 +76,8 @@ def test_of_several_reasons_the_first_is_said_and_of_several_days_the_earliest()
             both = FileRules(rules.only_binary or more.only_binary, uploaded_before=before)
             for pair in ([one, other], [other, one]):
                 assert [left.reason.name for left in candidates(pair, TARGET, both)[1]] == [name]
+    old = [wheel("1", LINUX, requires_python="<3"), wheel("1", requires_python="<2")]
+    assert [left.text for left in candidates(old, TARGET)[1]] == ["requires Python <3"]
     late, early = (sdist("1", uploaded=f"2024-02-0{day}") for day in (5, 3))
     for pair in ([late, early], [early, late], [sdist("1"), early]):
         assert [left.text for left in candidates(pair, TARGET, RULES_OF["TOO_NEW"][1])[1]] == ["uploaded on 2024-02-03"]

@@ -71,6 +71,8 @@ def uri(name: str) -> str:
          IndexPlaces((), ("file w",), source="uv")),
         ({"UV_NO_INDEX": "0", "UV_INDEX": B}, "", "", IndexPlaces((B, DEFAULT), first_only=True, source="uv")),
         ({}, "", f'no-index = true\nindex-url = "{A}"\nfind-links = ["w"]', IndexPlaces((), ("file w",), source="uv")),
+        ({}, "", f'index-url = "{C}"\n[[index]]\nname = "b"\nurl = "{A}"\ndefault = true\n',
+         IndexPlaces((A,), first_only=True, source="uv")),
         ({}, "", f'no-index = false\nindex-url = "{A}"', IndexPlaces((A,), first_only=True, source="uv")),
         ({}, "", f'[pip]\nno-index = true\nextra-index-url = ["{A}"]', IndexPlaces((), source="uv")),
     ],
@@ -89,23 +91,14 @@ def test_what_the_settings_name_is_where_packages_come_from(
 USER, PASSWORD = "_USERNAME", "_PASSWORD"
 
 
-@pytest.mark.parametrize(
-    ("word", "variables", "url"),
-    [
-        (f"my-own.x={A}", {}, f"my-own.x={A}"),
-        (f"mine={A}", {}, A),
-        ("wheels", {"UV_INDEX__USERNAME": "u"}, "wheels"),
-        (
-            f"mine={A}",
-            {"UV_INDEX_MINE_USERNAME": "u", "UV_INDEX_MINE_PASSWORD": "p/@"},
-            A.replace("//", "//u:p%2F%40@"),
-        ),
-        (f"my_own-2={A}", {"UV_INDEX_MY_OWN_2_USERNAME": "a/b"}, A.replace("//", "//a%2Fb:@")),
-        (f"mine={A}", {"UV_INDEX_MINE_PASSWORD": "p"}, A.replace("//", "//:p@")),
-        ("mine=https://me:mine@a.example/simple", {"UV_INDEX_MINE_USERNAME": "u"}, "https://me:mine@a.example/simple"),
-        (f"{A}?a=b", {"UV_INDEX__USERNAME": "u"}, f"{A}?a=b"),
-    ],
-)
+@pytest.mark.parametrize(("word", "variables", "url"), [
+    (f"my-own.x={A}", {}, f"my-own.x={A}"), (f"mine={A}", {}, A), ("wheels", {"UV_INDEX__USERNAME": "u"}, "wheels"),
+    (f"mine={A}", {"UV_INDEX_MINE_USERNAME": "u", "UV_INDEX_MINE_PASSWORD": "p/@"}, A.replace("//", "//u:p%2F%40@")),
+    (f"my_own-2={A}", {"UV_INDEX_MY_OWN_2_USERNAME": "a/b"}, A.replace("//", "//a%2Fb:@")),
+    (f"mine={A}", {"UV_INDEX_MINE_PASSWORD": "p"}, A.replace("//", "//:p@")),
+    ("mine=https://me:mine@a.example/simple", {"UV_INDEX_MINE_USERNAME": "u"}, "https://me:mine@a.example/simple"),
+    (f"{A}?a=b", {"UV_INDEX__USERNAME": "u"}, f"{A}?a=b"),
+])  # fmt: skip
 def test_an_index_has_the_login_that_uv_has_for_its_name(word: str, variables: dict[str, str], url: str) -> None:
     environ = {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", "UV_DEFAULT_INDEX": C, "UV_INDEX": word}
 
@@ -119,14 +112,11 @@ def test_a_name_in_uvs_file_has_its_login_too() -> None:
     assert index_places.of_user(environ).indexes == (A.replace("//", "//u:@") + "?a=b", DEFAULT)
 
 
-@pytest.mark.parametrize(
-    ("places", "base"),
-    [
-        (IndexPlaces((A, B), (C,)), f"{A} {B} {C}"),
-        (IndexPlaces(("https://me:secret@a.example/simple",), ("https://you@b.example/",)), f"{A} https://b.example/"),
-        (IndexPlaces(()), None),
-    ],
-)
+@pytest.mark.parametrize(("places", "base"), [
+    (IndexPlaces((A, B), (C,)), f"{A} {B} {C}"),
+    (IndexPlaces(("https://me:secret@a.example/simple",), ("https://you@b.example/",)), f"{A} https://b.example/"),
+    (IndexPlaces(()), None),
+])  # fmt: skip
 def test_what_is_learnt_is_kept_by_the_places_without_their_passwords(places: IndexPlaces, base: str | None) -> None:
     assert places.base == base
 

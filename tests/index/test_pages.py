@@ -54,14 +54,9 @@ def test_what_a_page_of_json_says_of_the_metadata_beside_a_file_and_of_its_day()
     assert pages.parse(json.dumps({"files": entries}).encode(), BASE, "text/html; charset=utf-8") == ()
 
 
-@pytest.mark.parametrize(
-    ("page", "message"),
-    [
-        (b"{", "the page is not JSON: "),
-        (b"[]", "the page lists no files"),
-        (b'{"files": {}}', "the page lists no files"),
-    ],
-)
+@pytest.mark.parametrize(("page", "message"), [
+    (b"{", "the page is not JSON: "), (b"[]", "the page lists no files"), (b'{"files": {}}', "the page lists no files"),
+])  # fmt: skip
 def test_what_is_no_page_is_said_with_its_address(page: bytes, message: str) -> None:
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + page
     with rude(once(answer)) as url, Client() as client, pytest.raises(WheelLayoutError) as caught:

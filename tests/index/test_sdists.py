@@ -79,8 +79,8 @@ CASES = {
     "a project without dependencies": ({"PKG-INFO": OLD, "pyproject.toml": "[project]\nname='pkg'"}, (), (), SDIST),
     "a dynamic project and an egg": (
         {
-            "PKG-INFO": OLD, "pkg.egg-info/requires.txt": REQUIRES,
-            "pyproject.toml": "[project]\nname = 'pkg'\ndynamic = ['dependencies']\n",
+            "PKG-INFO": OLD, "pyproject.toml": "[project]\nname = 'pkg'\ndynamic = ['dependencies']\n",
+            "pkg.egg-info/requires.txt": REQUIRES,
         },
         EGG, ("dev",), GUESSED,
     ),

@@ -43,39 +43,30 @@ def test_the_wheel_that_is_nearest_to_the_machine_goes_first(platform: Platform,
     assert len(set(ranks)) == len(ranks)
 
 
-@pytest.mark.parametrize(
-    ("tag", "platform", "glibc"),
-    [
-        ("musllinux_1_2_x86_64.manylinux_2_28_x86_64", "linux-x86_64", "2.28"),
-        ("manylinux_2_28_s390x.manylinux_2_17_s390x", "linux-s390x", "2.17"),
-        ("manylinux_2_17_aarch64.manylinux2014_aarch64", "linux-aarch64", "2.17"),
-        ("manylinux2010_x86_64.manylinux_2_12_x86_64", "linux-x86_64", "2.12"),
-        ("manylinux2014_x86_64.manylinux1_x86_64", "linux-x86_64", "2.5"),
-        ("linux_armv7l.linux_aarch64", "linux-aarch64", None),
-        ("win32.win_amd64", "windows-x86_64", None),
-        ("macosx_11_0_universal2", None, None),
-        ("macosx_10_9_i386.macosx_10_9_x86_64", None, None),
-    ],
-)
+@pytest.mark.parametrize(("tag", "platform", "glibc"), [
+    ("musllinux_1_2_x86_64.manylinux_2_28_x86_64", "linux-x86_64", "2.28"),
+    ("manylinux_2_28_s390x.manylinux_2_17_s390x", "linux-s390x", "2.17"),
+    ("manylinux_2_17_aarch64.manylinux2014_aarch64", "linux-aarch64", "2.17"),
+    ("manylinux2010_x86_64.manylinux_2_12_x86_64", "linux-x86_64", "2.12"),
+    ("manylinux2014_x86_64.manylinux1_x86_64", "linux-x86_64", "2.5"),
+    ("linux_armv7l.linux_aarch64", "linux-aarch64", None), ("win32.win_amd64", "windows-x86_64", None),
+    ("macosx_11_0_universal2", None, None), ("macosx_10_9_i386.macosx_10_9_x86_64", None, None),
+])  # fmt: skip
 def test_the_platform_of_several_tags(tag: str, platform: str | None, glibc: str | None) -> None:
     assert (wheelnames.platform_of(tag), wheelnames.glibc_of(tag)) == (platform, glibc)
 
 
-@pytest.mark.parametrize(
-    ("file", "version"),
-    [
-        ("torch-2.0_cu118-cp312-cp312-linux_x86_64.whl", "2.0+cu118"),
-        ("torch-2.0_rc1-cp312-cp312-linux_x86_64.whl", "2.0_rc1"),
-        ("torch-2.0+cu118-cp312-cp312-linux_x86_64.whl", "2.0+cu118"),
-        (f"{'t' * 234}-1.0-py3-none-any.whl", "1.0"),
-        (f"{'t' * 235}-1.0-py3-none-any.whl", None),
-        (f"t-1.0-py3-none-{'.'.join(f'a{place}' for place in range(60))}.whl", "1.0"),
-        (f"t-1.0-{'.'.join('abcdefghijklmnop')}-{'.'.join('abcdefghijklmnop')}-any.whl", "1.0"),
-        (f"t-1.0-{'.'.join('abcdefghijklmnop')}-{'.'.join('abcdefghijklmnopq')}-any.whl", None),
-        (f"t-1.0-{'.'.join('abcdefghijklmnop')}-none-{'.'.join('abcdefghijklmnopq')}.whl", None),
-        ("t-1.0-x-py3-none-any.whl", None),
-    ],
-)
+@pytest.mark.parametrize(("file", "version"), [
+    ("torch-2.0_cu118-cp312-cp312-linux_x86_64.whl", "2.0+cu118"),
+    ("torch-2.0_rc1-cp312-cp312-linux_x86_64.whl", "2.0_rc1"),
+    ("torch-2.0+cu118-cp312-cp312-linux_x86_64.whl", "2.0+cu118"), (f"{'t' * 234}-1.0-py3-none-any.whl", "1.0"),
+    (f"{'t' * 235}-1.0-py3-none-any.whl", None),
+    (f"t-1.0-py3-none-{'.'.join(f'a{place}' for place in range(60))}.whl", "1.0"),
+    (f"t-1.0-{'.'.join('abcdefghijklmnop')}-{'.'.join('abcdefghijklmnop')}-any.whl", "1.0"),
+    (f"t-1.0-{'.'.join('abcdefghijklmnop')}-{'.'.join('abcdefghijklmnopq')}-any.whl", None),
+    (f"t-1.0-{'.'.join('abcdefghijklmnop')}-none-{'.'.join('abcdefghijklmnopq')}.whl", None),
+    ("t-1.0-x-py3-none-any.whl", None),
+])  # fmt: skip
 def test_a_wheels_version_and_how_much_a_name_may_say(file: str, version: str | None) -> None:
     found = wheelnames.parse(file)
 

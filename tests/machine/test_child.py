@@ -331,16 +331,10 @@ def test_a_source_that_cannot_be_started_was_not_asked() -> None:
     assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool)) == [("gone", "unasked")]
 
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        ('printf \'{"source": "nvml", "driver": null\'', "silent"),
-        ("printf '{}\\n'", "silent"),
-        ("exit 0", "silent"),
-        ("kill -SEGV $$", "crashed"),
-        ("head -c 2000000 /dev/zero", "silent"),
-    ],
-)
+@pytest.mark.parametrize(("body", "kind"), [
+    ('printf \'{"source": "nvml", "driver": null\'', "silent"), ("printf '{}\\n'", "silent"), ("exit 0", "silent"),
+    ("kill -SEGV $$", "crashed"), ("head -c 2000000 /dev/zero", "silent"),
+])  # fmt: skip
 def test_only_a_complete_answer_is_one(body: str, kind: str) -> None:
     starts = {"nvml": lambda _limit: child.start(["/bin/sh", "-c", body], os.environ, line=True)}
     assert sources(probe.ask(starts, time.monotonic() + PATIENCE_S, bool)) == [("nvml", kind)]

@@ -7,13 +7,14 @@ import pytest
 
 from tests.fakes.nvidia import RTX_4090, Computer, gpu
 from tests.machine.conftest import Known
+from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer as this
 from torchpick.machine.given import MachineOverrides
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Driver, Gpu, Machine, Platform
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 
 PASCAL = Gpu(0, "nvidia", "GTX 1080 Ti", Arch("sm", 6, 1))
 ELSEWHERE = "windows-x86_64" if sys.platform != "win32" else "linux-x86_64"
@@ -37,7 +38,12 @@ def test_inside_wsl2_the_driver_of_windows_drives_a_named_amd_gpu(computer: Comp
     radeon = Gpu(0, "amd", "RX 9070 XT", Arch.parse("gfx1201"))
 
     assert detect(gpus=(radeon,), world=world).driver_os == "windows"
+    assert detect(gpus=(PASCAL, radeon), world=world).driver_os == "windows"
+    assert detect(gpus=(radeon,), world=world, driver=Driver("595.1")).driver == Driver("595.1")
     assert detect(gpus=(PASCAL,), world=world).driver is None
+    (computer.root / "proc/sys/kernel/osrelease").unlink()
+    assert detect(gpus=(radeon,), world=computer.world()).driver is None
+    assert detect(gpus=(radeon,), world=computer.world(), wsl=True).driver_os == "windows"
 
 
 @pytest.mark.process
@@ -60,6 +66,14 @@ def test_another_platform_needs_its_gpus_told() -> None:
     assert found.python.version == f"{sys.version_info[0]}.{sys.version_info[1]}"
     assert found.python.executable is None
     assert detect(platform=Platform.parse(ELSEWHERE), gpus=(PASCAL,), python="3.14t").python.tag == "cp314t"
+
+
+def test_a_specified_glibc_makes_it_a_machine_with_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
+    alpine = Machine(Platform("linux", "x86_64", None, "musl"), Python("3.12"))
+    monkeypatch.setattr(interpreter, "choose", lambda *_: alpine)
+
+    assert detect(gpus=(PASCAL,), glibc="2.28").platform == Platform("linux", "x86_64", "2.28", "glibc")
+    assert detect(gpus=(PASCAL,)).platform == alpine.platform
 
 
 def test_the_c_library_of_another_platform_is_not_judged_unless_told() -> None:

@@ -39,13 +39,9 @@ def test_a_list_of_gpus_is_read() -> None:
     assert told(Request(only="0, 2"), {}).only == (0, 2)
 
 
-@pytest.mark.parametrize(
-    ("platform", "hint"),
-    [
-        ("linux-riscv64", "one of linux-x86_64, "),
-        ("linux-ppc64le", "one of linux-x86_64, "),
-    ],
-)
+@pytest.mark.parametrize(("platform", "hint"), [
+    ("linux-riscv64", "one of linux-x86_64, "), ("linux-ppc64le", "one of linux-x86_64, "),
+])  # fmt: skip
 def test_a_platform_that_is_not_ours_is_not_taken_for_another(platform: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         told(Request(platform=platform), {})
@@ -54,18 +50,11 @@ def test_a_platform_that_is_not_ours_is_not_taken_for_another(platform: str, hin
     assert (caught.value.hint or "").startswith(hint)
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ("Radeon", "gfx1100"),
-        ("Instinct", "gfx1100"),
-        ("Radeon RX 7900 ABC", "similar names: "),
-        ("Intel Arc B999", "`--backend xpu`"),
-        ("Apple pie", "`M3 Max`"),
-        ("rtx 9090", "similar names"),
-        ("gfxx", "gfx1100"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "words"), [
+    ("Radeon", "gfx1100"), ("Instinct", "gfx1100"), ("Radeon RX 7900 ABC", "similar names: "),
+    ("Intel Arc B999", "`--backend xpu`"), ("Apple pie", "`M3 Max`"), ("rtx 9090", "similar names"),
+    ("gfxx", "gfx1100"),
+])  # fmt: skip
 def test_an_unknown_name_is_answered_in_its_makers_way(spec: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
         told(Request(gpus=(spec,)), {})
@@ -73,39 +62,21 @@ def test_an_unknown_name_is_answered_in_its_makers_way(spec: str, words: str) ->
     assert words in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("spec", "vendor", "arch", "platform"),
-    [
-        ("rx7900xtx", "amd", "gfx1100", None),
-        ("AMD Radeon RX 7900 XTX", "amd", "gfx1100", None),
-        ("AMD Radeon(TM) 780M Graphics", "amd", "gfx1103", None),
-        ("radeon-780m", "amd", "gfx1103", None),
-        ("RX 7700", "amd", "gfx1101", None),
-        ("RX 7700S", "amd", "gfx1102", None),
-        ("RX 6800", "amd", "gfx1030", None),
-        ("RX 6800M", "amd", "gfx1031", None),
-        ("RX 6800S", "amd", "gfx1032", None),
-        ("MI50", "amd", "gfx906", None),
-        ("MI300X", "amd", "gfx942", None),
-        ("Ryzen AI Max+ 395", "amd", "gfx1151", None),
-        ("Steam Deck", "amd", "gfx1033", None),
-        ("radeon-pro-v520", "amd", "gfx1011", None),
-        ("gfx906:sramecc+:xnack-", "amd", "gfx906", None),
-        ("GFX90A", "amd", "gfx90a", None),
-        ("Arc B580", "intel", None, None),
-        ("Intel(R) Arc(TM) A770 Graphics", "intel", None, None),
-        ("Intel(R) Data Center GPU Max 1550", "intel", None, None),
-        ("M3 Max", "apple", None, "macos-arm64"),
-        ("apple m1", "apple", None, "macos-arm64"),
-        ("M4", "apple", None, "macos-arm64"),
-        ("Orin", "nvidia", "sm_87", "linux-aarch64"),
-        ("8.7", "nvidia", "sm_87", "linux-aarch64"),
-        ("NVIDIA GB10", "nvidia", "sm_121", "linux-aarch64"),
-        ("GH200-96C", "nvidia", "sm_90", "linux-aarch64"),
-        ("nvidia-gb200", "nvidia", "sm_100", "linux-aarch64"),
-        ("H100", "nvidia", "sm_90", None),
-    ],
-)
+@pytest.mark.parametrize(("spec", "vendor", "arch", "platform"), [
+    ("rx7900xtx", "amd", "gfx1100", None), ("AMD Radeon RX 7900 XTX", "amd", "gfx1100", None),
+    ("AMD Radeon(TM) 780M Graphics", "amd", "gfx1103", None), ("radeon-780m", "amd", "gfx1103", None),
+    ("RX 7700", "amd", "gfx1101", None), ("RX 7700S", "amd", "gfx1102", None), ("RX 6800", "amd", "gfx1030", None),
+    ("RX 6800M", "amd", "gfx1031", None), ("RX 6800S", "amd", "gfx1032", None), ("MI50", "amd", "gfx906", None),
+    ("MI300X", "amd", "gfx942", None), ("Ryzen AI Max+ 395", "amd", "gfx1151", None),
+    ("Steam Deck", "amd", "gfx1033", None), ("radeon-pro-v520", "amd", "gfx1011", None),
+    ("gfx906:sramecc+:xnack-", "amd", "gfx906", None), ("GFX90A", "amd", "gfx90a", None),
+    ("Arc B580", "intel", None, None), ("Intel(R) Arc(TM) A770 Graphics", "intel", None, None),
+    ("Intel(R) Data Center GPU Max 1550", "intel", None, None), ("M3 Max", "apple", None, "macos-arm64"),
+    ("apple m1", "apple", None, "macos-arm64"), ("M4", "apple", None, "macos-arm64"),
+    ("Orin", "nvidia", "sm_87", "linux-aarch64"), ("8.7", "nvidia", "sm_87", "linux-aarch64"),
+    ("NVIDIA GB10", "nvidia", "sm_121", "linux-aarch64"), ("GH200-96C", "nvidia", "sm_90", "linux-aarch64"),
+    ("nvidia-gb200", "nvidia", "sm_100", "linux-aarch64"), ("H100", "nvidia", "sm_90", None),
+])  # fmt: skip
 def test_a_name_finds_its_maker_and_the_platform_it_implies(
     spec: str, vendor: str, arch: str | None, platform: str | None
 ) -> None:
@@ -118,15 +89,10 @@ def test_a_name_finds_its_maker_and_the_platform_it_implies(
     assert ("PLATFORM_ASSUMED" in [note.code for note in facts.notes]) is (platform is not None)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "platform"),
-    [
-        (("orin",), "linux-x86_64"),
-        (("GH200",), "windows-x86_64"),
-        (("M3 Max",), "linux-x86_64"),
-        (("M3 Max", "orin"), None),
-    ],
-)
+@pytest.mark.parametrize(("gpus", "platform"), [
+    (("orin",), "linux-x86_64"), (("GH200",), "windows-x86_64"), (("M3 Max",), "linux-x86_64"),
+    (("M3 Max", "orin"), None),
+])  # fmt: skip
 def test_a_platform_that_contradicts_the_gpu_is_refused(gpus: tuple[str, ...], platform: str | None) -> None:
     with pytest.raises(UsageError):
         told(Request(gpus=gpus, platform=platform), {})
@@ -138,6 +104,58 @@ def test_a_platform_that_contradicts_the_gpu_is_refused(gpus: tuple[str, ...], p
 def test_a_macos_that_is_none_is_refused(platform: str | None, macos: str) -> None:
     with pytest.raises(UsageError):
         told(Request(gpus=("none",), platform=platform, macos=macos), {})
+
+
+@pytest.mark.parametrize(("name", "good", "bad"), [
+    ("TORCHPICK_DETECT_TIMEOUT", "0.1 30 600 600.0", "0.09 600.1 1.2.3 x -1 1e2"),
+    ("TORCHPICK_DRIVER", "300 535.x v550.54 1999.9", "299.9 2000 x 535.y"),
+    ("TORCHPICK_CUDA_DRIVER", "7.0 12.8 99.9", "6.9 100.0 12 12.8.1 x"),
+    ("TORCHPICK_PLATFORM", "wsl WSL2 windows-x86_64 macos-arm64 linux-s390x", "linux bsd Linux-x86_64"),
+    ("TORCHPICK_GPU", "sm_86 rtx3090,RTX3080 none", "none,sm_86 rtx9999"),
+])  # fmt: skip
+def test_a_variable_is_held_to_its_bounds_and_empty_it_is_unset(name: str, good: str, bad: str) -> None:
+    for value in good.split():
+        assert told(Request(), {name: value}) != told(Request(), {name: ""}) == told(Request(), {}) or value == "30"
+    for value in bad.split():
+        with pytest.raises(UsageError):
+            told(Request(), {name: value})
+
+
+def test_a_flag_beats_its_variable_and_each_word_is_read_as_it_is_meant() -> None:
+    environ = {"TORCHPICK_DRIVER": "535", "TORCHPICK_GPU": "sm_61", "TORCHPICK_CUDA_DRIVER": "12.2"}
+    found = told(Request(driver="v580.x", gpus=("sm_75", "sm_86,sm_90"), cuda_driver="13.0"), environ)
+    assert (found.driver, [str(gpu.arch) for gpu in found.gpus or ()]) == (
+        Driver("580", "13.0", "given", "given"), ["sm_75", "sm_86", "sm_90"],
+    )  # fmt: skip
+    assert told(Request(), environ).driver == Driver("535", "12.2", "given", "given")
+    assert [told(Request(platform=name), {}).wsl for name in ("wsl", "WSL2", "linux-x86_64")] == [True, True, False]
+    for more in ({}, {"gpus": ("sm_86",)}):
+        with pytest.raises(UsageError, match="--gpus visible"):
+            told(Request(visible_only=True, **more), environ)  # type: ignore[arg-type]
+    assert told(Request(visible_only=True), {}).visible_only
+    with pytest.raises(UsageError, match="does not apply"):
+        told(Request(glibc="2.28", platform="macos-arm64", gpus=("none",)), {})
+    assert told(Request(glibc="2.28"), {"TORCHPICK_PLATFORM": "windows-x86_64"}).glibc == "2.28"
+    with pytest.raises(UsageError, match="more than one machine has"):
+        told(Request(gpus=("sm_86",) * 1025), {})
+    assert len(told(Request(gpus=("sm_86",) * 1024), {}).gpus or ()) == 1024
+    for macos in ("10.9", "26.1", "99"):
+        platform = told(Request(platform="macos-x86_64", macos=macos), {}).platform
+        assert platform is not None
+        assert platform.macos == macos
+
+
+def test_a_mac_elsewhere_has_the_gpu_that_it_has_and_an_arm_gpu_its_platform() -> None:
+    arm, intel = (told(Request(platform=name), {}) for name in ("macos-arm64", "macos-x86_64"))
+    assert [(gpu.vendor, gpu.integrated) for gpu in arm.gpus or ()] == [("apple", True)]
+    assert ([note.code for note in arm.notes], intel.gpus, intel.notes) == (["PLATFORM_ASSUMED"], (), ())
+    windows = told(Request(gpus=("GB10",), platform="windows-arm64"), {}).platform
+    assert windows is not None
+    assert windows.name == "windows-arm64"
+    assert [gpu.vendor for gpu in told(Request(gpus=("M3 Max",), platform="macos-arm64"), {}).gpus or ()] == ["apple"]
+    uhd = told(Request(gpus=("UHD 630", "sm_86")), {})
+    assert [(gpu.vendor, gpu.counted) for gpu in uhd.gpus or ()] == [("intel", False), ("nvidia", True)]
+    assert [note.code for note in uhd.notes] == ["INTEL_NOT_SUPPORTED"]
 
 
 def test_the_timeout_without_the_variable_is_the_detectors_own() -> None:

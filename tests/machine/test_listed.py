@@ -28,20 +28,12 @@ def listed(folder: Path, value: dict[str, Any], **more: Any) -> Fleet:
     return machinefiles.read_machines(Request(machine=(str(file),), **more), Knowledge({}))
 
 
-@pytest.mark.parametrize(
-    ("more", "flag"),
-    [
-        ({"gpus": ("a100",)}, "--gpu"),
-        ({"gpus": ()}, "--gpu"),
-        ({"visible_only": True}, "--gpus visible"),
-        ({"driver": "580"}, "--driver"),
-        ({"cuda_driver": "13.0"}, "--cuda-driver"),
-        ({"platform": "linux-x86_64"}, "--platform"),
-        ({"glibc": "2.35"}, "--glibc"),
-        ({"macos": "14"}, "--macos"),
-        ({"only": "0"}, "--only"),
-    ],
-)
+@pytest.mark.parametrize(("more", "flag"), [
+    ({"gpus": ("a100",)}, "--gpu"), ({"gpus": ()}, "--gpu"), ({"visible_only": True}, "--gpus visible"),
+    ({"driver": "580"}, "--driver"), ({"cuda_driver": "13.0"}, "--cuda-driver"),
+    ({"platform": "linux-x86_64"}, "--platform"), ({"glibc": "2.35"}, "--glibc"), ({"macos": "14"}, "--macos"),
+    ({"only": "0"}, "--only"),
+])  # fmt: skip
 def test_a_flag_that_describes_another_machine_is_refused(more: dict[str, Any], flag: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         listed(tmp_path, MACHINE, **more)

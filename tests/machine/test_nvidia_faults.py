@@ -28,16 +28,10 @@ def trouble(found: Seen) -> Trouble:
     return found.trouble
 
 
-@pytest.mark.parametrize(
-    ("act", "note"),
-    [
-        ("segv", "NVML_CRASHED"),
-        ("abort", "NVML_CRASHED"),
-        ("exit", "NVML_SILENT"),
-        ("eat", "NVML_CRASHED"),
-        ("hang", "NVML_HANGS"),
-    ],
-)
+@pytest.mark.parametrize(("act", "note"), [
+    ("segv", "NVML_CRASHED"), ("abort", "NVML_CRASHED"), ("exit", "NVML_SILENT"), ("eat", "NVML_CRASHED"),
+    ("hang", "NVML_HANGS"),
+])  # fmt: skip
 @pytest.mark.parametrize("forked", [pytest.param(True, marks=pytest.mark.fork), False])
 def test_a_broken_nvml_hands_over_to_libcuda(
     computer: Computer,

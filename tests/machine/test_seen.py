@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import tempfile
 import time
 from collections.abc import Mapping
@@ -184,22 +185,18 @@ NOTES = (Note("CUDA_VISIBLE_DEVICES", "it hides one"), Note("X", "else"))
 BASE = Machine(LINUX, Python("3.12"), Driver("580.95.05"), (ONE, TWO, RX), NOTES, TROUBLE)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "counted", "notes"),
-    [
-        ((), "", ""),
-        ((ONE, TWO), "01", ""),
-        ((ONE, RX), "0", "amd2 (gfx1100): left out, as a build supports one vendor's GPUs"),
-        ((RX, ONE), "0", "amd2 (gfx1100): left out, as a build supports one vendor's GPUs"),
-        ((RX, ONE._replace(counted=False)), "2", "nvidia0 (sm_61): left out, as a build supports one vendor's GPUs"),
-        ((RX, APU), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
-        ((RX, APU._replace(source="given")), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
-        ((APU,), "3", ""),
-        ((TWO, OWN._replace(source="nvml")), "1", "nvidia4 (sm_87): left out, as there is a discrete GPU"),
-        ((TWO, OWN._replace(source="given")), "14", ""),
-        ((ONE._replace(counted=False), RX._replace(counted=False)), "", ""),
-    ],
-)
+@pytest.mark.parametrize(("gpus", "counted", "notes"), [
+    ((), "", ""), ((ONE, TWO), "01", ""),
+    ((ONE, RX), "0", "amd2 (gfx1100): left out, as a build supports one vendor's GPUs"),
+    ((RX, ONE), "0", "amd2 (gfx1100): left out, as a build supports one vendor's GPUs"),
+    ((RX, ONE._replace(counted=False)), "2", "nvidia0 (sm_61): left out, as a build supports one vendor's GPUs"),
+    ((RX, APU), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
+    ((RX, APU._replace(source="given")), "2", "amd3 (gfx1036): left out, as there is a discrete GPU"),
+    ((APU,), "3", ""),
+    ((TWO, OWN._replace(source="nvml")), "1", "nvidia4 (sm_87): left out, as there is a discrete GPU"),
+    ((TWO, OWN._replace(source="given")), "14", ""),
+    ((ONE._replace(counted=False), RX._replace(counted=False)), "", ""),
+])  # fmt: skip
 def test_the_gpus_of_one_vendor_count_and_a_processor_s_own_where_it_is_alone(
     gpus: tuple[Gpu, ...], counted: str, notes: str
 ) -> None:
@@ -378,19 +375,17 @@ def test_no_line_has_more_gpus_than_a_machine() -> None:
     assert len(machine_lines.expand_gpus({"gpus": [{}] * 5000})["gpus"]) == 1025  # type: ignore[index]
 
 
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("n1.example", "n1.example"),
-        ("../x", "_x"),
-        ("a b/c", "a_b_c"),
-        ("...", "host"),
-        ("x" * 300, "x" * 253),
-        ("ä", "_"),
-    ],
-)
+@pytest.mark.parametrize(("name", "file"), [
+    ("n1.example", "n1.example"), ("../x", "_x"), ("a b/c", "a_b_c"), ("...", "host"), ("x" * 300, "x" * 253),
+    ("ä", "_"),
+])  # fmt: skip
 def test_the_file_of_a_host_lies_in_its_folder_and_is_not_hidden(name: str, file: str) -> None:
     assert machine_lines.file_name(name) == file
+
+
+def test_a_host_is_called_as_slurm_calls_its_node() -> None:
+    assert machine_lines.host_name({"SLURMD_NODENAME": "n" * 300}) == "n" * 253
+    assert machine_lines.host_name({"SLURMD_NODENAME": ""}) == (platform.node()[:253] or None)
 
 
 def test_a_line_is_short_enough_for_a_launcher() -> None:

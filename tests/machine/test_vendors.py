@@ -36,10 +36,10 @@ def nodes(computer: Computer, *properties: str) -> Computer:
     return computer.nodes("kfd")
 
 
-@pytest.mark.parametrize(
-    ("version", "name"),
-    [(90010, "gfx90a"), (90402, "gfx942"), (100302, "gfx1032"), (110501, "gfx1151"), (120001, "gfx1201"), (0, None)],
-)
+@pytest.mark.parametrize(("version", "name"), [
+    (90010, "gfx90a"), (90402, "gfx942"), (100302, "gfx1032"), (110501, "gfx1151"), (120001, "gfx1201"), (0, None),
+    (9999, None), (1000000, None), (111600, None), (110016, None), (111515, "gfx11ff"),
+])  # fmt: skip
 def test_gfx_names(version: int, name: str | None) -> None:
     found = computer.gfx(version)
     assert (None if found is None else str(found)) == name

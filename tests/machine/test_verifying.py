@@ -22,18 +22,11 @@ RX, ARC = Gpu(0, "amd", "RX", Arch.parse("gfx1100")), Gpu(1, "intel", "Arc", Non
 APPLE = Gpu(0, "apple", "M3", None)
 
 
-@pytest.mark.parametrize(
-    ("family", "gpus", "kind", "work"),
-    [
-        ("cuda", (ONE, TWO, RX._replace(counted=False), ARC), "cuda", (ONE, TWO)),
-        ("rocm", (RX,), "cuda", (RX,)),
-        ("xpu", (ARC, ONE), "xpu", (ARC,)),
-        ("cpu", (ONE,), "cpu", ()),
-        ("cpu", (APPLE,), "mps", ()),
-        ("cpu", (APPLE._replace(counted=False),), "cpu", ()),
-        ("cuda", (), "cuda", ()),
-    ],
-)
+@pytest.mark.parametrize(("family", "gpus", "kind", "work"), [
+    ("cuda", (ONE, TWO, RX._replace(counted=False), ARC), "cuda", (ONE, TWO)), ("rocm", (RX,), "cuda", (RX,)),
+    ("xpu", (ARC, ONE), "xpu", (ARC,)), ("cpu", (ONE,), "cpu", ()), ("cpu", (APPLE,), "mps", ()),
+    ("cpu", (APPLE._replace(counted=False),), "cpu", ()), ("cuda", (), "cuda", ()),
+])  # fmt: skip
 def test_who_has_to_compute(family: str, gpus: tuple[Gpu, ...], kind: str, work: tuple[Gpu, ...]) -> None:
     assert verify.devices_to_check(family, Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=gpus)) == (
         kind,
