@@ -225,7 +225,9 @@ def test_wheels_of_one_code_are_told_apart_by_the_stack_they_were_built_for() ->
         (build(backend="cu126"), build(backend="cu128"), machine("sm_80", driver="560.28.03")),  # what it speaks itself
         (build(backend="cu130"), build(backend="cu128"), machine("sm_80")),  # then the newest CUDA
         (build("2.9.1", "cu126"), build("2.10.0", "cpu", ""), machine("sm_80")),  # cpu only where nothing else runs
-        # PyTorch's own before AMD's
+        # a ROCm whose libraries are inside the wheel, then PyTorch's own before AMD's
+        (ROCM, build(backend="rocm7.14", arches="gfx1100", cudnn=None), machine("gfx1100", driver=None)),
+        (build(backend="rocm7.13", arches="gfx1100", cudnn=None), ROCM, machine("gfx1100", driver=None)),
         (ROCM, ROCM._replace(torch="2.11.0", vendor=AMD), machine("gfx1100", driver=None)),
 ])  # fmt: skip
 def test_the_order_of_preference(better: Build, worse: Build, where: Machine) -> None:
@@ -292,6 +294,27 @@ def test_rocm_versions_are_ordered_as_numbers() -> None:
         (build(arches="sm_50", nccl="2.28.9"), machine("sm_52"), []),
         (build(arches="sm_70", cudnn=None), machine("sm_70"), ["LIBRARY_UNVERIFIED"]),
         (build(backend="cpu", arches=""), machine(driver=None), ["NO_GPU_FOUND"]),
+        (build(arches="sm_70 sm_75", cudnn=None), machine("sm_75"), []),
+        (build(arches="sm_70 sm_80", cudnn=None), machine("sm_80", "sm_70"), ["LIBRARY_UNVERIFIED"]),
+        (build(arches="sm_80 compute_80"), machine("sm_80", "sm_90"), ["JIT_ONLY"]),
+        (build(arches="sm_60", nccl="2.28.9"), machine("sm_60", "sm_61"), []),
+        (build(arches="sm_50", nccl="2.28.8"), machine("sm_52", "sm_50"), []),
+        (build(backend="cu130", arches="sm_50", nccl="2.28.9"), machine("sm_52", "sm_50"), []),  # NCCL for CUDA 12
+        (build(arches="sm_87"), machine("sm_87", driver="525.60.13"), []),
+        (ROCM, machine("gfx1100", driver=None), []),
+        (ROCM._replace(vendor=AMD), machine("gfx1100", driver=None), ["VENDOR_INDEX"]),
+        (build(backend="rocm7.14", arches="gfx1100"), machine("gfx1100", driver=None), ["ROCM_APART"]),
+        # Compilers of CUDA 12.8 to 13.2.1 made code for Blackwell.
+        (build(arches="sm_90 sm_120"), machine("sm_90", "sm_120"), ["CUDA_MISCOMPILE"]),
+        (build(arches="sm_100"), machine("sm_103"), ["CUDA_MISCOMPILE"]),
+        (build(arches="sm_110"), machine("sm_110"), []),
+        (build(arches="sm_90 sm_120"), machine("sm_90"), []),
+        (build(backend="cu126", arches="sm_120"), machine("sm_120"), []),
+        (build("2.14.0", "cu132", arches="sm_120"), machine("sm_120", driver="595.58.03"), ["CUDA_MISCOMPILE"]),
+        (build("2.14.1", "cu132", arches="sm_120"), machine("sm_120", driver="595.58.03"), []),
+        (build("2.14.1", "cu130", arches="sm_120"), machine("sm_120", driver="595.58.03"), ["CUDA_MISCOMPILE"]),
+        (build("2.14.1", "cu132", arches="sm_120")._replace(platform="windows-x86_64"),
+         machine("sm_120", driver="595.58.03"), ["CUDA_MISCOMPILE"]),
 ])  # fmt: skip
 def test_a_pick_carries_its_notes(one: Build, where: Machine, codes: list[str]) -> None:
     notes = answer(where, one).notes

@@ -100,6 +100,7 @@ def test_without_a_driver_the_newest_that_serves_the_gpus_is_assumed_and_another
 @pytest.mark.parametrize(
     ("number", "what"),
     [("490.12", "is not a known driver version; it is treated as part of branch 470"),
+     ("583.9", "is not a known driver version; it is treated as part of branch 580"),
      ("700.1", "is newer than any driver in this table; it is treated as part of branch 615")],
 )  # fmt: skip
 def test_what_an_unknown_number_is_treated_as(number: str, what: str) -> None:

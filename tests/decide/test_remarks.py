@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from tests.decide import test_buildfit as small
 from tests.decide.test_stack import machine
+from tests.laws.strategies import table
 from torchpick.decide import buildfit, remarks
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.build import Build
-from torchpick.model.machine import Gpu, Machine, Platform, Python
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build, Reason
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import Wish
+from torchpick.model.table import BuildsByRelease
 
 KNOWLEDGE = Knowledge({})
 LINUX = KNOWLEDGE.table(["linux-x86_64"])
@@ -24,14 +28,11 @@ def notes(found: Machine, version: str) -> list[str]:
     return [note.code for note in buildfit.pick(found, KNOWLEDGE.table([found.platform.name]), wish).notes]
 
 
-@pytest.mark.parametrize(
-    ("tags", "oldest"),
-    [
+@pytest.mark.parametrize(("tags", "oldest"), [
         (("macosx_14_0_arm64", "macosx_11_0_arm64"), "11.0"), (("macosx_10_9_x86_64", "macosx_11_0_x86_64"), "10.9"),
         (("manylinux_2_28_x86_64",), None), (("macosx_11_x86_64",), None), (("macosx_11",), None), (("macosx",), None),
         (("macosx_x_0_arm64",), None), (("win_11_0",), None), ((), None),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_the_oldest_macos_stands_in_the_tags(tags: tuple[str, ...], oldest: str | None) -> None:
     assert remarks.installs_from(build("2.9.1+cpu")._replace(tags=tags)) == oldest
 
@@ -62,19 +63,12 @@ def test_a_release_that_is_newer_than_the_table_is_named(asked: str, unknown: st
         assert said == f"{known}; run `torchpick refresh` to read the live index"
 
 
-@pytest.mark.parametrize(
-    ("gpus", "wish", "said"),
-    [
-        (["gfx1100"], Wish(), "2.15.0 for ROCm"),
-        (["gfx1100"], Wish(torch=">=2.15"), "2.15.0 for ROCm"),
-        (["gfx1100"], Wish(torch="<2.15"), None),
-        (["gfx1100"], Wish(backends=("rocm7.2",)), "2.15.0 for ROCm"),
-        (["gfx1100"], Wish(backends=("cpu",)), None),
-        (["Arc B580"], Wish(), "2.15.0 for XPU"),
-        (["sm_90"], Wish(), None),
-        ([], Wish(), None),
-    ],
-)
+@pytest.mark.parametrize(("gpus", "wish", "said"), [
+        (["gfx1100"], Wish(), "2.15.0 for ROCm"), (["gfx1100"], Wish(torch=">=2.15"), "2.15.0 for ROCm"),
+        (["gfx1100"], Wish(torch="<2.15"), None), (["gfx1100"], Wish(backends=("rocm7.2",)), "2.15.0 for ROCm"),
+        (["gfx1100"], Wish(backends=("cpu",)), None), (["Arc B580"], Wish(), "2.15.0 for XPU"),
+        (["sm_90"], Wish(), None), ([], Wish(), None),
+])  # fmt: skip
 def test_a_newer_release_that_the_table_lacks_for_amd_or_intel_is_said(
     gpus: list[str], wish: Wish, said: str | None
 ) -> None:
@@ -86,3 +80,92 @@ def test_a_newer_release_that_the_table_lacks_for_amd_or_intel_is_said(
 
     text = f"the table from {LINUX.date} has no torch {said}; `torchpick refresh` looks"
     assert texts == ([] if said is None else [text])
+
+
+OTHER = Wish(companions={"torchvision": "", "torchaudio": ""})
+PAIR = {"torchvision": "0.25.0", "torchaudio": "2.10.0"}
+THREE = (
+    small.build("2.11.0", "cu130"), small.build("2.10.0", "cu128"),
+    small.build("2.9.0", "cu118")._replace(pythons=("cp310", "cp39", "cp313", "cp313t")),
+)  # fmt: skip
+ASSUMED = Driver("470", source="assumed")
+
+
+@pytest.mark.parametrize(("where", "builds", "wish", "texts"), [
+        # The best build of each kind of reason, and after the newest driver the smallest step.
+        (small.machine("sm_80", driver="470.82.01"), THREE, Wish(), ["with driver 580 or newer: torch 2.11.0+cu130",
+         "with driver 525.60.13 or newer: torch 2.10.0+cu128", "with Python 3.13: torch 2.9.0+cu118"]),
+        (small.machine("sm_80", driver="470.82.01"), THREE[1:2], Wish(),
+         ["with driver 525.60.13 or newer: torch 2.10.0+cu128"]),
+        # The GPU needs a newer driver too: the higher number is asked for.
+        (small.machine("sm_120", driver="560.28.03"), (small.build("2.11.0", "cu130", "sm_120"),), Wish(),
+         ["with driver 580 or newer: torch 2.11.0+cu130"]),
+        (small.machine("sm_120", driver="525.60.13"), (small.build(arches="sm_120"),), Wish(),
+         ["with driver 570.26 or newer: torch 2.10.0+cu128"]),
+        (small.machine("sm_37", "sm_80")._replace(driver=ASSUMED), (small.build("2.9.0", "cu118", "sm_37 sm_80"),),
+         Wish(), []),
+        (small.machine("sm_37", "sm_120")._replace(driver=ASSUMED), (small.build("2.9.0", "cu118", "sm_37 sm_120"),),
+         Wish(), []),
+        # Only of the machine's own builds, PyTorch's and the vendor's.
+        (small.machine("sm_80"), (small.build(backend="cpu", arches=""),), Wish(), []),
+        (small.machine("gfx1100", driver=None, python="3.11"), (small.ROCM._replace(vendor=small.AMD),), Wish(),
+         ["with Python 3.12: torch 2.10.0+rocm7.2"]),
+        # Of each companion the newest Python that it has a wheel for.
+        (small.machine("sm_80"), (small.build(companions=PAIR)._replace(companion_pythons={"torchvision": ("cp310",
+         "cp311")}), small.build("2.9.0", companions=PAIR)._replace(companion_pythons={"torchvision": ("cp310",)}),
+         small.build("2.8.0", companions=PAIR)._replace(companion_pythons={"torchaudio": ("cp310", "cp39")})), OTHER,
+         ["with Python 3.11, the newest that torchvision 0.25.0 has a wheel for: torch 2.10.0+cu128",
+         "with Python 3.10, the newest that torchaudio 2.10.0 has a wheel for: torch 2.8.0+cu128"]),
+])  # fmt: skip
+def test_what_would_have_to_change(where: Machine, builds: tuple[Build, ...], wish: Wish, texts: list[str]) -> None:
+    pick = small.answer(where, *builds, wish=wish)
+
+    assert [change.text for change in pick.changes] == texts if not pick.ok else not texts
+
+
+@pytest.mark.parametrize(("rocm", "lacking"), [
+        ("6.4", False), ("7.0", True), ("7.1", True), ("7.2", False), ("7.14", False), ("8.0", True), ("8.1", True),
+])  # fmt: skip
+def test_a_target_that_rocblas_lacks_for_a_while_is_refused_as_long(rocm: str, lacking: bool) -> None:
+    gaps = (("7.0", "7.2", (Arch.parse("gfx1100"),)), ("8.0", None, (Arch.parse("gfx1101"), Arch.parse("gfx1100"))))
+    known = table([small.build(backend=f"rocm{rocm}", arches="gfx1100 gfx1102")])._replace(rocblas_gaps=gaps)
+
+    for arch, dropped in (("gfx1100", lacking), ("gfx1101", False), ("gfx1102", False)):
+        (verdict,) = buildfit.pick(small.machine(arch, driver=None), known, Wish()).considered
+        texts = [each.text for each in verdict.objections if each.reason is Reason.LIBRARY_DROPPED_GPU]
+        assert texts == ([f"rocBLAS of ROCm {rocm} in it supports other targets, not {arch}"] if dropped else [])
+
+
+@pytest.mark.parametrize(("version", "torch", "idle"), [
+        ("12.3", "1.12.0", False), ("12.2", "1.12.0", True), ("15.0", "1.11.0", True), ("12.9", "2.4.1", False),
+        ("12.9", "2.5.0", True), ("13.0", "2.5.0", False), ("14.0", "2.9.0", False), ("13.9", "2.10.0", True),
+])  # fmt: skip
+def test_from_which_macos_on_a_release_reaches_the_gpu(version: str, torch: str, idle: bool) -> None:
+    where = Machine(Platform("macos", "arm64", macos=version), Python("3.12"), gpus=(Gpu(0, "apple", "M3", None),))
+    one = small.build(torch, "cpu", "")._replace(platform="macos-arm64", tags=("macosx_11_0_arm64",), glibc=None)
+    known = KNOWLEDGE.rules._replace(builds={"macos-arm64": BuildsByRelease.of([one])})
+
+    for wish, ok in ((Wish(), not idle), (Wish(allow_cpu=True), True), (Wish(backends=("cpu",)), True)):
+        pick = buildfit.pick(where, known, wish)
+        assert pick.ok is ok
+        assert not ok or [note.code for note in pick.notes] == ["NO_GPU_FOUND" if idle else "MPS"]
+    too_old = where._replace(platform=where.platform._replace(macos="10.16"))
+    assert not buildfit.pick(too_old, known, Wish(allow_cpu=True)).ok
+    assert buildfit.pick(
+        too_old._replace(platform=where.platform._replace(macos="11.0")), known, Wish(allow_cpu=True)
+    ).ok
+
+
+def test_what_a_vendor_does_not_promise_is_said() -> None:
+    vendor = small.AMD._replace(
+        documented=(Arch.parse("gfx1201"),), inferred=("cp312",), needs=("libatomic1", "glibc 2.39")
+    )
+    one = small.ROCM._replace(vendor=vendor, arches=tuple(map(Arch.parse, ("gfx1100", "gfx1201"))))
+
+    pick = small.answer(small.machine("gfx1201", "gfx1100", driver=None), one)
+
+    assert [note.text for note in pick.notes] == [
+        "AMD's own index has it, https://amd.example/; PyTorch's has nothing that runs here; AMD has packages for "
+        "gfx1100 there and does not list it as supported; that it has wheels for Python 3.12 is inferred",
+        "its wheels need libatomic1, glibc 2.39, and do not say so; `torchpick doctor` looks for them",
+    ]

@@ -20,15 +20,10 @@ def test_a_requirement_counts_where_its_marker_holds() -> None:
     assert narrowed(Wish(), texts, lambda: HERE).torch == "<2.14"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("torch==", "is not a valid requirement"),
-        ("", "is not a valid requirement"),
-        ("torch @ https://x.example/torch.whl", "has a URL"),
-        ("torch torchvision", "is not a valid requirement"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+        ("torch==", "is not a valid requirement"), ("", "is not a valid requirement"),
+        ("torch @ https://x.example/torch.whl", "has a URL"), ("torch torchvision", "is not a valid requirement"),
+])  # fmt: skip
 def test_what_is_no_name_with_a_specifier_is_refused(text: str, words: str) -> None:
     with pytest.raises(RequirementError, match=words) as caught:
         demands.parse_demands([text])
@@ -63,16 +58,13 @@ def test_a_build_meets_what_concerns_it(version: str, asked: str, met: bool) -> 
     assert demands.meets(build(version), demand) is met
 
 
-@pytest.mark.parametrize(
-    ("line", "extras", "holds"),
-    [
+@pytest.mark.parametrize(("line", "extras", "holds"), [
         ("dep>=1", (), True), ("dep; sys_platform == 'linux'", (), True), ("dep; sys_platform == 'win32'", (), False),
         ("dep; platform_machine == 'x86_64'", (), True), ("dep; python_version < '3.12'", (), False),
         ("dep; implementation_name == 'pypy'", (), True), ("dep; implementation_name == 'cpython'", (), False),
         ("dep; extra == 'gpu'", (), False), ("dep; extra == 'gpu'", ("gpu",), True),
         ("dep; extra == 'gpu'", ("x",), False),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_package_requires_what_holds_on_the_machine(line: str, extras: tuple[str, ...], holds: bool) -> None:
     here = HERE._replace(python=HERE.python._replace(implementation="pp"))
 

@@ -29,21 +29,10 @@ def told(text: str) -> str | None:
     return None if isinstance(found, Candidates) else str(found.arch)
 
 
-@pytest.mark.parametrize(
-    ("text", "arch"),
-    [
-        ("61", "sm_61"),
-        ("6.1", "sm_61"),
-        ("sm_61", "sm_61"),
-        (" SM_61 ", "sm_61"),
-        ("sm_90a", "sm_90"),
-        ("90", "sm_90"),
-        ("120", "sm_120"),
-        ("12.0", "sm_120"),
-        ("compute_120", "sm_120"),
-        ("10.1", "sm_101"),
-    ],
-)
+@pytest.mark.parametrize(("text", "arch"), [
+        ("61", "sm_61"), ("6.1", "sm_61"), ("sm_61", "sm_61"), (" SM_61 ", "sm_61"), ("sm_90a", "sm_90"),
+        ("90", "sm_90"), ("120", "sm_120"), ("12.0", "sm_120"), ("compute_120", "sm_120"), ("10.1", "sm_101"),
+])  # fmt: skip
 def test_a_capability_is_itself(text: str, arch: str) -> None:
     assert told(text) == arch
 

@@ -14,9 +14,7 @@ COMPAT = Path(__file__).parents[2] / "compat"
 IDS = pci_arches(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
 
 
-@pytest.mark.parametrize(
-    ("device", "arch"),
-    [
+@pytest.mark.parametrize(("device", "arch"), [
         (0x1B06, "sm_61"),  # GeForce GTX 1080 Ti
         (0x20B0, "sm_80"),  # A100 SXM4: torchruntime says 8.6
         (0x13AE, "sm_52"),  # a GM204 sold as GM107
@@ -31,8 +29,7 @@ IDS = pci_arches(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
         (0x22D1, None),  # a bridge
         (0x3041, None),  # Rubin: no capability yet
         (0xFFFF, None),
-    ],
-)
+])  # fmt: skip
 def test_a_device_id_finds_its_chip(device: int, arch: str | None) -> None:
     found = IDS(device)
 

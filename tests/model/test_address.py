@@ -18,36 +18,23 @@ from torchpick.model.address import Address, is_sha256
 URL = "https://host.example/whl/torch-2.6.0%2Bcu126-cp312-cp312-linux_x86_64.whl"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        URL,
-        f"{URL}#sha256={'0' * 64}",
-        f"{URL}#egg=torch&subdirectory=a/b",
-        "https://host.example/torch-2.6.0+cu126.whl?a=b&c=d",
-        "http://me:secret@[fe80::1%25eth0]:8080/x",
-        "file:///srv/my%20wheels/a.whl",
-        "file:/srv/a.whl",
-        "git+ssh://git@host.example/me/it.git@v1.0#egg=it",
-        "https://m\u00fcnchen.example/x",
-        "flat+https://host.example/x",
-    ],
-)
+@pytest.mark.parametrize("text", [
+        URL, f"{URL}#sha256={'0' * 64}", f"{URL}#egg=torch&subdirectory=a/b",
+        "https://host.example/torch-2.6.0+cu126.whl?a=b&c=d", "http://me:secret@[fe80::1%25eth0]:8080/x",
+        "file:///srv/my%20wheels/a.whl", "file:/srv/a.whl", "git+ssh://git@host.example/me/it.git@v1.0#egg=it",
+        "https://m\u00fcnchen.example/x", "flat+https://host.example/x",
+])  # fmt: skip
 def test_an_address_stays_as_it_is_spelled(text: str) -> None:
     assert Address(text) == text
     assert type(pickle.loads(pickle.dumps(Address(text)))) is Address  # noqa: S301 # made here
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+@pytest.mark.parametrize(("text", "why"), [
         ("", "no scheme"), ("torch.whl", "no scheme"), ("//h/x", "no scheme"), ("-r:x", "no scheme"),
-        ("1a:x", "no scheme"),
-        ("http:///x", "no host"), ("https:x", "no host"), ("HTTP://", "no host"), ("http://u@/x", "no host"),
-        ("http://${NAME}/x", "host"), ("http://a\\b/x", "host"), ("http://a,b/x", "host"), ("http://h\u2100/x", "host"),
-        ("http://h/\ud800", "U\\+D800"),
-    ],
-)  # fmt: skip
+        ("1a:x", "no scheme"), ("http:///x", "no host"), ("https:x", "no host"), ("HTTP://", "no host"),
+        ("http://u@/x", "no host"), ("http://${NAME}/x", "host"), ("http://a\\b/x", "host"), ("http://a,b/x", "host"),
+        ("http://h\u2100/x", "host"), ("http://h/\ud800", "U\\+D800"),
+])  # fmt: skip
 def test_what_leads_nowhere_is_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Address(text)

@@ -23,19 +23,15 @@ def parts(secret: str) -> set[str]:
     return {part for start in range(len(secret) - 3) if "***" not in (part := secret[start : start + 4])}
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+@pytest.mark.parametrize(("text", "shown"), [
         ("https://user:secret@mirror.example/whl", "https://user:****@mirror.example/whl"),
         ("https://user:p@ss@mirror.example/whl", "https://user:****@mirror.example/whl"),
         ("https://user:p/ss@mirror.example/whl", "https://user:****@mirror.example/whl"),
         ("`https://user:p ss@mirror.example/whl` is", "`https://user:****@mirror.example/whl` is"),
         ('https:/user:"p ss"@mirror.example', "https:/user:****@mirror.example"),
         ("http://localhost:8080 is for me@home.example", "http://localhost:8080 is for me@home.example"),
-        (
-            '<a href="https://mirror.example">me@home.example</a>',
-            '<a href="https://mirror.example">me@home.example</a>',
-        ),
+        ('<a href="https://mirror.example">me@home.example</a>',
+         '<a href="https://mirror.example">me@home.example</a>'),
         ('"https://a.example/x" and "b@c.example"', '"https://a.example/x" and "b@c.example"'),
         ("https://glpat-TOKEN@mirror.example/whl", "https://****@mirror.example/whl"),
         ("https://glpat-0123456789:@mirror.example/whl", "https://****@mirror.example/whl"),
@@ -67,8 +63,7 @@ def parts(secret: str) -> set[str]:
         ("root@node1:/srv/torch@2.9/lib", "root@node1:/srv/torch@2.9/lib"),
         ("see https://mirror.example: ask me@home.example", "see https://mirror.example: ask me@home.example"),
         ("", ""),
-    ],
-)
+])  # fmt: skip
 def test_what_is_shown(text: str, shown: str) -> None:
     assert redacted(text) == shown
 
@@ -78,20 +73,10 @@ LOGINS = ("me", "me@corp.example", "a.very.long.name-of-a-service-account", "__t
 AROUND = ("{}", "see {} and more", "'{}'", "--proxy={}", "a@b.example: {}\nnext")
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        "hunter22",
-        "hun/ter22",
-        "hun#ter22",
-        "hun?ter22",
-        "1234/hunter",
-        "hun ter22",
-        'hun"ter22',
-        "hu'nter:22",
+@pytest.mark.parametrize("secret", [
+        "hunter22", "hun/ter22", "hun#ter22", "hun?ter22", "1234/hunter", "hun ter22", 'hun"ter22', "hu'nter:22",
         "é" * 300,
-    ],
-)
+])  # fmt: skip
 def test_no_form_of_a_login_shows_its_password(secret: str) -> None:
     for scheme, user, around in product(SCHEMES, LOGINS, AROUND):
         if secret == "1234/hunter" and "." in user:
@@ -134,31 +119,23 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     assert redacted(redacted(text)) == redacted(text)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "a://", "a:b@", "a+", "x:", "://@", "#sha256=", "Basic ", "token=", "glpat-", "a.", "-a_",
-        "a:,", "//a:/", ":/@",
-        "//a:b @", "//u:", "a:b\n//@",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("piece", [
+        "a://", "a:b@", "a+", "x:", "://@", "#sha256=", "Basic ", "token=", "glpat-", "a.", "-a_", "a:,", "//a:/",
+        ":/@", "//a:b @", "//u:", "a:b\n//@",
+])  # fmt: skip
 def test_a_text_costs_in_proportion_to_its_length(piece: str) -> None:
     in_line(lambda length: redacted(piece * (length // len(piece))), (25_000, 200_000), floor=0.02)
 
 
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
+@pytest.mark.parametrize(("url", "shown"), [
         ("https://me:secret@mirror.example/whl", "https://mirror.example/whl"),
         ("flat+https://me:s@c@mirror.example:8443/whl/", "flat+https://mirror.example:8443/whl/"),
         ("https://glpat-0123456789abcdef@mirror.example", "https://mirror.example"),
         ("https://mirror.example/a@b/whl", "https://mirror.example/a@b/whl"),
         ("https://mirror.example?to=a@b", redacted("https://mirror.example?to=a@b")),
         ("https://me:se/cret@mirror.example/whl", redacted("https://me:se/cret@mirror.example/whl")),
-        ("file:///srv/whl", "file:///srv/whl"),
-        ("", ""),
-    ],
-)
+        ("file:///srv/whl", "file:///srv/whl"), ("", ""),
+])  # fmt: skip
 def test_a_url_for_everybody_works_without_its_login(url: str, shown: str) -> None:
     assert public(url) == shown
     assert "cret" not in public(url)

@@ -157,7 +157,7 @@ class PackageFit:
             facts = {"python": python_name(machine.python.tag), "pythons": _pythons(package)}
             return Objection(Reason.NO_WHEEL_FOR_PYTHON, facts)
         glibc = machine.platform.glibc
-        if glibc and package.glibc and machine.platform.os == "linux" and numbers(glibc) < numbers(package.glibc):
+        if glibc and package.glibc and numbers(glibc) < numbers(package.glibc):
             return Objection(Reason.GLIBC_TOO_OLD, {"needs": package.glibc, "has": glibc})
         return None
 
