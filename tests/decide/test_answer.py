@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tests.decide.test_buildfit import AMD, ROCM, build
+from tests.decide.test_buildfit import machine as small
 from tests.decide.test_stack import machine
+from tests.laws.strategies import DRIVERS, table
 from torchpick.decide import answer as answers
+from torchpick.decide import buildfit
 from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import PackageDemand
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.build import DEFAULT_INDEX
-from torchpick.model.machine import Note
+from torchpick.model.build import DEFAULT_INDEX, Build
+from torchpick.model.machine import Driver, Machine, Note
 from torchpick.model.package import Catalog
 from torchpick.model.pick import Limit, Wish
 
@@ -67,3 +71,91 @@ def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:
     assert given.taken == {"torch": given.pick.version, **given.judged}
     assert given.judged.keys() >= {"vllm"}
     assert given.judged.keys().isdisjoint({"torch", "torchvision", "torchaudio", "nobodys"})
+
+
+OLD, NEW = build("2.9.0", "cu126"), build("2.11.0", "cu130")
+
+
+def bound(wish: Wish, *builds: Build, requires: tuple[str, ...] = (), driver: str = "580.95.05") -> Answer:
+    """The answer of a small table; what torch itself requires is asked where a limit concerns that."""
+    catalog = Catalog({}, torch_requirements=lambda _: requires) if requires else None
+
+    def catalogs() -> Catalog:
+        assert catalog is not None
+        return catalog
+
+    found = answers.answer(Question(wish), (small("sm_80", driver=driver),), lambda _: table([*builds]), catalogs)
+    assert isinstance(found, Answer)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", ["filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions", "numpy"]
+)
+def test_a_constraint_on_what_torch_itself_requires_binds_it(name: str) -> None:
+    wish = Wish(limits=limits(f"{name} <2"))
+    if name == "numpy":
+        assert bound(wish, OLD).ok  # nothing is asked for that
+        return
+
+    assert bound(wish, OLD, requires=(f"{name}<3",)).ok
+    against = bound(wish, OLD, requires=(f"{name}>=2",))
+    assert not against.ok
+    why, _ = answers.refused(against)
+    assert why.refusal is not None
+    assert f"torch 2.9.0 requires {name}>=2, and {name}<2 is asked for" in why.refusal[0]
+
+
+def test_the_limits_that_changed_the_answer_are_named_with_what_it_would_be() -> None:
+    pair = (OLD._replace(companions={"torchvision": "0.24.0"}), NEW._replace(companions={"torchvision": "0.26.0"}))
+
+    def said(wish: Wish) -> list[str]:
+        return [note.text for note in bound(wish, *pair).pick.notes if note.code == "CONSTRAINED"]
+
+    would = "without that it would be torch 2.11.0+cu130"
+    assert said(Wish(limits=limits("torch <2.11", "torch <3"))) == [
+        f"bound by torch<2.11 in limits.txt line 1; {would}"
+    ]
+    assert said(Wish(limits=limits("torchvision <0.26", "torch !=2.11.0"))) == [
+        f"bound by torch!=2.11.0 in limits.txt line 2; {would}"
+    ]
+    vision = Wish(limits=limits("torchvision <0.26", "torch !=2.11.0"), companions={"torchvision": ""})
+    assert said(vision) == [
+        f"bound by torchvision<0.26 in limits.txt line 1 and torch!=2.11.0 in limits.txt line 2; {would}"
+    ]
+    assert said(Wish(limits=limits("torch >=2.9"))) == []
+    nothing = bound(Wish(torch="<2", limits=limits("torch <1.9")), *pair)
+    assert not nothing.ok
+    assert not [note for note in nothing.pick.notes if note.code == "CONSTRAINED"]
+
+
+def test_older_drivers_are_those_that_take_something_else_as_far_down_as_anything_runs() -> None:
+    def ask(where: Machine) -> Answer:
+        return Answer(Question(Wish()), buildfit.pick(where, table([OLD, NEW]), Wish()))
+
+    assumed = small("sm_80")._replace(driver=Driver("595", source="assumed"))
+
+    assert answers.older_drivers(assumed, DRIVERS, ask) == ["525 to 579: torch 2.9.0+cu126"]
+    assert answers.older_drivers(assumed._replace(driver=Driver("570", source="assumed")), DRIVERS, ask) == []
+    assert answers.older_drivers(assumed._replace(driver=Driver("595")), DRIVERS, ask) == []
+    spans = answers.driver_spans(assumed, DRIVERS, lambda where: str(where.driver and where.driver.version)[:2], str)
+    assert spans == [("59", 595), ("58", 580), ("57", 570), ("56", 560), ("52", 525), ("47", 470), ("45", 450)]
+
+
+def test_why_no_newer_release_was_taken_is_said_for_three_of_them() -> None:
+    newer = [build(f"2.{minor}.0", "cu130") for minor in (10, 11, 12, 13)]
+    why = "CUDA 13.0 needs driver 580 or newer; this one is 525.60.13"
+
+    def lines(*builds: Build) -> list[str]:
+        return answers.why_not_newer(bound(Wish(), *builds, OLD, driver="525.60.13").pick)
+
+    assert lines(build("2.14.0", "cpu", ""), *newer[:3]) == [f"2.12.0, 2.11.0, 2.10.0 cu130: {why}"]
+    more = "and 1 more releases; `torchpick list` shows all"
+    assert lines(*newer) == [f"2.13.0, 2.12.0, 2.11.0 cu130: {why}", more]
+    two = [build("2.10.0", backend)._replace(pythons=("cp310",)) for backend in ("cu126", "cu128")]
+    assert lines(*two) == ["2.10.0 cu128, cu126: there is no wheel for Python 3.12: it has 3.10"]
+    later = ROCM._replace(torch="2.11.0", version="2.11.0+rocm7.2", vendor=AMD)
+    pick = buildfit.pick(small("gfx1100", driver=None), table([ROCM, later]), Wish())
+    assert answers.why_not_newer(pick) == [
+        "2.11.0 rocm7.2: it is on AMD's index, and PyTorch's has a build that runs here"
+    ]

@@ -83,7 +83,7 @@ def test_a_newer_release_that_the_table_lacks_for_amd_or_intel_is_said(
 
 
 OTHER = Wish(companions={"torchvision": "", "torchaudio": ""})
-PAIR = {"torchvision": "0.25.0", "torchaudio": "2.10.0"}
+PAIR: dict[str, str | None] = {"torchvision": "0.25.0", "torchaudio": "2.10.0"}
 THREE = (
     small.build("2.11.0", "cu130"), small.build("2.10.0", "cu128"),
     small.build("2.9.0", "cu118")._replace(pythons=("cp310", "cp39", "cp313", "cp313t")),
