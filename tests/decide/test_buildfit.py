@@ -300,21 +300,19 @@ def test_rocm_versions_are_ordered_as_numbers() -> None:
         (build(arches="sm_60", nccl="2.28.9"), machine("sm_60", "sm_61"), []),
         (build(arches="sm_50", nccl="2.28.8"), machine("sm_52", "sm_50"), []),
         (build(backend="cu130", arches="sm_50", nccl="2.28.9"), machine("sm_52", "sm_50"), []),  # NCCL for CUDA 12
-        (build(arches="sm_87"), machine("sm_87", driver="525.60.13"), []),
-        (ROCM, machine("gfx1100", driver=None), []),
+        (build(arches="sm_87"), machine("sm_87", driver="525.60.13"), []), (ROCM, machine("gfx1100", driver=None), []),
         (ROCM._replace(vendor=AMD), machine("gfx1100", driver=None), ["VENDOR_INDEX"]),
         (build(backend="rocm7.14", arches="gfx1100"), machine("gfx1100", driver=None), ["ROCM_APART"]),
         # Compilers of CUDA 12.8 to 13.2.1 made code for Blackwell.
         (build(arches="sm_90 sm_120"), machine("sm_90", "sm_120"), ["CUDA_MISCOMPILE"]),
         (build(arches="sm_100"), machine("sm_103"), ["CUDA_MISCOMPILE"]),
-        (build(arches="sm_110"), machine("sm_110"), []),
-        (build(arches="sm_90 sm_120"), machine("sm_90"), []),
+        (build(arches="sm_110"), machine("sm_110"), []), (build(arches="sm_90 sm_120"), machine("sm_90"), []),
         (build(backend="cu126", arches="sm_120"), machine("sm_120"), []),
         (build("2.14.0", "cu132", arches="sm_120"), machine("sm_120", driver="595.58.03"), ["CUDA_MISCOMPILE"]),
         (build("2.14.1", "cu132", arches="sm_120"), machine("sm_120", driver="595.58.03"), []),
         (build("2.14.1", "cu130", arches="sm_120"), machine("sm_120", driver="595.58.03"), ["CUDA_MISCOMPILE"]),
-        (build("2.14.1", "cu132", arches="sm_120")._replace(platform="windows-x86_64"),
-         machine("sm_120", driver="595.58.03"), ["CUDA_MISCOMPILE"]),
+        (build("2.14.1", "cu132", arches="sm_120")._replace(platform="windows-x86_64"), machine("sm_120",
+         driver="595.58.03"), ["CUDA_MISCOMPILE"]),
 ])  # fmt: skip
 def test_a_pick_carries_its_notes(one: Build, where: Machine, codes: list[str]) -> None:
     notes = answer(where, one).notes

@@ -11,28 +11,21 @@ from torchpick.errors import UsageError
 GPU = ["--gpu", "RTX 4090", "--driver", "580.95.05", "--python", "3.12", "--offline"]
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["install", "pytorch"], "did you mean `torch`?"),
-        (["url", "pytorch==2.9.1"], "did you mean `torch==2.9.1`?"),
+@pytest.mark.parametrize(("words", "hint"), [
+        (["install", "pytorch"], "did you mean `torch`?"), (["url", "pytorch==2.9.1"], "did you mean `torch==2.9.1`?"),
         (["install", "torch", "torchvison"], "did you mean `torchvision`?"),
-        (["plan", "torch-audio"], "did you mean `torchaudio`?"),
-        (["install", "cuda"], "`--backend cu126`"),
+        (["plan", "torch-audio"], "did you mean `torchaudio`?"), (["install", "cuda"], "`--backend cu126`"),
         (["install", "cu126"], "`torchpick install torch --backend cu126`"),
         (["install", "requirements.txt"], "`torchpick install -r requirements.txt`"),
-        (["torch", "3090"], "`--gpu 3090`"),
-        (["docter"], "`torchpick doctor`"),
-        (["plan", "vlm"], "did you mean `vllm`?"),
-        (["vlm"], "did you mean `vllm`?"),
+        (["torch", "3090"], "`--gpu 3090`"), (["docter"], "`torchpick doctor`"),
+        (["plan", "vlm"], "did you mean `vllm`?"), (["vlm"], "did you mean `vllm`?"),
         (["install", "xformer==0.0.28"], "did you mean `xformers==0.0.28`?"),
         (["plan", "torch", "transfomers"], "did you mean `transformers`?"),
         (["plan", "bitsandbyte"], "did you mean `bitsandbytes`?"),
         (["lock", "flashattn"], "did you mean `flash-attn`?"),
         (["plan", "sglang", "acelerate[torch]"], "did you mean `accelerate[torch]`?"),
         (["install", "deepspede"], "did you mean `deepspeed`?"),
-    ],
-)
+])  # fmt: skip
 def test_a_typo_is_refused_with_what_was_meant(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, *GPU]) == 2
 
@@ -66,14 +59,10 @@ def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFi
     assert "did you mean" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("short", "whole"),
-    [
+@pytest.mark.parametrize(("short", "whole"), [
         (["--platform", "WSL2"], ["--platform", "linux-x86_64"]),
-        (["--gpu", "gfx1100", "--backend", "rocm"], ["--gpu", "gfx1100"]),
-        (["--backend", "cuda"], []),
-    ],
-)
+        (["--gpu", "gfx1100", "--backend", "rocm"], ["--gpu", "gfx1100"]), (["--backend", "cuda"], []),
+])  # fmt: skip
 def test_what_is_obvious_is_taken(short: list[str], whole: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     gpu = [] if "--gpu" in short or "macos-arm64" in whole else ["--gpu", "RTX 3090"]
 
@@ -86,35 +75,26 @@ def test_what_is_obvious_is_taken(short: list[str], whole: list[str], capsys: py
 OWN_CUDA = "torch brings its own CUDA; `--backend cu126` names one"
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "what", "hint"),
-    [
+@pytest.mark.parametrize(("command", "words", "what", "hint"), [
         ("install", "requirements.txt env/dev-requirements.txt", "a file, not a package", "`torchpick install -r {}`"),
         ("lock", "requirements.txt", "a file, not a package", "`torchpick lock -r {}`"),
         ("plan", "requirements.txt", "a file, not a package", "`torchpick plan -r {}`"),
         ("plan", "pyproject.toml uv.lock a.yml b/a.yaml", "a file, not a package", "requirements files go after `-r`"),
         ("plan", "cu126 cpu xpu rocm7.2", "a backend, not a package to install", "`torchpick plan torch --backend {}`"),
-        (
-            "plan",
-            "cuda cuda12 cuda-12 cuda12.6 cuda_12.6 cuda-12.6 cudatoolkit cuda-toolkit cudatoolkit==11.8 cudnn nvcc "
-            "nvidia-cuda nvidia-driver nvidia-drivers-580 nvidia-driver-550",
-            "CUDA itself, or its driver, not a package to install",
-            OWN_CUDA,
-        ),
-        (
-            "plan",
-            "3090 970 RTX-4090 gtx1080ti 1080-Ti 4070-super 4070super rtx GTX geforce Radeon A100 a30 b200 h20 L40s L4 "
-            "v100 T4 p100 K80",
-            "a GPU, not a package to install",
-            "`--gpu {}`, once for each GPU; a name with blanks in quotes",
-        ),
+        ("plan",
+         "cuda cuda12 cuda-12 cuda12.6 cuda_12.6 cuda-12.6 cudatoolkit cuda-toolkit cudatoolkit==11.8 cudnn nvcc "
+         "nvidia-cuda nvidia-driver nvidia-drivers-580 nvidia-driver-550",
+         "CUDA itself, or its driver, not a package to install", OWN_CUDA),
+        ("plan",
+         "3090 970 RTX-4090 gtx1080ti 1080-Ti 4070-super 4070super rtx GTX geforce Radeon A100 a30 b200 h20 L40s L4 "
+         "v100 T4 p100 K80", "a GPU, not a package to install", "`--gpu {}`, once for each GPU; a name with "
+         "blanks in quotes"),
         ("plan", "2.9.1 v2.9.1 V2.9.1", "a version, not a package", "did you mean `torch==2.9.1`?"),
         ("plan", "torch-2.9.1 torch@2.9.1 torch-v2.9.1", "a version, not a package", "did you mean `torch==2.9.1`?"),
         ("plan", "torchvision-0.24.0", "a version, not a package", "did you mean `torchvision==0.24.0`?"),
         ("plan", "pytorch pytroch Torch_GPU", "not a package of PyTorch's", "did you mean `torch`?"),
         ("plan", "pytorch-cuda[x]>=2", "not a package of PyTorch's", "did you mean `torch[x]>=2`?"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_is_something_else_than_a_package_is_said_to_be_that(
     command: str, words: str, what: str, hint: str
 ) -> None:

@@ -56,23 +56,14 @@ def only(findings: Iterable[Finding]) -> Finding:
     return finding
 
 
-@pytest.mark.parametrize(
-    ("vendor", "name", "value", "hides"),
-    [
-        ("nvidia", "CUDA_VISIBLE_DEVICES", "", True),
-        ("nvidia", "CUDA_VISIBLE_DEVICES", " -1,0", True),
-        ("nvidia", "CUDA_VISIBLE_DEVICES", "-GPU", True),
-        ("nvidia", "CUDA_VISIBLE_DEVICES", "none", True),
-        ("nvidia", "CUDA_VISIBLE_DEVICES", "0", False),
-        ("nvidia", "CUDA_VISIBLE_DEVICES", "+0,x", False),
-        ("nvidia", "CUDA_VISIBLE_DEVICES", "GPU-8f3", False),
-        ("nvidia", "HIP_VISIBLE_DEVICES", "", False),
-        ("amd", "HIP_VISIBLE_DEVICES", "", True),
-        ("amd", "ROCR_VISIBLE_DEVICES", "-1", True),
-        ("amd", "ROCR_VISIBLE_DEVICES", "0", False),
-        ("amd", "CUDA_VISIBLE_DEVICES", "", False),
-    ],
-)
+@pytest.mark.parametrize(("vendor", "name", "value", "hides"), [
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "", True), ("nvidia", "CUDA_VISIBLE_DEVICES", " -1,0", True),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "-GPU", True), ("nvidia", "CUDA_VISIBLE_DEVICES", "none", True),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "0", False), ("nvidia", "CUDA_VISIBLE_DEVICES", "+0,x", False),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "GPU-8f3", False), ("nvidia", "HIP_VISIBLE_DEVICES", "", False),
+        ("amd", "HIP_VISIBLE_DEVICES", "", True), ("amd", "ROCR_VISIBLE_DEVICES", "-1", True),
+        ("amd", "ROCR_VISIBLE_DEVICES", "0", False), ("amd", "CUDA_VISIBLE_DEVICES", "", False),
+])  # fmt: skip
 def test_a_variable_that_hides_every_gpu_is_named(vendor: str, name: str, value: str, *, hides: bool) -> None:
     found = list(loading.hidden(subject("one", "two", vendor=vendor, environ={name: value})))
 
@@ -96,30 +87,18 @@ def test_of_many_missing_libraries_four_are_shown() -> None:
     assert (four.advice, four.by_torch) == (None, True)
 
 
-@pytest.mark.parametrize(
-    ("name", "version", "backend", "other"),
-    [
-        ("torchvision", "0.24.1+cu128", "cu128", False),
-        ("torchvision", "0.24.1+cu126", "cu128", False),
-        ("torchvision", "0.24.1+cu130", "cu128", True),
-        ("torchvision", "0.24.1+cpu", "cu128", True),
-        ("torchvision", "0.24.1+rocm6.4", "cu128", True),
-        ("torchvision", "0.24.1+rocm6.4", "rocm6.3", False),
-        ("torchvision", "0.24.1+xpu", "cu128", True),
-        ("torchvision", "0.24.1+xpu", "xpu", False),
-        ("torchvision", "0.24.1+local", "cu128", False),
-        ("torchvision", "0.24.1", "cu128", False),
-        ("torchvision", "0.15.2+cu117", "cu118", True),
-        ("torchvision", "0.15.2+cu118", "cu118", False),
-        ("torchvision", "0.16.0+cu117", "cu118", False),
-        ("torchvision", "0.9.1+cu92", "cu111", True),
-        ("torchvision", "1.2+cu126", "cu128", False),
-        ("torchvision", "0.15.0a0+cu117", "cu118", True),
-        ("torchvision", "main+cu126", "cu128", False),
-        ("torchaudio", "0.15.2+cu117", "cu118", False),
+@pytest.mark.parametrize(("name", "version", "backend", "other"), [
+        ("torchvision", "0.24.1+cu128", "cu128", False), ("torchvision", "0.24.1+cu126", "cu128", False),
+        ("torchvision", "0.24.1+cu130", "cu128", True), ("torchvision", "0.24.1+cpu", "cu128", True),
+        ("torchvision", "0.24.1+rocm6.4", "cu128", True), ("torchvision", "0.24.1+rocm6.4", "rocm6.3", False),
+        ("torchvision", "0.24.1+xpu", "cu128", True), ("torchvision", "0.24.1+xpu", "xpu", False),
+        ("torchvision", "0.24.1+local", "cu128", False), ("torchvision", "0.24.1", "cu128", False),
+        ("torchvision", "0.15.2+cu117", "cu118", True), ("torchvision", "0.15.2+cu118", "cu118", False),
+        ("torchvision", "0.16.0+cu117", "cu118", False), ("torchvision", "0.9.1+cu92", "cu111", True),
+        ("torchvision", "1.2+cu126", "cu128", False), ("torchvision", "0.15.0a0+cu117", "cu118", True),
+        ("torchvision", "main+cu126", "cu128", False), ("torchaudio", "0.15.2+cu117", "cu118", False),
         ("torchaudio", "0.9.0+cu90", "cu92", False),
-    ],
-)
+])  # fmt: skip
 def test_a_companion_goes_with_torch_within_one_cuda_major(
     name: str, version: str, backend: str, *, other: bool
 ) -> None:

@@ -92,19 +92,14 @@ def test_who_asks_for_which_torch(home: Home) -> None:
     assert not depends.admits(asks[0][1], "2.9.0")
 
 
-@pytest.mark.parametrize(
-    ("name", "has", "asked", "unmet"),
-    [
+@pytest.mark.parametrize(("name", "has", "asked", "unmet"), [
         ("nvidia-cudnn-cu12", "9.8", "nvidia-cudnn-cu12==9.10", True),
-        ("cuda-bindings", "12", "cuda-bindings>=13", True),
-        ("triton", "3.0", "triton==3.5.1", True),
+        ("cuda-bindings", "12", "cuda-bindings>=13", True), ("triton", "3.0", "triton==3.5.1", True),
         ("pytorch-triton", "3.0", "pytorch-triton==3.5.1", True),
         ("sympy", "1.0", "sympy>=2", False),  # pip's business
         ("triton", "3.5.1", "triton==3.5.1", False),
-        ("triton", "3.0", "triton==3.5.1; platform_system == 'Windows'", False),
-        ("triton", "3.0", "triton", False),
-    ],
-)
+        ("triton", "3.0", "triton==3.5.1; platform_system == 'Windows'", False), ("triton", "3.0", "triton", False),
+])  # fmt: skip
 def test_what_torch_requires_of_cuda_and_triton_is_held_against_what_is_there(
     name: str, has: str, asked: str, unmet: bool, home: Home
 ) -> None:
@@ -134,14 +129,11 @@ def test_what_asks_for_another_torch_and_is_linked_against_it(home: Home) -> Non
     )
 
 
-@pytest.mark.parametrize(
-    ("needed", "cuda"),
-    [
+@pytest.mark.parametrize(("needed", "cuda"), [
         (("libcudart.so.13",), "13"), (("libcublas.so.13",), "13"), (("libcublasLt.so.13",), "13"),
         (("libnvrtc.so.13.0",), "13"), (("libnvJitLink.so.13",), "13"), (("libcufft.so.13",), None),
         (("libcusolver.so.13",), None), (("libcudart.so",), None), (("libcudart.so.12", "libcublas.so.13"), None),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_the_cuda_of_a_package_is_that_of_its_libraries(needed: tuple[str, ...], cuda: str | None, home: Home) -> None:
     home.torch().add("kern", "1.0", {"kern/_C.so": linking(needed)})
 

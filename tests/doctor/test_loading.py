@@ -124,18 +124,14 @@ def test_a_library_is_looked_for_where_the_one_that_asks_says(where: str, kind: 
     assert absent(home) == []
 
 
-@pytest.mark.parametrize(
-    ("asks", "where", "replaced"),
-    [
-        ("torch/lib/libtorch_cuda.so", {}, True),
-        ("torch/lib/libc10.so", {}, True),
+@pytest.mark.parametrize(("asks", "where", "replaced"), [
+        ("torch/lib/libtorch_cuda.so", {}, True), ("torch/lib/libc10.so", {}, True),
         ("torch/lib/libcaffe2_x.so", {}, True),
         ("torch/lib/libshm.so", {}, False),  # torch's own, and no part of its import
         ("torch/lib/libtorch_cuda.so", {"rpath": "$ORIGIN"}, False),
         ("torch/lib/libtorch_cuda.so", {"runpath": "$ORIGIN"}, True),
         ("torch/lib/libtorch_cuda.so", {"rpath": "$ORIGIN", "runpath": "$ORIGIN"}, True),
-    ],
-)
+])  # fmt: skip
 def test_library_path_replaces_what_is_not_found_by_an_rpath(
     asks: str, where: dict[str, str], *, replaced: bool, home: Home, tmp_path: Path
 ) -> None:

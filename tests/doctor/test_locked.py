@@ -318,20 +318,15 @@ def test_a_lock_for_another_python_is_judged_for_its_own(app: Path, capsys: pyte
     assert [note["code"] for note in here["notes"]] == ["OTHER_PYTHON"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "status", "says"),
-    [
-        ("uv.lock", project_lock(BUILDS)[:400], 1, "is not TOML"),
-        ("uv.lock", f"a = {'[' * 5000}", 1, "nested deeper"),
+@pytest.mark.parametrize(("name", "text", "status", "says"), [
+        ("uv.lock", project_lock(BUILDS)[:400], 1, "is not TOML"), ("uv.lock", f"a = {'[' * 5000}", 1, "nested deeper"),
         ("uv.lock", "[project]\nname = 'x'\n", 1, "is neither a uv.lock nor a pylock.toml"),
         ("uv.lock", "version = 1\n" + package("a", "1") * 20_001, 1, "more than 20,000 packages"),
         ("uv.lock", "version = 1\npackage = 7\n", 1, "is neither"),
         ("poetry.lock", "", 1, "is neither a uv.lock nor a pylock.toml"),
         ("requirements.txt", "torch>=2.5\n", 1, "leaves open which torch it is"),
-        ("requirements.txt", "torch==2.14.1 é\0", 2, "zero bytes"),
-        ("gone.lock", None, 2, "cannot read"),
-    ],
-)
+        ("requirements.txt", "torch==2.14.1 é\0", 2, "zero bytes"), ("gone.lock", None, 2, "cannot read"),
+])  # fmt: skip
 def test_what_is_no_lock_is_said(
     name: str, text: str | None, status: int, says: str, app: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,15 +35,12 @@ def test_the_same_release_on_another_backend_is_kept(home: Home) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("release", "gpu", "version"),
-    [
+@pytest.mark.parametrize(("release", "gpu", "version"), [
         ("2.15.0", OLD, "2.14.1+cu126"),  # the newest of the old GPU's
         ("2.6.0", NEW, "2.7.0"),  # the first of the new GPU's
         ("2.13.0.dev20260601", OLD, "2.13.0"),  # a nightly: the release it was to become is the nearest
         ("2.3.99", OLD, "2.4.0"),
-    ],
-)
+])  # fmt: skip
 def test_else_the_nearest_release_is_taken(release: str, gpu: str, version: str, home: Home) -> None:
     found = mended(home, release, gpu=gpu)
 
@@ -113,14 +110,11 @@ def test_the_command_tells_the_machine_and_the_python_as_they_were_told(home: Ho
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("named", "requires", "end"),
-    [
+@pytest.mark.parametrize(("named", "requires", "end"), [
         ("2.9.1+cu128", (), ("--no-deps", "--", "--force-reinstall")),  # nothing but torch is touched
         ("2.9.1+cu128", ("sympy",), ("cu128", "--", "--force-reinstall")),  # with what is missing
         ("2.9.1", (), ("--backend", "cu128")),  # the default index's record is another version than the pick's
-    ],
-)
+])  # fmt: skip
 def test_a_broken_torch_is_installed_again(
     named: str, requires: tuple[str, ...], end: tuple[str, ...], home: Home
 ) -> None:
@@ -199,14 +193,11 @@ def test_a_torch_that_runs_keeps_its_build_when_another_is_newer(home: Home) -> 
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("version", "requires", "backend"),
-    [
+@pytest.mark.parametrize(("version", "requires", "backend"), [
         ("2.9.1+cu126", [], "cu126"),
         ("2.9.1", ["nvidia-cuda-runtime-cu12==12.8.90; platform_system == 'Linux'"], "cu128"),
         ("2.11.0", ["cuda-toolkit[cublas,cudart]==13.0.2; platform_system == 'Linux'"], "cu130"),
-    ],
-)
+])  # fmt: skip
 def test_a_torch_that_is_gone_comes_back_with_the_backend_of_its_metadata(
     version: str, requires: list[str], backend: str, home: Home
 ) -> None:

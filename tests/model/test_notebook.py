@@ -48,16 +48,11 @@ def test_a_pick_shows_the_line_to_install_it() -> None:
     assert "0.29.1+cu126" in shown.words
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
+@pytest.mark.parametrize(("arguments", "line"), [
         ({"backends": ["default"], "gpus": ["sm_86"], "driver": "610.43.02"}, "pip install torch==2.15.0"),
-        (
-            {"index_base": "flat+https://mirror.example/wheels/", "gpus": ["sm_61"], "driver": "580.95.05"},
-            "pip install --no-index --find-links https://mirror.example/wheels/ torch==2.14.1+cu126",
-        ),
-    ],
-)
+        ({"index_base": "flat+https://mirror.example/wheels/", "gpus": ["sm_61"], "driver": "580.95.05"},
+         "pip install --no-index --find-links https://mirror.example/wheels/ torch==2.14.1+cu126"),
+])  # fmt: skip
 def test_the_line_is_the_one_that_url_prints(arguments: dict[str, Any], line: str) -> None:
     pick = torchpick.pick(python="3.12", platform="linux-x86_64", glibc="2.35", **arguments)
 
