@@ -79,3 +79,9 @@ def test_a_failed_command_prints_its_guard_and_its_error_or_its_json(capsys: pyt
     assert console.failed(failure, "url", ["--json"], None) == failure.exit_status
     out, err = capsys.readouterr()
     assert (json.loads(out)["error"]["code"], err) == ("DRIVER_HANGS", "")
+
+
+def test_a_table_is_as_old_as_the_days_since_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seconds, age in ((1795305600, 21), (86400, 0)):  # by a clock that is behind it is of today
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(seconds))
+        assert json.loads(console.dated({}, "2026-11-01"))["table"] == {"date": "2026-11-01", "age_days": age}

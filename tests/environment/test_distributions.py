@@ -89,7 +89,9 @@ def test_two_projects_share_a_library_only_in_one_folder(tmp_path: Path) -> None
 
     assert distributions.overwritten(one, other) == "b.so"
     assert distributions.overwritten(one, third) is None
-    assert distributions.overwritten(one, other._replace(folder="/elsewhere")) is None
+    (tmp_path / "x" / "other").mkdir(parents=True)
+    (tmp_path / "x" / "other" / "RECORD").write_text("b.so,,\n", "utf-8")
+    assert distributions.overwritten(one, other._replace(folder=str(tmp_path / "x"))) is None
 
 
 def test_without_record_the_project_s_own_folders_are_walked(home: Home) -> None:
@@ -179,6 +181,9 @@ def test_a_folder_stands_for_its_interpreter_and_a_plain_python_for_itself(home:
     plain = distributions.read_environment(BASE, {})
     assert plain.prefix == str(Path(BASE).parents[1])
     assert plain.find("thing") is None
+    assert not distributions.locate(str(home.root), {}).by_uv
+    (home.root / "pyvenv.cfg").write_text("home = /usr/bin\nuv = 0.13.9\n", "utf-8")
+    assert distributions.locate(str(home.root), {}).by_uv
 
 
 def test_nothing_is_written_and_none_of_its_code_runs(home: Home, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import distributions, interpreter
+from torchpick.environment import child, distributions, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.errors import TorchpickError
 from torchpick.model.fields import ShapeError
@@ -83,3 +83,8 @@ def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path
     with pytest.raises(TorchpickError, match=lacks) as caught:
         distributions.locate(str(program), {})
     assert caught.value.code == "BROKEN_PYTHON"
+
+
+def test_of_an_answer_that_was_cut_the_whole_lines_count() -> None:
+    assert child.ChildResult(None, b'1\n{"a": 2}\n[3', b"a\n b \n\n").values == [1, {"a": 2}]
+    assert child.ChildResult(None, b"", b"a\n b \n\n").last_words == "b"

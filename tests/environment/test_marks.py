@@ -162,6 +162,11 @@ def sources(*extras: str, marker: str = LINUX) -> list[dict[str, str]]:
             sources("cu126"),
             [{"index": "mine", "extra": "cu126"}],
         ),
+        (
+            "torch = [{ index = 'mine', group = 'cpu' }]",
+            [{"index": "b", "group": "cpu"}, {"index": "c", "group": "cu126"}],
+            [{"index": "mine", "group": "cpu"}, {"index": "c", "group": "cu126"}],
+        ),
         ("torch = { index = 'pytorch-cu126' }", [{"index": "pytorch-cu126"}], {"index": "pytorch-cu126"}),
     ],
 )

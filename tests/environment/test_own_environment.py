@@ -86,6 +86,8 @@ def test_where_it_is_active_and_nothing_is_here_no_python_of_path_is_meant(check
         examination.target(None, world(here, own, path).environ, str(here))
     assert caught.value.code == "NO_TARGET"
     assert source_of(world(here, None, path))[0] == f"{path}/python"
+    (own / "uv-receipt.toml").touch()  # a tool's, which runs with its own environment active
+    assert source_of(world(here, own, path))[0] == f"{path}/python"
 
 
 def test_an_environment_that_uv_has_yet_to_make_is_the_target(checkout: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_continued_lines_are_one_with_their_hashes() -> None:
         ("--pre ${MORE}", ["--pre ", "--extra-index-url https://a"]),
         ("   -i https://a # b", ["--index-url https://a"]), ("--pre x -- --index-url https://a", ["--pre "]),
         ("-e ./x --index-url https://a", ["--editable ./x"]), ("-e ./x -e ./y", ["--editable ./x"]),
-        ("${EMPTY}x", [" ${EMPTY}x"]), ("--pypi-url=a\t# b", ["--index-url a"]),
+        ("${EMPTY}x", [" ${EMPTY}x"]), ("torch\t# b", [" torch"]),
         ("-r a -c b --requirements c", ["--requirement a", "--constraint b", "--requirement c"]),
         ("--no-index --require-h --prefer-b", ["--no-index ", "--require-hashes ", "--prefer-binary "]),
         ("-C a=b --config-setting c --all d", ["--config-settings a=b", "--config-settings c", "--all-releases d"]),
@@ -79,7 +79,7 @@ def test_any_text_is_read_and_every_entry_has_its_place(text: str) -> None:
     [
         ("/x/a.txt", "b.txt", "/x/b.txt"), ("/x/a.txt", "/b.txt", "/b.txt"),
         ("/x/a.txt", "https://e.org/b.txt", "https://e.org/b.txt"), ("/x/a.txt", "FILE:///b.txt", "FILE:///b.txt"),
-        ("https://e.org/x/a.txt", "../b.txt", "https://e.org/b.txt"),
+        ("https://e.org/x/a.txt", "../b.txt", "https://e.org/b.txt"), ("/x/a.txt", "File:b.txt", "File:b.txt"),
     ],
 )  # fmt: skip
 def test_what_a_file_names_lies_beside_it(path: str, other: str, beside: str) -> None:
@@ -103,6 +103,7 @@ def test_what_pip_and_uv_read_otherwise_is_refused(data: bytes, words: str) -> N
 
 
 def test_a_form_feed_between_lines_ends_none() -> None:
+    assert requirementfiles.decoded(b"\x0ctorch", "r.txt", "-r") == "\x0ctorch"
     assert requirementfiles.decoded(b"torch\n\x0c\nnumpy\x0c\r\n", "r.txt", "-r") == "torch\n\x0c\nnumpy\x0c\r\n"
 
 
@@ -170,7 +171,8 @@ def test_a_group_that_is_included_along_a_billion_ways_counts_once(tmp_path: Pat
 
 @pytest.mark.skipif(os.name == "nt", reason="names are bytes on POSIX")
 def test_a_file_url_leads_to_a_name_that_is_no_utf8() -> None:
-    assert requirementfiles.located("file:///a%ff/b") == os.fsdecode(b"/a\xff/b")
+    for scheme in ("file", "FILE"):
+        assert requirementfiles.located(f"{scheme}:///a%ff/b") == os.fsdecode(b"/a\xff/b")
 
 
 def test_groups_of_what_is_no_toml_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from torchpick.environment.requirementfiles import (
     argument,
     checked,
     file_of,
+    is_version,
+    is_word,
     requirement,
 )
 from torchpick.errors import InstallerError
@@ -39,6 +41,16 @@ def test_a_requirement_is_written_from_its_parts() -> None:
 def test_a_name_or_a_version_that_is_not_one_is_refused(name: str, specifier: str, extras: tuple[str, ...]) -> None:
     with pytest.raises(InstallerError, match="is not a name with a version"):
         requirement(name, specifier, extras=extras)
+
+
+@pytest.mark.parametrize("text", ["-1", ".1", "", "1 ", 1, None])
+def test_what_a_report_has_for_a_name_or_a_version_may_be_neither(text: object) -> None:
+    assert [is_word(text), is_version(text), is_word("a-1_b.c"), is_version("1!2.0a1+cu126.x")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ def test_uvs_files_on_linux_are_the_users_and_the_first_of_the_systems(
         "/x/uv/uv.toml",
         str(tmp_path / "b" / "uv" / "uv.toml"),
     ]
+    monkeypatch.setattr(os.path, "isfile", "/etc/xdg/uv/uv.toml".__eq__)
+    assert uv_files({}, "/me", "linux")[1] == "/etc/xdg/uv/uv.toml"
     # A relative folder is none to uv, and one to pip.
     assert uv_files({**NOBODY, "XDG_CONFIG_HOME": "x"}, "/me", "darwin") == [
         "/me/.config/uv/uv.toml",

@@ -21,7 +21,7 @@ HOSTILE = [
     "^%PATH^%", "!PATH!", "a^b", "C:\\my tools\\", 'C:\\"', "\u2019; calc; '", "$(calc)", '" --index-url "http://evil',
     'torch; python_version < "3.12"', "file:///C:/A%20B%20C.txt", "J%C3%B6%20rg", "-I./x", "--x=a.b", ">x", "a;b",
 ]  # fmt: skip
-BROKEN = ["a\nb", "a\rB=c", "a\0b", "\x1b[2J", "x\x1a"]
+BROKEN = ["a\nb", "a\rB=c", "a\0b", "\x1b[2J", "x\x1a", "\x7f"]
 # What cmd would fill in, were it read as the name of a variable.
 VARIABLES = {"PATH": 'evil" & calc & "', "x": "evil", "CD": "C:\\evil"}
 
@@ -86,6 +86,7 @@ def test_both_powershells_pass_every_word_on(words: list[str]) -> None:
 
 def test_powershell_parts_no_word_with_a_dash() -> None:
     assert shell.line(["python", "-I./x", "--x=a.b", "--a-b"], "pwsh") == "python '-I./x' '--x=a.b' --a-b"
+    assert [shell.line(["a b", "c"], name) for name in ("powershell", "pwsh", "sh")] == ["& 'a b' c"] * 2 + ["'a b' c"]
 
 
 @given(st.lists(texts, max_size=4))

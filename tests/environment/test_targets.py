@@ -90,6 +90,8 @@ def test_a_python_that_gives_no_answer_is_said(tmp_path: Path, script: str) -> N
     with pytest.raises(TorchpickError) as caught:
         read(tmp_path)
     assert caught.value.code == "BROKEN_PYTHON"
+    with pytest.raises(TorchpickError):  # a question asks it too, as it lies in no folder of a project
+        distributions.read_target(Python("3.12", executable=str(program)), {}, acts=False)
 
 
 def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

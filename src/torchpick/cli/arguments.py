@@ -162,7 +162,7 @@ class Parser:
         while count < len(words) and words[count].startswith("-") and words[count] not in ("-", "--"):
             flag = self._by_name.get(words[count])
             count += 2 if flag is not None and flag.metavar else 1
-        return min(count, len(words))
+        return count
 
     def read(self, words: Sequence[str]) -> Arguments:
         """The words as values of the flags; UsageError for what the command does not take."""

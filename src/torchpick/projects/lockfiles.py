@@ -250,7 +250,7 @@ def _of_requirements(file: str, environ: Mapping[str, str]) -> LockFile:
 def _exact(requested: Requested) -> str:
     """The one version that a requirement allows; empty for a range."""
     version = requested.specifier.removeprefix("===" if requested.specifier.startswith("===") else "==")
-    return "" if version == requested.specifier or set(version) & set(",*<>~!=") else version.strip()
+    return "" if version == requested.specifier or set(version) & {",", "*"} else version.strip()
 
 
 def _package(row: Mapping[str, Any]) -> LockedPackage:
