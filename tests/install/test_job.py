@@ -144,7 +144,7 @@ def test_what_of_an_installation_matters_to_a_resolution() -> None:
     words = [part for name in valued for part in (name, "-x=1")]
 
     assert resolution_options((*words, *switches)) == [*words, *switches]
-    assert resolution_options(("--link-mode", "--pre", "--target", "x", "-v", "-C=a", "--pre")) == [
+    assert resolution_options(("--link-mode", "--pre", "--target", "x", "-v", "-C=a", "--target", "--pre")) == [
         "--pre",
         "-C=a",
         "--pre",

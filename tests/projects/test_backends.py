@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli import main
+from torchpick.environment import toml
 from torchpick.projects.backends import (
     BackendNames,
     UvCommand,
+    backend_names,
     commands,
+    family_of_all,
     lock_folder,
     parse_uv,
     read_backends,
@@ -92,6 +95,8 @@ def test_a_pattern_of_members_does_not_lead_in_circles(file: Path) -> None:
 
     assert time.process_time() - began < 2
     assert files == [str(file), str(file.with_name("folder7") / "pyproject.toml")]
+    file.write_text('[tool.uv.workspace]\nmembers = ["*"]\nexclude = ["folder7"]\n', "utf-8")
+    assert workspace_files(str(file.parent)) == [str(file)]
 
 
 def test_a_member_has_its_own_though_its_root_is_a_workspace_without_a_name(file: Path) -> None:
@@ -121,6 +126,8 @@ def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.Capture
     assert capsys.readouterr().out == "cu126\n"
     assert main(["label", "--gpu", "none"]) == 0
     assert capsys.readouterr().out == "cpu\n"
+    new = ["label", "--among", "cpu,cu118", "--gpu", "sm_120", "--driver", "580.95.05"]  # for which cu118 has no code
+    assert (main(new), main([*new, "--allow-cpu"]), capsys.readouterr().out) == (3, 0, "cpu\n")
     file.unlink()
     assert main(["label", *OLD]) == 2
 
@@ -138,6 +145,9 @@ def test_label_reads_the_names_of_the_project(file: Path, capsys: pytest.Capture
             "uv add --package lib idna",
             ["uv add --no-sync --package lib idna", "uv sync --inexact --all-packages --extra cu126"],
         ),
+        *((f"uv run --{word}", None) for word in ("all-groups", "only-group=x", "no-sync", "isolated", "script")),
+        ("uv sync --extra=docs", ["uv sync --extra cu126 --extra=docs"]),
+        ("uv run -- x.py --no-project", ["uv run --extra cu126 -- x.py --no-project"]),
         ("uv sync --extra docs", ["uv sync --extra cu126 --extra docs"]), ("uv sync --extra cpu", None),
         ("uv sync --extra=cpu", None), ("uv sync --all-extras", None), ("uv run --no-project x.py", None),
         (
@@ -173,6 +183,42 @@ def test_the_project_is_that_of_the_folder_that_uv_is_given(
     uv = parse_uv(typed.split(), environ, "/here")
 
     assert (uv and os.path.normpath(uv.folder)) == folder
+
+
+# Those of uv 0.13's options that take a word of their own.
+VALUED = """--directory --project --config-file --cache-dir --color --python-preference --python-fetch --group
+--no-group --allow-insecure-host --preview-features --extra --only-group --no-extra --with
+--with-editable --with-requirements --package --python -p --env-file --index --default-index --index-url
+-i --extra-index-url --find-links -f --link-mode --upgrade-package -P --refresh-package
+--reinstall-package --resolution --prerelease --exclude-newer"""
+
+
+@pytest.mark.parametrize("option", VALUED.split())
+def test_the_word_behind_an_option_is_no_command(option: str) -> None:
+    for words, command in ((["x", "sync"], "sync"), (["add", "sync"], "sync"), (["lock"], None)):
+        uv = parse_uv(["uv", option, *words], {}, "/here")
+        assert (uv and uv.command) == command
+    attached = parse_uv(["uv", f"{option}=x", "sync"], {}, "/here")
+    assert attached is not None
+    assert attached.command == "sync"
+
+
+def test_an_extra_of_another_name_is_the_backend_that_its_index_is_for_and_what_all_ask_is_asked() -> None:
+    tables = """[project.optional-dependencies]
+gpu = ["torch>=2.7", "torchvision==0.24"]
+rocm6_4 = ["torch>=2.7", "torchvision", "torchaudio"]
+[tool.uv.sources]
+torch = [{ index = "a", extra = "gpu" }, { index = "b", extra = "docs" }]
+[[tool.uv.index]]
+name = "a"
+url = "https://h.example/whl/cu126/"
+"""
+    data = toml.loads(tables)
+
+    assert backend_names(data) == ("extra", {"gpu": "cu126", "rocm6_4": "rocm6.4"})
+    assert family_of_all(data) == ("torch>=2.7", "torchvision")
+    one = {"project": {"optional-dependencies": {"cpu": ["torch==2.9.1"]}}}
+    assert (family_of_all(one), family_of_all({})) == (("torch",), ())
 
 
 def test_of_groups_the_others_are_left_out_for_one_may_be_a_default() -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from torchpick.cli import main
 from torchpick.environment import toml
+from torchpick.environment.rewrite import read_file
+from torchpick.projects.othertools import tool_of
 
 PROJECT = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11,<3.14"\ndependencies = ["torch>=2.5"]\n'
 POETRY = f'{PROJECT}[tool.poetry.dependencies]\ntorch = "^2.5" # mine\n'
@@ -56,6 +58,23 @@ def test_pip_tools_gets_a_file_of_its_own_without_a_path_of_this_machine(
         f"torch==2.14.1+cu126 ; {marker}",
         f"torchvision==0.29.1+cu126 ; {marker}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "beside", "tool"),
+    [
+        ("pyproject.toml", f"{PROJECT}[tool.poetry]\npackage-mode = false\n", "x", "uv"),
+        ("pyproject.toml", POETRY, "x", "poetry"), ("pyproject.toml", POETRY, "uv.lock", "uv"),
+        ("pyproject.toml", f"{POETRY}[tool.uv]\n", "poetry.lock", "uv"), ("pyproject.toml", PROJECT, "pdm.lock", "pdm"),
+        ("pixi.toml", "", "x", "pixi"), ("environment.yaml", "", "x", "conda"), ("environment.yml", "", "x", "conda"),
+        ("dev.in", "", "x", "pip-tools"), ("dev.txt", "", "x", "pip-tools"), ("pyproject.toml", PROJECT, "x", "uv"),
+    ],
+)  # fmt: skip
+def test_whose_a_project_is(file: str, text: str, beside: str, tool: str) -> None:
+    Path(file).write_text(text, "utf-8")
+    Path(beside).touch()
+
+    assert tool_of(read_file(file)) == tool
 
 
 @pytest.mark.parametrize(

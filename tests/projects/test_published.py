@@ -12,13 +12,13 @@ from torchpick.decide import buildfit
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
-from torchpick.model.arch import Fit
+from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Gpu, Machine, Platform
 from torchpick.model.pick import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
-from torchpick.projects.extras import Extra, Shop, default_table, python_of, ranges
+from torchpick.projects.extras import Extra, Shop, default_table, python_of, ranges, served
 
 RULES = compat.Knowledge(os.environ).rules
 BUILDS = compat.Knowledge(os.environ).every_build
@@ -110,3 +110,15 @@ def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str
             # and the named driver is the oldest: one of the branch before does not carry it
             assert floor is not None
             assert RULES.drivers.supports_cuda(Driver(floor), got.cuda or "", "linux")
+
+
+def test_a_build_serves_the_gpus_that_run_its_machine_code_and_no_newer_ones_by_ptx() -> None:
+    build = next(build for build in DEFAULT.of("linux-x86_64") if build.cuda == "12.6")
+    build = build._replace(arches=tuple(map(Arch.parse, ("sm_80", "sm_90", "compute_90"))))
+
+    kinds, floor = served(build, DEFAULT)
+
+    assert {str(kind.arch) for kind in kinds} == {"sm_80", "sm_86", "sm_89", "sm_90"}
+    assert floor == "525.60.13"  # NVIDIA's for every CUDA 12 on Linux (CUDA 12.x release notes, table 2)
+    assert served(build._replace(platform="windows-x86_64"), DEFAULT)[1] == "527.41"
+    assert served(build._replace(pythons=()), DEFAULT) == ((), None)

@@ -227,7 +227,7 @@ def resolution_options(passed_on: tuple[str, ...]) -> list[str]:
         name, mark, _ = word.partition("=")
         if name in (*_VALUED, *_SWITCHES):
             options.append(word)
-        if name in _VALUED and not (mark and name.startswith("--")):
+        if name in _VALUED and not mark:
             options += islice(rest, 1)
     return options
 

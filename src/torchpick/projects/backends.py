@@ -140,7 +140,7 @@ def family_of_all(data: Mapping[str, Any]) -> tuple[str, ...]:
     kind, names = backend_names(data)
     table = toml.table_at(data, *_TABLES[kind])
     asked = [{named(text): text for text in toml.texts(table[name])} for name in names]
-    shared = {name: [texts.get(name) for texts in asked] for name in TRIO if asked}
+    shared = {name: [texts.get(name) for texts in asked] for name in sorted(TRIO) if asked}
     return tuple(
         str(texts[0]) if len(texts) > 1 and len({*texts}) == 1 else name for name, texts in shared.items() if all(texts)
     )
