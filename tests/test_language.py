@@ -96,12 +96,10 @@ def test_help_is_plain_english(command: str, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     "text",
     [
-        "`x` is no requirement",
-        "what is told is not looked up",
-        "the command that mends it",
+        "`x` is no requirement", "what is told is not looked up", "the command that mends it",
         "nobody has seen it published",
     ],
-)
+)  # fmt: skip
 def test_the_dialect_is_found(text: str) -> None:
     assert findings(text)
 

@@ -28,11 +28,9 @@ def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monk
 
     assert usersettings.index_settings(original, str(tmp_path)) == {
         "PIP_INDEX_URL": "https://mirror.example/simple",
-        "PIP_EXTRA_INDEX_URL": "https://a.example https://b.example",
-        "PIP_CERT": "/ca.pem",
-        "UV_INDEX": "https://c.example",
-        "https_proxy": "http://proxy.example",
-    }
+        "PIP_EXTRA_INDEX_URL": "https://a.example https://b.example", "PIP_CERT": "/ca.pem",
+        "UV_INDEX": "https://c.example", "https_proxy": "http://proxy.example",
+    }  # fmt: skip
     assert usersettings.fetching(original, str(tmp_path))["PIP_CONFIG_FILE"] == os.devnull
 
 

@@ -69,11 +69,9 @@ class Outcome(NamedTuple):
     @property
     def harm(self) -> set[str]:
         marks = {
-            "swapped file installed": self.swapped,
-            "variable sent": self.leaked,
-            "other index asked": self.led_away,
+            "swapped file installed": self.swapped, "variable sent": self.leaked, "other index asked": self.led_away,
             "traceback": "/torchpick/cli/" in self.words,
-        }
+        }  # fmt: skip
         return {name for name, happened in marks.items() if happened}
 
     def __str__(self) -> str:
@@ -321,13 +319,11 @@ class Playground:
             shutil.rmtree(path)
         asked = [unquote(line) for line in self.mirror.asked]
         return Outcome(
-            done.returncode,
-            "torch" in names,
-            "evil" in names,
+            done.returncode, "torch" in names, "evil" in names,
             any(BAIT in line or "/host/" in line or "YTphLXNlY3Jld" in line for line in asked),
             any(line.startswith("/evil/") for line in asked),
             done.stderr,
-        )
+        )  # fmt: skip
 
 
 @contextmanager

@@ -29,11 +29,9 @@ SETTINGS = {
     "pip.conf": "[global]\nindex-url = http://127.0.0.1:9/planted\n",
     "pip.ini": "[global]\nindex-url = http://127.0.0.1:9/planted\n",
     "setup.py": "open('MARK', 'a').write('setup.py\\n')\n",
-    "planted.pth": "import os; open('MARK', 'a').write('pth\\n')\n",
-    "python._pth": ".\n",
-    "pyvenv.cfg": "home = .\n",
+    "planted.pth": "import os; open('MARK', 'a').write('pth\\n')\n", "python._pth": ".\n", "pyvenv.cfg": "home = .\n",
     ".pythonrc": "open('MARK', 'a').write('rc\\n')\n",
-}
+}  # fmt: skip
 HERE = {
     **{name: words for name, words in COMMANDS.items() if name != "hosts"},
     "detect": ("detect",), "completion": ("completion", "bash"), "bare": (), "ssh": ("fleet", "ssh:localhost"),

@@ -64,13 +64,11 @@ def tried(world: World, installer: str, attack: Attack, folder: Path) -> tuple[b
     home = folder / "home"
     here = folder / "here"
     stands_for = {
-        "FILE": here.as_uri(),
-        "HERE": str(here),
-        "REMOTE": world.private.replace("/simple/", "/texts"),
+        "FILE": here.as_uri(), "HERE": str(here), "REMOTE": world.private.replace("/simple/", "/texts"),
         "EVIL": world.private,
         "LAYOUT": f"{world.private.replace('/simple/', '/whl/cu126/')}{quote(BAD.filename)}",
         "BADWHEEL": f"{world.private.replace('/simple/', '/files/')}{quote(BAD.filename)}",
-    }
+    }  # fmt: skip
 
     def filled(text: str) -> str:
         for mark, real in stands_for.items():

@@ -44,16 +44,14 @@ for words in json.loads(sys.argv[1]):
 json.dump(answers, sys.stdout)
 """
 LINES = {
-    "url": ["url", *GPU],
-    "plan": ["plan", "torch", "--offline", *GPU],
-    "doctor": ["doctor", *GPU],
+    "url": ["url", *GPU], "plan": ["plan", "torch", "--offline", *GPU], "doctor": ["doctor", *GPU],
     "install": ["install", "torch", "--dry-run", "--offline", "--installer", "pip", *GPU],
     "lock": ["lock", "torch", "--offline", "-o", "pylock.toml", *GPU],
     "pin": ["pin", "--project", "pyproject.toml", "--offline", *GPU],
     "unpin": ["unpin", "--project", "pyproject.toml"],
     "env": ["env", "--offline", *GPU],
     "run": ["run", "--offline", *GPU, "true"],
-}
+}  # fmt: skip
 
 
 class Said(NamedTuple):

@@ -54,13 +54,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "file": ("install", "-r", "secret.txt", "--dry-run", "--offline", *HERE),
     "plan": ("plan", "odd @ FORM/odd-1-py3-none-any.whl", "--offline", *THERE),
     "lock": ("lock", "torch", "--offline", "--index-base", "FORM", *HERE),
-    "inspect": ("inspect", "FORM/odd-1-py3-none-any.whl", *THERE),
-    "refresh": ("refresh", "--index-base", "FORM"),
+    "inspect": ("inspect", "FORM/odd-1-py3-none-any.whl", *THERE), "refresh": ("refresh", "--index-base", "FORM"),
     "env": ("env", "--offline", "--index-base", "FORM", *HERE),
-    "pin": ("pin", "--offline", "--index-base", "FORM", *HERE),
-    "explain": ("explain", "secret.log"),
+    "pin": ("pin", "--offline", "--index-base", "FORM", *HERE), "explain": ("explain", "secret.log"),
     "fleet": ("fleet", "secret.json", "--json"),
-}
+}  # fmt: skip
 SAYS = "these lines hold a password"
 
 

@@ -18,12 +18,10 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trou
 
 # The trade-off of five kinds of node: V100 keeps all of them on an old torch, and the drivers of 570 hold it there.
 FIVE = {
-    "v": ("V100", (7, 0), "570.124.06", 400),
-    "a": ("A100", (8, 0), "570.124.06", 300),
-    "h": ("H100", (9, 0), "580.95.05", 200),
-    "b": ("B200", (10, 0), "580.95.05", 40),
+    "v": ("V100", (7, 0), "570.124.06", 400), "a": ("A100", (8, 0), "570.124.06", 300),
+    "h": ("H100", (9, 0), "580.95.05", 200), "b": ("B200", (10, 0), "580.95.05", 40),
     "l": ("L4", (8, 9), "570.124.06", 60),
-}
+}  # fmt: skip
 
 
 def machine(name: str | None, product: str, capability: tuple[int, int], driver: str) -> Machine:
@@ -93,12 +91,10 @@ def test_an_upgrade_names_the_drivers_that_change_and_a_gain_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     fleet = [
-        machine("a1", "A100", (8, 0), "535.183.01"),
-        machine("b1", "B200", (10, 0), "570.124.06"),
-        machine("h1", "H100", (9, 0), "580.95.05"),
-        machine("v1", "V100", (7, 0), "580.95.05"),
+        machine("a1", "A100", (8, 0), "535.183.01"), machine("b1", "B200", (10, 0), "570.124.06"),
+        machine("h1", "H100", (9, 0), "580.95.05"), machine("v1", "V100", (7, 0), "580.95.05"),
         machine("k1", "K80", (3, 7), "470.256.02"),
-    ]
+    ]  # fmt: skip
     answer = asked(capsys, write(tmp_path, fleet), "--max-environments", "2", "--upgrades")
 
     upgrades = answer["upgrades"]
@@ -359,12 +355,10 @@ def test_a_mirrors_login_is_in_no_file_and_its_address_works(
 @pytest.mark.parametrize(
     ("words", "flag"),
     [
-        (["fleet", "x", "--html", ""], "`--html` needs a value"),
-        (["fleet", ""], "a SOURCE is empty"),
-        (["matrix", "--html", ""], "`--html` needs a value"),
-        (["detect", "--into", ""], "`--into` needs a value"),
+        (["fleet", "x", "--html", ""], "`--html` needs a value"), (["fleet", ""], "a SOURCE is empty"),
+        (["matrix", "--html", ""], "`--html` needs a value"), (["detect", "--into", ""], "`--into` needs a value"),
     ],
-)
+)  # fmt: skip
 def test_an_empty_name_is_refused_with_its_flag(
     words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,17 +20,11 @@ from torchpick.model.pick import Request
 BASE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 A100 = {
     **BASE,
-    "nvidia.com/cuda.driver.major": "535",
-    "nvidia.com/cuda.driver.minor": "161",
-    "nvidia.com/cuda.driver.rev": "07",
-    "nvidia.com/cuda.runtime.major": "12",
-    "nvidia.com/cuda.runtime.minor": "2",
-    "nvidia.com/gpu.compute.major": "8",
-    "nvidia.com/gpu.compute.minor": "0",
-    "nvidia.com/gpu.count": "2",
-    "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED",
-    "nvidia.com/gpu.present": "true",
-}
+    "nvidia.com/cuda.driver.major": "535", "nvidia.com/cuda.driver.minor": "161", "nvidia.com/cuda.driver.rev": "07",
+    "nvidia.com/cuda.runtime.major": "12", "nvidia.com/cuda.runtime.minor": "2", "nvidia.com/gpu.compute.major": "8",
+    "nvidia.com/gpu.compute.minor": "0", "nvidia.com/gpu.count": "2",
+    "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED", "nvidia.com/gpu.present": "true",
+}  # fmt: skip
 
 
 def node(name: str, labels: dict[str, str], **status: object) -> dict[str, object]:
@@ -53,18 +47,14 @@ def parse(*nodes: object, kind: str = "List") -> list[Machine]:
 
 
 SIGNS: list[tuple[dict[str, str], dict[str, str]]] = [
-    ({}, {"nvidia.com/gpu": "4"}),
-    ({}, {"nvidia.com/gpu": "0"}),
-    ({}, {"nvidia.com/gpu.shared": "8"}),
-    ({}, {"nvidia.com/mig-1g.10gb": "7"}),
-    ({}, {"amd.com/gpu": "1"}),
-    ({"nvidia.com/gpu.present": "true"}, {}),
+    ({}, {"nvidia.com/gpu": "4"}), ({}, {"nvidia.com/gpu": "0"}), ({}, {"nvidia.com/gpu.shared": "8"}),
+    ({}, {"nvidia.com/mig-1g.10gb": "7"}), ({}, {"amd.com/gpu": "1"}), ({"nvidia.com/gpu.present": "true"}, {}),
     ({"feature.node.kubernetes.io/pci-10de.present": "true"}, {}),
     ({"feature.node.kubernetes.io/pci-0302_10de.present": "true"}, {}),
     ({"feature.node.kubernetes.io/pci-0300_10de_1b06.present": "true"}, {}),
     ({"cloud.google.com/gke-accelerator": "nvidia-made-up-1"}, {}),
     ({"kubernetes.azure.com/accelerator": "nvidia"}, {}),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("labels", "capacity"), SIGNS)

@@ -57,12 +57,9 @@ def ray_cluster(ray_python: str) -> Iterator[RayCluster]:
     words = ["--head", "--node-ip-address=127.0.0.1", f"--port={address.partition(':')[2]}", "--num-cpus=2"]
     # It stays in the foreground, so that only this cluster ends here: `ray stop` ends every one of the computer.
     head = subprocess.Popen(
-        [ray, "start", *words, "--include-dashboard=false", "--block"],
-        env=env,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+        [ray, "start", *words, "--include-dashboard=false", "--block"], env=env, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
     try:
         over = time.monotonic() + 120
         status = [ray, "status", f"--address={address}"]

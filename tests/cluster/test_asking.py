@@ -21,12 +21,9 @@ from torchpick.errors import UsageError
 COMMAND_TEXT = " ".join(COMMAND)
 # The labels of one say nothing of its GPUs, and one is called nothing at all.
 LISTED = [
-    node("g0", LABELS),
-    node("c0", BASE),
-    node("g1", LABELS),
-    node("", LABELS),
+    node("g0", LABELS), node("c0", BASE), node("g1", LABELS), node("", LABELS),
     node("g2", BASE, capacity={"nvidia.com/gpu": "1"}),
-]
+]  # fmt: skip
 NODES = json.dumps({"kind": "List", "items": LISTED}).encode()
 KUBECTL = "kubectl --request-timeout=30s"
 
@@ -58,11 +55,9 @@ def test_kubernetes_nodes_are_listed_in_these_words_and_nothing_else_is_asked() 
     assert plain.asked == [(f"{KUBECTL} --kubeconfig=x get nodes -o json", None)]
     assert named.asked == [("kubectl --context=here --request-timeout=30s get nodes -o json", None)]
     assert named.found == {
-        "g0": "sm_80",
-        "c0": "no GPU",
-        "g1": "sm_80",
+        "g0": "sm_80", "c0": "no GPU", "g1": "sm_80",
         "g2": "NO_CAPABILITY: it has nvidia.com/gpu, and no label gives the compute capability or the product",
-    }
+    }  # fmt: skip
 
 
 def test_a_job_for_each_gpu_node_is_made_read_and_deleted_in_these_words() -> None:
@@ -76,14 +71,11 @@ def test_a_job_for_each_gpu_node_is_made_read_and_deleted_in_these_words() -> No
     own = f"--selector=torchpick.example/run={mark}"
     texts = [(re.sub(r"-o=jsonpath=.*", "-o=jsonpath", text), limit) for text, limit in stand.asked]
     assert texts == [
-        (f"{KUBECTL} get nodes -o json", None),
-        (f"{KUBECTL} create --validate=false -f {pods.file}", None),
-        (f"{KUBECTL} get pods {own} -o=jsonpath", None),
-        (f"{KUBECTL} logs --limit-bytes=65536 p0", 30),
-        (f"{KUBECTL} logs --limit-bytes=65536 p1", 30),
-        (f"{KUBECTL} logs --limit-bytes=65536 p2", 30),
+        (f"{KUBECTL} get nodes -o json", None), (f"{KUBECTL} create --validate=false -f {pods.file}", None),
+        (f"{KUBECTL} get pods {own} -o=jsonpath", None), (f"{KUBECTL} logs --limit-bytes=65536 p0", 30),
+        (f"{KUBECTL} logs --limit-bytes=65536 p1", 30), (f"{KUBECTL} logs --limit-bytes=65536 p2", 30),
         (f"{KUBECTL} delete jobs {own} --wait=false", 15),
-    ]
+    ]  # fmt: skip
     assert len(mark) == 12
     assert (jobs["apiVersion"], jobs["kind"]) == ("v1", "List")
     assert re.fullmatch(r".*/torchpick-[a-z0-9_]{8}/jobs\.json", pods.file)
@@ -258,11 +250,9 @@ def test_nodes_that_are_alike_are_asked_by_one_srun_and_each_answers_by_its_rank
     stand = StandIn(Slurm(nodes, n1_n2=both, n3=ended(ranked({0: said(A100)}))), "--account=x")
 
     assert ask_slurm(stand) == [
-        ("scontrol show node --oneliner", None),
-        (srun("n1,n2", 2, "--account=x"), 95),
-        (srun("n3", 1, "--account=x"), 95),
-        ("scancel --name=JOB", 5),
-    ]
+        ("scontrol show node --oneliner", None), (srun("n1,n2", 2, "--account=x"), 95),
+        (srun("n3", 1, "--account=x"), 95), ("scancel --name=JOB", 5),
+    ]  # fmt: skip
     down = "NODE_DOWN: its state is down"
     assert stand.found == {"n1": "no GPU", "n2": "sm_80 sm_80", "n3": "sm_80", "n4": down, "n5": down}
 
@@ -360,12 +350,10 @@ def test_each_host_is_asked_by_ssh_in_these_words(tmp_path: Path) -> None:
     file.write_text("# all\nn[1-2] # two\n\nme@n3\nn1\nn4,n5\n", "utf-8")
     mark = b"motd\ntorchpick-begins\n"
     answers = {
-        "n1": ended(mark + said(A100)),
-        "n2": ended(talk=b"Permission denied", status=255),
-        "me@n3": ended(mark, b"sh: /opt/tp: not found", 127),
-        "n4": ended(status=None),
+        "n1": ended(mark + said(A100)), "n2": ended(talk=b"Permission denied", status=255),
+        "me@n3": ended(mark, b"sh: /opt/tp: not found", 127), "n4": ended(status=None),
         "n5": ended(b"motd", status=None),
-    }
+    }  # fmt: skip
     stand = StandIn(lambda words: answers[words[-2]], "-F", "x")
 
     sources.detect_over_ssh(str(file), stand.engine)
@@ -375,12 +363,10 @@ def test_each_host_is_asked_by_ssh_in_these_words(tmp_path: Path) -> None:
         (f"{begin} {host} echo torchpick-begins && {COMMAND_TEXT}", 99) for host in ("n1", "n2", "me@n3", "n4", "n5")
     ]
     assert stand.found == {
-        "n1": "sm_80",
-        "n2": "NO_ANSWER: Permission denied",
-        "n3": "NO_TORCHPICK: sh: /opt/tp: not found",
+        "n1": "sm_80", "n2": "NO_ANSWER: Permission denied", "n3": "NO_TORCHPICK: sh: /opt/tp: not found",
         "n4": "LOGIN_HANGS: it was reached, and its login did not end in time",
         "n5": "UNREAD: n5's answer, line 1: not JSON: motd",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -437,11 +423,9 @@ def _with_ray(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("left_s", "limit"), [(100.0, 95), (5.0, 1)])
 def test_ray_is_asked_by_a_program_of_our_own(left_s: float, limit: float) -> None:
     rows = [
-        ["n1", said(A100).decode(), ""],
-        ["n2", "", "Traceback\nsh: /opt/tp: not found\n"],
-        ["n3", "", ""],
+        ["n1", said(A100).decode(), ""], ["n2", "", "Traceback\nsh: /opt/tp: not found\n"], ["n3", "", ""],
         ["n4", None, "dead"],
-    ]
+    ]  # fmt: skip
     lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
     questions: list[object] = []
 
@@ -458,11 +442,9 @@ def test_ray_is_asked_by_a_program_of_our_own(left_s: float, limit: float) -> No
     assert question["arguments"] == {"address": "auto", "command": list(COMMAND), "limit_s": limit}
     assert stand.asked[0][1] is None
     assert stand.found == {
-        "n1": "sm_80",
-        "n2": "NO_TORCHPICK: sh: /opt/tp: not found",
-        "n3": "NO_ANSWER: it did not answer",
+        "n1": "sm_80", "n2": "NO_TORCHPICK: sh: /opt/tp: not found", "n3": "NO_ANSWER: it did not answer",
         "n4": "NODE_DOWN: dead",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("_with_ray")

@@ -24,11 +24,9 @@ pytestmark = [
 ]
 SOURCE = str(Path(torchpick.__file__).parents[1])
 NODES: list[object] = [
-    node("control-1", BASE, capacity={"cpu": "8"}),
-    node("gpu-1", A100),
-    node("gpu-2", A100),
+    node("control-1", BASE, capacity={"cpu": "8"}), node("gpu-1", A100), node("gpu-2", A100),
     node("bare-1", BASE, capacity={"nvidia.com/mig-1g.10gb": "7"}),
-]
+]  # fmt: skip
 
 
 def ask(config: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -77,10 +75,8 @@ def said(name: str) -> str | Status:
         return STUCK["no-room"]
     env = {
         **os.environ,
-        "PYTHONPATH": SOURCE,
-        "TORCHPICK_GPU": "h100",
-        "TORCHPICK_DRIVER": "580.95.05",
-    }
+        "PYTHONPATH": SOURCE, "TORCHPICK_GPU": "h100", "TORCHPICK_DRIVER": "580.95.05",
+    }  # fmt: skip
     argv = [sys.executable, "-m", "torchpick", "detect", "--json", "--compact"]
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
 
@@ -131,11 +127,9 @@ def test_a_node_gets_a_label_for_each_of_its_groups_and_loses_ours_of_an_earlier
 
     volta, blackwell = ({f"torchpick.example/torch-{build}": "true"} for build in ("2.14.1-cu126", "2.15.0-cu132"))
     assert labels == {
-        "n1": {"rack": "4", **volta},
-        "n2": {"rack": "4", **blackwell},
-        "n3": {"rack": "4", **volta, **blackwell},
+        "n1": {"rack": "4", **volta}, "n2": {"rack": "4", **blackwell}, "n3": {"rack": "4", **volta, **blackwell},
         "n4": old,
-    }
+    }  # fmt: skip
     for label in (volta, blackwell):
         [key] = label
         assert f"key: {key}, operator: Exists" in (site / f"affinity-{key.partition('/')[2]}.yaml").read_text("utf-8")

@@ -99,13 +99,9 @@ def test_every_state_of_a_node_has_its_own_cause(capsys: pytest.CaptureFixture[s
     assert status == 0
     assert [(crowd["hosts"], crowd["count"]) for crowd in answer["machines"]] == [("n[1-3,13]", 4), ("n[4-5]", 2)]
     assert left_out(answer) == {
-        "n6": "NO_ANSWER",
-        "n[7-8]": "NO_GPU_LEFT_OUT",
-        "n9": "NO_TORCHPICK",
-        "n10": "NO_GPU_GIVEN",
-        "n11": "NODE_DOWN",
-        "n12": "BUSY",
-    }
+        "n6": "NO_ANSWER", "n[7-8]": "NO_GPU_LEFT_OUT", "n9": "NO_TORCHPICK", "n10": "NO_GPU_GIVEN",
+        "n11": "NODE_DOWN", "n12": "BUSY",
+    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("_slurm")

@@ -20,11 +20,9 @@ from tests.cluster.slurm_cluster import SlurmCluster, missing
 from tests.fakes.nvidia import Fakes
 
 pytestmark = [
-    pytest.mark.process,
-    pytest.mark.long,
-    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+    pytest.mark.process, pytest.mark.long, pytest.mark.skipif(missing() is not None, reason=str(missing())),
     pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler for the stand-in driver"),
-]
+]  # fmt: skip
 SOURCE = str(Path(torchpick.__file__).parents[1])
 
 # What each node is; n6 hangs, n7 has no GPU, n8's driver was updated under its feet, n9 has no torchpick, n10 hides its
@@ -99,14 +97,9 @@ def test_groups_with_their_hosts_and_what_is_wrong_with_the_rest(cluster: SlurmC
     assert crowds == [("n[1-3,13]", 4), ("n[4-5]", 2)]
     left = {part["hosts"]: (part["code"], part["hint"]) for part in answer["left_out"]}
     assert {host: code for host, (code, _) in left.items()} == {
-        "n6": "NO_ANSWER",
-        "n7": "NO_GPU_LEFT_OUT",
-        "n8": "DRIVER_MISMATCH",
-        "n9": "NO_TORCHPICK",
-        "n10": "NO_GPU_GIVEN",
-        "n11": "NODE_DOWN",
-        "n12": "BUSY",
-    }
+        "n6": "NO_ANSWER", "n7": "NO_GPU_LEFT_OUT", "n8": "DRIVER_MISMATCH", "n9": "NO_TORCHPICK",
+        "n10": "NO_GPU_GIVEN", "n11": "NODE_DOWN", "n12": "BUSY",
+    }  # fmt: skip
     assert "-- --gres=gpu:1" in left["n10"][1]
     assert "--program" in left["n9"][1]
     assert [group["hosts"] for group in answer["plan"]] == ["n[1-5,13]"]

@@ -145,13 +145,9 @@ def test_pdsh_with_the_names_that_were_asked(hosts: Hosts) -> None:
     # As docs/clusters.md has it.
     command = "printf '%h: ' && tp detect --json --compact"
     done = subprocess.run(
-        ["pdsh", "-R", "ssh", "-N", "-w", asked, command],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
+        ["pdsh", "-R", "ssh", "-N", "-w", asked, command], env=env, capture_output=True, text=True, timeout=60,
         check=True,
-    )
+    )  # fmt: skip
     answer = json.loads(fleet("-", said=done.stdout).stdout)
 
     assert [crowd["hosts"] for crowd in answer["machines"]] == ["ok[1-2].a.example,ok1.b.example"]

@@ -158,9 +158,7 @@ def sources(*extras: str, marker: str = LINUX) -> list[dict[str, str]]:
         ),
         ("torch = { index = 'a' }", [{"index": "b"}], []),
         (  # the author's own extra of that name stays, and so does a source of the same index
-            "torch = [{ index = 'mine', extra = 'cu126' }]",
-            sources("cu126"),
-            [{"index": "mine", "extra": "cu126"}],
+            "torch = [{ index = 'mine', extra = 'cu126' }]", sources("cu126"), [{"index": "mine", "extra": "cu126"}],
         ),
         (
             "torch = [{ index = 'mine', group = 'cpu' }]",
@@ -169,7 +167,7 @@ def sources(*extras: str, marker: str = LINUX) -> list[dict[str, str]]:
         ),
         ("torch = { index = 'pytorch-cu126' }", [{"index": "pytorch-cu126"}], {"index": "pytorch-cu126"}),
     ],
-)
+)  # fmt: skip
 def test_a_source_of_the_authors_keeps_the_systems_that_ours_leave(
     theirs: str, ours: list[object], merged: object
 ) -> None:

@@ -46,11 +46,8 @@ def test_a_name_or_a_version_that_is_not_one_is_refused(name: str, specifier: st
 @pytest.mark.parametrize("text", ["-1", ".1", "", "1 ", 1, None])
 def test_what_a_report_has_for_a_name_or_a_version_may_be_neither(text: object) -> None:
     assert [is_word(text), is_version(text), is_word("a-1_b.c"), is_version("1!2.0a1+cu126.x")] == [
-        False,
-        False,
-        True,
-        True,
-    ]
+        False, False, True, True,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,9 @@ def test_the_last_and_the_most_special_of_pips_settings_holds(tmp_path: Path) ->
     found = toolsettings.read_pip_settings(NOBODY, str(tmp_path), str(tmp_path / "home"))
 
     assert {name: (setting.words, setting.source) for name, setting in found.items()} == {
-        "index-url": (("b",), str(weak)),
-        "no-index": (("e",), str(weak)),
-        "pre": (("i",), str(weak)),
+        "index-url": (("b",), str(weak)), "no-index": (("e",), str(weak)), "pre": (("i",), str(weak)),
         "find-links": (("d", "e"), str(strong)),
-    }
+    }  # fmt: skip
     variables = {"PIP_INDEX_URL": "a", "PIP_PyPI_URL": "b c", "PIP_PRE": "", "PIP_OTHER": "x", "pip_no_index": "1"}
     assert toolsettings.strongest(toolsettings.pip_variables(variables)) == {
         "index-url": Setting("index-url", ("b", "c"), "PIP_PyPI_URL")
@@ -102,12 +100,10 @@ def test_what_uvs_tables_name_and_in_which_order() -> None:
     }
 
     assert toolsettings.uv_settings(("uv.toml", table)) == [
-        Setting("extra-index-url", ("https://p",), "uv.toml"),
-        Setting("index", ("https://a",), "uv.toml", label="a"),
-        Setting("find-links", ("x y", "z"), "uv.toml"),
-        Setting("index", ("https://a",), "uv.toml", label="a"),
+        Setting("extra-index-url", ("https://p",), "uv.toml"), Setting("index", ("https://a",), "uv.toml", label="a"),
+        Setting("find-links", ("x y", "z"), "uv.toml"), Setting("index", ("https://a",), "uv.toml", label="a"),
         Setting("default-index", ("https://b",), "uv.toml"),
-    ]
+    ]  # fmt: skip
     assert toolsettings.uv_variables({"UV_INDEX": " a=b  c ", "UV_FIND_LINKS": "a b,c", "UV_INDEX_URL": " "}) == [
         Setting("UV_INDEX", ("a=b", "c"), "UV_INDEX"),
         Setting("UV_FIND_LINKS", ("a b", "c"), "UV_FIND_LINKS"),

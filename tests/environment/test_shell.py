@@ -18,8 +18,9 @@ from torchpick.errors import UsageError
 
 HOSTILE = [
     "it's", '"$HOME" `id` \\', "a  b\tc", "*?[x]", "-n", "", 'x" & calc & "', "x&calc", "%PATH%", "%PATH:~0,1%",
-    "^%PATH^%", "!PATH!", "a^b", "C:\\my tools\\", 'C:\\"', "\u2019; calc; '", "\u2018\u201a\u201b", "$(calc)", '" --index-url "http://evil',
+    "^%PATH^%", "!PATH!", "a^b", "C:\\my tools\\", 'C:\\"', "\u2019; calc; '", "$(calc)", '" --index-url "http://evil',
     'torch; python_version < "3.12"', "file:///C:/A%20B%20C.txt", "J%C3%B6%20rg", "-I./x", "--x=a.b", ">x", "a;b",
+    "\u2018\u201a\u201b",
 ]  # fmt: skip
 BROKEN = ["a\nb", "a\rB=c", "a\0b", "\x1b[2J", "x\x1a", "\x7f"]
 # What cmd would fill in, were it read as the name of a variable.

@@ -144,11 +144,9 @@ def _json(project: str, files: Sequence[IndexFile]) -> dict[str, object]:
     def entry(file: IndexFile) -> dict[str, object]:
         release = file.release
         said: dict[str, object] = {
-            "filename": file.name,
-            "url": f"../../files/{quote(file.name)}",
-            "hashes": {"sha256": file.sha256},
+            "filename": file.name, "url": f"../../files/{quote(file.name)}", "hashes": {"sha256": file.sha256},
             "size": len(file.content),
-        }
+        }  # fmt: skip
         if file.metadata is not None:
             said["core-metadata"] = {"sha256": hashlib.sha256(file.metadata).hexdigest()}
         more = {"requires-python": release.requires_python, "yanked": release.yanked, "upload-time": release.uploaded}

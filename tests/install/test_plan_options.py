@@ -258,12 +258,10 @@ DATED = WheelIndex(
 @pytest.mark.parametrize(
     ("name", "value", "version"),
     [
-        ("PIP_UPLOADED_PRIOR_TO", "2026-06-02T09:00:00Z", "2.0"),
-        ("PIP_UPLOADED_PRIOR_TO", "2026-05-30", "1.0"),
-        ("UV_EXCLUDE_NEWER", "2026-06-01T12:00:00+00:00", "2.0"),
-        ("UV_EXCLUDE_NEWER", "2026-05-30", "1.0"),
+        ("PIP_UPLOADED_PRIOR_TO", "2026-06-02T09:00:00Z", "2.0"), ("PIP_UPLOADED_PRIOR_TO", "2026-05-30", "1.0"),
+        ("UV_EXCLUDE_NEWER", "2026-06-01T12:00:00+00:00", "2.0"), ("UV_EXCLUDE_NEWER", "2026-05-30", "1.0"),
     ],
-)
+)  # fmt: skip
 def test_what_is_too_new_waits(
     name: str,
     value: str,

@@ -67,12 +67,10 @@ def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pyte
 @pytest.mark.parametrize(
     ("script", "ended"),
     [
-        ("exit 0", (0, False)),
-        ("exit 130", (130, True)),
-        ("kill -INT $$", (-signal.SIGINT, True)),
+        ("exit 0", (0, False)), ("exit 130", (130, True)), ("kill -INT $$", (-signal.SIGINT, True)),
         ("kill -TERM $$", (-signal.SIGTERM, False)),
     ],
-)
+)  # fmt: skip
 def test_an_interrupt_is_told_from_a_failure(script: str, ended: tuple[int, bool], tmp_path: Path) -> None:
     assert run_command(stand_in(tmp_path, script), ENVIRON) == ended
 

@@ -372,11 +372,9 @@ def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_ov
 
 def test_a_version_whose_cuda_is_not_that_of_torch_gives_way(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
     own.add(
-        wheel("swift-ops", 12, "sm_80", version="2.0"),
-        wheel("swift-ops", 13, "sm_80"),
-        wheel("swift-norm", 12, "sm_80", version="2.0"),
-        wheel("swift-norm", 12, "sm_80"),
-    )
+        wheel("swift-ops", 12, "sm_80", version="2.0"), wheel("swift-ops", 13, "sm_80"),
+        wheel("swift-norm", 12, "sm_80", version="2.0"), wheel("swift-norm", 12, "sm_80"),
+    )  # fmt: skip
 
     def taken(*words: str) -> tuple[str, str]:
         found = planned(capsys, "swift-ops", *words, *A100, "580.95.05", *LINUX)

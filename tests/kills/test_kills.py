@@ -187,10 +187,8 @@ def test_a_killed_refresh_leaves_a_whole_table(tmp_path: Path, count: Count) -> 
         cache = tmp_path / "cache"
         environ = {
             **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
-            "TORCHPICK_INDEX_BASE": index.base,
-            "TORCHPICK_CACHE_DIR": str(cache),
-            "PIP_NO_INDEX": "1",
-        }
+            "TORCHPICK_INDEX_BASE": index.base, "TORCHPICK_CACHE_DIR": str(cache), "PIP_NO_INDEX": "1",
+        }  # fmt: skip
         command = Command(("refresh", "--platform", "linux-x86_64"), environ, tmp_path)
 
         def fresh() -> None:

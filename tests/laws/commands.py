@@ -307,11 +307,9 @@ def _projects(folder: str) -> dict[str, dict[str, Sequence[str] | Release]]:
 
 
 _TAGS = {
-    "any": "any",
-    "linux-x86_64": "manylinux_2_17_x86_64",
-    "linux-aarch64": "manylinux_2_17_aarch64",
+    "any": "any", "linux-x86_64": "manylinux_2_17_x86_64", "linux-aarch64": "manylinux_2_17_aarch64",
     "windows-x86_64": "win_amd64",
-}
+}  # fmt: skip
 
 
 def _release(row: Package) -> Release:

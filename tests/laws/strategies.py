@@ -105,10 +105,8 @@ def drawn_wishes(draw: st.DrawFn) -> Wish:
         torch=draw(st.sampled_from(("", "", "<2.12", "==2.9.1", ">=2.10"))),
         companions=draw(st.sampled_from(({}, {}, {"torchvision": ""}, {"torchvision": "<0.24"}))),
         backends=draw(st.sampled_from(((), (), ("cu126",), ("cpu",), ("cu126", "cu128")))),
-        allow_cpu=draw(st.booleans()),
-        allow_unconfirmed=draw(st.booleans()),
-        whole=draw(st.booleans()),
-    )
+        allow_cpu=draw(st.booleans()), allow_unconfirmed=draw(st.booleans()), whole=draw(st.booleans()),
+    )  # fmt: skip
 
 
 wishes = drawn_wishes()

@@ -60,14 +60,12 @@ def questions(draw: st.DrawFn) -> Asked:
     (gpu, driver), elsewhere = draw(st.sampled_from(MACHINES)), draw(st.sampled_from(ELSEWHERE))
     return Asked(
         requirements=(*(family if not others or draw(st.booleans()) else ()), *others),
-        gpu=gpu,
-        driver=driver,
-        elsewhere=elsewhere,
+        gpu=gpu, driver=driver, elsewhere=elsewhere,
         backends=draw(st.sampled_from(((), (), (), ("cu126",), ("cu128", "cu130")))),
         limit=draw(st.sampled_from(LIMITS)),
         by=draw(st.sampled_from(("PIP_CONSTRAINT", "UV_CONSTRAINT", "-c"))),
         installer="uv" if elsewhere else draw(st.sampled_from(("uv", "pip"))),
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +147,7 @@ FOUND = {
     ),
     "an extra that nobody asked for, in pip's report": (
         Asked(("torchao", "transformers"), "GTX 1080 Ti", installer="pip"),
-        0,
-        "2.14.1+cu126",
-        "",
+        0, "2.14.1+cu126", "",
     ),
     "a resolution that was bound": (
         Asked(("torch", "onnxruntime-gpu"), limit="torch<2.12"), 0, "2.11.0+cu130", "torch<2.12",
@@ -161,9 +157,7 @@ FOUND = {
     ),
     "a limit against what a package asks for by its number": (
         Asked(("vllm<0.12",), "T4", "550.127.08", limit="xformers<0.0.30", installer="pip"),
-        0,
-        "2.6.0+cu124",
-        "xformers<0.0.30",
+        0, "2.6.0+cu124", "xformers<0.0.30",
     ),
     "a limit on what nobody asks for": (
         Asked(("bitsandbytes",), "A100", limit="torchvision<0.24"), 0, "2.15.0+cu132", "",
@@ -181,15 +175,11 @@ FOUND = {
     "unread versions beside bad ones": (Asked(("sglang",), "GTX 1080 Ti"), 3, None, ""),
     "an unread version that another asks for, between two that need a newer driver": (
         Asked(("sglang",), "A100", "525.147.05", elsewhere=("linux-aarch64", "3.12")),
-        0,
-        "2.9.1+cu128",
-        "",
+        0, "2.9.1+cu128", "",
     ),
     "an unread version between two without a wheel for the platform": (
         Asked(("transformers", "sglang"), "GTX 1080 Ti", elsewhere=("windows-x86_64", "3.12")),
-        3,
-        None,
-        "",
+        3, None, "",
     ),
     "the packages agree on a set": (Asked(("unsloth",), "T4", "550.127.08"), 0, "2.14.1+cu126", ""),
     "a version of the family binds torch": (Asked(("xformers==0.0.29.post3",), "RTX 3090"), 0, "2.6.0+cu124", ""),

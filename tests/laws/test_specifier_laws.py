@@ -25,10 +25,8 @@ versions = st.builds(
 )  # fmt: skip
 clauses = st.builds(
     lambda operator, version, wild: f"{operator}{version}{wild if operator in ('==', '!=') else ''}",
-    st.sampled_from(OPERATORS),
-    versions,
-    st.sampled_from(("", "", ".*")),
-)
+    st.sampled_from(OPERATORS), versions, st.sampled_from(("", "", ".*")),
+)  # fmt: skip
 specifiers = st.lists(clauses, max_size=3).map(",".join)
 
 

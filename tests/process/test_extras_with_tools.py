@@ -95,12 +95,10 @@ LINUX, WINDOWS = "manylinux_2_28_x86_64", "win_amd64"
 @pytest.mark.parametrize(
     ("what", "python", "platform", "torch"),
     [
-        ("mylib", "3.12", LINUX, "2.15.0"),
-        ("mylib[nvidia-old]", "3.12", LINUX, "2.7.1"),
-        ("mylib[nvidia-old]", "3.10", LINUX, "2.7.1"),
-        ("mylib[nvidia-old]", "3.12", WINDOWS, "2.7.1"),
+        ("mylib", "3.12", LINUX, "2.15.0"), ("mylib[nvidia-old]", "3.12", LINUX, "2.7.1"),
+        ("mylib[nvidia-old]", "3.10", LINUX, "2.7.1"), ("mylib[nvidia-old]", "3.12", WINDOWS, "2.7.1"),
     ],
-)
+)  # fmt: skip
 def test_a_published_library_behaves_as_its_comments_say(
     library: torches.Host, tmp_path: Path, gets: object, what: str, python: str, platform: str, torch: str
 ) -> None:

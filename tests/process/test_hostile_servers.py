@@ -58,11 +58,9 @@ MANNERS = {
     "endless headers": forever(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 4000 + b"\r\n"),
     "endless 100 Continue": forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
     "endless body": forever(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + bytes(4096) + b"\r\n"),
-    "triple gzip": thrice,
-    "a gzip bomb": page(bytes(1 << 20), 200),
-    "400,000 links": page(LINK, 400_000),
+    "triple gzip": thrice, "a gzip bomb": page(bytes(1 << 20), 200), "400,000 links": page(LINK, 400_000),
     "180,000 files in JSON": page(FILE, 180_000, "application/vnd.pypi.simple.v1+json", (b'{"files": [', b"{}]}")),
-}
+}  # fmt: skip
 COMMANDS: dict[str, Callable[[str], list[str]]] = {
     "install, a project's page": lambda url: ["install", "torch", "torchcodec", "--index-base", url, "--dry-run"],
     "install, a requirements file": lambda url: ["install", "-r", f"{url}r.txt", "--dry-run"],
@@ -113,11 +111,9 @@ def test_a_hostile_server_gets_an_error_within_a_minute(
             environ = {
                 "PATH": os.environ["PATH"],
                 **usersettings.nothing(folder),
-                "PYTHONPATH": str(ROOT / "src"),
-                "TORCHPICK_CACHE_DIR": str(folder / "cache"),
-                "PIP_INDEX_URL": url,
+                "PYTHONPATH": str(ROOT / "src"), "TORCHPICK_CACHE_DIR": str(folder / "cache"), "PIP_INDEX_URL": url,
                 "PIP_RETRIES": "0",
-            }
+            }  # fmt: skip
             began = time.monotonic()
             done = subprocess.run(
                 line, cwd=folder, env=environ, capture_output=True, text=True, timeout=4 * MOST_S, check=False

@@ -135,12 +135,10 @@ def test_where_no_backend_fits_the_first_one_says_so() -> None:
 @pytest.mark.parametrize(
     ("needs", "pinned"),
     [
-        (("timm",), ["torch", "torchvision"]),
-        (("speechbrain",), ["torch", "torchaudio"]),
-        (("speechbrain", "timm"), ["torch", "torchvision", "torchaudio"]),
-        (("numpy", "nonesuch"), ["torch"]),
+        (("timm",), ["torch", "torchvision"]), (("speechbrain",), ["torch", "torchaudio"]),
+        (("speechbrain", "timm"), ["torch", "torchvision", "torchaudio"]), (("numpy", "nonesuch"), ["torch"]),
     ],
-)
+)  # fmt: skip
 def test_companions_below_known_packages(needs: tuple[str, ...], pinned: list[str]) -> None:
     pins = requirements(own(*needs, python=">=3.11"), "cu126")
 

@@ -29,12 +29,10 @@ SHOWN: dict[str, Reading] = {
     "loaded by itself": READINGS["loaded by itself"],
     "a copy beside its own": READINGS["a copy beside its own"],
     "a sample": READINGS["a sample"]._replace(depth=SAMPLE, size=0, bytes_read=10, requests=2),
-    "a compiler": READINGS["a compiler"]._replace(depth=FLAGS),
-    "nothing": READINGS["nothing"]._replace(depth=WHOLE),
+    "a compiler": READINGS["a compiler"]._replace(depth=FLAGS), "nothing": READINGS["nothing"]._replace(depth=WHOLE),
     "nothing so far": READINGS["nothing so far"]._replace(depth=SAMPLE),
-    "torch": named(READINGS["torch"])._replace(depth=FLAGS),
-    "an AMD torch": READINGS["an AMD torch"],
-}
+    "torch": named(READINGS["torch"])._replace(depth=FLAGS), "an AMD torch": READINGS["an AMD torch"],
+}  # fmt: skip
 GPUS = ("sm_52", "sm_75", "sm_120 behind CUDA 13.2", "gfx1100", "refused by its driver")
 
 

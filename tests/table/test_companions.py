@@ -103,11 +103,9 @@ def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:
 
     assert isinstance(found, list)
     assert [(row["name"], row["version"], row["torch"], row["cuda_major"], row["basis"]) for row in found] == [
-        ("torchcodec", "0.14.0", ">=2.11", 13, "declared"),
-        ("torchcodec", "0.10.0", "==2.10.*", None, "declared"),
-        ("torchdata", "0.11.0", ">=2", None, "metadata"),
-        ("torchdata", "0.7.0", "==2.1.0", None, "metadata"),
-    ]
+        ("torchcodec", "0.14.0", ">=2.11", 13, "declared"), ("torchcodec", "0.10.0", "==2.10.*", None, "declared"),
+        ("torchdata", "0.11.0", ">=2", None, "metadata"), ("torchdata", "0.7.0", "==2.1.0", None, "metadata"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

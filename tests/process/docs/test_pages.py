@@ -131,11 +131,9 @@ def test_what_differs_is_named_with_its_line(tmp_path: Path) -> None:
     said = complaints(steps([Block(3, "console", {}, lines)]), Terminal(tmp_path, ROOT / "src", {}), page)
 
     assert said == [
-        "docs/made-up.md:5: $ echo $A\nprints\n1\n",
-        "docs/made-up.md:7: $ (echo x; exit 3)\nexits 3, not 0:\nx\n",
-        "docs/made-up.md:9: $ false\nexits 1, not 0:\n",
-        "docs/made-up.md:10: $ exit 5\nexits None, not 0:\n",
-    ]
+        "docs/made-up.md:5: $ echo $A\nprints\n1\n", "docs/made-up.md:7: $ (echo x; exit 3)\nexits 3, not 0:\nx\n",
+        "docs/made-up.md:9: $ false\nexits 1, not 0:\n", "docs/made-up.md:10: $ exit 5\nexits None, not 0:\n",
+    ]  # fmt: skip
 
 
 def test_what_a_notebook_runs_is_about_the_kernels_own_python(tmp_path: Path) -> None:

@@ -216,11 +216,9 @@ class World:
 def world(tmp_path: Path, authority: Authority, installers: Installers) -> Iterator[World]:
     host = wheel_host()
     sites: dict[str, Site] = {
-        WHEEL_HOST: host,
-        FILE_HOST: host,
-        "127.0.0.1": users_index(),
+        WHEEL_HOST: host, FILE_HOST: host, "127.0.0.1": users_index(),
         "localhost": SimpleIndex(TinyWheel("inhouse", "3.1", requires=("torch>=2.0",)), TinyWheel("numpy", "1.0.0")),
-    }
+    }  # fmt: skip
     with Loopback(sites, authority.tls).running() as server:
         made = World(tmp_path, server, authority, installers)
         yield made

@@ -71,11 +71,9 @@ def test_the_users_own_indexes_constraints_and_links_stay(world: World, newest: 
     limits = world.folder / "own.txt"
     limits.write_text("numpy<2\n", "utf-8")
     environ = {
-        "PIP_EXTRA_INDEX_URL": f"{CU130} {world.private}",
-        "UV_INDEX": f"{world.private} {CU130}",
-        "PIP_CONSTRAINT": str(limits),
-        "UV_CONSTRAINT": str(limits),
-    }
+        "PIP_EXTRA_INDEX_URL": f"{CU130} {world.private}", "UV_INDEX": f"{world.private} {CU130}",
+        "PIP_CONSTRAINT": str(limits), "UV_CONSTRAINT": str(limits),
+    }  # fmt: skip
 
     world.run(
         ["sh", "-c", f"{prepared(world)} && {plain(world, python, newest, 'torch', 'inhouse', 'numpy')}"],

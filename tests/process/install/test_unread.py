@@ -48,11 +48,9 @@ def test_a_wheel_that_is_asked_for_by_its_place_is_read_there(world: World, newe
     world.wheels(WHEEL_HOST)["cu132", "torch"] = [TinyWheel("torch", "2.15.0+cu132", TAG)]
     url = f"{world.private.removesuffix('simple/')}files/{wheel.filename}"
     word = {
-        "file": (world.folder / wheel.filename).as_uri(),
-        "path": f"./{wheel.filename}",
-        "name @ URL": f"swift-ops @ {url}",
-        "URL": url,
-    }[place]
+        "file": (world.folder / wheel.filename).as_uri(), "path": f"./{wheel.filename}",
+        "name @ URL": f"swift-ops @ {url}", "URL": url,
+    }[place]  # fmt: skip
     python = world.environment(newest)
 
     done = world.install(word, "--installer", kind(newest), python=python, gpu=A100, status=3)

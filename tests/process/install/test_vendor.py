@@ -70,11 +70,9 @@ def amd_index() -> VendorIndex:
     return VendorIndex(
         "/rocm/whl-next/",
         TinyWheel("torch", VERSION, TAG, requires, extras=("device-gfx1010",)),
-        TinyWheel("rocm-sdk-core", "10.1.0"),
-        TinyWheel("amd-torch-device-gfx1010", "10.1.0"),
-        TinyWheel("filelock", "3.0"),
-        TinyWheel("numpy", "9999.0"),
-    )
+        TinyWheel("rocm-sdk-core", "10.1.0"), TinyWheel("amd-torch-device-gfx1010", "10.1.0"),
+        TinyWheel("filelock", "3.0"), TinyWheel("numpy", "9999.0"),
+    )  # fmt: skip
 
 
 def serve(world: World) -> None:
