@@ -10,7 +10,6 @@ import os
 import stat
 import sys
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
 TEMPORARY = ".torchpick-"
+_LEFT_AFTER_S = 3600.0
 _ANOTHER = "repair that file or its folder, or name another file"
 
 
@@ -180,7 +180,7 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, l
     above = os.path.dirname(target)
     if lasting:
         clear(above)
-    temporary = os.path.join(above, f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}")
+    temporary = os.path.join(above, f"{TEMPORARY}{os.urandom(9).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(temporary, flags, mode if before is None else 0o600)
     try:
@@ -201,33 +201,11 @@ def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True, l
 
 
 def clear(folder: str) -> None:
-    """Remove what runs that were killed on this computer left in a folder; others may still be at work."""
-    if sys.platform == "win32":  # where asking after a process may end it
-        return
-    start = f"{TEMPORARY}{_computer()}-"
+    """Remove what runs that were killed left in a folder; what is younger may be another's that is at work."""
     with suppress(OSError):
-        for name in os.listdir(folder):
-            if name.startswith(start) and _is_gone(name.removeprefix(start).partition("-")[0]):
-                with suppress(OSError):
-                    os.unlink(os.path.join(folder, name))
-
-
-def _computer() -> str:
-    """Separates the temporary files of this computer from those of others that share the folder."""
-    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-    return f"{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
-
-
-def _is_gone(pid: str) -> bool:
-    if not pid.isdecimal() or len(pid) > 9:
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False
+        for entry in os.scandir(folder):
+            if entry.name.startswith(TEMPORARY) and time.time() - entry.stat().st_mtime > _LEFT_AFTER_S:
+                os.unlink(entry.path)
 
 
 def _as_it_was(temporary: str, before: os.stat_result) -> None:
