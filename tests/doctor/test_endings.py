@@ -39,6 +39,12 @@ def of(package: str) -> str:
         ((of("made_up"), OWN, "ValueError: bad id 'x'"), "PROGRAM_RAISED", "me/train.py"),
         (("x", "ERROR: Failed building wheel for made-up"), "PACKAGE_BUILD", "made-up"),
         (("  × Failed to build `made-up==1.0`", "  ╰─▶ The build backend returned"), "PACKAGE_BUILD", "made-up"),
+        (
+            ('File "/tmp/pip-install-ab12/made-up/setup.py", line 3, in <module>', "ValueError: bad"),
+            "PACKAGE_BUILD",
+            "made-up",
+        ),
+        ((OWN, "ImportError: No module named torch"), "TORCH_ABSENT", "torch"),
         (("/src/made_up/kernel.cu(12): error: no such type",), "SOURCE_REFUSED", "kernel.cu"),
         (("/env/torch/include/ATen/Tensor.h:44:65: error: invalid",), "TORCH_HEADERS", "torch"),
     ],
@@ -88,6 +94,19 @@ def test_a_warning_of_what_may_come_is_not_what_came(home: Home) -> None:
     found = explained(home, "torch", warned, TRACEBACK, OWN, of("made_up"), "ValueError: bad")
 
     assert found.errors[0].cause.id == "PACKAGE_RAISED"
+
+
+@pytest.mark.parametrize(
+    ("title", "cause"),
+    [
+        ("ImportError: cannot import name 'x' from 'made_up.y'", "PACKAGE_API"),
+        ("it ends with RuntimeError: NPU function error of torch_npu", "OTHER_ACCELERATOR"),
+    ],
+)
+def test_an_error_in_the_title_is_that_of_a_text_without_a_log(title: str, cause: str, home: Home) -> None:
+    (error,) = explained(home, title, "", "with torch 2.6.0, what is it?").errors
+
+    assert (error.cause.id, error.match.line) == (cause, 1)
 
 
 NO_GPU = "why is torch.cuda.is_available() False?"

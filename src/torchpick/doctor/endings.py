@@ -40,7 +40,9 @@ class Ending(NamedTuple):
         for name, expression in endings.items():
             if (match := re.search(f"(?i){expression}", self.line)) is None:
                 continue
-            if (named := match.groupdict().get("module") or ("torch" if name == "TORCH_HEADERS" else None)) is not None:
+            if (
+                named := match.groupdict().get("module") or ("torch" if name.startswith("TORCH_") else None)
+            ) is not None:
                 return name, named
             if self.package in sys.stdlib_module_names:
                 return "PACKAGE_BACKPORT", self.package
@@ -71,6 +73,15 @@ def question(text: str, said: Situation, ending: Ending | None, words: Words) ->
     return f"{which}nothing more is known of that line: search the issues of the program that printed it"
 
 
+_NAMED = re.compile(r"\b(?:[A-Za-z_.]{1,60}(?:Error|Exception))(?::|$)")
+
+
+def in_title(text: str) -> Ending | None:
+    """The error that the first line of a text names: what a post without a log has of it."""
+    title = text.partition("\n")[0]
+    return None if (error := _NAMED.search(title)) is None else Ending(1, title[error.start() :])
+
+
 def last_error(text: bytes, size: int) -> Ending | None:
     """The last line that a program ended with, in so much of the end of a text."""
     first = 1 + text.count(b"\n", 0, max(0, len(text) - size))
@@ -98,7 +109,7 @@ _FRAME = re.compile(
 )
 _IN_PACKAGES = re.compile(rb".*[\\/](?:site|dist)-packages[\\/](\w{1,60})")
 # The sources that an installer unpacks to build them: it says whose they are.
-_UNPACKED = re.compile(rb".*[\\/]pip-install-\w{1,12}[\\/]([A-Za-z][\w.-]{1,60}?)(?:_[0-9a-f]{32})?[\\/]")
+_UNPACKED = re.compile(rb".*[\\/]pip-(?:install|build)-\w{1,12}[\\/]([A-Za-z][\w.-]{1,60}?)(?:_[0-9a-f]{32})?[\\/]")
 _OF_PYTHON = re.compile(rb"(?i)<|.*[\\/](?:lib|python[\d.]*)[\\/](?!site-|dist-)")
 _TRACEBACK = re.compile(rb"Traceback \(most recent call last\)|-{20,}$")
 # A traceback has so many lines at most.

@@ -43,17 +43,18 @@ def read(
     if len(ends) > _SHORT and not situation.names("about", ends, words):
         matches = ()  # whatever words it has, it is of something else
     matches = tuple(match for match in matches if not _is_excluded(match, said))
-    if ending is None or any(ending.is_of(match) for match in matches):
+    if ending is not None and any(ending.is_of(match) for match in matches):
         return text, said, matches, None
     is_known = any(match.weight is not Weight.HARMLESS for match in matches)
-    cause = ending.cause(words["endings"]) or _of_plugin(said)
-    if cause is None or is_known or "no torch" in said.facts:
+    last = ending or endings.in_title(text)
+    cause = (last.cause(words["endings"]) if last else None) or _of_plugin(said)
+    if last is None or cause is None or is_known or "no torch" in said.facts:
         return text, said, matches, ending
-    name, package = cause
+    # On an accelerator that is no GPU an error without a kind of its own is its plugin's.
+    name, package = (_of_plugin(said) or cause) if cause[0] in ("PACKAGE_RAISED", "PROGRAM_RAISED") else cause
     if (version := situation.version_of(package, text)) is not None:
         said = said._replace(packages={**said.packages, normal(package): version})
-    raised = Match(known[name], ending.number, ending.line, Weight.RAISED, package=package)
-    return text, said, (raised, *matches), None
+    return text, said, (Match(known[name], last.number, last.line, Weight.RAISED, package=package), *matches), None
 
 
 def _causes(known: Mapping[str, Signature]) -> set[str]:
