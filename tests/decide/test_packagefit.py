@@ -6,7 +6,16 @@ import pytest
 
 from tests.decide.test_stack import PLATFORM, code, machine, package, table
 from torchpick.decide.demands import PackageDemand
-from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, PackageFit, filled, wheel_for
+from torchpick.decide.packagefit import (
+    ADDED_WHEEL,
+    MIXED,
+    ONE_MAJOR,
+    OWN_WHEELS,
+    PackageFit,
+    by_torch,
+    filled,
+    wheel_for,
+)
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Gpu, Machine, Python
@@ -55,6 +64,7 @@ NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
          "needs CUDA 12, and CUDA 12 needs driver 527.41 or newer; this one is 522.06"),
         ({"cuda": "12", "code": (code("compute_80"),)}, machine(driver="575.51.03"), None),
         ({"cuda": "12", "code": (code("compute_80"),)}, machine(driver="570.26"), "built for compute_80"),
+        ({"cuda": "13", "code": (code("compute_80"),)}, machine(driver="615.36"), "built for compute_80"),
         ({"cuda": "11", "code": (code("compute_80"),)}, machine(driver="520.61.05"), None),
         ({"cuda": "11", "code": (code("compute_80"),)}, machine(driver="515.43.04"), "built for compute_80"),
         ({"cuda": "12.8", "code": (code("compute_80"),)}, machine(driver="570.26"), None),
@@ -178,6 +188,11 @@ def test_a_library_comes_from_the_wheel_of_its_cuda_or_with_torch(table: Table) 
         own = tuple(map(PackageDemand, libraries.values()))
         assert fit.missing(needy._replace(preloads=False), None, own, ONE_MAJOR) == ("libx.so.1",)
     assert wheel_for("libx.so.1", 12) is None
+    for cudnn in ("8", "9"):
+        beside = build(table, "2.10.0+cu128")._replace(libraries={"cudnn": f"{cudnn}.9.2"})
+        assert {library for library in by_torch(beside) if "cudnn" in library} == {f"libcudnn.so.{cudnn}"}
+    assert not [library for library in by_torch(beside._replace(libraries={})) if "cudnn" in library]
+    assert not by_torch(build(table, "2.10.0+cpu"))
     assert not PackageFit(machine()._replace(gpus=()), table).missing(needy, None, (), ONE_MAJOR)
 
 
@@ -231,6 +246,9 @@ WIDE = code("sm_75", "sm_80", "sm_90", path="pkg/sub/main.so")
         (machine()._replace(gpus=(Gpu(0, "amd", None, None),)), (), "no GPU code", ()),
         (machine()._replace(gpus=(Gpu(0, "intel", None, None, counted=False),)), (WIDE,), "not judged", ()),
         (HOPPER, (code("compute_80"), code("sm_80", main=False, path="x.so")), "runs by JIT", ()),
+        (HOPPER, (code("sm_80", "compute_90"), code("sm_80", main=False, path="x.so")), "runs by JIT", ()),
+        (HOPPER, (code("sm_70", "sm_80", "compute_80"), code("sm_70", "sm_80", main=False, path="x.so")), "runs by JIT",
+         ("x holds no code for sm_90",)),
         (HOPPER, (WIDE, code("sm_75", "sm_80", main=False, path="x.so")._replace(whole=False)), "runs", ()),
         (HOPPER, (code("compute_80"),), "runs by JIT", ()), (machine()._replace(gpus=()), (WIDE,), "not judged", ()),
         # a library beside the main ones that supports all generations but one lacks it; one for a single one does not
@@ -250,6 +268,33 @@ def test_how_code_supports_a_gpu_is_said_in_one_word(
     coverage = PackageFit(where, table).coverage(package("ext", "1", code=libraries), None)
 
     assert coverage == (word, (), partial)
+
+
+TWO_CUDAS = (code("sm_86", cuda="12.8"), code("sm_90", cuda="13.0"))
+MIXED_WITH_PLAIN = (code("sm_86", cuda="12.8"), code("sm_90")._replace(whole=False))
+BARE = ("none of its libraries holds code for sm_86, so it falls back to Python",)
+
+
+@pytest.mark.parametrize(("facts", "torch", "word", "failing", "partial"), [
+    ({"jit": "sm_80", "code": ()}, None, "compiles at run time", 0, ()), ({"jit": "sm_80"}, None, "runs", 0, ()),
+    ({"jit": "", "code": (code("sm_90"),)}, None, "runs", 1, ()), ({"file": None}, None, "not read", 0, ()),
+    ({"optional": True, "code": (code("sm_90"),)}, None, "partly", 0, BARE),
+    # Of a library for each CUDA the one of torch's counts, and what is for none in particular.
+    ({"code": TWO_CUDAS}, "12.8", "runs", 0, ()), ({"code": TWO_CUDAS}, "13.0", "runs", 1, ()),
+    ({"code": TWO_CUDAS}, None, "not judged", 0, ()), ({"code": MIXED_WITH_PLAIN}, "12.8", "not read", 0, ()),
+    ({"code": (*TWO_CUDAS, code("sm_90", path="x.so"))}, "12.8", "runs", 1, ()),
+])  # fmt: skip
+def test_what_counts_of_its_code(
+    facts: dict[str, object], torch: str | None, word: str, failing: int, partial: tuple[str, ...], table: Table
+) -> None:
+    fit, one = PackageFit(machine(), table), package("ext", "1", **facts)
+
+    for cuda in ("12.8", "13.0", None, torch):  # whatever was asked before
+        found, objections, lacking = fit.coverage(one, cuda)
+    assert len(objections) == failing
+    assert objections or (found, lacking) == (word, partial)
+    assert not fit.is_unread(one) or found == "not read"
+    assert not (one.per_cuda and fit.is_unread(one))
 
 
 def test_a_package_that_is_gone_lends_its_verdict_to_no_other(table: Table) -> None:

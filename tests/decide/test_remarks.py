@@ -11,8 +11,8 @@ from torchpick.decide import buildfit, remarks
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Reason
-from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.pick import Wish
+from torchpick.model.machine import PLATFORMS, Driver, Gpu, Machine, Note, Platform, Python
+from torchpick.model.pick import Limit, Wish
 from torchpick.model.table import BuildsByRelease
 
 KNOWLEDGE = Knowledge({})
@@ -67,7 +67,8 @@ def test_a_release_that_is_newer_than_the_table_is_named(asked: str, unknown: st
         (["gfx1100"], Wish(), "2.15.0 for ROCm"), (["gfx1100"], Wish(torch=">=2.15"), "2.15.0 for ROCm"),
         (["gfx1100"], Wish(torch="<2.15"), None), (["gfx1100"], Wish(backends=("rocm7.2",)), "2.15.0 for ROCm"),
         (["gfx1100"], Wish(backends=("cpu",)), None), (["Arc B580"], Wish(), "2.15.0 for XPU"),
-        (["sm_90"], Wish(), None), ([], Wish(), None),
+        (["sm_90"], Wish(), None), ([], Wish(), None), (["gfx1100", "sm_90"], Wish(), None),
+        (["gfx1100"], Wish(channel="test"), None),
 ])  # fmt: skip
 def test_a_newer_release_that_the_table_lacks_for_amd_or_intel_is_said(
     gpus: list[str], wish: Wish, said: str | None
@@ -104,7 +105,8 @@ ASSUMED = Driver("470", source="assumed")
          ["with driver 570.26 or newer: torch 2.10.0+cu128"]),
         (small.machine("sm_37", "sm_80")._replace(driver=ASSUMED), (small.build("2.9.0", "cu118", "sm_37 sm_80"),),
          Wish(), []),
-        (small.machine("sm_37", "sm_120")._replace(driver=ASSUMED), (small.build("2.9.0", "cu118", "sm_37 sm_120"),),
+        (small.machine("sm_37", "sm_120")._replace(driver=ASSUMED),
+        (small.build("2.9.0", "cu118", "sm_37 sm_120", "8.7.0"),),
          Wish(), []),
         # Only of the machine's own builds, PyTorch's and the vendor's.
         (small.machine("sm_80"), (small.build(backend="cpu", arches=""),), Wish(), []),
@@ -169,3 +171,73 @@ def test_what_a_vendor_does_not_promise_is_said() -> None:
         "gfx1100 there and does not list it as supported; that it has wheels for Python 3.12 is inferred",
         "its wheels need libatomic1, glibc 2.39, and do not say so; `torchpick doctor` looks for them",
     ]
+
+
+def test_no_release_is_missed_that_was_published_for_nobody() -> None:
+    builds = [small.build("2.12.0", published=None), small.build("2.11.0"), small.ROCM]
+    known = table([*builds, small.ROCM._replace(torch="2.11.0", published=None)])
+    known = known._replace(date="2026-01-01", notes=(Note("KNOWN", "x"),))
+
+    found = buildfit.pick(small.machine("gfx1100", driver=None), known, Wish())
+
+    assert [(note.code, note.text) for note in found.notes] == [
+        ("RELEASE_MISSING", "the table from 2026-01-01 has no torch 2.11.0 for ROCm; `torchpick refresh` looks"),
+        ("KNOWN", "x"),
+    ]
+
+
+def test_a_library_without_code_is_named_with_what_fails_and_the_newest_build_that_is_whole() -> None:
+    lacking = {"libtorch_cuda_linalg.so": (Arch.parse("sm_80"),)}
+    builds = (
+        small.build(lacks={**lacking, "libother.so": (Arch.parse("sm_80"),)}),
+        small.build("2.9.1", lacks={"libx.so": (Arch.parse("sm_90"),)}),
+        small.build("2.9.0")._replace(pythons=("cp310",)), small.build("2.8.0"), small.build("2.7.0"),
+    )  # fmt: skip
+
+    found = small.answer(small.machine("sm_90", "sm_80"), *builds)
+
+    what = "in it was built mostly without sm_80: "
+    way = "; `--whole` takes 2.8.0+cu128, the newest that is not known to lack it"
+    assert [note.text for note in found.notes] == [
+        f"libtorch_cuda_linalg.so {what}LU of large matrices (solve, inv, det, lu_factor) and LDL, which use MAGMA, "
+        f"may fail there, and the rest of torch.linalg works{way}",
+        f"libother.so {what}what needs it fails there{way}",
+    ]
+    # Discrete code crosses to Tegra in a library too.
+    orin = small.build("2.14.0", "cu132", "sm_80 sm_90", lacks={"libx.so": (Arch.parse("sm_90"),)})
+    assert not small.answer(small.machine("sm_87", driver="595.58.03"), orin).notes
+
+
+INTEL = small.machine(driver=None)._replace(gpus=(Gpu(0, "intel", "Arc", None),))
+HIDDEN = small.machine()._replace(gpus=(Gpu(0, "nvidia", None, None, counted=False),))
+CPU = "; `--gpu` specifies a GPU of another machine"
+
+
+@pytest.mark.parametrize(("where", "one", "wish", "text"), [
+    (small.machine(), small.build(backend="cpu", arches=""), Wish(), f"there is no GPU, so this is the cpu build{CPU}"),
+    (small.machine()._replace(gpus=(Gpu(0, "nvidia", None, None, counted=False),)), small.build(backend="cpu",
+     arches=""),
+     Wish(), f"this is the cpu build, which uses no GPU{CPU}"),
+    (small.machine(), small.build(), Wish(backends=("cu128",)),
+     "no NVIDIA GPU was specified or found, so neither GPU nor driver was checked"),
+    (small.machine(), small.build(backend="xpu", arches=""), Wish(backends=("xpu",)),
+     "no Intel GPU was specified or found, so neither GPU nor driver was checked"),
+    (INTEL, small.build(backend="xpu", arches=""), Wish(), None),
+])  # fmt: skip
+def test_what_uses_no_gpu_says_why(where: Machine, one: Build, wish: Wish, text: str | None) -> None:
+    assert [note.text for note in small.answer(where, one, wish=wish).notes] == ([] if text is None else [text])
+
+
+def test_intel_s_gpus_count_where_there_are_builds_for_them() -> None:
+    where = [INTEL._replace(platform=Platform.parse(name)) for name in PLATFORMS]
+
+    assert [one.platform.name for one in where if remarks.counts_for_xpu(one)] == ["linux-x86_64", "windows-x86_64"]
+    assert not remarks.counts_for_xpu(small.machine("sm_80"))
+
+
+def test_of_many_limits_three_are_named_each_once() -> None:
+    bounds = [Limit(name, "<1", "x") for name in ("a", "a", "b", "c")]
+
+    text = remarks.limits_note((*bounds[:3], bounds[3]), ["a 1", "b 1", "c 1", "d 1"]).text
+
+    assert text == "bound by a<1 in x and b<1 in x; without that it would be a 1 and b 1 and c 1"

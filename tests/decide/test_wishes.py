@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.decide.test_buildfit import build
 from torchpick.decide import demands
 from torchpick.errors import UsageError
-from torchpick.model.pick import Request
+from torchpick.model.pick import Request, Wish
 
 SUCH = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"
 CPU = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
@@ -33,7 +34,8 @@ def test_the_cpu_and_another_backend_contradict_each_other() -> None:
         ("https://m.example/whl//", "https://m.example/whl"), ("http://127.0.0.1:9/whl", "http://127.0.0.1:9/whl"),
         ("file:///srv/whl/", "file:///srv/whl"), ("flat+https://m.example/x/?a=b#c", "flat+https://m.example/x/?a=b#c"),
         ("https://user:word@m.example/x(1)", "https://user:word@m.example/x(1)"),
-        ("https://[::1]/whl", "https://[::1]/whl"),
+        ("https://[::1]/whl", "https://[::1]/whl"), ("https://m.example:65535/x", "https://m.example:65535/x"),
+        ("https://[::1]:65535/x", "https://[::1]:65535/x"),
         ("https://user:word@[fe80::1]:8080/whl", "https://user:word@[fe80::1]:8080/whl"),
 ])  # fmt: skip
 def test_a_mirror_is_taken_as_it_is_spelled(typed: str, base: str) -> None:
@@ -44,6 +46,8 @@ def test_a_mirror_is_taken_as_it_is_spelled(typed: str, base: str) -> None:
         "", "m.example/whl", "https://", "https:m.example", "ftp://m.example/whl", "flat+m.example",
         "https://m.example/a b", "https://m.example/a\nb", "https://[::1/whl", "https://::1]/whl",
         "https://[nothing]/whl", "https://x[::1]/whl", "https://[::1]:port/whl", "https://[::1]:/whl",
+         "https://[::1]:65536/x", "https://m.example:65536/x",
+        "https://m.example:100000/x", "flat+https://m.example:65536/x",
 ])  # fmt: skip
 def test_what_is_no_mirror_is_refused(typed: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -64,3 +68,39 @@ def test_a_mirror_to_which_no_backend_can_be_added_is_refused_without_its_passwo
 
     why = "has a query or a fragment, so no backend can be added to it"
     assert (str(caught.value), caught.value.hint) == (f"`{shown}` {why}", PATH)
+
+
+@pytest.mark.parametrize(("request_", "environ", "backends"), [
+    (Request(), {}, ()), (Request(), {"TORCHPICK_BACKEND": " cu126 , cpu,"}, ("cu126", "cpu")),
+    (Request(backends=("rocm7.2",)), {"TORCHPICK_BACKEND": "cu126"}, ("rocm7.2",)),
+    (Request(cpu=True), {"TORCHPICK_BACKEND": "cu126"}, ("cpu",)), (Request(cpu=True, backends=("cpu",)), {}, ("cpu",)),
+    (Request(backends=("cu126", "cuda", "rocm", "xpu", "default")), {}, ("cu126", "cuda", "rocm", "xpu", "default")),
+])  # fmt: skip
+def test_the_backends_are_those_of_the_flags_else_of_the_variable(
+    request_: Request, environ: dict[str, str], backends: tuple[str, ...]
+) -> None:
+    assert demands.wish_of(request_, environ).backends == backends
+
+
+def test_each_flag_is_part_of_the_wish() -> None:
+    assert demands.wish_of(Request(), {}) == Wish()
+    flags = {"channel": "test", "allow_cpu": True, "allow_unconfirmed": True, "whole": True}
+    for name, value in flags.items():
+        assert demands.wish_of(Request(**{name: value}), {}) == Wish(**{name: value})  # type: ignore[arg-type]
+    mirror = {"TORCHPICK_INDEX_BASE": "https://m.example/"}
+    assert demands.wish_of(Request(), mirror).index_base == "https://m.example"
+    assert demands.wish_of(Request(index_base="https://other.example"), mirror).index_base == "https://other.example"
+    assert demands.wish_of(Request(), {"TORCHPICK_INDEX_BASE": ""}) == Wish()
+
+
+@pytest.mark.parametrize(("backends", "takes"), [
+    ((), "cu128 cpu rocm7.2"), (("cu128",), "cu128"), (("cuda",), "cu128"), (("rocm",), "rocm7.2"),
+    (("cu126", "rocm7.2"), "rocm7.2"), (("cpu",), "cpu"),
+])  # fmt: skip
+def test_a_build_is_taken_by_its_backend_or_its_family(backends: tuple[str, ...], takes: str) -> None:
+    builds = [build(backend=backend, arches="") for backend in ("cu128", "cpu", "rocm7.2")]
+
+    for allow_cpu in (False, True):
+        wish = Wish(backends=backends, allow_cpu=allow_cpu)
+        taken = {one.backend for one in builds if demands.takes(wish, one)}
+        assert taken == {*takes.split(), *(["cpu"] if allow_cpu else [])}
