@@ -127,14 +127,10 @@ def test_machines_that_differ_in_what_no_build_depends_on_are_not_judged_each(
     assert counts == [1] * 4
 
 
-@pytest.mark.parametrize(
-    ("part", "times", "why"),
-    [
-        ("a>=1\n", 20_001, "more than 20,000 requirements"),
-        ("a>=1\n", 1_000_001, "1,000,000 lines"),
+@pytest.mark.parametrize(("part", "times", "why"), [
+        ("a>=1\n", 20_001, "more than 20,000 requirements"), ("a>=1\n", 1_000_001, "1,000,000 lines"),
         ("--hash=sha256:a ", 300_000, "more than 10000 words"),
-    ],
-)
+])  # fmt: skip
 def test_a_file_of_more_requirements_than_anybody_has_is_refused_early(
     part: str, times: int, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,8 +47,7 @@ FORMS = [
 HERE = (*project.GPU, "--python", "venv")
 THERE = (*project.GPU, "--platform", "linux-x86_64", "--python", "3.12")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "url": ("url", "--index-base", "FORM", *THERE),
-    "bare": ("FORM", *THERE),
+    "url": ("url", "--index-base", "FORM", *THERE), "bare": ("FORM", *THERE),
     "install": ("install", "torch", "--dry-run", "--index-base", "FORM", *HERE),
     "passed on": ("install", "torch", "--dry-run", "--json", *HERE, "--", "--index-url", "FORM"),
     "file": ("install", "-r", "secret.txt", "--dry-run", "--offline", *HERE),

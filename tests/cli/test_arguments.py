@@ -28,9 +28,7 @@ def test_flags_take_their_values_in_every_form() -> None:
     assert Parser("pick").read(["-"]).words == ["-"]
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "message", "hint"),
-    [
+@pytest.mark.parametrize(("command", "words", "message", "hint"), [
         ("pick", ["--jsn"], "`--jsn` is not an option of `torchpick`", "did you mean `--json`?"),
         ("list", ["--zzz"], "`--zzz` is not an option of `torchpick list`", "run `torchpick list --help`"),
         ("list", ["--hlp"], "`--hlp` is not an option of `torchpick list`", "did you mean `--help`?"),
@@ -39,8 +37,7 @@ def test_flags_take_their_values_in_every_form() -> None:
         ("install", ["--zzz"], "`--zzz` is not an option of `torchpick install`",
          "what is for another program goes after `--`: `torchpick install … -- --zzz`"),
         ("pick", ["--gpus", "some"], "`--gpus some` is unknown", "one of all, visible; `--gpu` names a GPU"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_slip_is_named_with_the_way_on(command: str, words: list[str], message: str, hint: str) -> None:
     assert refused(command, *words) == (message, hint)
 

@@ -34,14 +34,11 @@ def test_every_fact_stands_beside_its_source() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("platform", "shown"),
-    [
+@pytest.mark.parametrize(("platform", "shown"), [
         (Platform("linux", "aarch64", None, "musl"), "linux-aarch64, musl"),
         (Platform("linux", "x86_64"), "linux-x86_64, C library unknown"),
         (Platform("windows", "x86_64"), "windows-x86_64"),
-    ],
-)
+])  # fmt: skip
 def test_a_platform_is_shown_with_its_c_library_where_it_has_one(platform: Platform, shown: str) -> None:
     assert fact_table(MACHINE._replace(platform=platform))[0] == f"platform  {shown}"
 
@@ -67,14 +64,11 @@ def test_where_nothing_answers_nothing_is_said_of_a_gpu() -> None:
     assert "not known" in fact_table(silent)[-1]
 
 
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
+@pytest.mark.parametrize(("words", "status"), [
         (["--gpu", "sm_6x"], 2), (["--only", "a"], 2), (["--gpu", "none", "--only", "0"], 2),
         (["--gpus", "visible", "--gpu", "sm_61"], 2), (["--machine", "machines.jsonl"], 2),
         (["--platform", "amiga"], 2), (["--python", "/no/such/python", "--gpu", "none"], 2),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_errors_have_a_hint_and_a_status(words: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", *words]) == status
     out, err = capsys.readouterr()

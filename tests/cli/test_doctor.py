@@ -118,15 +118,11 @@ def test_a_mirror_s_password_is_never_printed(
         assert secret not in out + err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+@pytest.mark.parametrize(("words", "said"), [
         (["--python", "3.12"], "is a version"),
         (["--python", "/nowhere/python"], "is neither a Python nor an environment"),
-        (["--gpu", "GTX 9999"], "is not a known GPU"),
-        (["--machine", "/nowhere.json"], "nowhere.json"),
-    ],
-)
+        (["--gpu", "GTX 9999"], "is not a known GPU"), (["--machine", "/nowhere.json"], "nowhere.json"),
+])  # fmt: skip
 def test_what_cannot_be_meant_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["doctor", *words])
     out, err = capsys.readouterr()

@@ -163,22 +163,15 @@ def test_a_torch_that_does_not_run_is_named_without_any_error_text(capsys: pytes
     assert main(["explain", "torch 2.9.1+cu128\nRTX 4070, driver 580.95.05, my loss is NaN"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "says", "never"),
-    [
+@pytest.mark.parametrize(("text", "says", "never"), [
         (f"torch 2.7.1+cu128 RTX 5090 driver 580.95.05\n{KERNELS}", "a package beside it", "torchpick install"),
-        (
-            f"torch 2.6.0+cu124 RTX 5090 driver 580.95.05\n{KERNELS}",
-            "torchpick install torch==2.7.0",
-            "beside it, which",
-        ),
-        ("docker run me\nFound no NVIDIA driver on your system", "--gpus all", "WSL"),
+        (f"torch 2.6.0+cu124 RTX 5090 driver 580.95.05\n{KERNELS}", "torchpick install torch==2.7.0",
+         "beside it, which"), ("docker run me\nFound no NVIDIA driver on your system", "--gpus all", "WSL"),
         ("WSL 2\nFound no NVIDIA driver on your system", "driver of Windows", "docker"),
         ("RX 7900 XTX\nFound no NVIDIA driver on your system", "ROCm build", "NVIDIA driver of"),
         ("Windows 11, RX 9070 XT\nTorch not compiled with CUDA enabled", "+rocm", "no published build"),
         ("MacBook M2\nTorch not compiled with CUDA enabled", "MPS", "+cu1"),
-    ],
-)
+])  # fmt: skip
 def test_the_same_words_mean_another_thing_elsewhere(
     text: str, says: str, never: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,23 +182,12 @@ def test_the_same_words_mean_another_thing_elsewhere(
     assert never not in out
 
 
-@pytest.mark.parametrize(
-    ("lines", "says"),
-    [
-        (
-            (
-                "torch==2.9.1+cu128",
-                "torchvision==0.20.1+cu124",
-                "RuntimeError: operator torchvision::nms does not exist",
-            ),
-            "torchvision 0.20.1+cu124 does not belong to torch 2.9.1+cu128: torchvision 0.24.1+cu128 does",
-        ),
-        (
-            ("torch==2.2.0+cu121", "numpy==2.1.0", "A module that was compiled using NumPy 1.x cannot be run in"),
-            "numpy 2.1.0 is installed beside torch 2.2.0+cu121, and torch supports NumPy 2 from 2.3 on",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("lines", "says"), [
+        (("torch==2.9.1+cu128", "torchvision==0.20.1+cu124", "RuntimeError: operator torchvision::nms does not exist"),
+         "torchvision 0.20.1+cu124 does not belong to torch 2.9.1+cu128: torchvision 0.24.1+cu128 does"),
+        (("torch==2.2.0+cu121", "numpy==2.1.0", "A module that was compiled using NumPy 1.x cannot be run in"),
+         "numpy 2.1.0 is installed beside torch 2.2.0+cu121, and torch supports NumPy 2 from 2.3 on"),
+])  # fmt: skip
 def test_versions_in_a_text_that_do_not_go_together_are_named(
     lines: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,16 +202,13 @@ def test_the_driver_of_a_text_decides(capsys: pytest.CaptureFixture[str]) -> Non
     assert "that is 2.13.0+cu129" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+@pytest.mark.parametrize("text", [
         f"on Windows 11, RTX 3090, Python 3.11\n{KERNELS}",
         "Could not load library libcudnn_ops_infer.so.8: cannot open shared object file",
         "ERROR: No matching distribution found for torch==1.13.1\nPython 3.11, RTX 3090",
         "JetPack 6.2 on a Jetson Orin: torch.cuda.is_available() is False",
         f"ImportError: /{'x' * 300}/flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2E{'x' * 200}",
-    ],
-)
+])  # fmt: skip
 def test_an_answer_is_one_screen_and_begins_with_the_point(
     text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

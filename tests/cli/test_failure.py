@@ -51,14 +51,11 @@ def test_the_address_of_a_mirror_shows_no_password_however_it_is_mistyped(
         assert "RET" not in said, words
 
 
-@pytest.mark.parametrize(
-    ("error", "way_out"),
-    [
+@pytest.mark.parametrize(("error", "way_out"), [
         (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "export TMPDIR="),
         (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
         (OSError(errno.ENOSPC, "No space left on device"), "make room"),
-    ],
-)
+])  # fmt: skip
 def test_what_the_system_refuses_is_said_with_a_way_out(
     error: OSError, way_out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,19 +41,14 @@ def test_letters_may_be_written_together() -> None:
     assert (args["upgrade"], args["requirement"], args["words"]) == (True, ["a.txt", "b.txt"], ["-x"])
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "message"),
-    [
-        ("url", ["--gpu"], "`--gpu` needs a value"),
-        ("url", ["--gpu", "--json"], "`--gpu` needs a value"),
-        ("url", ["--json=1"], "`--json` takes no value"),
-        ("url", ["--channel", "pink"], "`--channel pink` is unknown"),
+@pytest.mark.parametrize(("command", "words", "message"), [
+        ("url", ["--gpu"], "`--gpu` needs a value"), ("url", ["--gpu", "--json"], "`--gpu` needs a value"),
+        ("url", ["--json=1"], "`--json` takes no value"), ("url", ["--channel", "pink"], "`--channel pink` is unknown"),
         ("url", ["-x"], "`-x` is not an option of `torchpick url`"),
         ("url", ["--jso"], "`--jso` is not an option of `torchpick url`"),
         ("matrix", ["--html", ""], "`--html` needs a value"),
         ("arch", ["torch"], "`torch` is too much for `torchpick arch`"),
-    ],
-)
+])  # fmt: skip
 def test_what_is_not_taken_is_refused(command: str, words: list[str], message: str) -> None:
     with pytest.raises(UsageError) as error:
         Parser(command).read(words)
@@ -61,14 +56,10 @@ def test_what_is_not_taken_is_refused(command: str, words: list[str], message: s
     assert error.value.message == message
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (["url", "--jsn"], "did you mean `--json`?"),
-        (["url", "--zzz"], "run `torchpick url --help`"),
+@pytest.mark.parametrize(("words", "hint"), [
+        (["url", "--jsn"], "did you mean `--json`?"), (["url", "--zzz"], "run `torchpick url --help`"),
         (["install", "--zzz"], "`torchpick install … -- --zzz`"),
-    ],
-)
+])  # fmt: skip
 def test_an_unknown_flag_has_a_hint(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert hint in capsys.readouterr().err

@@ -48,14 +48,11 @@ def test_a_file_is_of_one_machine(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert "torchpick fleet FILE" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
+@pytest.mark.parametrize(("words", "why"), [
         ([*TOLD, "torch>=9"], "`torch>=9` was asked for, and no known build"),
         ([*TOLD, "--gpu", "Quadro 4000"], "holds no code for Quadro 4000 (sm_20)"),
         (["--platform", "windows-arm64", "--python", "3.11"], "hint: with Python 3.13: torch 2.14.0+cu134"),
-    ],
-)
+])  # fmt: skip
 def test_nothing_to_show_says_why_and_what_would_have_to_change(
     capsys: pytest.CaptureFixture[str], words: list[str], why: str
 ) -> None:
@@ -65,14 +62,11 @@ def test_nothing_to_show_says_why_and_what_would_have_to_change(
     assert why in err
 
 
-@pytest.mark.parametrize(
-    ("words", "newest"),
-    [
+@pytest.mark.parametrize(("words", "newest"), [
         (["--platform", "macos-arm64"], [["torch", "Apple silicon"], ["2.15.0", "cpu"]]),
         (["--platform", "macos-arm64", "--gpu", "M2 Max"], [["torch", "Apple M2 Max"], ["2.15.0", "cpu"]]),
         (["--platform", "linux-x86_64", "--gpu", "Arc A770"], [["torch", "Arc A770"], ["2.14.1", "xpu"]]),
-    ],
-)
+])  # fmt: skip
 def test_a_gpu_that_needs_no_code_in_the_wheel_has_a_column_too(
     capsys: pytest.CaptureFixture[str], words: list[str], newest: list[list[str]]
 ) -> None:

@@ -42,29 +42,23 @@ def test_quiet_and_json_are_taken_where_the_help_lists_them(command: str) -> Non
     assert parser.read(sorted(flags)).quiet == bool(quiet)
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
+@pytest.mark.parametrize(("name", "line"), [
         ("sh", """'/opt/my tools/python' install 'torch<2.12' a,b 'it'"'"'s' 'C:\\x'"""),
         ("fish", r"""'/opt/my tools/python' install 'torch<2.12' 'a,b' 'it\'s' 'C:\\x'"""),
         ("cmd", r'''"/opt/my tools/python" install "torch<2.12" "a,b" "it's" "C:\x"'''),
         ("powershell", r"""& '/opt/my tools/python' install 'torch<2.12' 'a,b' 'it''s' 'C:\x'"""),
-    ],
-)
+])  # fmt: skip
 def test_a_command_is_quoted_for_the_shell_that_is_asked_for(name: str, line: str) -> None:
     assert shell.line(["/opt/my tools/python", "install", "torch<2.12", "a,b", "it's", "C:\\x"], name) == line
 
 
-@pytest.mark.parametrize(
-    ("environ", "system", "expected"),
-    [
+@pytest.mark.parametrize(("environ", "system", "expected"), [
         ({"SHELL": "/usr/bin/fish"}, "posix", "fish"), ({"SHELL": "/bin/zsh"}, "posix", "sh"), ({}, "posix", "sh"),
         ({"PSModulePath": "a;b"}, "nt", "cmd"), ({"PSModulePath": "a;b;c"}, "nt", "powershell"),
         ({"PSModulePath": r"a;b;C:\Program Files\PowerShell\7\Modules"}, "nt", "pwsh"),
         ({"TORCHPICK_SHELL": "pwsh"}, "posix", "pwsh"),
         ({"TORCHPICK_SHELL": "github", "SHELL": "/usr/bin/fish"}, "posix", "fish"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_the_shell_in_use_is_told_by_its_variables(
     environ: dict[str, str], system: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

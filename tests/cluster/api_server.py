@@ -29,24 +29,12 @@ CORE = [_resource("nodes", "Node", namespaced=False), _resource("pods", "Pod", n
 DISCOVERY: dict[str, object] = {
     "/version": {"major": "1", "minor": "30", "gitVersion": "v1.30.0"},
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
-    "/apis": {
-        "kind": "APIGroupList",
-        "apiVersion": "v1",
-        "groups": [
-            {
-                "name": "batch",
-                "versions": [{"groupVersion": "batch/v1", "version": "v1"}],
-                "preferredVersion": {"groupVersion": "batch/v1", "version": "v1"},
-            }
-        ],
-    },
-    "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": CORE},
-    "/apis/batch/v1": {
-        "kind": "APIResourceList",
-        "groupVersion": "batch/v1",
-        "resources": [_resource("jobs", "Job", namespaced=True)],
-    },
-}
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "batch",
+     "versions": [{"groupVersion": "batch/v1", "version": "v1"}], "preferredVersion": {"groupVersion": "batch/v1",
+     "version": "v1"}}]}, "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": CORE},
+    "/apis/batch/v1": {"kind": "APIResourceList", "groupVersion": "batch/v1", "resources": [_resource("jobs", "Job",
+     namespaced=True)]},
+}  # fmt: skip
 
 
 Status = dict[str, object]

@@ -283,9 +283,7 @@ def silent(code: str) -> bytes:
     )
 
 
-@pytest.mark.parametrize(
-    ("gres", "options", "driver", "answer", "found"),
-    [
+@pytest.mark.parametrize(("gres", "options", "driver", "answer", "found"), [
         # What srun says of a node that others hold, by the controller's word of its GPUs where that is enough.
         ("gpu:v100:1", (), None, ended(talk=b"srun: error: nodes are busy", status=1),
          "BUSY: srun: error: nodes are busy"),
@@ -303,21 +301,20 @@ def silent(code: str) -> bytes:
         ("(null)", (), None, ended(talk=b"0: execve(): /opt/tp: No such file or directory\n0: killed", status=None),
          "NO_TORCHPICK: execve(): /opt/tp: No such file or directory"),
         # A job sees none of the node's GPUs where it asked for none.
-        ("gpu:v100:1", (), None, ended(ranked({0: said()})),
-         "NO_GPU_GIVEN: its job was given none of its gpu:v100:1"),
+        ("gpu:v100:1", (), None, ended(ranked({0: said()})), "NO_GPU_GIVEN: its job was given none of its gpu:v100:1"),
         ("gpu:v100:1", (), None, ended(ranked({0: silent("DRIVER_SILENT")})),
          "NO_GPU_GIVEN: its job was given none of its gpu:v100:1; it says: no"),
         ("gpu:v100:1", (), None, ended(ranked({0: silent("NO_PERMISSION")})),
          "NO_GPU_GIVEN: its job was given none of its gpu:v100:1; it says: no"),
         ("gpu:v100:1", (), None, ended(ranked({0: silent("DRIVER_MISMATCH")})), "DRIVER_MISMATCH: no"),
         ("gpu:a100:2", (), None, ended(ranked({0: said(A100)})), "sm_80"),
+        # it speaks for itself alone
         ("(null)", (), None, ended(ranked({0: json.dumps(node("other", LABELS)).encode()})),
-         "UNREAD: n1's answer, line 1: "),  # it speaks for itself alone
+         "UNREAD: n1's answer, line 1: "),
         ("gpu:v100:1", ("--gres=gpu:1",), None, ended(ranked({0: said()})), "no GPU"),
         ("gpu:v100:1", ("-G1",), None, ended(ranked({0: said()})), "no GPU"),
         ("(null)", (), None, ended(ranked({0: said()})), "no GPU"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_is_made_of_a_nodes_answer(
     gres: str, options: tuple[str, ...], driver: str | None, answer: ChildResult, found: str
 ) -> None:
@@ -385,16 +382,11 @@ def test_hosts_that_hang_leave_time_for_those_behind_them(
     assert len(stand.asked) == count
 
 
-@pytest.mark.parametrize(
-    ("lines", "what"),
-    [
-        ("", "it contains no host"),
-        ("# none\n", "it contains no host"),
-        ("ok\n-oProxyCommand=x\n", "`-oProxyCommand=x` is not a valid host"),
-        ("a b", "`a b` is not a valid host"),
+@pytest.mark.parametrize(("lines", "what"), [
+        ("", "it contains no host"), ("# none\n", "it contains no host"),
+        ("ok\n-oProxyCommand=x\n", "`-oProxyCommand=x` is not a valid host"), ("a b", "`a b` is not a valid host"),
         ("n[1-100001]", "more than 100000 hosts"),
-    ],
-)
+])  # fmt: skip
 def test_a_file_of_hosts_that_is_none_says_why(lines: str, what: str, tmp_path: Path) -> None:
     file = tmp_path / "hosts"
     file.write_text(lines, "utf-8")

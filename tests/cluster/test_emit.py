@@ -44,14 +44,10 @@ def variables(version: str, backend: str, install: str, name: str) -> dict[str, 
 
 # The name of the script, what it gives to whom, and the other files.
 WRITTEN = {
-    "slurm": (
-        "features.sh",
-        "give torch_2_15_0_cu132 b1\ngive torch_2_15_0_cu132,torch_2_14_1_cu126 b2\ngive torch_2_14_1_cu126 'v1 x'\n",
-        {
-            f"job-{NEW}.sh": head_of_job("torch_2_15_0_cu132", "pip install new"),
-            f"job-{OLD}.sh": head_of_job("torch_2_14_1_cu126", "pip install old"),
-        },
-    ),
+    "slurm": ("features.sh",
+     "give torch_2_15_0_cu132 b1\ngive torch_2_15_0_cu132,torch_2_14_1_cu126 b2\ngive torch_2_14_1_cu126 'v1 x'\n",
+     {f"job-{NEW}.sh": head_of_job("torch_2_15_0_cu132", "pip install new"),
+     f"job-{OLD}.sh": head_of_job("torch_2_14_1_cu126", "pip install old")}),
     "kubernetes": (
         "label-nodes.sh",
         f"give 'torchpick.example/{NEW}=true' b1\n"
@@ -59,7 +55,7 @@ WRITTEN = {
         f"give 'torchpick.example/{OLD}=true' 'v1 x'\n",
         {f"affinity-{NEW}.yaml": affinity(NEW), f"affinity-{OLD}.yaml": affinity(OLD)},
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", WRITTEN)

@@ -91,9 +91,7 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
     assert caught.value.hint == "run this where the cluster's programs are installed"
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "image", "message", "hint"),
-    [
+@pytest.mark.parametrize(("source", "options", "image", "message", "hint"), [
         ("", (), None, "a SOURCE is empty", "such as `torchpick fleet slurm`, a folder, a file, or `-`"),
         ("slurm", (), "i", "`--run` starts Jobs on Kubernetes, and not on `slurm`",
          "`torchpick fleet kubernetes --run --image IMAGE`"),
@@ -103,8 +101,7 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path: Path) -> None:
         ("ray:x", ("-v",), None, "`ray:x` takes no options after `--`", "they are for srun, kubectl or ssh"),
         ("ssh", (), None, "`ssh` needs a file of hosts", "`torchpick fleet ssh:HOSTFILE`"),
         ("ssh:", ("-v",), None, "`ssh` needs a file of hosts", "`torchpick fleet ssh:HOSTFILE`"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_a_source_that_cannot_be_meant(
     source: str, options: tuple[str, ...], image: str | None, message: str, hint: str
 ) -> None:

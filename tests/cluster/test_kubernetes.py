@@ -59,14 +59,12 @@ def status(phase: str, state: str, reason: str, message: str, unmet: str) -> Sta
 UNREADY = "containers with unready status: [detect]"
 # What a real cluster says of pods that do not come to run.
 STUCK = {
-    "no-image": status(
-        "Pending", "waiting", "ImagePullBackOff", 'Back-off pulling image "registry.example/x"', UNREADY
-    ),
+    "no-image": status("Pending", "waiting", "ImagePullBackOff", 'Back-off pulling image "registry.example/x"',
+     UNREADY),
     "no-room": status("Pending", "", "", "", "0/5 nodes are available: 1 node(s) were unschedulable.\nno preemption"),
-    "no-program": status(
-        "Failed", "terminated", "StartError", 'exec: "torchpick": executable file not found in $PATH: unknown', UNREADY
-    ),
-}
+    "no-program": status("Failed", "terminated", "StartError",
+     'exec: "torchpick": executable file not found in $PATH: unknown', UNREADY),
+}  # fmt: skip
 
 
 def said(name: str) -> str | Status:

@@ -108,18 +108,13 @@ ELSEWHERE = build(backend="default")._replace(cuda="12.8")
 IDLE = ELSEWHERE._replace(cuda=None)
 TORCH = tuple(Limit("torch", text, "limits.txt") for text in ("<2.11", "<2.10", "!=2.10.0"))
 EVERYTHING = [
-    "`torch<2` was asked for",
-    "`torch<2.10` in limits.txt excludes it",
-    "`torch!=2.10.0` in limits.txt excludes it",
-    "`cu126` was asked for",
-    "lacks a companion: no torchvision is known for torch 2.10.0+cu128",
+    "`torch<2` was asked for", "`torch<2.10` in limits.txt excludes it", "`torch!=2.10.0` in limits.txt excludes it",
+    "`cu126` was asked for", "lacks a companion: no torchvision is known for torch 2.10.0+cu128",
     "holds no code for sm_75: it was built for sm_80 sm_90",
     "CUDA 12.8 needs driver 525.60.13 or newer; this one is 450.80.02",
-    "there is no wheel for Python 3.11: it has 3.10, 3.12",
-    "needs glibc 2.28, this platform has 2.17",
-    "it was withdrawn",
-    "it is not confirmed on the index",
-]
+    "there is no wheel for Python 3.11: it has 3.10, 3.12", "needs glibc 2.28, this platform has 2.17",
+    "it was withdrawn", "it is not confirmed on the index",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("where", "one", "wish", "texts"), [

@@ -221,32 +221,19 @@ def jax(home: Home) -> None:
 
 
 CASES = (
-    Case(
-        "REQUIREMENT_MISSING",
-        lambda home: home.torch(requires=["nvidia-cublas-cu12==12.8.4.1; platform_system == 'Linux'"]),
-        lambda home: home.torch(
-            requires=["nvidia-cublas-cu12==12.6; platform_system == 'Windows'", "expecttest; extra == 'dev'"]
-        ),
-    ),
-    Case(
-        "REQUIREMENT_MISSING",
-        lambda home: torch(home).companion("torchvision", "0.24.1+cu128", requires=["numpy", "torch==2.9.1"]),
-        both(with_companion("0.24.1", "numpy"), lambda home: home.add("numpy", "1.26.4")),
-    ),
+    Case("REQUIREMENT_MISSING",
+     lambda home: home.torch(requires=["nvidia-cublas-cu12==12.8.4.1; platform_system == 'Linux'"]),
+     lambda home: home.torch(requires=["nvidia-cublas-cu12==12.6; platform_system == 'Windows'",
+     "expecttest; extra == 'dev'"])),
+    Case("REQUIREMENT_MISSING", lambda home: torch(home).companion("torchvision", "0.24.1+cu128", requires=["numpy",
+     "torch==2.9.1"]), both(with_companion("0.24.1", "numpy"), lambda home: home.add("numpy", "1.26.4"))),
     Case("TORCH_BROKEN", without("torch/nn/__init__.py"), without("torch/include/c10.h", "torch/test/test_nn.py")),
-    Case(
-        "FILES_MISSING",
-        without_of("nvidia-cudnn-cu12", "nvidia/cudnn/lib/libcudnn_ops.so.9"),
-        without_of("nvidia-cudnn-cu12", "nvidia/cudnn/include/cudnn.h"),
-    ),
-    Case(
-        "FILES_MISSING",
-        without_of("torchvision", "torchvision/ops/boxes.py"),
-        without_of("torchvision", "torchvision/_C.pyi"),
-    ),
-    Case(
-        "CUDA_MAJOR_MIXED", linked("libtorch_cuda.so", "libcudart.so.13"), linked("libtorch_cuda.so", "libcudart.so.12")
-    ),
+    Case("FILES_MISSING", without_of("nvidia-cudnn-cu12", "nvidia/cudnn/lib/libcudnn_ops.so.9"),
+     without_of("nvidia-cudnn-cu12", "nvidia/cudnn/include/cudnn.h")),
+    Case("FILES_MISSING", without_of("torchvision", "torchvision/ops/boxes.py"), without_of("torchvision",
+     "torchvision/_C.pyi")),
+    Case("CUDA_MAJOR_MIXED", linked("libtorch_cuda.so", "libcudart.so.13"), linked("libtorch_cuda.so",
+     "libcudart.so.12")),
     Case("CUDA_MAJOR_MIXED", linked("libc10.so", "libcublas.so.13", name="torchcodec"), linked("libcublas.so.13")),
     Case(
         "CUDA_MAJOR_MIXED",
@@ -261,51 +248,29 @@ CASES = (
             },
         ),
     ),
-    Case(
-        "PACKAGE_DRIVER_TOO_OLD",
-        linked("libcudart.so.13"),
-        linked("libcudart.so.13"),
-        driver="570.124.06",
-        miss_driver="580.95.05",
-    ),
-    Case("PACKAGE_DRIVER_TOO_OLD", jax, jax, driver="570.124.06", miss_driver="580.95.05"),
-    Case(
-        "PACKAGE_DRIVER_TOO_OLD",
-        lambda home: home.add("cupy-cuda13x", "99.0"),
-        lambda home: home.add("cupy-cuda12x", "99.0"),
-        driver="570.124.06",
-    ),
+    # A library for each CUDA: it loads the one of torch's.
+    Case("PACKAGE_DRIVER_TOO_OLD", linked("libcudart.so.13"), linked("libcudart.so.13"), driver="570.124.06",
+     miss_driver="580.95.05"), Case("PACKAGE_DRIVER_TOO_OLD", jax, jax, driver="570.124.06", miss_driver="580.95.05"),
+    Case("PACKAGE_DRIVER_TOO_OLD", lambda home: home.add("cupy-cuda13x", "99.0"),
+     lambda home: home.add("cupy-cuda12x", "99.0"), driver="570.124.06"),
     Case("PACKAGE_DRIVER_TOO_OLD", jax, jax, driver="570.124.06", miss_gpus=("none",)),
     Case("TORCH_MISSING", both(jax, lambda home: home.add("lib", "1", requires=["torch>=2"])), jax),
-    Case(
-        "NUMPY_TOO_NEW",
-        lambda home: home.torch("2.2.2+cu121", "12.1").add("numpy", "2.1.0"),
-        lambda home: home.torch("2.3.0+cu121", "12.1").add("numpy", "2.1.0"),
-    ),
-    Case(
-        "NUMPY_TOO_NEW",
-        lambda home: home.torch("1.13.1+cu117", "11.7").add("numpy", "2.0.1"),
-        lambda home: home.torch("1.13.1+cu117", "11.7").add("numpy", "1.26.4"),
-    ),
+    Case("NUMPY_TOO_NEW", lambda home: home.torch("2.2.2+cu121", "12.1").add("numpy", "2.1.0"),
+     lambda home: home.torch("2.3.0+cu121", "12.1").add("numpy", "2.1.0")),
+    Case("NUMPY_TOO_NEW", lambda home: home.torch("1.13.1+cu117", "11.7").add("numpy", "2.0.1"),
+     lambda home: home.torch("1.13.1+cu117", "11.7").add("numpy", "1.26.4")),
     Case("MODULE_TWICE", two_onnxruntimes, lambda home: home.add("onnxruntime-gpu", "1.23.2")),
-    Case(
-        "MODULE_TWICE",
-        both(lambda home: home.add("cupy-cuda12x", "13.6.0"), lambda home: home.add("cupy-cuda13x", "14.0.0")),
-        lambda home: home.add("cupy-cuda12x", "13.6.0"),
-    ),
+    Case("MODULE_TWICE", both(lambda home: home.add("cupy-cuda12x", "13.6.0"), lambda home: home.add("cupy-cuda13x",
+     "14.0.0")), lambda home: home.add("cupy-cuda12x", "13.6.0")),
     Case("TORCH_MISSING", lambda home: home.add("numpy", "2.0"), torch),
     Case("TORCH_BROKEN", without("torch/lib/libtorch_cpu.so"), torch),
     Case("TORCH_BROKEN", without("torch/version.py"), torch),
     Case("TORCH_BROKEN", lambda home: home.torch().site.joinpath("torch/version.py").write_bytes(b""), torch),
-    Case(
-        "TORCH_BROKEN",
-        lambda home: home.torch().site.joinpath("torch-2.9.1.dist-info").rename(home.site / "~orch-2.9.1.dist-info"),
-        lambda home: home.torch().site.joinpath("~orch-2.9.1.dist-info").mkdir(),
-    ),
-    Case("CPU_ONLY_BUILD", cpu, cpu, miss_gpus=("none",)),
-    Case("CPU_ONLY_BUILD", cpu, torch),
-    Case("OTHER_VENDOR_BUILD", torch, rocm, gpus=("gfx1100",)),
-    Case("OTHER_VENDOR_BUILD", rocm, torch),
+    Case("TORCH_BROKEN",
+     lambda home: home.torch().site.joinpath("torch-2.9.1.dist-info").rename(home.site / "~orch-2.9.1.dist-info"),
+     lambda home: home.torch().site.joinpath("~orch-2.9.1.dist-info").mkdir()),
+    Case("CPU_ONLY_BUILD", cpu, cpu, miss_gpus=("none",)), Case("CPU_ONLY_BUILD", cpu, torch),
+    Case("OTHER_VENDOR_BUILD", torch, rocm, gpus=("gfx1100",)), Case("OTHER_VENDOR_BUILD", rocm, torch),
     Case("OTHER_VENDOR_BUILD", torch, torch, gpus=("gfx1100",), miss_gpus=("gfx1100", "sm_86")),
     Case("NO_KERNELS", torch, cu126, gpus=("MX330",), driver="580.119.02"),
     Case("NO_KERNELS", cu126, torch, gpus=("RTX 5090",), driver="580.119.02"),
@@ -315,45 +280,25 @@ CASES = (
     Case("DRIVER_TOO_OLD", torch, torch, gpus=("sm_80",), driver="470.1", miss_driver="525.60.13"),
     Case("GPU_NOT_SERVED_BY_DRIVER", cu126, cu126, gpus=("sm_61",), driver="595.1", miss_driver="580.1"),
     Case("LIBRARY_DROPPED_GPU", with_cudnn("9.11.0.98"), with_cudnn("9.10.2.21"), gpus=("sm_61",)),
-    Case(
-        "LIBRARY_DROPPED_GPU", with_cudnn("9.11.0.98"), with_cudnn("9.11.0.98"), gpus=("sm_70",), miss_gpus=("sm_75",)
-    ),
+    Case("LIBRARY_DROPPED_GPU", with_cudnn("9.11.0.98"), with_cudnn("9.11.0.98"), gpus=("sm_70",),
+     miss_gpus=("sm_75",)),
     Case("JIT_ONLY", ptx_only, ptx_only, gpus=("sm_120",), driver="595.58.03", miss_gpus=("sm_80",)),
-    Case(
-        "PARTIAL_LIBRARY",
-        linalg(making.module("sm_80", "sm_90")),
-        linalg(making.module("sm_75", "sm_80")),
-        gpus=("T4",),
-    ),
-    Case("PARTIAL_LIBRARY", linalg(making.module("sm_80", "sm_90")), linalg(), gpus=("T4",)),
-    Case(
-        "COMPANION_MISMATCH",
-        with_companion("0.25.0+cu128", "torch (==2.10.0)"),
-        with_companion("0.24.1+cu128", "torch (==2.9.1)"),
-    ),
-    Case("COMPANION_MISMATCH", with_companion("0.22.0+cu128"), with_companion("0.24.0+cu128")),
+    Case("PARTIAL_LIBRARY", linalg(making.module("sm_80", "sm_90")), linalg(making.module("sm_75", "sm_80")),
+     gpus=("T4",)), Case("PARTIAL_LIBRARY", linalg(making.module("sm_80", "sm_90")), linalg(), gpus=("T4",)),
+    Case("COMPANION_MISMATCH", with_companion("0.25.0+cu128", "torch (==2.10.0)"), with_companion("0.24.1+cu128",
+     "torch (==2.9.1)")), Case("COMPANION_MISMATCH", with_companion("0.22.0+cu128"), with_companion("0.24.0+cu128")),
     Case("COMPANION_MISMATCH", requiring("==2.8.0", links=True), requiring(">=2.8", links=True)),
     Case("COMPANION_OTHER_CUDA", with_companion("0.24.1+cpu"), with_companion("0.24.1+cu126")),
-    Case(
-        "COMPANION_OTHER_CUDA",
-        with_companion("0.9.1+cu130", name="torchcodec"),
-        with_companion("0.9.1+cu126", name="torchcodec"),
-    ),
-    Case(
-        "COMPANION_OTHER_CUDA",
-        lambda home: home.torch("2.9.0a0+gitabc", "12.8").companion("torchvision", "0.24.1+cpu"),
-        lambda home: home.torch("2.9.0a0+gitabc", "12.8").companion("torchvision", "0.24.1+cu128"),
-    ),
+    Case("COMPANION_OTHER_CUDA", with_companion("0.9.1+cu130", name="torchcodec"), with_companion("0.9.1+cu126",
+     name="torchcodec")),
+    Case("COMPANION_OTHER_CUDA", lambda home: home.torch("2.9.0a0+gitabc", "12.8").companion("torchvision",
+     "0.24.1+cpu"), lambda home: home.torch("2.9.0a0+gitabc", "12.8").companion("torchvision", "0.24.1+cu128")),
     # That a torchaudio goes with a torch of which its maintainers say nothing is inferred.
-    Case(
-        "COMPANION_MISMATCH",
-        lambda home: home.torch("2.8.0+cu128").companion("torchaudio", "2.7.0+cu128", codes=""),
-        lambda home: home.torch("2.15.0+cu130", "13.0").companion("torchaudio", "2.7.0+cu130", codes=""),
-    ),
+    Case("COMPANION_MISMATCH", lambda home: home.torch("2.8.0+cu128").companion("torchaudio", "2.7.0+cu128",
+     codes=""), lambda home: home.torch("2.15.0+cu130", "13.0").companion("torchaudio", "2.7.0+cu130", codes="")),
     Case("REQUIREMENT_UNMET", requiring("<2.9"), requiring(">=2.9,<3")),
-    Case(
-        "REQUIREMENT_UNMET", requiring("<2.9", marker='; extra != "dev"'), requiring("<2.9", marker='; extra == "dev"')
-    ),
+    Case("REQUIREMENT_UNMET", requiring("<2.9", marker='; extra != "dev"'), requiring("<2.9",
+     marker='; extra == "dev"')),
     Case(
         "REQUIREMENT_UNMET",
         lambda home: home.torch(requires=["nvidia-cudnn-cu12==9.10.2.21; platform_system == 'Linux'"]).add(
@@ -363,89 +308,33 @@ CASES = (
             "nvidia-cudnn-cu12", "9.8.0.87"
         ),
     ),
-    Case(
-        "PACKAGE_NO_KERNELS",
-        with_package(making.module("sm_80", "sm_90")),
-        with_package(making.module("sm_75", "sm_80")),
-        gpus=("T4",),
-    ),
-    Case(
-        "PACKAGE_NO_KERNELS",
-        with_package(making.module("sm_90a")),
-        with_package(making.module("sm_80")),
-        gpus=("sm_86",),
-    ),
-    Case(
-        "PACKAGE_PARTLY",
-        lambda home: torch(home).add(
-            "vllm",
-            "1.0",
-            {
-                "vllm/_C.so": making.library(making.module("sm_75")),
-                "vllm/fa2.so": making.library(making.module("sm_80", "sm_90")),
-            },
-        ),
-        lambda home: torch(home).add(
-            "vllm",
-            "1.0",
-            {
-                "vllm/_C.so": making.library(making.module("sm_75")),
-                "vllm/mla.so": making.library(making.module("sm_90a")),
-            },
-        ),
-        gpus=("T4",),
-    ),
-    Case(
-        "TWO_CUDA_RUNTIMES",
-        with_two({"nvidia/cudnn/lib/libcudnn.so.9": b"one"}, {"nvidia/cudnn/lib/libcudnn.so.9": b"two"}),
-        torch,
-    ),
-    Case("TORCH_TWICE", twice, torch),
-    Case(
-        "LIBRARY_PATH",
-        shadowed("libnvJitLink.so.12"),
-        shadowed("libcusparse.so.12", "libcudart.so.11"),
-        environ={"LD_LIBRARY_PATH": "{}/cuda"},
-    ),
-    Case(
-        "LIBRARY_PATH",
-        shadowed("libnvJitLink.so.12"),
-        shadowed("libnvJitLink.so.12"),
-        environ={"LD_LIBRARY_PATH": "{}/cuda"},
-        miss_environ={},
-    ),
+    Case("PACKAGE_NO_KERNELS", with_package(making.module("sm_80", "sm_90")), with_package(making.module("sm_75",
+     "sm_80")), gpus=("T4",)),
+    Case("PACKAGE_NO_KERNELS", with_package(making.module("sm_90a")), with_package(making.module("sm_80")),
+     gpus=("sm_86",)),
+    Case("PACKAGE_PARTLY", lambda home: torch(home).add("vllm", "1.0",
+     {"vllm/_C.so": making.library(making.module("sm_75")), "vllm/fa2.so": making.library(making.module("sm_80",
+     "sm_90"))}), lambda home: torch(home).add("vllm", "1.0", {"vllm/_C.so": making.library(making.module("sm_75")),
+     "vllm/mla.so": making.library(making.module("sm_90a"))}), gpus=("T4",)),
+    Case("TWO_CUDA_RUNTIMES", with_two({"nvidia/cudnn/lib/libcudnn.so.9": b"one"},
+     {"nvidia/cudnn/lib/libcudnn.so.9": b"two"}), torch), Case("TORCH_TWICE", twice, torch),
+    Case("LIBRARY_PATH", shadowed("libnvJitLink.so.12"), shadowed("libcusparse.so.12", "libcudart.so.11"),
+     environ={"LD_LIBRARY_PATH": "{}/cuda"}),
+    Case("LIBRARY_PATH", shadowed("libnvJitLink.so.12"), shadowed("libnvJitLink.so.12"),
+     environ={"LD_LIBRARY_PATH": "{}/cuda"}, miss_environ={}),
     Case("GPUS_HIDDEN", torch, torch, environ={"CUDA_VISIBLE_DEVICES": ""}, miss_environ={"CUDA_VISIBLE_DEVICES": "0"}),
-    Case(
-        "UNREADABLE",
-        lambda home: torch(home).add("nvidia-nccl-cu12", "2.27.5", without=["METADATA"]),
-        lambda home: torch(home).add("nvidia-nccl-cu12", "2.27.5"),
-    ),
-    Case(
-        "UNREADABLE",
-        lambda home: torch(home).add("triton", "3.5.1", without=["RECORD"]),
-        lambda home: torch(home).add("triton", "3.5.1"),
-    ),
-    Case("UNREADABLE", unrecorded, unrecorded_by_conda),
-    Case(
-        "UNKNOWN_ARCHES",
-        lambda home: home.torch("2.9.0a0+gitabc", "12.8", None),
-        lambda home: home.torch("2.9.1+cu128", "12.8", None),
-    ),
+    Case("UNREADABLE", lambda home: torch(home).add("nvidia-nccl-cu12", "2.27.5", without=["METADATA"]),
+     lambda home: torch(home).add("nvidia-nccl-cu12", "2.27.5")),
+    Case("UNREADABLE", lambda home: torch(home).add("triton", "3.5.1", without=["RECORD"]),
+     lambda home: torch(home).add("triton", "3.5.1")), Case("UNREADABLE", unrecorded, unrecorded_by_conda),
+    Case("UNKNOWN_ARCHES", lambda home: home.torch("2.9.0a0+gitabc", "12.8", None),
+     lambda home: home.torch("2.9.1+cu128", "12.8", None)),
     # Without a cuDNN of its own, that which lies inside torch counts; one for another CUDA does not.
-    Case(
-        "LIBRARY_DROPPED_GPU",
-        lambda home: home.torch("2.9.1+cu130", "13.0", "sm_61 sm_75"),
-        lambda home: cu126(home).add("nvidia-cudnn-cu13", "9.13.0.50"),
-        gpus=("sm_61",),
-    ),
-    Case(
-        "JIT_ONLY",
-        lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 compute_90"),
-        lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 sm_120"),
-        gpus=("sm_120",),
-        driver="595.58.03",
-    ),
-    Case("CPU_ONLY_BUILD", cpu, cpu, gpus=("gfx1100", "gfx1100"), miss_gpus=("arc a770",)),
+    Case("LIBRARY_DROPPED_GPU", lambda home: home.torch("2.9.1+cu130", "13.0", "sm_61 sm_75"),
+     lambda home: cu126(home).add("nvidia-cudnn-cu13", "9.13.0.50"), gpus=("sm_61",)),
+    Case("JIT_ONLY", lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 compute_90"),
+     lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 sm_120"), gpus=("sm_120",),
+     driver="595.58.03"), Case("CPU_ONLY_BUILD", cpu, cpu, gpus=("gfx1100", "gfx1100"), miss_gpus=("arc a770",)),
     Case("NO_KERNELS", ptx_only, torch, gpus=("sm_61", "sm_70", "sm_61"), driver="580.95.05", miss_gpus=("sm_70",)),
     Case("NO_KERNELS", amds(), amds("gfx1201", "gfx12-0"), gpus=("gfx1201",)),
     Case("NO_KERNELS", amds("gfx1100", "gfx11"), amds("gfx1201"), gpus=("gfx1201",)),
@@ -453,14 +342,10 @@ CASES = (
     Case("FILES_MISSING", without_of("triton", "triton/core.py"), without_of("triton", "triton/tests/core.py")),
     Case("FILES_MISSING", without_of("torchcodec", "torchcodec/x.so.1"), without_of("torchcodec", "torchcodec/x.txt")),
     Case("FILES_MISSING", kernels_without("kernels/ops.py"), kernels_without("kernels/ops.txt")),
-    Case(
-        "PACKAGE_DRIVER_TOO_OLD",
-        linked("libnvJitLink.so.13", "libcufft.so.12"),
-        linked("libcufft.so.13"),
-        driver="570.124.06",
-    ),
+    Case("PACKAGE_DRIVER_TOO_OLD", linked("libnvJitLink.so.13", "libcufft.so.12"), linked("libcufft.so.13"),
+     driver="570.124.06"),
     Case("UNREADABLE", lambda home: home.torch().site.joinpath("torch-2.9.1.dist-info").rename(home.root / "x"), torch),
-)
+)  # fmt: skip
 
 
 def named(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
@@ -527,16 +412,12 @@ def test_every_finding_has_a_case() -> None:
     assert {case.code for case in CASES} | ELSEWHERE == {ailment.name for ailment in Ailment}
 
 
-@pytest.mark.parametrize(
-    ("gpu", "version", "cuda", "flags", "via"),
-    [
-        ("sm_89", "2.9.1+cu128", "12.8", CU128, "sm_86"),
-        ("sm_61", "2.9.1+cu126", "12.6", CU126, "sm_60"),
+@pytest.mark.parametrize(("gpu", "version", "cuda", "flags", "via"), [
+        ("sm_89", "2.9.1+cu128", "12.8", CU128, "sm_86"), ("sm_61", "2.9.1+cu126", "12.6", CU126, "sm_60"),
         ("sm_121", "2.9.1+cu130", "13.0", "sm_80 sm_100 sm_120", "sm_120"),
         ("sm_103", "2.9.1+cu130", "13.0", "sm_80 sm_100 sm_120", "sm_100"),
         ("sm_87", "2.15.0+cu132", "13.2", "sm_80 sm_90 sm_110 sm_120", "sm_80"),
-    ],
-)
+])  # fmt: skip
 def test_machine_code_of_an_older_gpu_is_no_alarm(
     home: Home, gpu: str, version: str, cuda: str, flags: str, via: str
 ) -> None:

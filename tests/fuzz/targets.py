@@ -270,16 +270,11 @@ def seeds(target: str) -> list[bytes]:
 
 
 _MACHINE = {
-    "machine": {
-        "platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.36"},
-        "python": {"version": "3.12", "implementation": "cp", "free_threaded": False},
-        "driver": {"version": "580.95.05", "cuda": "13.0", "source": "nvml"},
-        "gpus": [
-            {"index": 0, "vendor": "nvidia", "name": "NVIDIA GeForce GTX 1080 Ti", "arch": "sm_61", "visible": True}
-        ],
-        "notes": [],
-    }
-}
+    "machine": {"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.36"}, "python": {"version": "3.12",
+     "implementation": "cp", "free_threaded": False}, "driver": {"version": "580.95.05", "cuda": "13.0",
+     "source": "nvml"}, "gpus": [{"index": 0, "vendor": "nvidia", "name": "NVIDIA GeForce GTX 1080 Ti",
+     "arch": "sm_61", "visible": True}], "notes": []},
+}  # fmt: skip
 _NODES = {"items": [{"metadata": {"name": "a", "labels": {"nvidia.com/gpu.compute.major": "8"}}, "status": {}}]}
 SEEDS: dict[str, list[str]] = {
     "metadata": ["Metadata-Version: 2.2\nName: pkg\nVersion: 1.0\nRequires-Dist: a\n ; extra == 'x'\nDynamic: x\n"],

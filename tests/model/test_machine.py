@@ -11,13 +11,10 @@ from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Machine
 
 GOOD: dict[str, Any] = {
-    "name": "node-1",
-    "platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"},
-    "python": {"version": "3.12"},
+    "name": "node-1", "platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"},
     "driver": {"version": "580.95.05", "cuda": "13.0", "os": None},
-    "gpus": [{"arch": "sm_61", "name": "GTX 1080 Ti"}, {"arch": "sm_86"}],
-    "notes": [{"code": "A", "text": "b"}],
-}
+    "gpus": [{"arch": "sm_61", "name": "GTX 1080 Ti"}, {"arch": "sm_86"}], "notes": [{"code": "A", "text": "b"}],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "value"), [

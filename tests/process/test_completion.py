@@ -157,15 +157,12 @@ def test_fish_offers_what_a_flag_takes(here: Path) -> None:
     assert "RTX-3090\tNVIDIA, 8.6" in _fish(here, "torchpick --gpu RTX-309", about=True)
 
 
-@pytest.mark.parametrize(
-    ("line", "there"),
-    [
+@pytest.mark.parametrize(("line", "there"), [
         ("torchpick list --platform linux-a", "linux-aarch64"), ("torchpick --gpu sm_61 --dri", "--driver"),
         ("torchpick list --machine ab", "abc.json"), ("torchpick inspect ab", "abc.json"),
         ("torchpick --vers", "--version"), ("torchpick dete", "detect"),
         ("torchpick --gpu RTX-307\t", "-- NVIDIA, 8.6"), ("torchpick list --com", "--companions"),
         ("torchpick list --", "-- which torchvision"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_zsh_offers_what_a_flag_takes(here: Path, line: str, there: str) -> None:
     assert there in _zsh(here, line)

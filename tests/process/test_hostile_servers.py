@@ -52,8 +52,7 @@ def thrice(connection: socket.socket) -> None:
 LINK = b'<a href="a-1-py3-none-any.whl">'
 FILE = b'{"filename": "a-1-py3-none-any.whl", "url": "a-1-py3-none-any.whl", "hashes": {}},'
 MANNERS = {
-    "silent": silent,
-    "trickled headers": trickle(b"HTTP/1.1 200 OK\r\nX: "),
+    "silent": silent, "trickled headers": trickle(b"HTTP/1.1 200 OK\r\nX: "),
     "trickled body": trickle(HEAD + b"Content-Length: 5000000\r\n\r\n"),
     "endless headers": forever(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 4000 + b"\r\n"),
     "endless 100 Continue": forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),

@@ -97,14 +97,11 @@ def test_a_name_that_stands_for_several_is_not_guessed_at(chromium: browser.Brow
     assert "GTX 1080 Ti" in chromium.js("document.getElementById('matches').innerText")
 
 
-@pytest.mark.parametrize(
-    ("state", "shown"),
-    [
+@pytest.mark.parametrize(("state", "shown"), [
         ("q=RX+9070&gpu=gfx1201&system=windows-x86_64&python=3.12", "torch 2.14.0 with rocm10.1"),
         ("q=RTX+5090&gpu=sm_120&system=linux-x86_64&python=3.12&driver=570", "torch 2.13.0 with cu129"),
         ("q=M3+Max&gpu=mps&system=macos-arm64&python=3.12", "torch 2.15.0"),
-    ],
-)
+])  # fmt: skip
 def test_each_link_that_is_shown_keeps_the_whole_state(
     state: str, shown: str, chromium: browser.Browser, page: str
 ) -> None:
@@ -236,16 +233,13 @@ def contrast(chromium: browser.Browser, selector: str) -> float:
     )
 
 
-@pytest.mark.parametrize(
-    ("agent", "renderer", "shown"),
-    [
+@pytest.mark.parametrize(("agent", "renderer", "shown"), [
         ("Windows NT 10.0; x64", "ANGLE (NVIDIA, NVIDIA GeForce GTX 1080 Ti (0x1B06) Direct3D11 vs_5_0 ps_5_0, D3D11)",
          "GTX 1080 Ti on Windows, x86-64"),
         ("Macintosh; Intel Mac OS X 10_15_7", "ANGLE (Apple, ANGLE Metal Renderer: Apple M3 Max, Unspecified Version)",
          "Apple M3 Max on macOS, Apple silicon"),
         ("X11; Linux x86_64", "ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device), SwiftShader driver)", ""),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_home_guesses_by_what_the_browser_says_and_says_so(
     agent: str, renderer: str, shown: str, chromium: browser.Browser, site: Path
 ) -> None:
@@ -280,14 +274,11 @@ def test_everything_has_a_name_for_a_screen_reader(chromium: browser.Browser, pa
     assert chromium.js("document.documentElement.lang") == "en"
 
 
-@pytest.mark.parametrize(
-    ("anchor", "shown"),
-    [
+@pytest.mark.parametrize(("anchor", "shown"), [
         ("gtx-1080-ti", "torch 2.14.1 with cu126"), ("geforce-gtx-1080-ti", "torch 2.14.1 with cu126"),
         ("sm_61", "torch 2.14.1 with cu126"), ("a100-pcie-80-gb", "torch 2.15.0 with cu132"),
         ("rx-7900-xtx", "torch 2.14.1 with rocm7.2"), ("gfx90a", "torch 2.14.1 with rocm7.2"), ("sm_87", "torch"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_every_gpu_has_an_address_that_stays(anchor: str, shown: str, chromium: browser.Browser, page: str) -> None:
     chromium.open(f"{page}#{anchor}")
 
@@ -401,17 +392,14 @@ def _site() -> dict[str, str]:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize(
-    ("name", "width"),
-    [
+@pytest.mark.parametrize(("name", "width"), [
         ("index.html#rtx-4090", 390), pytest.param("users/index.html", 768, marks=needs_markdown), ("all.html", 1280),
         ("gpu/gtx-1080-ti/index.html", 390), ("release.html", 1280),
         pytest.param("index.html#rtx-4090", 1280, marks=pytest.mark.long),
         pytest.param("all.html", 390, marks=pytest.mark.long),
         pytest.param("gpu/gtx-1080-ti/index.html", 1280, marks=pytest.mark.long),
         pytest.param("release.html", 390, marks=pytest.mark.long),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_axe_finds_nothing_on_the_site(name: str, width: int, axe: str, chromium: browser.Browser, site: Path) -> None:
     chromium.screen(width, 844)
     chromium.open(f"{site.as_uri()}/{name}")

@@ -34,22 +34,17 @@ def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
     return {each.name: each.requirements for each in extras}
 
 
-@pytest.mark.parametrize(
-    ("torch", "requires_python", "expected"),
-    [
+@pytest.mark.parametrize(("torch", "requires_python", "expected"), [
         # From 2.8 on the default index has nothing for Maxwell and Pascal: the name says whom it is for.
         (">=2.9", ">=3.10", {"nvidia-volta": ("torch>=2.9,<2.11",)}),
         # Python 3.14 came after the last release that serves Maxwell and Pascal.
         (">=2.5", ">=3.14", {"nvidia-volta": ("torch>=2.5,<2.11",)}),
         # An upper bound of the author that says less than the cap is left out; the cap may be the next patch release.
-        (">=2.5,!=2.7.1,<3", ">=3.10", {
-            "nvidia-old": ("torch>=2.5,!=2.7.1,<2.7.1",), "nvidia-cuda12": ("torch>=2.5,!=2.7.1,<2.11",),
-        }),
+        (">=2.5,!=2.7.1,<3", ">=3.10", {"nvidia-old": ("torch>=2.5,!=2.7.1,<2.7.1",),
+         "nvidia-cuda12": ("torch>=2.5,!=2.7.1,<2.11",)}),
         # The newest of the range serves all but Kepler, which an older one does.
-        ("<2.8", ">=3.10", {"nvidia-kepler": ("torch<2.1",)}),
-        (">=2.15", ">=3.11", {}),
-    ],
-)  # fmt: skip
+        ("<2.8", ">=3.10", {"nvidia-kepler": ("torch<2.1",)}), (">=2.15", ">=3.11", {}),
+])  # fmt: skip
 def test_ranges(torch: str, requires_python: str, expected: dict[str, tuple[str, ...]]) -> None:
     assert by_name(ranges(shop(torch, requires_python))) == expected
 

@@ -125,14 +125,10 @@ def test_what_failed_may_be_run_again(files: Path) -> None:
     assert "          skip-existing: true\n" in WORKFLOW
 
 
-@pytest.mark.parametrize(
-    ("program", "status"),
-    [
-        ("print('--index-url some torch==2.14.1+cu126')", 0),
-        ("print('--index-url some torch==')", 1),
+@pytest.mark.parametrize(("program", "status"), [
+        ("print('--index-url some torch==2.14.1+cu126')", 0), ("print('--index-url some torch==')", 1),
         ("raise SystemExit(1)", 1),
-    ],
-)
+])  # fmt: skip
 def test_the_one_file_program_must_name_a_torch(files: Path, program: str, status: int) -> None:
     (files / "work" / "dist" / "torchpick.pyz").write_text(program, "utf-8")
 

@@ -22,17 +22,13 @@ def test_what_agrees_may_be_released() -> None:
     assert version.disagreements("1.2.0", "v1.2.0", RELEASED) == []
 
 
-@pytest.mark.parametrize(
-    ("number", "tag", "changelog", "says"),
-    [
-        ("1.2.0", "v1.2.1", RELEASED, "the tag must be v1.2.0"),
-        ("1.2.0", "1.2.0", RELEASED, "the tag must be v1.2.0"),
+@pytest.mark.parametrize(("number", "tag", "changelog", "says"), [
+        ("1.2.0", "v1.2.1", RELEASED, "the tag must be v1.2.0"), ("1.2.0", "1.2.0", RELEASED, "the tag must be v1.2.0"),
         ("1.3.0", "v1.3.0", RELEASED, "no section `## [1.3.0]"),
         ("1.2.0", "v1.2.0", RELEASED.replace(" - 2026-11-30", ""), "has no date"),
         ("1.2.0", "v1.2.0", RELEASED.replace("- New.\n", ""), "is empty"),
         ("1.2.0", "v1.2.0", RELEASED.replace("[Unreleased]\n", "[Unreleased]\n\n- Newer.\n"), "still has entries"),
-    ],
-)
+])  # fmt: skip
 def test_what_does_not_agree_is_named(number: str, tag: str, changelog: str, says: str) -> None:
     assert says in " ".join(version.disagreements(number, tag, changelog))
 
@@ -49,17 +45,14 @@ def test_a_rehearsal_takes_what_is_not_yet_released() -> None:
     assert version.disagreements("1.2.0", None, "# Changelog\n")
 
 
-@pytest.mark.parametrize(
-    ("file", "address", "found"),
-    [
+@pytest.mark.parametrize(("file", "address", "found"), [
         ("README.md", f"https://github.com/{OWNER}/torchpick/blob/main/docs/users.md", True),
         ("README.md", f"https://raw.githubusercontent.com/{OWNER}/torchpick/main/docs/pictures/a.svg", True),
         ("docs/images/README.md", f"https://github.com/{OWNER}/torchpick", True),
         ("scripts/shipping/site.py", f"https://github.com/{OWNER}/torchpick", True),
         ("README.md", "https://github.com/somebody/torchpick", False),
         ("README.md", f"https://github.com/{OWNER}/another", False),
-    ],
-)
+])  # fmt: skip
 def test_an_address_that_stands_for_the_projects_own_is_found(
     file: str, address: str, found: bool, tmp_path: Path
 ) -> None:

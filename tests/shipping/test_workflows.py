@@ -223,16 +223,13 @@ ROW = {"backend": "cu132", "arches": ["sm_75"], "evidence": {"kind": "measured"}
 LISTED = {"backend": "cu132", "arches": None, "evidence": {"kind": "declared"}}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "unseen"),
-    [
+@pytest.mark.parametrize(("before", "after", "unseen"), [
         ([], [ROW], True), ([], [ROW, {**LISTED, "backend": "cpu", "arches": []}], True), ([], [ROW, LISTED], False),
         ([LISTED], [LISTED, ROW], True), ([{**LISTED, "arches": ["sm_75"]}], [ROW], True),
         ([{**LISTED, "arches": ["sm_80"]}], [ROW], False),
         ([{**ROW, "yanked": False}], [{**ROW, "yanked": True}], False), ([ROW], [], False),
         ([ROW], [{**ROW, "arches": ["sm_80"]}], False),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_is_merged_unseen(before: list[news.Row], after: list[news.Row], unseen: bool) -> None:
     assert news.only_read(before, after) is unseen
 

@@ -20,14 +20,11 @@ def fault_of(tmp_path: Path, name: str, content: bytes) -> CompatError:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
+@pytest.mark.parametrize(("content", "says"), [
         (b"", "is not JSON"), (b"\xff\xfe{}", "is not JSON"), (b"[" * 100_000, "is not JSON"),
         (b"[]", "is not of type 'object'"), (b"null", "is not of type 'object'"), (b"{}", "is a required property"),
         (b" " * (checking.MOST_BYTES + 1), "is larger than"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_is_no_file_of_ours_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
     assert says in fault_of(tmp_path, "torch-2.14.1.json", content).message
 

@@ -108,14 +108,11 @@ def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("requirement", "torch"),
-    [
+@pytest.mark.parametrize(("requirement", "torch"), [
         ("torch (==1.7.1)", "==1.7.1"), ("torch ==2.4.0", "==2.4.0"), ("torch==2.8.0", "==2.8.0"),
         ("torch (>=2.14.0)", ">=2.14.0"), ("torch<3,>=2", "<3,>=2"), ("torch", ""), ("torchdata==0.1", None),
         ("torch==2.8.0 ; extra == 'x'", "==2.8.0"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_what_a_requirement_asks_of_torch(requirement: str, torch: str | None) -> None:
     text = f"Name: torchvision\nVersion: 1\nRequires-Dist: numpy\nRequires-Dist: {requirement}\n"
     reader = SimpleNamespace(metadata=lambda files: dict.fromkeys(files, parse_metadata(text)))

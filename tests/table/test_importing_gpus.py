@@ -26,14 +26,11 @@ def test_a_rebuild_from_the_evidence_differs_in_nothing(tmp_path: Path) -> None:
         assert (copy / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-@pytest.mark.parametrize(
-    ("torch", "backend", "there", "missing"),
-    [
+@pytest.mark.parametrize(("torch", "backend", "there", "missing"), [
         ("2.14.1", "rocm7.2", "gfx1103", None), ("2.12.1", "rocm7.2", "gfx1151", "gfx1103"),
         ("2.14.1", "rocm7.14", "gfx1103", "gfx906"), ("2.6.0", "rocm6.2.4", "gfx1101", "gfx1201"),
         ("2.5.1", "rocm6.1", "gfx1100", "gfx1101"), ("2.9.1", "rocm6.3", "gfx906", "gfx950"),
-    ],
-)  # fmt: skip
+])  # fmt: skip
 def test_targets_belong_to_a_build_and_not_to_an_index(
     torch: str, backend: str, there: str, missing: str | None
 ) -> None:

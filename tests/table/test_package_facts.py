@@ -37,14 +37,10 @@ def test_an_extra_that_names_none_is_what_the_project_says_it_is() -> None:
     assert cuda_of_extra("and-cuda", KNOWN["tensorflow"]) == 12
 
 
-@pytest.mark.parametrize(
-    ("name", "version", "floor"),
-    [
-        ("flash-attn-4", "4.0.0b36", "sm_90"),
-        ("flashinfer-python", "0.7.2", "sm_75"),
+@pytest.mark.parametrize(("name", "version", "floor"), [
+        ("flash-attn-4", "4.0.0b36", "sm_90"), ("flashinfer-python", "0.7.2", "sm_75"),
         ("nvidia-cutlass-dsl", "4.8.1", ""),
-    ],
-)
+])  # fmt: skip
 def test_what_is_compiled_at_run_time_has_the_oldest_gpu_that_is_known(name: str, version: str, floor: str) -> None:
     assert row(name, version).jit == floor
 

@@ -73,9 +73,7 @@ def test_the_releases_are_all_there() -> None:
     assert min(RELEASES, key=release_key) == "1.7.0"
 
 
-@pytest.mark.parametrize(
-    ("torch", "backend", "platform", "arches"),
-    [
+@pytest.mark.parametrize(("torch", "backend", "platform", "arches"), [
         ("2.14.1", "cu126", "linux-x86_64", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
         ("2.14.1", "cu126", "windows-x86_64", "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90"),
         ("2.14.1", "cu126", "linux-aarch64", "sm_80 sm_90"),
@@ -88,8 +86,7 @@ def test_the_releases_are_all_there() -> None:
         ("2.3.1", "cu118", "linux-x86_64", "sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
         ("2.6.0", "rocm6.1", "linux-x86_64", "gfx900 gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101"),
         ("2.14.1", "cpu", "linux-x86_64", ""),
-    ],
-)
+])  # fmt: skip
 def test_known_arches(torch: str, backend: str, platform: str, arches: str) -> None:
     assert build(torch, backend, platform)["arches"] == arches.split()
 
@@ -141,9 +138,7 @@ def test_every_release_has_its_companions() -> None:
     assert all(audio is not None for torch, (_, audio) in told.items() if release_key(torch) <= release_key("2.11.0"))
 
 
-@pytest.mark.parametrize(
-    ("platform", "torch", "backend", "companions"),
-    [
+@pytest.mark.parametrize(("platform", "torch", "backend", "companions"), [
         ("linux-x86_64", "2.14.1", "cu126", {"torchvision": "0.29.1+cu126", "torchaudio": "2.11.0+cu126"}),
         ("linux-x86_64", "2.14.1", "cu132", {"torchvision": "0.29.1+cu132", "torchaudio": None}),
         ("linux-x86_64", "1.9.1", "cu111", {"torchvision": "0.10.1+cu111", "torchaudio": "0.9.1"}),
@@ -152,8 +147,7 @@ def test_every_release_has_its_companions() -> None:
         ("linux-aarch64", "2.10.0", "cu130", {"torchvision": "0.25.0+cu130", "torchaudio": "2.10.0"}),
         ("linux-aarch64", "2.11.0", "cu130", {"torchvision": "0.26.0+cu130", "torchaudio": "2.11.0+cu130"}),
         ("macos-arm64", "2.11.0", "cpu", {"torchvision": "0.26.0", "torchaudio": "2.11.0"}),
-    ],
-)
+])  # fmt: skip
 def test_a_companion_carries_a_label_only_where_its_wheel_does(
     platform: str, torch: str, backend: str, companions: dict[str, str | None]
 ) -> None:

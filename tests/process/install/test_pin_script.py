@@ -33,14 +33,10 @@ def ran(world: World, file: Path) -> str:
     return world.run([world.installers.uv, "run", "--python", sys.executable, str(file)]).stdout.strip()
 
 
-@pytest.mark.parametrize(
-    ("dependencies", "torch"),
-    [
-        ('["torch", "numpy"]', "2.14.1+cu126"),
-        ('["torch<2.12", "torchvision"]', "2.9.1+cu126"),
+@pytest.mark.parametrize(("dependencies", "torch"), [
+        ('["torch", "numpy"]', "2.14.1+cu126"), ('["torch<2.12", "torchvision"]', "2.9.1+cu126"),
         ('["accelerate"]', "2.14.1+cu126"),
-    ],
-)
+])  # fmt: skip
 @pytest.mark.parametrize("more", ["", "# [tool.uv]\n# compile-bytecode = false # mine\n"])
 def test_uv_run_takes_the_pick_and_unpin_leaves_no_byte(world: World, dependencies: str, torch: str, more: str) -> None:
     file = script(world, dependencies, more)

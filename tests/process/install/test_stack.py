@@ -76,15 +76,11 @@ def test_what_the_index_lacks_moves_the_run_as_it_moves_its_dry_run(world: World
     world.family_is_clean()
 
 
-@pytest.mark.parametrize(
-    ("words", "label"),
-    [
-        (("torch", "torchcodec"), "+cu126"),
-        (("torchcodec", "accelerate"), ""),
+@pytest.mark.parametrize(("words", "label"), [
+        (("torch", "torchcodec"), "+cu126"), (("torchcodec", "accelerate"), ""),
         pytest.param(("torch", "torchcodec"), "", marks=pytest.mark.long),
         pytest.param(("torchcodec", "accelerate"), "+cu126", marks=pytest.mark.long),
-    ],
-)
+])  # fmt: skip
 def test_what_is_installed_beside_torch_is_what_plan_says(
     world: World, newest: str, words: tuple[str, ...], label: str
 ) -> None:
