@@ -332,11 +332,7 @@ def test_a_node_without_an_answer_beside_one_that_has_is_not_called_busy_and_not
     stand = StandIn(Slurm(shown("n1", "n2", "n3"), n1_n2_n3=answer))
     ask_slurm(stand)
 
-    assert stand.found == {
-        "n1": "sm_80",
-        "n2": "NO_ANSWER: nodes are busy",
-        "n3": "NO_ANSWER: it ended with status 1",
-    }
+    assert stand.found == {"n1": "sm_80", "n2": "NO_ANSWER: nodes are busy", "n3": "NO_ANSWER: it ended with status 1"}
 
 
 # Hosts over ssh.

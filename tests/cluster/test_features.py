@@ -43,11 +43,7 @@ def test_a_node_keeps_its_features_and_gets_those_of_its_groups(tmp_path: Path) 
             script = str(tmp_path / "features.sh")
             subprocess.run(["sh", script], env={**cluster.environ, "PATH": "/usr/bin:/bin"}, check=True, timeout=60)
             both = f"{blackwell},{volta}"
-            assert features() == [
-                f"{volta},ib,torch_ok {volta},ib",
-                f"{blackwell} {blackwell}",
-                f"{both} {both}",
-            ]
+            assert features() == [f"{volta},ib,torch_ok {volta},ib", f"{blackwell} {blackwell}", f"{both} {both}"]
         [head] = tmp_path.glob("job-*cu132.sh")
         constraint = head.read_text("utf-8").partition("--constraint=")[2].split()[0]
         ran = cluster.tool("srun", f"--constraint={constraint}", "--nodelist=n3", "printenv", "SLURMD_NODENAME")

@@ -37,6 +37,8 @@ def sdist(version: str, **said: Any) -> ProjectFile:
     ([sdist("1"), wheel("1", "cp311-cp311-win_amd64")], sdist("1")),
     ([wheel("1"), wheel("1-2"), wheel("1-10")], wheel("1-10")),  # build numbers
     ([wheel("1-2b"), wheel("1-2a")], wheel("1-2b")),
+    ([wheel("1", f"{LINUX}.manylinux_2_17_x86_64"), wheel("1", "cp312-cp312-manylinux_2_24_x86_64")],
+     wheel("1", f"{LINUX}.manylinux_2_17_x86_64")),
     ([wheel("1-10"), wheel("1", LINUX)], wheel("1", LINUX)),
     ([wheel("1", yanked="bad"), sdist("1")], sdist("1")),
     ([wheel("1", requires_python=">=3.13"), sdist("1", requires_python=">=3")], sdist("1", requires_python=">=3")),

@@ -105,6 +105,9 @@ def test_gzip_is_inflated_as_far_as_a_page_may_go() -> None:
     limits = Limits(page=1 << 20)
     with rude(once(packed(b"page" * 1000, 1))) as url, Client(limits) as client:
         assert client.get(url).body == b"page" * 1000
+    other = packed(b"page" * 1000, 1).replace(b"ncoding: gzip", b"ncoding: x-gzip")
+    with rude(once(other)) as url, Client(limits) as client:
+        assert client.get(url).body == b"page" * 1000
     bomb = once(packed(bytes(50 << 20), 1))
     with rude(bomb) as url, Client(limits) as client, pytest.raises(NetworkError, match="larger than 1 MiB"):
         client.get(url)

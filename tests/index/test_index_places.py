@@ -73,6 +73,7 @@ def uri(name: str) -> str:
         ({}, "", f'no-index = true\nindex-url = "{A}"\nfind-links = ["w"]', IndexPlaces((), ("file w",), source="uv")),
         ({}, "", f'index-url = "{C}"\n[[index]]\nname = "b"\nurl = "{A}"\ndefault = true\n',
          IndexPlaces((A,), first_only=True, source="uv")),
+        ({}, "", f'extra-index-url = ["{B}"]', IndexPlaces((B, DEFAULT), first_only=True, source="uv")),
         ({}, "", f'no-index = false\nindex-url = "{A}"', IndexPlaces((A,), first_only=True, source="uv")),
         ({}, "", f'[pip]\nno-index = true\nextra-index-url = ["{A}"]', IndexPlaces((), source="uv")),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchpick.index import wheelnames
+from torchpick.model.machine import Platform
 
 
 @pytest.mark.parametrize(("tag", "platform", "glibc"), [
@@ -18,6 +19,31 @@ from torchpick.index import wheelnames
 ])  # fmt: skip
 def test_a_tags_platform(tag: str, platform: str | None, glibc: str | None) -> None:
     assert (wheelnames.platform_of(tag), wheelnames.glibc_of(tag)) == (platform, glibc)
+
+
+@pytest.mark.parametrize(("tag", "python", "platform", "suits"), [
+    ("cp312-cp312-manylinux2014_aarch64", "cp312", "linux-aarch64", True),
+    ("cp312-cp312-manylinux2010_aarch64", "cp312", "linux-aarch64", False),
+    ("cp312-cp312-manylinux1_x86_64", "cp312", "linux-x86_64", True),
+    ("cp312-cp312-manylinux_2_35_x86_64", "cp312", "linux-x86_64", True),
+    ("cp312-cp312-manylinux_2_36_x86_64", "cp312", "linux-x86_64", False),
+    ("cp312-cp312-manylinux_2_5_x86_64", "cp312", "linux-x86_64", True),
+    ("cp312-cp312-musllinux_1_2_x86_64", "cp312", "linux-x86_64", False),
+    ("cp314-cp314t-win_arm64", "cp314t", "windows-arm64", True), ("py3-none-any", "cp314t", "windows-arm64", True),
+    ("cp314-cp314-win_arm64", "cp314t", "windows-arm64", False),
+    ("cp312-cp312-win_amd64", "cp312", "windows-arm64", False),
+    ("cp312-cp312-macosx_11_0_arm64", "cp312", "macos-arm64", True),
+    ("cp312-cp312-macosx_11_0_universal2", "cp312", "macos-x86_64", True),
+    ("cp37-cp37m-linux_x86_64", "cp37", "linux-x86_64", True),
+    ("cp38-cp38m-linux_x86_64", "cp38", "linux-x86_64", False),
+])  # fmt: skip
+def test_a_wheel_is_for_a_python_and_a_platform(tag: str, python: str, platform: str, suits: bool) -> None:
+    wheel, here = wheelnames.parse(f"pkg-1.0-{tag}.whl"), Platform.parse(platform, "2.35")
+    assert wheel is not None
+    assert (wheelnames.rank(wheel, python, here) is not None) is suits
+    if platform == "linux-x86_64" and "linux_" in tag:
+        musl = wheelnames.rank(wheel, python, here._replace(libc="musl", glibc=None))
+        assert (musl is not None) is ("musllinux" in tag or tag.startswith("cp37"))
 
 
 def test_the_files_that_may_hold_gpu_code_and_those_that_compile_it() -> None:

@@ -438,6 +438,11 @@ def test_metadata_is_kept_by_the_hash_of_its_file(host: Host, reading: Reading) 
     assert reading.metadata(file, age=0) == first
     assert len(host.seen) == asked, "it is read anew"
 
+    spelled = at(host, wheel(METADATA.replace(b"1.0", b"1.0.0")), sha256="b" * 64)
+    known, again = reading.metadata(spelled), reading.metadata(spelled, offline=True)
+    assert isinstance(known, Metadata)
+    assert (known.version, again) == ("1.0", known)
+
     host.files[f"/{WHEEL}"] = wheel(METADATA.replace(b"numpy", b"scipy"))
     other = reading.metadata(file._replace(url=Address(f"{host.url}/{WHEEL}")))
     assert isinstance(other, Metadata)
@@ -463,6 +468,9 @@ def test_a_file_that_is_named_by_its_path_or_its_address(host: Host, reading: Re
 
     assert {answer.requires for answer in answers if isinstance(answer, Metadata)} == {("numpy (>=1)",)}
     assert file_at(f"{host.url}/{WHEEL}#sha256={'A' * 64}").sha256 == "a" * 64
+    with pytest.raises(WheelError, match="neither an address nor a path") as caught:
+        file_at(f"//me:secret@host.example/{WHEEL}")
+    assert "secret" not in caught.value.message
     for bad in ("pkg", "git+https://host.example/pkg", f"{host.url}/main.zip", "https://[/pkg-1.0.tar.gz"):
         with pytest.raises(WheelError, match="neither a wheel nor an sdist"):
             file_at(bad)

@@ -40,6 +40,7 @@ def tar(files: dict[str, str | bytes], form: int = tarfile.PAX_FORMAT) -> bytes:
         for path, content in files.items():
             data = content.encode() if isinstance(content, str) else content
             member = tarfile.TarInfo(path)
+            member.type = tarfile.AREGTYPE if form == tarfile.GNU_FORMAT else tarfile.REGTYPE
             member.size, member.mtime = len(data), 1.5  # a mtime that PAX says in a header of its own
             archive.addfile(member, io.BytesIO(data))
     return gzip.compress(body.getvalue(), mtime=0)

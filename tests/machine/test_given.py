@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchpick.environment import interpreter
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given as facts_of
 from torchpick.machine.given import MachineOverrides
-from torchpick.model.machine import TIMEOUT_S, Driver
+from torchpick.model.machine import TIMEOUT_S, Driver, Machine, Platform, Python
 from torchpick.model.pick import Request
 
 
@@ -128,6 +129,7 @@ def test_a_flag_beats_its_variable_and_each_word_is_read_as_it_is_meant() -> Non
         Driver("580", "13.0", "given", "given"), ["sm_75", "sm_86", "sm_90"],
     )  # fmt: skip
     assert told(Request(), environ).driver == Driver("535", "12.2", "given", "given")
+    assert told(Request(gpus=("None",)), environ).gpus == ()
     assert [told(Request(platform=name), {}).wsl for name in ("wsl", "WSL2", "linux-x86_64")] == [True, True, False]
     for more in ({}, {"gpus": ("sm_86",)}):
         with pytest.raises(UsageError, match="--gpus visible"):
@@ -153,6 +155,12 @@ def test_a_mac_elsewhere_has_the_gpu_that_it_has_and_an_arm_gpu_its_platform() -
     assert windows is not None
     assert windows.name == "windows-arm64"
     assert [gpu.vendor for gpu in told(Request(gpus=("M3 Max",), platform="macos-arm64"), {}).gpus or ()] == ["apple"]
+    here = Machine(Platform("linux", "aarch64"), Python("3.12"))
+    for running, codes in (({"running": lambda: here}, []), ({}, ["PLATFORM_ASSUMED"])):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, function in running.items():
+                patch.setattr(interpreter, name, function)
+            assert [note.code for note in told(Request(gpus=("Orin",)), {}).notes] == codes
     uhd = told(Request(gpus=("UHD 630", "sm_86")), {})
     assert [(gpu.vendor, gpu.counted) for gpu in uhd.gpus or ()] == [("intel", False), ("nvidia", True)]
     assert [note.code for note in uhd.notes] == ["INTEL_NOT_SUPPORTED"]

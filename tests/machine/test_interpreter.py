@@ -91,9 +91,7 @@ def test_what_an_interpreter_says_of_itself(more: dict[str, object], tag: str, p
     assert tuple(found.platform) == (*platform, None)
 
 
-def test_the_name_of_this_python_tells_musl_where_the_system_tells_no_library(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_name_of_this_python_tells_musl_where_the_system_tells_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     names = [".cpython-312-x86_64-linux-musl.so"]
     monkeypatch.setattr(_imp, "extension_suffixes", lambda: names)

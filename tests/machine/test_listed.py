@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,17 @@ def test_a_flag_that_describes_another_machine_is_refused(more: dict[str, Any], 
 
     assert caught.value.message == f"`--machine` and `{flag}` both describe the machine"
     assert caught.value.hint == f"remove `{flag}`, or change the fact in the file"
+
+
+def test_a_host_that_was_asked_speaks_for_itself_alone_and_equal_machines_are_one_kind() -> None:
+    reader = machinefiles.Reader(Request(python="3.12"), Knowledge({}))
+    for place, host in enumerate(("n1", "n2")):
+        gpu = {"arch": "sm_80", "uuid": f"GPU-{place}", "pci": f"0000:0{place}:00.0"}
+        line = json.dumps({**MACHINE, "name": "login", "gpus": [gpu]}).encode()
+        reader.stream(BytesIO(b"other: " * place + line + b"\n"), f"{host}'s answer", host, "")
+
+    [crowd] = reader.fleet().crowds
+    assert (crowd.hosts.names, crowd.machine.gpus[0].pci) == (("n1", "n2"), None)
+    alone = machinefiles.Reader(Request(python="3.12"), Knowledge({}))
+    alone.stream(BytesIO(json.dumps({**MACHINE, "name": "login"}).encode()), "n1's answer", "n1", "")
+    assert [machine.name for machine in alone.fleet().machines] == ["n1"]

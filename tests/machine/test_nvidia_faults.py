@@ -118,59 +118,28 @@ def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: C
     assert (archs(found), found.gpus[0].source, codes(found)) == (["sm_86"], "cuda", ["NVML_REFUSED"])
 
 
-@pytest.mark.parametrize(
-    ("build", "said", "code", "words"),
-    [
-        (
-            lambda c: c.pci("0000:01:00.0", GTX_1080_TI, bound=None).library("libnvidia-ml").library("libcuda"),
-            "nvml.init 9\ncuda.init 100",
-            "MODULE_NOT_LOADED",
-            "Driver Not Loaded (9)",
-        ),
-        (
-            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
-            "nvml.init 4\ncuda.init 100",
-            "NO_PERMISSION",
-            "may not be opened",
-        ),
-        (
-            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
-            "nvml.init 999\ncuda.init 999",
-            "DRIVER_SILENT",
-            "Unknown Error (999)",
-        ),
-        (
-            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
-            "nvml.act stub\nnvml.init 12\ncuda.init 34",
-            "STUB_LIBRARY",
-            "stub",
-        ),
-        (
-            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
-            "nvml.act segv\ncuda.act abort",
-            "DRIVER_CRASHED",
-            "SIGSEGV",
-        ),
-        (
-            lambda c: (
-                c.pci("0000:01:00.0", RTX_4090)
-                .module("580.95.05")
-                .nodes("nvidia0")
-                .file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", b"")
-            ),
-            "",
-            "LIBRARY_MISSING",
-            "file too short",
-        ),
-        (
-            lambda c: c.driver(),
-            f"{gpu(1, 'untouched')}",
-            "NO_CAPABILITY",
-            "no source",
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) and value.isupper() else "",
-)
+def driven(computer: Computer) -> Computer:
+    return computer.pci("0000:01:00.0", RTX_4090).driver()
+
+
+def without_its_module(computer: Computer) -> Computer:
+    return computer.pci("0000:01:00.0", GTX_1080_TI, bound=None).library("libnvidia-ml").library("libcuda")
+
+
+def with_an_empty_library(computer: Computer) -> Computer:
+    made = computer.pci("0000:01:00.0", RTX_4090).module("580.95.05").nodes("nvidia0")
+    return made.file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", b"")
+
+
+@pytest.mark.parametrize(("build", "said", "code", "words"), [
+    (without_its_module, "nvml.init 9\ncuda.init 100", "MODULE_NOT_LOADED", "Driver Not Loaded (9)"),
+    (driven, "nvml.init 4\ncuda.init 100", "NO_PERMISSION", "may not be opened"),
+    (driven, "nvml.init 999\ncuda.init 999", "DRIVER_SILENT", "Unknown Error (999)"),
+    (driven, "nvml.act stub\nnvml.init 12\ncuda.init 34", "STUB_LIBRARY", "stub"),
+    (driven, "nvml.act segv\ncuda.act abort", "DRIVER_CRASHED", "SIGSEGV"),
+    (with_an_empty_library, "", "LIBRARY_MISSING", "file too short"),
+    (Computer.driver, f"{gpu(1, 'untouched')}", "NO_CAPABILITY", "no source"),
+], ids=lambda value: value if isinstance(value, str) and value.isupper() else "")  # fmt: skip
 def test_a_gpu_that_gives_no_answer_says_why(
     computer: Computer, look: Look, build: object, said: str, code: str, words: str
 ) -> None:

@@ -30,21 +30,10 @@ def entry(
     options = header if header > 64 else 0
     head = struct.pack(
         "<HHIQIIHHIIIQQQ",
-        {"sm": ELF, "compute": PTX, "lto": LTO}[kind],
-        0x101,
-        header,
-        len(payload),
-        len(payload) - 2 if packed else 0,
-        64 if options else 0,
-        isa[1] if kind == "compute" else 8,
-        isa[0] if kind == "compute" else 1,
-        number,
-        0,
-        0,
-        flags,
-        0,
-        size if packed else 0,
-    )
+        {"sm": ELF, "compute": PTX, "lto": LTO}[kind], 0x101, header, len(payload), len(payload) - 2 if packed else 0,
+        64 if options else 0, isa[1] if kind == "compute" else 8, isa[0] if kind == "compute" else 1, number, 0, 0,
+        flags, 0, size if packed else 0,
+    )  # fmt: skip
     return head + bytes(header - 64) + payload
 
 
@@ -58,21 +47,9 @@ def group(*codes: str, size: int = REAL) -> bytes:
         options = 64 if place % 2 else 0  # every second one with options: 8 bytes and an aligned text
         table += struct.pack(
             "<HHIQIIHHIIIQQQ",
-            ELF if kind == "sm" else PTX,
-            0x101,
-            place * size,
-            size,
-            0,
-            options,
-            0,
-            9,
-            number,
-            0,
-            0,
-            0x11 | SUFFIX[suffix],
-            0,
-            0,
-        )
+            ELF if kind == "sm" else PTX, 0x101, place * size, size, 0, options, 0, 9, number, 0, 0,
+            0x11 | SUFFIX[suffix], 0, 0,
+        )  # fmt: skip
         if options:
             table += struct.pack("<II", 72, 5) + b"-lto \0\0\0"
     table = struct.pack("<II", len(codes), len(table) + 8) + table

@@ -9,12 +9,7 @@ import pytest
 from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Environment
-from torchpick.errors import (
-    RequirementError,
-    UsageError,
-    WheelError,
-    WheelLayoutError,
-)
+from torchpick.errors import RequirementError, UsageError, WheelError, WheelLayoutError
 from torchpick.model.machine import Python
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions

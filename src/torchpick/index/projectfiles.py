@@ -245,8 +245,7 @@ class ProjectCache:
         if target is not None and files is not None:
             files = of_use(files, target)
         rows = None if files is None else [_row_of(file) for file in files]
-        kept = etag if _ETAG.fullmatch(etag) else ""
-        self._write("pages", _page_key(url, target), {"time": read_at, "etag": kept, "files": rows})
+        self._write("pages", _page_key(url, target), {"time": read_at, "etag": etag, "files": rows})
         return files
 
     def is_fresh(self, written: float) -> bool:
@@ -260,8 +259,7 @@ class ProjectCache:
                 return None
             if record["text"] == "":
                 return str(record["reason"])[:500]
-            metadata = parse_metadata(record["text"])._replace(guessed=record["guessed"] is True)
-            return metadata if (metadata.name, metadata.version) == (file.project, file.version) else None
+            return parse_metadata(record["text"])._replace(guessed=record["guessed"] is True)
         return None
 
     def keep_metadata(self, file: ProjectFile, metadata: Metadata | str) -> None:

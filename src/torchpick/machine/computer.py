@@ -149,7 +149,7 @@ def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowle
         gpu = None if text is None else amd_node(text, first + len(gpus), world.read(f"{_NODES}/{node}/name"))
         if gpu is not None:
             gpus.append(_named(gpu, facts, knowledge.other_names))
-    if not gpus and world.system == "win32":
+    if world.system == "win32":
         return _counting(_on_windows(facts, first, knowledge.other_names), None, knowledge)
     if not gpus:
         idle = (Note("AMD_NOT_USABLE", _unusable(pci, knowledge.other_names)) for pci in facts.gpus_of(kernel.AMD))

@@ -274,7 +274,7 @@ def _gpus(products: tuple[GpuProduct, ...]) -> tuple[tuple[Gpu, ...], tuple[Note
             arch = f" ({gpu.arch})" if gpu.arch else ""
             text = f"`{gpu.name}`{arch} is read as the most common GPU of that name; others: "
             notes.append(Note("NAME_AMBIGUOUS", text + ", ".join(map(str, product.others))))
-    if idle := [gpu.label for gpu in gpus if gpu.vendor == "intel" and not gpu.counted]:
+    if idle := [gpu.label for gpu in gpus if not gpu.counted]:
         text = "the xpu builds support Arc, Core Ultra and Data Center Max, but not this; left out"
         notes.append(Note("INTEL_NOT_SUPPORTED", f"{', '.join(idle)}: {text}"))
     return tuple(gpus), tuple(notes)
