@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_machines import PASCAL
 from torchpick.cli import main
+from torchpick.cli.detect import summarize
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Python
 
 
 @pytest.mark.parametrize(("arches", "status", "line"), [([None, "sm_86"], 0, "8.6\n"), ([None], 2, "")])
@@ -24,3 +28,48 @@ def test_a_gpu_whose_capability_is_not_known_is_passed_over(
 
     assert main(["arch", "--machine", str(tmp_path / "machine")]) == status
     assert capsys.readouterr().out == line
+
+
+def test_machines_that_are_left_out_are_named_and_each_architecture_once_in_their_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    platform, python = {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, {"version": "3.12"}
+    lines = [
+        {
+            "platform": platform,
+            "python": python,
+            "name": name,
+            "gpus": [{"vendor": vendor, "arch": arch} for arch in arches],
+        }
+        for name, vendor, arches in (
+            ("a", "nvidia", ["sm_120", "sm_86"]),
+            ("b", "nvidia", []),
+            ("c", "nvidia", ["sm_86"]),
+        )
+    ]
+    (tmp_path / "machines").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    amd = [{**lines[0], "gpus": [{"vendor": "amd", "arch": arch} for arch in ("gfx90a", "gfx1100", "gfx90a")]}]
+    (tmp_path / "amd").write_text(json.dumps(amd[0]), "utf-8")
+
+    assert main(["arch", "--machine", str(tmp_path / "machines")]) == 0
+    out, err = capsys.readouterr()
+    assert (out, "left out" in err, "b" in err) == ("8.6;12.0\n", True, True)
+    assert main(["arch", "--machine", str(tmp_path / "amd")]) == 0
+    assert capsys.readouterr().out == "gfx90a;gfx1100\n"
+
+
+def test_a_machine_is_summarized_by_its_kinds_of_gpu_and_what_older_drivers_take_is_said_of_one_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gpu = PASCAL.gpus[0]
+    gpus = (gpu, gpu._replace(index=1), gpu._replace(index=2, counted=False))
+
+    assert summarize(PASCAL._replace(name="a", gpus=gpus)) == [
+        "a", "2 × NVIDIA GeForce GTX 1080 Ti (sm_61)", "NVIDIA GeForce GTX 1080 Ti (sm_61), not counted",
+        "driver 580.95.05 (CUDA 13.0), linux-x86_64, glibc 2.36, Python 3.11",
+    ]  # fmt: skip
+    ampere = PASCAL._replace(driver=None, gpus=(gpu._replace(arch=Arch.parse("sm_86")),))
+    for number, lines in enumerate(([ampere], [ampere, ampere._replace(python=Python("3.12"))])):
+        (tmp_path / "machines").write_text("\n".join(json.dumps(each.to_dict()) for each in lines), "utf-8")
+        assert main(["--machine", str(tmp_path / "machines")]) == 0
+        assert ("older drivers" in capsys.readouterr().out) is (number == 0)

@@ -86,3 +86,41 @@ def test_a_folder_that_was_removed_meanwhile_is_said(
     out, err = capsys.readouterr()
     assert out == ("--no-index torch==0+see.the.error\n" if words == "url" else "")
     assert err.endswith("error: the current folder does not exist any more\n\nhint: `cd` to one that does\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "host", "own"),
+    [
+        ("", True, True), ("--backend cu126", True, False), ("--backend default", False, True),
+        ("--backend default --backend cpu", True, True), ("--channel nightly", True, False),
+    ],
+)  # fmt: skip
+def test_refresh_reads_the_index_of_what_is_asked_for(
+    words: str, host: bool, own: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://me:secret@own.example/simple")
+    monkeypatch.setenv("TORCHPICK_OFFLINE", "1")
+
+    assert main(["refresh", *words.split()]) == 1
+    err = capsys.readouterr().err
+    assert ("https://download.pytorch.org/whl" in err, "own.example/simple" in err, "secret" in err) == (
+        host,
+        own,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "out"),
+    [
+        ("env --shell", "false"), ("env --shell=fish --nonsense", "false"), ("env --json --shell", ""),
+        ("env --shell cmd --nonsense", "cmd /c exit 1"), ("unpin x.py --python x", ""), ("unpin x.py --project x", ""),
+        ("env --shell pwsh --nonsense", "throw 'torchpick has nothing to set here'"), ("pin x.py y.py", ""),
+        ("pin x.py --project x", ""),
+    ],
+)  # fmt: skip
+def test_what_is_refused_leaves_a_line_that_fails_where_lines_are_expected(
+    words: str, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    assert (capsys.readouterr().out.strip() if "--json" not in words else "") == out

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from torchpick.environment import child, distributions, interpreter
+from torchpick.environment import child, distributions, guard, interpreter
 from torchpick.environment.distributions import Environment
 from torchpick.errors import TorchpickError
 from torchpick.model.fields import ShapeError
@@ -67,19 +68,26 @@ def test_an_interpreter_whose_settings_are_a_pipe_is_broken_before_it_is_started
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("lacks", ["prefix", "free_threaded", "stdlib", "packages"])
+@pytest.mark.parametrize("lacks", ["prefix", "free_threaded", "stdlib", "packages", ""])
 def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path: Path) -> None:
     said: dict[str, object] = {
         "version": [3, 14], "full_version": "3.14.2", "implementation": "cpython", "free_threaded": False,
         "prefix": "/p", "stdlib": "/l", "packages": [], "sites": [], "base_sites": [], "user": "/u",
         "system": "linux", "cpu": "x86_64", "wide": True,
     }  # fmt: skip
-    del said[lacks]
+    for folder, version in (("a", "1.0"), ("b", "2.0")):
+        (tmp_path / folder / f"thing-{version}.dist-info").mkdir(parents=True)
+    said |= {key: [str(tmp_path / "a"), str(tmp_path / "b")] for key in ("packages", "sites")}
+    said = {key: value for key, value in said.items() if key != lacks}
     program = tmp_path / "bin" / "python"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n", "utf-8")
     program.chmod(0o755)
 
+    if not lacks:  # of two folders the first has the project
+        found = distributions.read_environment(str(program), {})
+        assert (found.installed, found.python.version) == ({"thing": "1.0"}, "3.14")
+        return
     with pytest.raises(TorchpickError, match=lacks) as caught:
         distributions.locate(str(program), {})
     assert caught.value.code == "BROKEN_PYTHON"
@@ -88,3 +96,15 @@ def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path
 def test_of_an_answer_that_was_cut_the_whole_lines_count() -> None:
     assert child.ChildResult(None, b'1\n{"a": 2}\n[3', b"a\n b \n\n").values == [1, {"a": 2}]
     assert child.ChildResult(None, b"", b"a\n b \n\n").last_words == "b"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux forks")
+def test_a_process_with_another_thread_is_not_forked() -> None:
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        assert not guard.can_fork()
+    finally:
+        over.set()
+        thread.join()

@@ -111,6 +111,15 @@ def test_what_the_author_said_otherwise_is_shown(text: str, plan: Plan, where: s
     assert caught.value.code == "CLASH"
 
 
+def test_limits_of_the_authors_that_have_some_of_ours_speak_against_them_and_more_do_not() -> None:
+    pins, ours = settings_of_pins(PINS, None, None), [f"{name}=={version}" for name, version in PINS.items()]
+    text = f"[tool.uv]\nconstraint-dependencies = {toml.inline([*ours, 'numpy<3'])}\n"
+
+    assert projectfile.add_settings(text, pins, "it") == text
+    with pytest.raises(TorchpickError, match="constraint-dependencies is"):
+        projectfile.add_settings(text.replace(f'"{ours[1]}", ', ""), pins, "it")
+
+
 def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
     text = '[project.optional-dependencies]\nnvidia-old = ["torch>=2.5,<2.8"] # by hand\n'
 
@@ -155,6 +164,10 @@ def sources(*extras: str, marker: str = LINUX) -> list[dict[str, str]]:
             "torch = [{ index = 'a', marker = \"python_version < '3.12'\" }]",
             sources("cu126"),
             [{"index": "a", "marker": "python_version < '3.12' and sys_platform != 'linux'"}],
+        ),
+        (
+            "torch = [{ index = 'a', marker = \"os_name == 'x' or python_version < '3'\" }]", sources("cu126"),
+            [{"index": "a", "marker": "(os_name == 'x' or python_version < '3') and sys_platform != 'linux'"}],
         ),
         ("torch = { index = 'a' }", [{"index": "b"}], []),
         (  # the author's own extra of that name stays, and so does a source of the same index

@@ -79,6 +79,9 @@ def test_elsewhere_it_is_not_and_the_folders_own_is(checkout: Path, tmp_path: Pa
 def test_where_it_is_active_and_nothing_is_here_no_python_of_path_is_meant(checkout: Path, tmp_path: Path) -> None:
     own, here = checkout / ".venv", tmp_path / "mine"
     path = str(venv(tmp_path / "other") / "bin")
+    (tmp_path / "other" / "bin" / "python3").symlink_to(os.path.realpath(sys.executable))
+    assert interpreter.on_path({"PATH": path}) == [f"{path}/python3", f"{path}/python"]
+    (tmp_path / "other" / "bin" / "python3").unlink()
     why = "what is active is torchpick's own environment: make one here with `python3 -m venv .venv`"
 
     assert source_of(world(here, own, path)) == (None, why)

@@ -123,7 +123,10 @@ def test_a_vendors_index_supplies_the_family_before_all_else(
     asked = there(RequirementArgs(words), pick=PICK._replace(verdicts=verdicts), **more)
 
     command = UvInstaller("/uv").command(asked)
+    of_file = asked.requirements.wanted[0]._replace(where="r.txt line 1")
+    listed = asked._replace(requirements=asked.requirements._replace(wanted=(of_file,)))
 
+    assert UvInstaller("/uv").command(listed).before is not None
     assert (command.before is not None) is after
     first = command.before or command
     assert (first.argv[7], first.argv[-1]) == (vendor.url, "torch==2.14.1+cu126")

@@ -64,6 +64,23 @@ GOOD = {"metadata": {"name": "a", "version": "1"}, "download_info": {"url": "htt
 
 
 @pytest.mark.parametrize(
+    ("info", "is_direct", "source"),
+    [
+        ({"url": WHEEL}, False, "wheels"), ({"url": f"{WHEEL}#sha256={SHA}"}, False, "wheels"),
+        ({"url": SOURCE}, False, "sdist"), ({"url": WHEEL}, True, "archive"),
+        ({"url": "file:///lib", "dir_info": {}}, True, "directory"), ({"url": WHEEL, "vcs_info": {}}, True, "vcs"),
+    ],
+)  # fmt: skip
+def test_where_a_package_of_pips_report_comes_from(info: dict[str, object], is_direct: bool, source: str) -> None:
+    info |= {"archive_info": {"hashes": {"sha256": SHA.replace("5", "A")}}}
+    (found,) = read_pip_report(json.dumps({"install": [{**GOOD, "download_info": info, "is_direct": is_direct}]}))
+
+    url = Address(str(info["url"]))
+    files = () if source == "vcs" else ((url, "a" * 64, None),)
+    assert found == ReportedPackage("a", "1", url, source, files)
+
+
+@pytest.mark.parametrize(
     "report",
     [
         "", "[" * 100_000, "{}", "[]", '{"install": [5]}', '{"install": 5}',

@@ -62,3 +62,12 @@ def test_uv_hears_the_newest_glibc_that_it_knows(glibc: str | None, known: str) 
     machine = PICK.machine._replace(platform=Platform("linux", "aarch64", glibc))
 
     assert uv_platform(machine) == f"aarch64-manylinux_{known}"
+
+
+def test_uv_hears_every_other_platform_as_rust_calls_it() -> None:
+    names = ("windows-x86_64", "windows-arm64", "macos-x86_64", "macos-arm64")
+    heard = [uv_platform(PICK.machine._replace(platform=Platform.parse(name))) for name in names]
+
+    assert heard == [
+        "x86_64-pc-windows-msvc", "aarch64-pc-windows-msvc", "x86_64-apple-darwin", "aarch64-apple-darwin",
+    ]  # fmt: skip

@@ -52,6 +52,8 @@ def test_a_member_of_a_workspace_without_any_has_those_of_its_root(file: Path) -
     (file.parent / "uv.lock").touch()
     Path("pyproject.toml").write_text('[project]\nname = "lib"\ndependencies = ["torch"]\n', "utf-8")
     assert (read_backends(os.getcwd()), lock_folder(os.getcwd())) == (None, None), "a project below another's"
+    file.write_text(f'{PROJECT}[tool.uv.workspace]\nmembers = ["gone"]\n', "utf-8")
+    assert (workspace_files(os.getcwd()), lock_folder(os.getcwd())) == ([], None)
     file.write_text(f'{PROJECT}[tool.uv.workspace]\nmembers = ["below"]\n', "utf-8")
 
     found = read_backends(os.getcwd())
