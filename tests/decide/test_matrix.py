@@ -40,11 +40,3 @@ def test_a_gpu_in_a_crowd_is_judged_as_if_it_were_alone(table: Table, devices: l
         alone = buildfit.judge(machine._replace(gpus=(gpu,)), table, Wish())
         mine = [each for each in alone if Reason.BACKEND_NOT_ALLOWED not in each.reasons]
         assert [seen(each) for each in crowd[gpu.index]] == [seen(each) for each in mine]
-
-
-def all_rows(table: Table, driver: Driver | None = None) -> tuple[matrix.Row, ...]:
-    return matrix.rows(Machine(LINUX, Python("3.12"), driver, matrix.gpus_of(table.nvidia)), table, Wish())
-
-
-def test_rows_come_in_the_order_of_the_gpus(table: Table) -> None:
-    assert [row.gpu.index for row in all_rows(table)] == list(range(len(table.nvidia)))

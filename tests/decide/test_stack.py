@@ -79,25 +79,6 @@ def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) ->
     assert plan(table, whole, "whole", "torch==2.11.0+cu130").requirements == ("whole==1", "torch==2.11.0+cu130")
 
 
-@pytest.mark.parametrize(("libraries", "verdict"), [
-        ((code("sm_80"),), "runs"), ((code("compute_75"),), "runs by JIT"), ((code("sm_90a"),), None),
-        ((code("sm_80"), code("sm_75", path="other.so")), None),
-        ((code("sm_70", "sm_80"), code("sm_70", main=False, path="fast.so")), "partly"),
-        ((code("sm_70", "sm_80", "sm_90"), code("sm_90a", main=False, path="hopper.so")), "runs"), ((), "no GPU code"),
-        (None, "not read"), ((code("sm_90a")._replace(whole=False),), "not read"),
-        ((code("sm_80")._replace(whole=False),), "runs"),
-        ((code("sm_70", "sm_80"), code("sm_70", main=False, path="fast.so")._replace(whole=False)), "runs"),
-])  # fmt: skip
-def test_the_main_libraries_decide(
-    table: Table, libraries: tuple[LibraryCode, ...] | None, verdict: str | None
-) -> None:
-    stack = plan(table, known(package("ext", "1", "torch", code=libraries, cuda="12.8", links_torch=True)), "ext")
-
-    assert (stack.packages[0].verdict if stack.ok else None) == verdict
-    assert stack.ok or reasons(stack) == {"PACKAGE_NO_KERNELS"}
-    assert (verdict == "not read") == any(note.code == "PACKAGE_UNREAD" for note in stack.notes)
-
-
 @pytest.mark.parametrize(("facts", "code", "text"), [
         ({"code": (), "jit": ""}, "PACKAGE_UNREAD", " is compiled at run time: for which GPUs is not known"),
         ({"cuda": "12", "links_torch": True, "optional": True}, "PARTIAL_LIBRARY",

@@ -119,6 +119,8 @@ def test_a_missing_folder_is_told() -> None:
 ])  # fmt: skip
 def test_the_cache_lies_in_the_platforms_cache_folder(environ: dict[str, str], platform: str, expected: str) -> None:
     assert cache_dir(environ, platform) == expected
+    assert cache_dir({}, "darwin") == str(Path.home() / "Library" / "Caches" / "torchpick")
+    assert cache_dir({"TORCHPICK_CACHE_DIR": "here"}, platform) == os.path.abspath("here")
     assert cache_dir({"XDG_CACHE_HOME": "not/absolute"}, "linux") == str(Path.home() / ".cache" / "torchpick")
 
 
@@ -132,7 +134,9 @@ def write_cache(folder: Path, value: object) -> Path:
 @pytest.mark.parametrize(("column", "value"), [
         (0, 5), (0, "newest"), (2, "2.9.9"), (3, 12.6), (3, "twelve"), (4, 5000), (6, [7]), (8, {"cudnn": []}),
         (8, {"cudnn": "nine"}), (9, {"cublas": ["sm61"]}), (12, {"torchvision": []}), (12, {"torchvision": "new"}),
-        (16, ["a"]), (1, "cu126 #x"), (2, "2.15.0+cu134 #x"), (6, ["manylinux_2_28_x86_64.whl #x"]),
+        (16, ["a"]),
+        (10, "yes"), (11, 1), (8, {"nccl": "two"}), (15, 7), (17, ["a", 5]),
+        (1, "cu126 #x"), (2, "2.15.0+cu134 #x"), (6, ["manylinux_2_28_x86_64.whl #x"]),
         (8, {"triton": "==3 ; x"}), (12, {"torchvision": "0.30.0\n--extra-index-url http://evil.example"}),
 ])  # fmt: skip
 def test_a_wrong_value_in_the_cache_is_ignored(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from torchpick.errors import TorchpickError
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge import compat, packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import Names, pci_arches
@@ -18,6 +18,7 @@ from torchpick.model.address import WHEEL_HOST
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.pick import Wish
 
 LINUX = "linux-x86_64"
 
@@ -111,7 +112,7 @@ def test_what_was_measured_lies_over_what_was_declared_and_never_under_it(tmp_pa
 
 def test_what_the_server_no_longer_lists_is_left_out_but_for_what_it_never_listed(tmp_path: Path) -> None:
     index = file(f"index/{LINUX}")
-    every = found(tmp_path, {**index, "builds": []})
+    every = found(tmp_path, {**index, "builds": [], "date": "2020-01-01"})
     listed = found(tmp_path, {**index, "builds": [], "listed": ["2.14.1+cu126 cu126", "2.14.1+cu130 cpu"]})
     own = {version for version, build in every.items() if build.vendor is not None or not build.published}
 
@@ -130,14 +131,30 @@ def test_a_file_of_the_table_may_have_sixteen_megabytes_and_no_more(tmp_path: Pa
                 compat.content(str(file))
 
 
-def test_a_channel_of_which_nothing_is_known_is_refreshed_first() -> None:
+@pytest.mark.parametrize("channel", ["nightly", "test"])
+def test_a_channel_of_which_nothing_is_known_is_refreshed_first(channel: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        Knowledge(os.environ).table([LINUX], "nightly")
+        Knowledge(os.environ).table([LINUX], channel, default_index=True)
 
-    assert (caught.value.message, caught.value.hint) == (
-        "nothing is known of the nightly channel yet",
-        "run `torchpick refresh --channel nightly`",
-    )
+    said = (f"nothing is known of the {channel} channel yet", f"run `torchpick refresh --channel {channel}`")
+    assert (caught.value.message, caught.value.hint) == said
+
+
+@pytest.mark.parametrize(("backends", "platform", "unknown"), [
+    ("", LINUX, None), ("cu126 cuda rocm", LINUX, None), ("cu999", LINUX, "cu999"), ("cu126 cu999", LINUX, "cu999"),
+    ("cu126 rocm7.2", "windows-x86_64", None), ("rocm7.2", "windows-x86_64", "rocm7.2"), ("cu126 default", LINUX, None),
+])  # fmt: skip
+def test_a_backend_of_another_platform_is_no_error_where_another_is_left(
+    backends: str, platform: str, unknown: str | None
+) -> None:
+    knowledge, wish = Knowledge(os.environ), Wish(backends=tuple(backends.split()))
+    table = knowledge.table([platform])
+    if unknown is None:
+        knowledge.check_backends(wish, table)
+        return
+
+    with pytest.raises(UsageError, match=f"no build for `{unknown}` is known on {platform}"):
+        knowledge.check_backends(wish, table)
 
 
 def test_the_default_indexs_own_wheels_are_there_where_they_are_asked_for() -> None:
