@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import gpus as table
 from torchpick.knowledge.gpuindex import Names
-from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, look_up
+from torchpick.knowledge.gpunames import Candidates, look_up
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
 
@@ -27,30 +26,6 @@ def told(text: str) -> str | None:
     """The architecture as text, or None where the name is not understood."""
     found = look_up(text, NAMES)
     return None if isinstance(found, Candidates) else str(found.arch)
-
-
-@pytest.mark.parametrize(("text", "arch"), [
-        ("61", "sm_61"), ("6.1", "sm_61"), ("sm_61", "sm_61"), (" SM_61 ", "sm_61"), ("sm_90a", "sm_90"),
-        ("90", "sm_90"), ("120", "sm_120"), ("12.0", "sm_120"), ("compute_120", "sm_120"), ("10.1", "sm_101"),
-])  # fmt: skip
-def test_a_capability_is_itself(text: str, arch: str) -> None:
-    assert told(text) == arch
-
-
-@pytest.mark.parametrize(
-    ("text", "reason", "among"),
-    [
-        ("RTX 4000", "AMBIGUOUS", {"sm_75", "sm_89", "sm_120"}),
-        ("x" * 100_000, "UNKNOWN_NAME", set()),
-    ],
-)
-def test_what_is_not_certain_is_not_guessed(text: str, reason: str, among: set[str]) -> None:
-    found = look_up(text, NAMES)
-
-    assert isinstance(found, Candidates)
-    assert found.reason == reason
-    assert among <= {str(each.arch) for each in found.close()}
-    assert len(found.close()) <= MOST_CLOSE
 
 
 @given(st.sampled_from(SOLD))

@@ -185,6 +185,9 @@ CHANGES: list[tuple[str, object]] = [
      "sm_05"), ("gpus.0.arch", "gfx1100"),
     ("gpus.0.arch",
      "nonsense"), ("gpus.0.arch", None), ("gpus.0.visible", False), ("gpus.0.visible", 1), ("gpus.0.name", 5),
+    ("gpus.0.name", "x" * 257), ("gpus.0.uuid", "x" * 257), ("gpus.0.pci", "x" * 257), ("name", "x" * 257),
+    ("driver.source", "x" * 257), ("gpus.0.source", "x" * 256), ("notes", [{"code": "A", "text": "x" * 300_000}]),
+    ("notes", [{"code": "A", "text": "x"}] * 1025), ("gpus", [{"index": place} for place in range(1025)]),
     ("notes", [{"code": "A"}]), ("notes", None), ("trouble", None), ("trouble.hint", None), ("name", None),
          ("name", 5),
 ]  # fmt: skip
