@@ -160,7 +160,10 @@ def test_only_this_platform_is_read_and_the_rest_is_never_picked(
 
 def test_a_known_build_is_read_when_it_is_named(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     index.add("2.14.1+cu126", "sm_60 sm_90")
-    assert [row["version"] for row in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu126"]
+    first = refreshed(capsys, *HERE)
+    assert [row["version"] for row in first["read"]] == ["2.99.0+cu126"]
+    assert [row["version"] for row in first["added"]] == ["2.99.0+cu126", "2.99.0+cpu"], "the other is in the table"
+    assert refreshed(capsys, *HERE, "torch==2.99.0", "--backend", "cpu")["read"] == [], "it has no code"
     answer = refreshed(capsys, *HERE, "torch==2.14.1", "--backend", "cu126")
 
     assert [row["version"] for row in answer["read"]] == ["2.14.1+cu126"]
@@ -187,8 +190,11 @@ def test_a_wheel_that_cannot_be_read_fails_alone_and_is_read_next_time(
 
 def test_companions_are_those_whose_metadata_pins_the_release(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     links = ""
-    for version, torch in (("0.98.0", "2.98.0"), ("0.99.1", "2.99.0"), ("0.99.2", ">=2"), ("0.99.3", " (==2.99.0")):
-        name = f"torchvision-{version}+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    for version, torch in (
+        ("0.98.0", "2.98.0"), ("0.99.1", "2.99.0"), ("0.99.2", ">=2"), ("0.99.3", " (==2.99.0"), ("0.99.4", "2.99.0"),
+    ):  # fmt: skip
+        platform = "win_amd64" if version == "0.99.4" else "manylinux_2_28_x86_64"
+        name = f"torchvision-{version}+cu126-cp312-cp312-{platform}.whl"
         pin = f"torch (=={torch})" if torch[0].isdigit() else f"torch{torch}"
         text = f"Name: torchvision\nVersion: {version}+cu126\nRequires-Dist: numpy\nRequires-Dist: {pin}\n".encode()
         index.host.files[f"/whl/cu126/{name}"] = making.wheel({f"torchvision-{version}.dist-info/METADATA": text})
@@ -283,15 +289,18 @@ def test_a_refresh_makes_the_table_as_new_as_the_day(
     assert index.host.seen
 
 
-def test_nightly_lands_in_its_own_table(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
-    for day in ("01", "02"):
-        index.add(f"3.0.0.dev202611{day}+cu126", "sm_60 sm_70")
-    index.host.files["/whl/nightly/torch/"] = index.host.files["/whl/torch/"]
-    index.host.types["/whl/nightly/torch/"] = "text/html"
-    answer = refreshed(capsys, *HERE, "--channel", "nightly")
+@pytest.mark.parametrize(("channel", "mark"), [("nightly", ".dev2026110"), ("test", "rc")])
+def test_a_channel_lands_in_its_own_table(
+    channel: str, mark: str, index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in (1, 2):
+        index.add(f"3.0.0{mark}{number}+cu126", "sm_60 sm_70")
+    index.host.files[f"/whl/{channel}/torch/"] = index.host.files["/whl/torch/"]
+    index.host.types[f"/whl/{channel}/torch/"] = "text/html"
+    answer = refreshed(capsys, *HERE, "--channel", channel)
 
-    assert [row["version"] for row in answer["read"]] == ["3.0.0.dev20261102+cu126"]
-    assert picked(capsys, "--channel", "nightly")["pick"]["version"] == "3.0.0.dev20261102+cu126"
+    assert [row["version"] for row in answer["read"]] == [f"3.0.0{mark}2+cu126"]
+    assert picked(capsys, "--channel", channel)["pick"]["version"] == f"3.0.0{mark}2+cu126"
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[]", '{"schema": 1, "platform": "x", "builds": [[1]]}'])

@@ -70,6 +70,7 @@ def test_the_file_is_found_and_not_downloaded(host: Host, capsys: pytest.Capture
 
     assert status == 0
     assert (result["file"], result["sass"], result["verdict"]) == (NAME, ["sm_70", "sm_80"], "runs")
+    assert result["sha256"] == sha256(host.files[f"/files/{NAME}"]).hexdigest()
     assert host.sent < 1_500_000, "the whole wheel was fetched"
 
 

@@ -136,6 +136,7 @@ def with_an_empty_library(computer: Computer) -> Computer:
     (driven, "nvml.init 4\ncuda.init 100", "NO_PERMISSION", "may not be opened"),
     (driven, "nvml.init 999\ncuda.init 999", "DRIVER_SILENT", "Unknown Error (999)"),
     (driven, "nvml.act stub\nnvml.init 12\ncuda.init 34", "STUB_LIBRARY", "stub"),
+    (driven, "nvml.init 12\ncuda.init 34", "STUB_LIBRARY", "stub"),
     (driven, "nvml.act segv\ncuda.act abort", "DRIVER_CRASHED", "SIGSEGV"),
     (with_an_empty_library, "", "LIBRARY_MISSING", "file too short"),
     (Computer.driver, f"{gpu(1, 'untouched')}", "NO_CAPABILITY", "no source"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,14 @@ from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Environment
 from torchpick.errors import RequirementError, UsageError, WheelError, WheelLayoutError
-from torchpick.model.machine import Python
+from torchpick.index import pages
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.wheels import inspect_target
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
+from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
 
 WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""
 
@@ -35,18 +40,11 @@ def test_a_damaged_wheel_is_named(tmp_path: Path, data: bytes) -> None:
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["./gone.whl", "gone.so", "/no/such/folder/x", "gone.dll"])
+@pytest.mark.parametrize(
+    "name", ["./gone.whl", "gone.so", "/no/such/x", "gone.dll", "a.pyd", "a.cubin", "a.fatbin", "a.zip", "A.WHL"]
+)
 def test_a_path_that_leads_nowhere(name: str) -> None:
     with pytest.raises(WheelError, match="no such file"):
-        inspect_target.read_target(name, ReadOptions())
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "a\0b", "-r requirements.txt", "pkg @ https://x/y.whl", "pkg; os_name=='nt'", "a b c", "x" * 5000 + "/"],
-)
-def test_what_names_nothing(name: str) -> None:
-    with pytest.raises((UsageError, WheelError)):
         inspect_target.read_target(name, ReadOptions())
 
 
@@ -55,17 +53,6 @@ def test_offline_asks_nobody(name: str) -> None:
     with pytest.raises(UsageError, match=r"on the web|on an index") as caught:
         inspect_target.read_target(name, ReadOptions(offline=True))
     assert "--offline" in str(caught.value.hint)
-
-
-@pytest.mark.parametrize("url", ["ftp://x/y.whl", "https://[bad", "s3://bucket/x.whl"])
-def test_an_address_of_another_kind(url: str) -> None:
-    with pytest.raises(UsageError):
-        inspect_target.read_target(url, ReadOptions())
-
-
-def test_a_source_archive_is_said_to_be_one() -> None:
-    with pytest.raises(WheelError, match="is source"):
-        inspect_target.read_target("https://files.example/torch-1.0.tar.gz", ReadOptions())
 
 
 def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +67,108 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     assert (found.version, texts(found.sass)) == ("3.0", ["sm_70"])
 
 
-@pytest.mark.parametrize("text", ["--index-url=x", "-e .", "torch==", "a;b", "torch\n--pre"])
+def test_a_name_for_another_machine_is_looked_up_and_read_by_its_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    digest, asked = "ab" * 32, list[str]()
+
+    def read(url: str, _how: ReadOptions) -> Reading:
+        asked.append(url)
+        return Reading("x", WHOLE, complete=True, size=1, bytes_read=1, requests=1)
+
+    def environment(python: str, *_: object, **__: object) -> Environment:
+        asked.append(python)
+        return Environment(Python("3.12"), "")
+
+    found = pages.locate(f"https://host.example/pkg-1.0-py3-none-any.whl#sha256={digest}", "")
+    monkeypatch.setattr(distributions, "read_environment", environment)
+    monkeypatch.setattr(inspect_target, "locate", lambda *_: found)
+    here = Machine(Platform("linux", "x86_64"), Python("3.12", executable="/h/python"))
+    for how, python in (
+        (ReadOptions(), sys.executable), (ReadOptions(python="/p/python"), "/p/python"),
+        (ReadOptions(here=here), "/h/python"), (ReadOptions(python="3.12"), None),
+        (ReadOptions(platform="linux-s390x"), None),
+        (ReadOptions(python="/p/python", platform="linux-s390x"), None), (ReadOptions(python="3.12", here=here), None),
+    ):  # fmt: skip
+        asked.clear()
+        inspect_target.read_target("pkg", how._replace(elsewhere=read))
+        assert asked == [*filter(None, [python]), f"https://host.example/pkg-1.0-py3-none-any.whl#sha256={digest}"]
+
+
+def test_for_what_a_wheel_is_looked_up_and_what_is_a_hash() -> None:
+    for platform, glibc in (("linux-s390x", "2.28"), ("windows-x86_64", None), ("macos-arm64", None)):
+        assert inspect_target.target_of(ReadOptions(platform=platform, glibc="2.28")).platform.glibc == glibc
+    linux = Machine(Platform("linux", "x86_64", "2.39"), Python("3.12"))
+    assert inspect_target.target_of(ReadOptions(here=linux, glibc="2.28")).platform.glibc == "2.28"
+    assert inspect_target.target_of(ReadOptions(here=linux)).platform.glibc == "2.39"
+    digests = [f"sha256={'A' * 64}", f"md5={'a' * 64}", "sha256=abc", "", "sha256"]
+    assert [inspect_target.sha256_of(text) for text in digests] == ["a" * 64, *[None] * 4]
+
+
+def test_a_list_of_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, how = tmp_path / "list", ReadOptions(offline=True, platform="linux-x86_64")
+    file.write_text("b==1 # why\n# none\n\na\nb==1\nc#d\n", "utf-8")
+    assert inspect_target.list_targets(str(file), how) == ["b==1", "a", "c#d"]
+    monkeypatch.setattr(inspect_target, "MOST_ITEMS", 3)
+    assert len(inspect_target.list_targets(str(file), how)) == 3
+    monkeypatch.setattr(inspect_target, "MOST_ITEMS", 2)
+    with pytest.raises(UsageError, match="3 things are more than 2"):
+        inspect_target.list_targets(str(file), how)
+    (tmp_path / "a-1.0-py3-none-any.whl").touch()
+    assert inspect_target.list_targets(str(tmp_path), how) == [(tmp_path / "a-1.0-py3-none-any.whl").as_uri()]
+    with pytest.raises(UsageError, match="is on the web"):
+        inspect_target.list_targets("https://host.example/a/", how)
+
+
+def test_a_container_by_itself_is_a_library_and_one_that_is_damaged_is_not_complete(tmp_path: Path) -> None:
+    for name, data, complete in (
+        ("a.fatbin", making.module("sm_80"), True),
+        ("b.fatbin", making.container(making.entry("sm_80"), b"\xff" * 128), False),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+        found = inspect_target.read_target(str(tmp_path / name), ReadOptions())
+        assert (texts(found.sass), found.complete) == (["sm_80"], complete)
+
+
+def test_each_counted_gpu_is_judged_behind_the_driver_of_its_system() -> None:
+    flags = tuple(map(Arch.parse, ("sm_61", "sm_80", "sm_90")))
+    torch = Reading("x", WHOLE, True, 1, 1, 0, torch=TorchFacts("2.9.0", "12.6", flags=flags))
+    gpus = (Gpu(0, "nvidia", "A", Arch.parse("sm_80")), Gpu(1, "nvidia", "B", Arch.parse("sm_35"), counted=False))
+
+    def judged(driver: Driver, os: str = "linux", gpus: tuple[Gpu, ...] = gpus) -> list[tuple[str, tuple[str, ...]]]:
+        machine = Machine(Platform(os, "x86_64"), Python("3.12"), driver, gpus)
+        drivers = Knowledge({}).rules.drivers
+        verdicts = inspect_target.judge_machines(torch, (machine, machine._replace(name="again")), drivers)
+        return [(verdict.word, verdict.notes) for verdict in verdicts]
+
+    # CUDA 12 runs from 525.60.13 on, on Windows from 527.41.
+    no = [
+        ("will not run", (f"it is built with CUDA 12.6, which needs driver {floor}",))
+        for floor in ("525.60.13", "527.41")
+    ]
+    for version, system, expected in (
+        ("525.60.12", "linux", no[:1]), ("525.60.13", "linux", [("runs", ())]), ("527.40", "linux", [("runs", ())]),
+        ("527.40", "windows", no[1:]), ("527.41", "windows", [("runs", ())]),
+    ):  # fmt: skip
+        assert judged(Driver(version), system) == judged(Driver(version, os=system)) == expected
+    pascal = (Gpu(0, "nvidia", "P", Arch.parse("sm_61")),)
+    [(word, notes)] = judged(Driver("595.1"), gpus=pascal)
+    assert (word, notes[0].startswith("driver 595.1 does not support sm_61: ")) == ("will not run", True)
+    assert judged(Driver("580.1"), gpus=(*gpus, *pascal)) == [("runs", ())] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--index-url=x",
+        "-e .",
+        "torch==",
+        "a;b",
+        "torch\n--pre",
+        "-r x.txt",
+        "a b c",
+        "pkg; os_name=='nt'",
+        "p @ file:x",
+    ],
+)
 def test_requirements_that_are_not(text: str) -> None:
     with pytest.raises(RequirementError):
         inspect_target.read_target(text, ReadOptions())

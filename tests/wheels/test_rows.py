@@ -260,3 +260,30 @@ def test_a_wheel_beside_its_code_as_a_line_of_evidence() -> None:
     )
     said = [sample[name] for name in ("libraries_unread", "yanked", "requires", "requires_python")]
     assert said == [3, True, [], None]
+
+
+def test_what_a_vendor_lists_for_its_platforms_known_or_newer() -> None:
+    gfx = (Arch.parse("gfx1201"),)
+    amd = ROW._replace(torch="2.8.0", version="2.8.0+rocm6.4", backend="rocm6.4", arches=gfx, tags=("x",), glibc="2.28")
+    old = amd._replace(torch="2.7.0", version="2.7.0+rocm6.3", backend="rocm6.3", arches=())
+    versions = (
+        "2.9.0+rocm7.0.2",
+        "2.8.0+rocm6.4",
+        "2.7.0+rocm6.3",
+        "2.7.1+rocm6.3",
+        "2.9.0.post1+rocm7.0",
+        "2.10.0rc1",
+        "2.9.1+git1",
+    )
+    found = links(*map(torch, versions), torch("2.9.0+rocm7.0", "cp312-cp312-win_amd64"))
+    listed_ = {
+        build.version: (build.backend, build.arches, build.tags, build.glibc)
+        for build, _ in listed.list_vendor(found, (old, amd))
+    }
+
+    assert listed_ == {
+        "2.9.0+rocm7.0.2": ("rocm7.0", gfx, ("x",), None), "2.8.0+rocm6.4": ("rocm6.4", gfx, ("x",), None),
+        "2.7.0+rocm6.3": ("rocm6.3", (), ("x",), None), "2.9.1+git1": ("rocm6.4", gfx, ("x",), None),
+    }  # fmt: skip
+    [(nvidia, _)] = listed.list_vendor(links(torch("2.10.0")), (ROW._replace(arches=(Arch.parse("sm_87"),)),))
+    assert (nvidia.backend, nvidia.arches) == ("cu126", None)

@@ -198,7 +198,7 @@ def target_of(how: ReadOptions) -> IndexTarget:
     here = how.here or interpreter.running()
     if how.python is not None:
         here = interpreter.choose(how.python, world.World.here(), time.monotonic() + TIMEOUT_S)
-    platform = here.platform if how.platform is None else Platform.parse(how.platform, how.glibc)
+    platform = here.platform if how.platform is None else Platform.parse(how.platform)
     if how.glibc is not None and platform.os == "linux":
         platform = platform._replace(glibc=how.glibc)
     return IndexTarget(here.python.tag, platform)
