@@ -141,6 +141,12 @@ NO_GPU = "why is torch.cuda.is_available() False?"
             ),
             "RESOLVE_CONFLICT",
         ),
+        (("[TensorRT] ERROR: CUDNN_STATUS_MAPPING_ERROR in execute",), "TENSORRT_RUNS"),
+        (("CUDNN_STATUS_MAPPING_ERROR",), "CUDNN_FAILED"),
+        (
+            ("No matching distribution found", "satisfies the requirement cupy-cuda==6.0 (from versions: none)"),
+            "VARIABLE_LEFT",
+        ),
         (("in docker, on a TPU", "RuntimeError: no topology", "Is CUDA available: False"), "OTHER_ACCELERATOR"),
         (("on WSL with an RX 7900 XTX", "rocminfo works", NO_GPU), "AMD_ON_WSL"),
         (("on an RX 7900 XTX", NO_GPU), "AMD_GPU"),
