@@ -42,6 +42,20 @@ def test_what_is_refused(text: str) -> None:
         parse_metadata(text)
 
 
+def test_the_first_python_counts_and_extras_that_are_names() -> None:
+    extras = "".join(f"Provides-Extra: {extra}\n" for extra in ("Dev_X", "docs & tests", "dev-x"))
+    found = parse_metadata(
+        f"\ufeff{HEAD}Requires-Python: >=3.8\nRequires-Python: <3\n{extras}" + "Requires-Dist: a\n" * 5000
+    )
+
+    assert (found.requires_python, found.provides_extra, len(found.requires)) == (">=3.8", ("dev-x",), 5000)
+    assert found.text.startswith("Metadata-Version: 2.4\nName: py-torch-lightning\n")
+    assert parse_metadata(found.text) == found
+    egg = metadata.of_requires_txt("# x\na>=1\n[Dev:python_version > '3']\nb\n[:os_name == 'nt']\nc\n", "x", "1")
+    assert egg.requires == ("a>=1", 'b; python_version > "3" and extra == "dev"', 'c; os_name == "nt"')
+    assert egg.provides_extra == ("dev",)
+
+
 @pytest.mark.parametrize(("version", "dynamic", "final"), [
     ("2.2", "", True), ("2.4", "Dynamic: License\n", True), ("10.0", "", True), ("2.1", "", False), ("x", "", False),
     ("2.2", "Dynamic: Requires-Dist\n", False), ("2.2", "dynamic: PROVIDES-EXTRA\n", False), ("2", "", False),

@@ -103,7 +103,7 @@ def fitting(versions: Sequence[Package], demands: Iterable[PackageDemand], *, pr
 def is_withdrawn(package: Package, demands: Iterable[PackageDemand]) -> bool:
     """Whether a version was withdrawn, and is not asked for by its number."""
     parts = (part for demand in demands for part in demand.specifier.split(","))
-    return package.yanked and package.version not in {part.lstrip("=") for part in parts if part.startswith("==")}
+    return package.yanked and package.version not in {part.lstrip("=") for part in parts}
 
 
 def are_compatible(demands: Iterable[PackageDemand]) -> bool:
