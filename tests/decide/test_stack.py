@@ -114,6 +114,7 @@ def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> No
 
     assert plan(table, facts, "app").requirements == ("app==1",)
     assert plan(table, facts, "app[gpu]").requirements == ("app[gpu]==1", "lib==1")
+    assert plan(table, facts, "app[nosuch]").requirements == ("app[nosuch]==1",)  # pip and uv warn of it
     assert plan(table, facts, "app", where=machine(python="3.11")).requirements == ("app==1", "old==1")
 
 

@@ -84,9 +84,13 @@ def test_the_backends_are_those_of_the_flags_else_of_the_variable(
 
 def test_each_flag_is_part_of_the_wish() -> None:
     assert demands.wish_of(Request(), {}) == Wish()
-    flags = {"channel": "test", "allow_cpu": True, "allow_unconfirmed": True, "whole": True}
-    for name, value in flags.items():
+    given = {"channel": "test", "allow_cpu": True, "allow_unconfirmed": True, "whole": True}
+    for name, value in given.items():
         assert demands.wish_of(Request(**{name: value}), {}) == Wish(**{name: value})  # type: ignore[arg-type]
+    assert not demands.is_backend("rocm")  # a family
+    flags = Request(gpus=("a", "b"), driver="580", visible_only=True, channel="test", index_base="x", offline=True)
+    shown = "--gpu a --gpu b --driver 580 --gpus visible --index-base x --channel test --offline"
+    assert (" ".join(flags.flags), Request(channel="stable").flags) == (shown, ())
     mirror = {"TORCHPICK_INDEX_BASE": "https://m.example/"}
     assert demands.wish_of(Request(), mirror).index_base == "https://m.example"
     assert demands.wish_of(Request(index_base="https://other.example"), mirror).index_base == "https://other.example"

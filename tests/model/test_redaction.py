@@ -41,6 +41,7 @@ def parts(secret: str) -> set[str]:
         ("https://mirror.example/a.whl#sha256=00ff", "https://mirror.example/a.whl#sha256=00ff"),
         ("https://mirror.example/a.whl?sig=x#sha256=00ff", "https://mirror.example/a.whl?****#sha256=00ff"),
         ("https://dl.cloudsmith.io/s3cr3tt0ken/org/repo", "https://dl.cloudsmith.io/****/org/repo"),
+        ("https://dl.cloudsmith.io/basic/org/repo", "https://dl.cloudsmith.io/basic/org/repo"),
         ("https://mirror.example/glpat-abcdefgh12345/simple", "https://mirror.example/****/simple"),
         ("https://a:bbbb@c/x,https://d:eeee@f/y", "https://a:****@c/x,https://d:****@f/y"),
         ("flat+https://a:bbbb@c/x", "flat+https://a:****@c/x"),
