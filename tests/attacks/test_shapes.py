@@ -42,14 +42,12 @@ def host() -> Iterator[Host]:
     for name in ("odd", "torch"):
         files = [
             {
-                "filename": wheel.filename,
-                "url": f"/f/{quote(wheel.filename)}",
-                "hashes": {"sha256": hashlib.sha256(wheel.content).hexdigest()},
-                "requires-python": ">=3.8",
+                "filename": wheel.filename, "url": f"/f/{quote(wheel.filename)}",
+                "hashes": {"sha256": hashlib.sha256(wheel.content).hexdigest()}, "requires-python": ">=3.8",
             }
             for wheel in WHEELS
             if wheel.name == name
-        ]
+        ]  # fmt: skip
         for path in (f"/simple/{name}/", f"/whl/cu126/{name}/"):
             server.files[path], server.types[path] = json.dumps({"name": name, "files": files}).encode(), JSON
     server.files |= {f"/f/{quote(wheel.filename)}": wheel.content for wheel in WHEELS}

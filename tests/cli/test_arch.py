@@ -36,17 +36,13 @@ def test_machines_that_are_left_out_are_named_and_each_architecture_once_in_thei
     platform, python = {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, {"version": "3.12"}
     lines = [
         {
-            "platform": platform,
-            "python": python,
-            "name": name,
+            "platform": platform, "python": python, "name": name,
             "gpus": [{"vendor": vendor, "arch": arch} for arch in arches],
         }
         for name, vendor, arches in (
-            ("a", "nvidia", ["sm_120", "sm_86"]),
-            ("b", "nvidia", []),
-            ("c", "nvidia", ["sm_86"]),
+            ("a", "nvidia", ["sm_120", "sm_86"]), ("b", "nvidia", []), ("c", "nvidia", ["sm_86"]),
         )
-    ]
+    ]  # fmt: skip
     (tmp_path / "machines").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     amd = [{**lines[0], "gpus": [{"vendor": "amd", "arch": arch} for arch in ("gfx90a", "gfx1100", "gfx90a")]}]
     (tmp_path / "amd").write_text(json.dumps(amd[0]), "utf-8")

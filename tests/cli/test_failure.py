@@ -104,10 +104,8 @@ def test_refresh_reads_the_index_of_what_is_asked_for(
     assert main(["refresh", *words.split()]) == 1
     err = capsys.readouterr().err
     assert ("https://download.pytorch.org/whl" in err, "own.example/simple" in err, "secret" in err) == (
-        host,
-        own,
-        False,
-    )
+        host, own, False,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,8 @@ def test_the_command_of_an_answer_is_quoted_so(name: str, line: str, capsys: pyt
 
 def test_windows_shells_set_variables_before_the_command() -> None:
     assert shell.command(["pip", "install", "torch"], {"A": "b c"}, ["D"], "cmd").splitlines() == [
-        'set "D="',
-        'set "A=b c"',
-        "pip install torch",
-    ]
+        'set "D="', 'set "A=b c"', "pip install torch",
+    ]  # fmt: skip
     assert shell.then("a", "b", "powershell") == "a; if ($?) { b }"
     assert shell.command(["pip", "install", "x"], {}, [], "powershell") == "pip install x"
     assert shell.command(["pip", "x y"], {"A": "b c"}, ["D"], "sh") == "env -u D 'A=b c' pip 'x y'"

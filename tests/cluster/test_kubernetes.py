@@ -102,10 +102,8 @@ def test_a_pod_that_does_not_come_to_run_has_the_cause_in_kubernetes_own_words(t
     left = {part["hosts"]: part for part in json.loads(done.stdout)["left_out"]}
 
     assert {host: part["code"] for host, part in left.items()} == {
-        "no-image": "NO_IMAGE",
-        "no-room": "NOT_STARTED",
-        "no-program": "NO_TORCHPICK",
-    }
+        "no-image": "NO_IMAGE", "no-room": "NOT_STARTED", "no-program": "NO_TORCHPICK",
+    }  # fmt: skip
     assert 'ImagePullBackOff Back-off pulling image "registry.example/x"' in left["no-image"]["text"]
     assert "0/5 nodes are available: 1 node(s) were unschedulable. no preemption" in left["no-room"]["text"]
     assert ["--image" in left[host]["hint"] for host in STUCK] == [True, False, False]

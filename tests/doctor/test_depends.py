@@ -147,17 +147,9 @@ def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installe
     """Its Python, its platform, its glibc, and that it was withdrawn: only what it loads counts."""
     home.add("ctranslate2", version)
     row = Package(
-        "ctranslate2",
-        version,
-        (),
-        "<3",
-        ("cp27",),
-        ("windows-x86_64",),
-        "9.9",
-        "13",
-        needs=("libcublas.so.13",),
+        "ctranslate2", version, (), "<3", ("cp27",), ("windows-x86_64",), "9.9", "13", needs=("libcublas.so.13",),
         yanked=True,
-    )
+    )  # fmt: skip
     gpu = Gpu(0, "nvidia", "GPU", Arch.parse("sm_86"))
     machine = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), Driver("580.95.05"), (gpu,))
 

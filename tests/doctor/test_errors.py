@@ -103,15 +103,11 @@ def test_a_gpu_that_no_build_supports_is_said_to_have_none(name: str, advised: d
 
 
 STAMPS = {
-    "ISO": "2026-11-22 03:12:11,123 ",
-    "syslog": "Nov 22 03:12:11 node7 ",
-    "dmesg": "[ 1843.308145] ",
+    "ISO": "2026-11-22 03:12:11,123 ", "syslog": "Nov 22 03:12:11 node7 ", "dmesg": "[ 1843.308145] ",
     "glog": "W1122 03:12:11.123456  713 torch/cuda/__init__.py:627] ",
-    "vLLM": "(EngineCore_0 pid=713) WARNING 11-22 03:12:11 [cuda.py:627] ",
-    "srun": "12: ",
-    "colour": "\x1b[33m",
+    "vLLM": "(EngineCore_0 pid=713) WARNING 11-22 03:12:11 [cuda.py:627] ", "srun": "12: ", "colour": "\x1b[33m",
     "none": "",
-}
+}  # fmt: skip
 WARNING = """\
 Found GPU0 Tesla P100-PCIE-16GB which is of compute capability (CC) 6.0.
 The following list shows the CCs this version of PyTorch was built for and the hardware CCs it supports:

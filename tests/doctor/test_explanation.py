@@ -63,11 +63,9 @@ def test_a_gpu_of_the_text_that_is_here_keeps_the_driver_that_is_here(
     name: str, arch: str, lines: tuple[str, ...], command: str | None, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = Machine(
-        Platform("linux", "x86_64", "2.35"),
-        Python("3.12", "cp", False, None, "test"),
-        Driver("570.86.10", None, "nvml"),
-        (Gpu(0, "nvidia", name, Arch.parse(arch), source="nvml"),),
-    )
+        Platform("linux", "x86_64", "2.35"), Python("3.12", "cp", False, None, "test"),
+        Driver("570.86.10", None, "nvml"), (Gpu(0, "nvidia", name, Arch.parse(arch), source="nvml"),),
+    )  # fmt: skip
     find = Run.find_machine
     monkeypatch.setattr(Run, "find_machine", lambda run: find(run) if run.has_given_gpus else seen)
 

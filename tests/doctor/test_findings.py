@@ -371,11 +371,9 @@ def examined(case: Case, folder: Path) -> tuple[Examination, Examination]:
     case.miss(well)
     found = examine(sick, *case.gpus, driver=case.driver, environ=_filled(case.environ, sick))
     near = examine(
-        well,
-        *(case.miss_gpus or case.gpus),
-        driver=case.miss_driver or case.driver,
+        well, *(case.miss_gpus or case.gpus), driver=case.miss_driver or case.driver,
         environ=_filled(case.environ if case.miss_environ is None else case.miss_environ, well),
-    )
+    )  # fmt: skip
     return found, near
 
 

@@ -20,11 +20,9 @@ pytestmark = pytest.mark.process
 
 NOWHERE = "libcudart.so.99"
 MACHINE = Machine(
-    Platform("linux", "x86_64", "2.35"),
-    Python(VERSION, "cp", False, None, "test"),
-    Driver("580.95.05"),
+    Platform("linux", "x86_64", "2.35"), Python(VERSION, "cp", False, None, "test"), Driver("580.95.05"),
     (Gpu(0, "nvidia", None, Arch.parse("sm_86")),),
-)
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

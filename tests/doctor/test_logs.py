@@ -27,15 +27,10 @@ def test_what_only_begins_like_it_stays_whatever_ends_the_lines(line: str, end: 
     [
         ("\N{LEFT SINGLE QUOTATION MARK}a\N{RIGHT SINGLE QUOTATION MARK}", "'a'"),
         ("\N{LEFT DOUBLE QUOTATION MARK}a\N{RIGHT DOUBLE QUOTATION MARK}", '"a"'),
-        ("\N{BOX DRAWINGS LIGHT VERTICAL} a \N{BOX DRAWINGS LIGHT VERTICAL} ", "a"),
-        ("a\x1b[0m b\r", "a b"),
-        ("a\r", "a"),
-        ("a\rb", "a b"),
-        ("NVRM:" * 8 + "a", "a"),
-        ("NVRM:" * 9 + "a", "NVRM:a"),
-        (" \t", ""),
+        ("\N{BOX DRAWINGS LIGHT VERTICAL} a \N{BOX DRAWINGS LIGHT VERTICAL} ", "a"), ("a\x1b[0m b\r", "a b"),
+        ("a\r", "a"), ("a\rb", "a b"), ("NVRM:" * 8 + "a", "a"), ("NVRM:" * 9 + "a", "NVRM:a"), (" \t", ""),
     ],
-)
+)  # fmt: skip
 def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -> None:
     assert posts.message(line.encode()) == message.encode()
 
@@ -45,14 +40,12 @@ def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -
     [
         ([b"plain", b" \xff\xfe text"], [b"plain", b" \xff\xfe text"]),
         ([b"plain", codecs.BOM_UTF16_LE], [b"plain", codecs.BOM_UTF16_LE]),
-        ([b"plain", b"", codecs.BOM_UTF16_LE], [b"plain", b"", codecs.BOM_UTF16_LE]),
-        ([], [b""]),
+        ([b"plain", b"", codecs.BOM_UTF16_LE], [b"plain", b"", codecs.BOM_UTF16_LE]), ([], [b""]),
         ([codecs.BOM_UTF16_BE + "ä".encode("utf-16-be")], ["ä".encode()]),
         ([codecs.BOM_UTF16_LE + b"a", b"\0b\0"], [b"ab"]),
-        ([codecs.BOM_UTF16_LE + b"\x00\xdca\0"], ["\N{REPLACEMENT CHARACTER}a".encode()]),
-        ([b"\xffx"], [b"\xffx"]),
+        ([codecs.BOM_UTF16_LE + b"\x00\xdca\0"], ["\N{REPLACEMENT CHARACTER}a".encode()]), ([b"\xffx"], [b"\xffx"]),
     ],
-)
+)  # fmt: skip
 def test_what_windows_writes_is_told_by_how_the_text_begins(chunks: list[bytes], expected: list[bytes]) -> None:
     assert list(posts.decoded(chunks)) == expected
 

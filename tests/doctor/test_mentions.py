@@ -185,18 +185,13 @@ def test_what_a_line_says(text: str, said: Situation) -> None:
 @pytest.mark.parametrize(
     ("text", "platform", "fact"),
     [
-        ("Windows 11", "windows-x86_64", "windows"),
-        ("WSL 2 on Windows 11", "linux-x86_64", "wsl"),
-        ("Windows 11 without WSL", "windows-x86_64", "windows"),
-        ("macOS 14, M2 Max", "macos-arm64", "macos"),
-        ("Intel MacBook Pro", "macos-x86_64", "intel"),
-        ("Ubuntu 24.04 on a DGX Spark", "linux-aarch64", "aarch64"),
-        ("docker compose up", None, "container"),
-        ("NVIDIA Container Toolkit is installed", None, ""),
-        ("HIP error: invalid device function", None, "amd"),
-        ("ROCM used to build PyTorch: N/A", None, ""),
+        ("Windows 11", "windows-x86_64", "windows"), ("WSL 2 on Windows 11", "linux-x86_64", "wsl"),
+        ("Windows 11 without WSL", "windows-x86_64", "windows"), ("macOS 14, M2 Max", "macos-arm64", "macos"),
+        ("Intel MacBook Pro", "macos-x86_64", "intel"), ("Ubuntu 24.04 on a DGX Spark", "linux-aarch64", "aarch64"),
+        ("docker compose up", None, "container"), ("NVIDIA Container Toolkit is installed", None, ""),
+        ("HIP error: invalid device function", None, "amd"), ("ROCM used to build PyTorch: N/A", None, ""),
     ],
-)
+)  # fmt: skip
 def test_what_is_said_of_the_surroundings(text: str, platform: str | None, fact: str) -> None:
     said = of_text(text.encode())
 

@@ -67,17 +67,14 @@ def answered(question: Mapping[str, Any], home: Home) -> dict[str, Any]:
     return {
         "errors": [
             {
-                "seen": f"{error.match.signature.id} in line {error.match.line}",
-                "cause": error.cause.id,
-                "found": [finding.code for finding in error.findings],
-                "command": error.command,
+                "seen": f"{error.match.signature.id} in line {error.match.line}", "cause": error.cause.id,
+                "found": [finding.code for finding in error.findings], "command": error.command,
                 "advice": [finding.advice for finding in error.findings if finding.advice],
-                "brings": [finding.brings for finding in error.findings if finding.brings],
-                "is_here": error.is_here,
+                "brings": [finding.brings for finding in error.findings if finding.brings], "is_here": error.is_here,
                 "do": [cure for cure in error.cause.cures if "torch==" in cure or "--gpu" in cure],
             }
             for error in found.errors
         ],
         "machine": None if machine is None else machine.in_short,
         "notes": [f"{note.code}: {note.text}" for note in found.notes],
-    }
+    }  # fmt: skip

@@ -201,17 +201,14 @@ def place(text: str | bytes, *patterns: str, size: int = 1 << 20) -> int | None:
     ("text", "pattern", "line"),
     [
         # Two lines on, and not three: from the longest of the texts, to either side.
-        ("short\nx\nlongest", "short*longest", 3),
-        ("short\nx\nx\nlongest", "short*longest", None),
-        ("longest\nx\nshort", "longest*short", 1),
-        ("longest\nx\nx\nshort", "longest*short", None),
+        ("short\nx\nlongest", "short*longest", 3), ("short\nx\nx\nlongest", "short*longest", None),
+        ("longest\nx\nshort", "longest*short", 1), ("longest\nx\nx\nshort", "longest*short", None),
         ("the long\nest\nx\nshort\nx\nx", "long est*short", 1),
         ("the long\nest\nx\nx\nshort", "long est*short", None),
         # Empty lines count for nothing.
         ("longest\n\n\n\n\nshort", "longest*short", 1),
         # What begins in vain may begin anew: in the next line, and further on in a long one.
-        ("longest\nlongest\nx\nshort\nx", "longest*short", 2),
-        ("longest\nx\nx\nlongest", "longest*short", None),
+        ("longest\nlongest\nx\nshort\nx", "longest*short", 2), ("longest\nx\nx\nlongest", "longest*short", None),
         ("x\nlongest" + "x" * 5000 + "longest short\n", "longest*short", 2),
         # So many bytes before and behind.
         ("short" + "x" * (2048 - 5) + "longest\n", "short*longest", 1),
@@ -219,7 +216,7 @@ def place(text: str | bytes, *patterns: str, size: int = 1 << 20) -> int | None:
         ("longest" + "x" * (4096 - 12) + "short\n", "longest*short", 1),
         ("longest" + "x" * (4097 - 12) + "short\n", "longest*short", None),
     ],
-)
+)  # fmt: skip
 def test_how_far_apart_the_texts_of_a_pattern_may_stand(text: str, pattern: str, line: int | None) -> None:
     assert place(text, pattern) == line
 

@@ -28,20 +28,16 @@ def app(*names: str, groups: bool = False) -> Plan:
 
 PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
 PLANS = [
-    LIBRARY,
-    app("cpu", "cu126", "cu132"),
-    app("cpu", "cu126", groups=True),
-]
+    LIBRARY, app("cpu", "cu126", "cu132"), app("cpu", "cu126", groups=True),
+]  # fmt: skip
 
 # Pieces of project files as people write them; what may hold something of ours is among them.
 PIECES = [
     '# a comment at the top\n\n[build-system]\nrequires = ["hatchling"]  # blank\nbuild-backend = "hatchling.build"\n',
     '[project]\nname = "mylib" # a name\nversion = "1"\ndependencies = [\n  "torch>=2.5", # hand-made\n]\n',
     '[project.optional-dependencies]\ndev = ["pytest"]  # keep\n# the last line of the table\n',
-    '[project.scripts]\nrun = "mylib:main"\n',
-    '[dependency-groups]\ntest = ["pytest"]\n',
-    "[tool.ruff]\nline-length = 100\n\n\n[tool.ruff.lint]\nselect = ['ALL']\n",
-    "[tool.uv]\nmanaged = true # ours\n",
+    '[project.scripts]\nrun = "mylib:main"\n', '[dependency-groups]\ntest = ["pytest"]\n',
+    "[tool.ruff]\nline-length = 100\n\n\n[tool.ruff.lint]\nselect = ['ALL']\n", "[tool.uv]\nmanaged = true # ours\n",
     '[[tool.uv.index]]\nname = "own"\nurl = "https://own.example/simple"\n\n[tool.other]\nx = 1\n',
     "[tool.poetry]\npackage-mode = false\n",
     '[[tool.poetry.source]]\nname = "own"\nurl = "https://own.example/simple"\npriority = "primary"\n',
@@ -49,7 +45,7 @@ PIECES = [
     '[tool.pixi.workspace]\nchannels = ["conda-forge"]\nplatforms = ["linux-64"]\n',
     '[tool.pytest.ini_options]\naddopts = """\n  -ra\n  [not a table]\n"""\n',
     "[tool.black]\n'a.b' = { c = [1, 2], d = \"#no comment\" }\n",
-]
+]  # fmt: skip
 
 
 @st.composite
@@ -150,8 +146,7 @@ def sources(*extras: str, marker: str = LINUX) -> list[dict[str, str]]:
     ("theirs", "ours", "merged"),
     [
         (
-            f"torch = [{{ index = 'a', marker = \"{LINUX} or sys_platform == 'win32'\" }}]",
-            sources("cu126"),
+            f"torch = [{{ index = 'a', marker = \"{LINUX} or sys_platform == 'win32'\" }}]", sources("cu126"),
             [{"index": "a", "marker": "sys_platform == 'win32'"}],
         ),
         ("torch = { index = 'a' }", sources("cu126"), [{"index": "a", "marker": "sys_platform != 'linux'"}]),
@@ -161,8 +156,7 @@ def sources(*extras: str, marker: str = LINUX) -> list[dict[str, str]]:
             [{"index": "a", "marker": f"{LINUX} and (sys_platform != 'linux' or platform_machine != 'x86_64')"}],
         ),
         (
-            "torch = [{ index = 'a', marker = \"python_version < '3.12'\" }]",
-            sources("cu126"),
+            "torch = [{ index = 'a', marker = \"python_version < '3.12'\" }]", sources("cu126"),
             [{"index": "a", "marker": "python_version < '3.12' and sys_platform != 'linux'"}],
         ),
         (

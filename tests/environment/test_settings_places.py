@@ -94,10 +94,8 @@ def test_what_uvs_tables_name_and_in_which_order() -> None:
         {"url": "https://c", "explicit": True}, {"name": "d"}, "https://e",
     ]  # fmt: skip
     table = {
-        "index": places,
-        "find-links": ["x y", "z"],
-        "pip": {"extra-index-url": ["https://p"], "index": places[:1]},
-    }
+        "index": places, "find-links": ["x y", "z"], "pip": {"extra-index-url": ["https://p"], "index": places[:1]},
+    }  # fmt: skip
 
     assert toolsettings.uv_settings(("uv.toml", table)) == [
         Setting("extra-index-url", ("https://p",), "uv.toml"), Setting("index", ("https://a",), "uv.toml", label="a"),

@@ -100,10 +100,8 @@ def test_what_the_user_names_by_a_place_is_bound_by_nothing_of_ours() -> None:
 
     lines = text.splitlines()
     assert [line for line in lines if not line.startswith("torchaudio")] == [
-        "numpy==2.0",
-        "torchao==0.17.0",
-        "torch==2.14.1+cu126",
-    ]
+        "numpy==2.0", "torchao==0.17.0", "torch==2.14.1+cu126",
+    ]  # fmt: skip
     assert requirement_words(made) == ["torch==2.14.1+cu126", own, "numpy"]
     assert [*constraints_file(made._replace(releases=">=2.9,<=2.10")).values()] == ["torch>=2.9,<=2.10\n"]
 
@@ -148,10 +146,8 @@ def test_what_of_an_installation_matters_to_a_resolution() -> None:
 
     assert resolution_options((*words, *switches)) == [*words, *switches]
     assert resolution_options(("--link-mode", "--pre", "--target", "x", "-v", "-C=a", "--target", "--pre")) == [
-        "--pre",
-        "-C=a",
-        "--pre",
-    ]
+        "--pre", "-C=a", "--pre",
+    ]  # fmt: skip
 
 
 OWN = Setting("index-url", ("https://own.example",), "/etc/pip.conf")

@@ -45,8 +45,7 @@ def formats(found: Policies, *projects: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("--only-binary", ":all:"), ["wheel", "wheel"]),
-        (("--only-binary", "a_lamp,b"), ["wheel", "wheel"]),
+        (("--only-binary", ":all:"), ["wheel", "wheel"]), (("--only-binary", "a_lamp,b"), ["wheel", "wheel"]),
         (("--only-binary", ":all:", "--no-binary", "a-lamp"), ["source", "wheel"]),
         (("--no-binary", "a-lamp", "--only-binary", ":all:"), ["wheel", "wheel"]),
         (("--no-binary", ":all:", "--only-binary=A.Lamp"), ["wheel", "source"]),
@@ -55,10 +54,9 @@ def formats(found: Policies, *projects: str) -> list[str]:
         (("--no-binary", ":all:", "--no-binary", ":none:"), ["any", "any"]),
         (("--only-binary", "a-lamp", "--no-binary", ":all:"), ["source", "source"]),
         (("--no-build-package", "A.Lamp", "--no-binary-package", "b"), ["wheel", "source"]),
-        (("--no-build",), ["wheel", "wheel"]),
-        (("--verbose", "--quiet"), ["any", "any"]),
+        (("--no-build",), ["wheel", "wheel"]), (("--verbose", "--quiet"), ["any", "any"]),
     ],
-)
+)  # fmt: skip
 def test_wheels_and_sources_are_told_apart_as_pip_does(words: tuple[str, ...], expected: list[str]) -> None:
     assert formats(read(*words), "a-lamp", "b") == expected
 

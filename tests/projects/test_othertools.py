@@ -52,12 +52,10 @@ def test_pip_tools_gets_a_file_of_its_own_without_a_path_of_this_machine(
     assert Path(file).read_text("utf-8") == "torch>=2.5\ntorchvision\n"
     marker = "sys_platform == 'linux' or sys_platform == 'win32'"
     assert Path("requirements-cu126.in").read_text("utf-8").splitlines()[1:] == [
-        f"-r {file}",
-        "--find-links https://download.pytorch.org/whl/cu126/torch/",
-        "--find-links https://download.pytorch.org/whl/cu126/torchvision/",
-        f"torch==2.14.1+cu126 ; {marker}",
+        f"-r {file}", "--find-links https://download.pytorch.org/whl/cu126/torch/",
+        "--find-links https://download.pytorch.org/whl/cu126/torchvision/", f"torch==2.14.1+cu126 ; {marker}",
         f"torchvision==0.29.1+cu126 ; {marker}",
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,8 @@ def test_a_companion_of_such_a_platform_has_its_own_label_or_is_not_there() -> N
     # No file of it was seen there: its Pythons are those of elsewhere, and that it is there at all is inferred.
     other = paired("2.14.0", "cpu", "macos-arm64", "", None)
     assert (other.versions["torchvision"], other.pythons, other.bases["torchvision"]) == (
-        "0.29.0",
-        {"torchvision": ("cp312",)},
-        "inferred",
-    )
+        "0.29.0", {"torchvision": ("cp312",)}, "inferred",
+    )  # fmt: skip
 
 
 def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:

@@ -160,10 +160,8 @@ def test_the_last_branches_and_the_floors() -> None:
     last = {capability: row["branch"] for row in DRIVERS["last_branch"] for capability in row["capabilities"]}
     assert (last["3.7"], last["6.1"], last["7.0"]) == (470, 580, 580)
     assert {row["cuda_major"]: row["linux"] for row in DRIVERS["majors"]} == {
-        13: "580",
-        12: "525.60.13",
-        11: "450.80.02",
-    }
+        13: "580", 12: "525.60.13", 11: "450.80.02",
+    }  # fmt: skip
     first = {
         capability: (row["linux"], row["windows"])
         for row in DRIVERS["first_driver"]

@@ -31,8 +31,7 @@ QUESTIONS = (
     # torch's family alone
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch",)),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch", "torchvision", "numpy")),
-    WorldQuestion("GTX 980", "525.147.05", ("torch", "torchvision")),
-    WorldQuestion("V100", "535.183.01", ("torch",)),
+    WorldQuestion("GTX 980", "525.147.05", ("torch", "torchvision")), WorldQuestion("V100", "535.183.01", ("torch",)),
     WorldQuestion("T4", "550.127.08", ("torch", "torchvision", "torchaudio")),
     WorldQuestion("A100", "535.183.01", ("torch<2.8", "torchvision")),
     WorldQuestion("RTX 4090", "570.86.10", ("torch>=2.9", "torchaudio")), WorldQuestion("H100", _NEWEST, ("torch",)),
@@ -57,8 +56,7 @@ QUESTIONS = (
     WorldQuestion("RTX 3090", _NEWEST, ("open-clip-torch",)), WorldQuestion("A100", "535.183.01", ("lightning",)),
     WorldQuestion("A100", _NEWEST, ("deepspeed", "torch")),
     # what pins an older torch, or wants one CUDA with another package
-    WorldQuestion("RTX 4090", _NEWEST, ("lerobot",)),
-    WorldQuestion("RTX 4090", _NEWEST, ("chatterbox-tts",)),
+    WorldQuestion("RTX 4090", _NEWEST, ("lerobot",)), WorldQuestion("RTX 4090", _NEWEST, ("chatterbox-tts",)),
     WorldQuestion("RTX 5090", "610.43.02", ("chatterbox-tts",), _NO_BUILD),
     WorldQuestion("T4", "550.127.08", ("fairseq2",)),
     WorldQuestion("RTX 4090", _NEWEST, ("faster-whisper", "sentence-transformers")),

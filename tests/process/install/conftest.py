@@ -63,12 +63,10 @@ def wheel_host(**options: bool) -> WheelHost:
             )
     for backend in ("cu126", "cu128", "cu130", "cpu"):
         host.add(
-            backend,
-            *(TinyWheel("triton", version, TAG) for version in TRITON.values()),
-            TinyWheel("torchcodec", f"0.13.0+{backend}", TAG, ("torch",)),
-            TinyWheel("numpy", "9999.0.0"),
+            backend, *(TinyWheel("triton", version, TAG) for version in TRITON.values()),
+            TinyWheel("torchcodec", f"0.13.0+{backend}", TAG, ("torch",)), TinyWheel("numpy", "9999.0.0"),
             TinyWheel("filelock", "9999.0.0"),
-        )
+        )  # fmt: skip
     return host
 
 
