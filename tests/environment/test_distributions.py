@@ -47,7 +47,7 @@ def test_an_old_egg_info_counts(home: Home) -> None:
 
     found = distributions.read_environment(home.python, {}).distributions
 
-    assert [(each.name, each.version) for each in found] == [("old", "1.0"), ("older", "0.9")]
+    assert [(each.name, each.version, each.faults) for each in found] == [("old", "1.0", ()), ("older", "0.9", ())]
 
 
 def test_broken_metadata_and_record_are_said_and_survived(home: Home) -> None:

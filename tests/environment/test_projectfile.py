@@ -68,10 +68,10 @@ all = ["app[docs]", "sphinx"]
 [dependency-groups]
 dev = ["pytest", { include-group = "all" }]
 [tool.uv]
-conflicts = [[{ extra = "cpu" }, { extra = "cu126" }]]
+conflicts = [[{ package = "app", extra = "cpu" }, { extra = "cu126" }]]
 constraint-dependencies = ["torch==2.14.1+cu126"] # torchpick pin
 [tool.uv.sources]
-member = { workspace = true }
+member = [{ workspace = true, marker = "os_name == 'x'" }, { index = "a" }]
 torch = { index = "pytorch-cu126" }
 """
     assert read_requirements(text) == ("vllm==0.19.1", "torch", "sphinx", "pytest")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.environment import toolsettings
-from torchpick.environment.toolsettings import Setting, files_bind, pip_files, uv_files, variables_bind
+from torchpick.environment.toolsettings import Setting, files_bind, pip_files, uv_files
 from torchpick.errors import TorchpickError
 
 NOBODY = {"XDG_CONFIG_DIRS": "/nobody", "XDG_CONFIG_HOME": "/nobody"}
@@ -45,29 +45,6 @@ def test_uvs_files_on_linux_are_the_users_and_the_first_of_the_systems(
     ]
     assert join("x", "pip", "pip.conf") in pip_files({"XDG_CONFIG_HOME": "x"}, "/env", "/me", "linux")
     assert pip_files({"PIP_CONFIG_FILE": os.devnull}, "/env", "/me", "linux") == []
-
-
-@pytest.mark.parametrize("name", ["PIP_CONSTRAINT", "PIP__Constraint", "UV_CONSTRAINT", "UV_OVERRIDE"])
-def test_a_variable_may_bind(name: str) -> None:
-    assert variables_bind({name: "x"}) is True
-    assert variables_bind({name.lower(): "x", f"MY_{name}": "x", f"{name}S": "x"}) is False
-
-
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("pip.conf", "Constraint = x"), ("uv.toml", "constraint-dependencies"), ("uv.toml", "override-dependencies"),
-        ("pyproject.toml", '"\\u0063onstraint"'), ("../pyproject.toml", "override-"),
-    ],
-)  # fmt: skip
-def test_a_file_with_such_a_word_may_bind(
-    file: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    (tmp_path / "here" / file).write_text(text, "utf-8")
-
-    assert files_bind(NOBODY, str(tmp_path / "here")) is True
 
 
 def test_the_last_and_the_most_special_of_pips_settings_holds(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from torchpick.install.user_settings import (
     as_limits,
     check_passed_on,
     note_indexes,
-    unasked_constraints,
 )
 from torchpick.model.machine import Note
 
@@ -73,29 +72,6 @@ def test_what_else_stands_behind_the_dashes_is_passed_on() -> None:
     )  # fmt: skip
 
     check_passed_on(words)
-
-
-def test_what_binds_unasked_is_of_both_variables_and_of_the_files_of_one_installer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("pip", "uv", "over", "file"):
-        Path(f"{name}.txt").write_text(f"{name}<1\n{name}<3; python_version < '3.11'\n", "utf-8")
-    (tmp_path / "ours").mkdir()
-    (tmp_path / "ours" / "x.txt").write_text("ours<1", "utf-8")
-    variables = {"UV_CONSTRAINT": f"{tmp_path}/ours/x.txt uv.txt gone.txt", "UV_OVERRIDE": "over.txt"}
-    table = {"constraint-dependencies": ["c<1", "??"], "override-dependencies": ["o<1"], "dev-dependencies": ["d<1"]}
-    own = of_pip(variables, tmp_path / "pip.conf", "[global]\nconstraint = file.txt\n")
-    own = own._replace(uv_files=(("uv.toml", table),))
-    named = of_pip({**variables, "PIP_CONSTRAINT": "pip.txt"}, tmp_path / "pip.conf", "")
-
-    def names(settings: UserSettings, installer: str | None, python: str = "3.12") -> list[str]:
-        return [each.name for each in unasked_constraints(settings, installer, python, (f"{tmp_path}/ours",))]
-
-    assert names(own, "pip") == ["file", "over"]
-    assert names(own, "uv") == ["over", "c", "o"]
-    assert names(named, "uv") == names(named, None) == ["pip", "over"]
-    assert names(named, "pip", "3.10") == ["pip", "pip", "over", "over"]
 
 
 @pytest.mark.parametrize("name", ["torch", "torchvision", "torchaudio"])

@@ -5,7 +5,6 @@ import shlex
 import pytest
 
 from torchpick.environment import shell
-from torchpick.install.installers import resolution_options
 
 
 @pytest.mark.parametrize(
@@ -26,11 +25,3 @@ def test_a_command_line_with_its_environment() -> None:
 
     assert shlex.split(line) == ["env", "-u", "Y", "X=1 2", "uv", "a b"]
     assert shell.command(["uv"], {}, (), "sh") == "uv"
-
-
-def test_what_is_passed_on_and_matters_to_a_resolution() -> None:
-    words = (
-        "--no-cache", "--index", "https://a", "--link-mode", "copy", "-ihttps://x", "--index-strategy=unsafe", "-n",
-    )  # fmt: skip
-
-    assert resolution_options(words) == ["--no-cache", "--index", "https://a", "--index-strategy=unsafe", "-n"]

@@ -117,3 +117,4 @@ def test_a_build_serves_the_gpus_that_run_its_machine_code_and_no_newer_ones_by_
     assert floor == "525.60.13"  # NVIDIA's for every CUDA 12 on Linux (CUDA 12.x release notes, table 2)
     assert served(build._replace(platform="windows-x86_64"), DEFAULT)[1] == "527.41"
     assert served(build._replace(pythons=()), DEFAULT) == ((), None)
+    assert shop(requires_python=">=3.10.4").tags[0] == "cp310"  # for its later releases
