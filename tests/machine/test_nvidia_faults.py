@@ -113,6 +113,19 @@ def test_updated_and_not_rebooted(computer: Computer, look: Look) -> None:
     assert "PCI_TRUSTED" in codes(trusting)
 
 
+def test_libcuda_is_asked_for_all_its_gpus_and_an_id_of_zeros_is_none(
+    computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_GPUS"):
+        monkeypatch.setenv(name, "")
+    zeros = gpu(1, "8.6", uuid="GPU-00000000-0000-0000-0000-000000000000")
+    found = look(computer.driver(gpus=2).say(f"nvml.init 12\n{zeros}\n{gpu(2, '8.9')}"))
+    assert [(str(each.arch), (each.uuid or "")[:12]) for each in found.gpus] == [
+        ("sm_86", ""),
+        ("sm_89", "GPU-00000002"),
+    ]
+
+
 def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: Computer, look: Look) -> None:
     found = look(computer.driver().say(f"nvml.init 18\n{gpu(1, '8.6')}"))
     assert (archs(found), found.gpus[0].source, codes(found)) == (["sm_86"], "cuda", ["NVML_REFUSED"])
@@ -212,6 +225,7 @@ def test_all_gpus_lost_or_forbidden(computer: Computer, look: Look) -> None:
     lost = "\n".join(gpu(each, "8.9", handle="15", cuda="no") for each in (1, 2))
     for said, code, text in (
         (lost, "GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 15)"),
+        (lost.replace("handle=15", "cap=15"), "GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 15)"),
         (lost.replace("handle=15", "handle=4", 1), "GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 4)"),
         (lost.replace("handle=15", "handle=4"), "NO_PERMISSION", "the driver refuses all 2 GPUs to this user or job"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from torchpick.index import pages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.wheels import inspect_target
+from torchpick.wheels import inspect_target, librarycode
 from torchpick.wheels.inspect_target import ReadOptions
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import WHOLE, Reading, TorchFacts
@@ -118,6 +119,23 @@ def test_a_list_of_things(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         inspect_target.list_targets("https://host.example/a/", how)
 
 
+def test_many_come_in_their_order_or_as_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    for in_order, names in ((True, ["a", "b"]), (False, ["b", "a"])):
+        go_on = threading.Event()
+
+        def read(target: str, _how: ReadOptions, go_on: threading.Event = go_on) -> Reading:
+            assert target != "a" or go_on.wait(60)
+            return Reading(target, WHOLE, complete=True, size=1, bytes_read=1, requests=0)
+
+        monkeypatch.setattr(inspect_target, "read_target", read)
+        answers = inspect_target.read_targets(("a", "b"), ReadOptions(), 2, in_order=in_order)
+        if in_order:
+            go_on.set()
+        first, _ = next(answers)
+        go_on.set()
+        assert [first, *(target for target, _ in answers)] == names
+
+
 def test_a_container_by_itself_is_a_library_and_one_that_is_damaged_is_not_complete(tmp_path: Path) -> None:
     for name, data, complete in (
         ("a.fatbin", making.module("sm_80"), True),
@@ -126,6 +144,28 @@ def test_a_container_by_itself_is_a_library_and_one_that_is_damaged_is_not_compl
         (tmp_path / name).write_bytes(data)
         found = inspect_target.read_target(str(tmp_path / name), ReadOptions())
         assert (texts(found.sass), found.complete) == (["sm_80"], complete)
+
+
+def test_the_torch_beside_a_package_is_asked_for_where_it_has_a_library_per_cuda(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str | None] = []
+
+    def cuda(python: str | None) -> str:
+        asked.append(python)
+        return "12.6"
+
+    monkeypatch.setattr(inspect_target, "torch_cuda", cuda)
+    machine = Machine(Platform("linux", "x86_64"), Python("3.12"), None, (Gpu(0, "nvidia", "P", Arch.parse("sm_61")),))
+    each = [
+        librarycode.read_buffer(making.library(making.module(arch)), f"b/lib_cuda{cuda}.so")
+        for arch, cuda in (("sm_60", "126"), ("sm_75", "128"))
+    ]
+    for libraries, python, word in ((each, ["/p"], "runs"), (each[1:], [], "will not run")):
+        found = Reading("x", WHOLE, True, 1, 1, 0, libraries=tuple(libraries))
+        [verdict] = inspect_target.judge_machines(found, (machine,), Knowledge({}).rules.drivers, "/p")
+        assert (verdict.word, asked) == (word, python)
+        asked.clear()
 
 
 def test_each_counted_gpu_is_judged_behind_the_driver_of_its_system() -> None:
