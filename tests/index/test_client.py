@@ -178,9 +178,11 @@ def test_credentials_stay_with_their_host(host: Host, client: Client) -> None:
     host.files["/x"] = b"y"
     answer = f"HTTP/1.1 302 Found\r\nLocation: {other}/x\r\nContent-Length: 0\r\n\r\n".encode()
     with rude(once(answer)) as url:
-        assert client.get(url.replace("//", "//me:secret@")).body == b"y"
+        reply = client.get(url.replace("//", "//me:secret@"))
+    here = host.url.replace("//", "//me:secret@")
 
-    assert host.seen[0].authorization is None
+    assert (reply.url, reply.body, host.seen[0].authorization) == (f"{other}/x", b"y", None)
+    assert client.get(f"{here}/redirect/x").url == f"{here}/x", "what is linked from there has them too"
 
 
 @pytest.fixture(scope="module")

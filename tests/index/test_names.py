@@ -30,6 +30,7 @@ def test_a_tags_platform(tag: str, platform: str | None, glibc: str | None) -> N
     ("cp312-cp312-manylinux_2_5_x86_64", "cp312", "linux-x86_64", True),
     ("cp312-cp312-musllinux_1_2_x86_64", "cp312", "linux-x86_64", False),
     ("cp314-cp314t-win_arm64", "cp314t", "windows-arm64", True), ("py3-none-any", "cp314t", "windows-arm64", True),
+    ("cp314-none-any", "cp314t", "linux-x86_64", True),
     ("cp314-cp314-win_arm64", "cp314t", "windows-arm64", False),
     ("cp312-cp312-win_amd64", "cp312", "windows-arm64", False),
     ("cp312-cp312-macosx_11_0_arm64", "cp312", "macos-arm64", True),

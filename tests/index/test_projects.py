@@ -385,12 +385,15 @@ def at(host: Host, data: bytes, file: str = WHEEL, **said: Any) -> ProjectFile:
 
 
 def test_metadata_with_another_hash_is_refused(host: Host, reading: Reading) -> None:
-    file = at(host, wheel(), metadata="0" * 64)
+    file = at(host, wheel(METADATA.replace(b"numpy", b"scipy")), metadata="0" * 64)
     host.files[f"/files/{WHEEL}.metadata"] = METADATA
     answer = reading.metadata(file)
 
     assert isinstance(answer, IntegrityError)
     assert message(answer) == f"{file.url}: the hash of its metadata does not match the index"
+    unhashed = reading.metadata(file._replace(metadata=""))
+    assert isinstance(unhashed, Metadata)
+    assert unhashed.requires == ("numpy (>=1)",), "what lies beside it"
 
 
 @pytest.mark.parametrize("metadata", [None, "", "0" * 64])

@@ -123,6 +123,12 @@ def test_what_only_a_build_can_say(host: Host, tmp_path: Path, case: str, form: 
         assert found.message == f"pkg-1.0.{suffix}: its source does not say what it requires"
 
 
+def test_a_long_path_of_ustar_is_put_together(host: Host, tmp_path: Path) -> None:
+    found = _read_as(host, tmp_path, {f"{'s' * 90}/pkg.egg-info/requires.txt": REQUIRES}, "ustar")
+    assert isinstance(found, Metadata)
+    assert found.requires == EGG
+
+
 def _read_as(host: Host, tmp_path: Path, files: dict[str, str], form: str) -> Metadata | TorchpickError:
     below: dict[str, str | bytes] = {f"{ROOT}/{path}": text for path, text in files.items()}
     below[f"{ROOT}/pad.bin"] = making.noise(1, 1000)
