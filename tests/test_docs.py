@@ -41,18 +41,6 @@ KINDS = (*RUN, "python", "javascript", "toml", "json", "dockerfile", "yaml", "ht
 # --- commands -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("expected", "printed", "same"),
-    [
-        (["a", "…", "d"], "a\nb\nc\nd\n", True), (["a", "…", "d"], "a\nd\n", True), (["a … c"], "a b c\n", True),
-        (["a … c"], "a b\nc\n", False), (["a"], "a\nb\n", False), ([], "a\n", False), (["a  ", ""], "a\n", True),
-        (["a.c"], "abc\n", False),
-    ],
-)  # fmt: skip
-def test_what_agrees(expected: list[str], printed: str, same: bool) -> None:
-    assert documents.agree(expected, printed) is same
-
-
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_block_is_run_read_or_of_a_known_kind(page: Path) -> None:
     """A command in a block of another kind would never be tried."""

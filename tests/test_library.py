@@ -240,18 +240,6 @@ def test_what_is_of_another_kind_is_told_in_a_sentence(arguments: dict[str, Any]
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("arguments", [{"gpus": "sm_61"}, {"driver": 580}, {"python": 3.12}])
-def test_check_hears_the_same(arguments: dict[str, Any]) -> None:
-    with pytest.raises(torchpick.UsageError):
-        torchpick.check(**arguments)
-
-
-@pytest.mark.parametrize("arguments", [{"gpus": "sm_61"}, {"driver": 580}, {"channel": "nightlies"}])
-def test_plan_hears_the_same(arguments: dict[str, Any]) -> None:
-    with pytest.raises(torchpick.UsageError):
-        torchpick.plan("vllm", **arguments)
-
-
 def test_an_error_crosses_to_another_process() -> None:
     with pytest.raises(torchpick.NoBuildError) as caught:
         torchpick.pick(gpus=["sm_61", "sm_120"], driver="580.95.05", python="3.12", platform="linux-x86_64").require()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scripts.table import index
-from tests import tables, usersettings
+from tests import tables
 from tests.index.server import Host, serving
 from tests.wheels import making
 from torchpick.cli import main
@@ -198,23 +198,6 @@ def test_a_password_is_in_no_file_of_the_cache(
     assert files
     assert not [file for file in files if b"s3cr3t" in file.read_bytes()]
     assert answer(capsys, *GIVEN, "--backend", "default")["pick"]["version"] == "2.15.0"
-
-
-@pytest.mark.network
-@pytest.mark.usefixtures("older")
-def test_the_real_release_is_read_out_of_the_users_own_index(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The real 2.15.0 of the index that pip is set to, by ranges; skipped where that index does not answer."""
-    usersettings.take_over(monkeypatch)
-    if main(["refresh", *HERE, "--backend", "default", "torch==2.15.0", "--quiet"]) != 0:
-        pytest.skip("no package index answers")
-    capsys.readouterr()
-
-    pick = answer(capsys, "torch", "torchvision", *GIVEN, "--backend", "default")["pick"]
-    assert pick["version"] == "2.15.0"
-    assert pick["evidence"]["kind"] == "measured"
-    assert pick["companions"]["torchvision"].startswith("0.29.")
 
 
 def test_a_wheel_host_that_was_named_and_cannot_be_read_is_an_error(

@@ -15,10 +15,7 @@ import pytest
 
 from tests.attacks.project import COMMANDS, GPU, words_of
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes"),
-]
+pytestmark = [pytest.mark.process, pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")]
 WITHIN_S = 30
 # Tells every file that is opened, and those that are asked for and absent, on a line of stderr that begins so.
 OPENED = "opened: "

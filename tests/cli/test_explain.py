@@ -104,10 +104,7 @@ def test_a_terminal_without_a_text_is_told_how(
     assert "hint" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["--gpu", "GTX 9999", KERNELS], ["--machine", "-"], ["--driver", "x", KERNELS]],
-)
+@pytest.mark.parametrize("words", [["--gpu", "GTX 9999", KERNELS], ["--machine", "-"], ["--driver", "x", KERNELS]])
 def test_what_the_user_told_wrongly_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", *words]) == 2
     assert "hint" in capsys.readouterr().err

@@ -60,7 +60,7 @@ def test_a_clash_is_shown_and_nothing_is_written(capsys: pytest.CaptureFixture[s
     assert Path("pyproject.toml").read_text("utf-8") == text
 
 
-def test_an_app_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_app_is_told_how_to_go_on_and_its_backends_stay(capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text(
         '[project]\nname = "app"\nrequires-python = ">=3.11"\n[tool.uv]\npackage = false\n', "utf-8"
     )
@@ -69,6 +69,9 @@ def test_an_app_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None
 
     assert status == 0
     assert "torchpick run uv sync" in err
+    written = Path("pyproject.toml").read_text("utf-8")
+    assert run(capsys, "--write", "pyproject.toml")[0] == 0
+    assert Path("pyproject.toml").read_text("utf-8") == written
 
 
 def test_an_extra_beside_the_authors_holds_what_theirs_do(capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,8 +115,7 @@ def test_the_page_goes_to_stdout_for_a_dash_and_a_mirrors_password_is_not_publis
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["--gpu", "a100"], ["--glibc", "2.28"], ["--machine", "x.json"], ["--only", "0"], ["--json"]],
+    "words", [["--gpu", "a100"], ["--glibc", "2.28"], ["--machine", "x.json"], ["--only", "0"], ["--json"]]
 )
 def test_what_a_page_cannot_heed_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = run(capsys, *TOLD, "--html", "-", *words)

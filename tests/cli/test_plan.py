@@ -50,16 +50,6 @@ def test_the_versions_of_a_package_as_json(capsys: pytest.CaptureFixture[str]) -
     assert runs[0] == "0.0.30"
 
 
-def test_a_package_of_which_nothing_runs_is_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "vllm", "--gpu", "sm_61", *MACHINE]) == 3
-    assert "PACKAGE_NO_KERNELS" in capsys.readouterr().out
-
-
-def test_an_unknown_package_is_named_with_its_neighbour(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "xformer", "--gpu", "t4", *MACHINE]) == 2
-    assert "did you mean `xformers`" in capsys.readouterr().err
-
-
 def test_a_stack_as_a_dockerfile(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "vllm", "--gpu", "a100", *MACHINE, "--dockerfile", "--offline"]) == 0
     lines = capsys.readouterr().out.splitlines()

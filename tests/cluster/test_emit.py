@@ -37,9 +37,7 @@ def head_of_job(feature: str, install: str) -> str:
 
 
 def variables(version: str, backend: str, install: str, name: str) -> dict[str, str]:
-    return {
-        "torch_version": version, "torch_backend": backend, "torch_install": install, "torch_environment": name,
-    }  # fmt: skip
+    return {"torch_version": version, "torch_backend": backend, "torch_install": install, "torch_environment": name}
 
 
 # The name of the script, what it gives to whom, and the other files.

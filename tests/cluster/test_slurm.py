@@ -115,27 +115,6 @@ def test_a_busy_node_is_answered_by_the_gpu_that_the_controller_names(cluster: S
     assert "n12" not in {part["hosts"] for part in answer["left_out"]}
 
 
-def test_a_partition_has_its_own_nodes(cluster: SlurmCluster) -> None:
-    answer = ask(cluster, source="slurm:apart")
-
-    assert [crowd["hosts"] for crowd in answer["machines"]] == ["n13"]
-
-
-def test_a_job_that_asks_for_gpus_is_not_told_to(cluster: SlurmCluster) -> None:
-    answer = ask(cluster, "--", "--gres=gpu:1")
-
-    left = {part["hosts"]: part["code"] for part in answer["left_out"]}
-    assert left["n[10,12]"] == "NO_GPU_LEFT_OUT"
-    assert [crowd["hosts"] for crowd in answer["machines"]] == ["n1"]
-
-
-def test_strict_refuses_and_names_who(cluster: SlurmCluster) -> None:
-    _, err = (process := start(cluster, "--timeout", "15", "--strict")).communicate(timeout=60)
-
-    assert process.returncode == 4
-    assert [word for word in ("n6: ", "n8: ", "n9: ", "n11: ") if word not in err] == []
-
-
 def test_inside_an_allocation_its_own_nodes_are_asked(cluster: SlurmCluster) -> None:
     program = str(cluster.programs / "torchpick-here")
     argv = [sys.executable, "-m", "torchpick", "fleet", "slurm", "--program", program, "--python", "3.12", "--json"]

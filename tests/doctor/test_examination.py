@@ -81,8 +81,7 @@ def test_where_the_driver_is_silent_code_for_the_gpu_is_nobodys_business(
 
 
 @pytest.mark.parametrize(
-    ("wish", "end"),
-    [({"backends": ("cu126",)}, "--gpu none"), ({}, "--gpu none --backend cu128")],
+    ("wish", "end"), [({"backends": ("cu126",)}, "--gpu none"), ({}, "--gpu none --backend cu128")]
 )
 def test_what_was_wished_for_counts_where_the_driver_is_silent(
     wish: Mapping[str, Any], end: str, home: Home, monkeypatch: pytest.MonkeyPatch

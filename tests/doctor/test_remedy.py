@@ -13,6 +13,7 @@ from torchpick.model.finding import Ailment, Finding
 from torchpick.model.pick import Request
 from torchpick.run import start_run
 
+pytestmark = pytest.mark.process
 OLD, NEW = "sm_61", "sm_120"
 
 
@@ -26,7 +27,6 @@ def mended(home: Home, release: str, *companions: str, gpu: str = OLD, driver: s
     return found
 
 
-@pytest.mark.process
 def test_the_same_release_on_another_backend_is_kept(home: Home) -> None:
     found = mended(home, "2.9.1", "torchvision")
 
@@ -34,7 +34,6 @@ def test_the_same_release_on_another_backend_is_kept(home: Home) -> None:
     assert found.requirements == ("torch==2.9.1", "torchvision")
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("release", "gpu", "version"), [
         ("2.15.0", OLD, "2.14.1+cu126"),  # the newest of the old GPU's
         ("2.6.0", NEW, "2.7.0"),  # the first of the new GPU's
@@ -48,20 +47,17 @@ def test_else_the_nearest_release_is_taken(release: str, gpu: str, version: str,
     assert not found.kept
 
 
-@pytest.mark.process
 def test_companions_decide_between_releases_that_are_as_near(home: Home) -> None:
     """The index of cu132 holds no torchaudio, so it is lost only where the version itself is kept."""
     assert mended(home, "2.15.1", "torchaudio", gpu=NEW, driver="610.43.02").version == "2.14.1+cu130"
 
 
-@pytest.mark.process
 def test_a_companion_is_lost_where_the_version_itself_is_kept(tmp_path: Path, made_up: str) -> None:
     found = mended(Home(tmp_path / ".venv", version=made_up), "2.15.0", "torchaudio", gpu=NEW, driver="610.43.02")
 
     assert found.lost == ("torchaudio (none is known for torch 2.15.0)",)
 
 
-@pytest.mark.process
 def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be(home: Home) -> None:
     home.add("needy", "1.0", requires=["torch<2.13"])
     found = mended(home, "2.15.0")
@@ -69,7 +65,6 @@ def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be(home: Home) ->
     assert (found.version, found.lost, found.bound_by) == ("2.12.1+cu126", (), ())
 
 
-@pytest.mark.process
 def test_what_cannot_be_kept_is_named(home: Home) -> None:
     home.add("needy", "1.0", requires=["torch>=2.15"])
     found = mended(home, "2.15.0")
@@ -83,7 +78,6 @@ def test_what_cannot_be_kept_is_named(home: Home) -> None:
     assert remedy.brings(bound, broken) == f"{nearest}; bound by torch<2.15 of a.txt and torch<2.15 of b.txt"
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("requires", "words"), [((), ("torch",)), (("torch<2.10",), ("torch==2.9.1",))])
 def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone(
     requires: tuple[str, ...], words: tuple[str, ...], home: Home
@@ -95,21 +89,6 @@ def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone(
     assert found.remedy.requirements == words
 
 
-@pytest.mark.process
-def test_the_command_tells_the_machine_and_the_python_as_they_were_told(home: Home) -> None:
-    home.torch().companion("torchvision", "0.24.1+cu128")
-
-    found = examine(home, "MX330", driver="580.119.02")
-
-    expected = "torchpick install torch==2.9.1 torchvision --gpu MX330 --driver 580.119.02 --python"
-    assert found.remedy is not None
-    assert " ".join(found.remedy.command) == f"{expected} {home.python}"
-    assert {finding.cure for finding in found.findings} == {" ".join(found.remedy.command)}
-    assert found.remedy is not None
-    assert found.remedy.version == "2.9.1+cu126"
-
-
-@pytest.mark.process
 @pytest.mark.parametrize(("named", "requires", "end"), [
         ("2.9.1+cu128", (), ("--no-deps", "--", "--force-reinstall")),  # nothing but torch is touched
         ("2.9.1+cu128", ("sympy",), ("cu128", "--", "--force-reinstall")),  # with what is missing
@@ -127,7 +106,6 @@ def test_a_broken_torch_is_installed_again(
     assert found.remedy.command[-len(end) :] == end
 
 
-@pytest.mark.process
 def test_a_driver_that_is_too_old_for_everything_is_told_what_would_have_to_change(home: Home) -> None:
     home.torch("2.9.1+cu126", "12.6", CU126)
 
@@ -138,22 +116,10 @@ def test_a_driver_that_is_too_old_for_everything_is_told_what_would_have_to_chan
     assert finding.advice == "install driver 525.60.13 or newer and keep this torch"
 
 
-@pytest.mark.process
-def test_other_packages_pins_reach_the_remedy(home: Home) -> None:
-    home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
-    home.add("needy", "1.0", requires=["torch>=2.12,!=2.14.1", "torch<2; extra == 'old'"])
-
-    found = examine(home, "sm_61", driver="580.1")
-
-    assert found.remedy is not None
-    assert found.remedy.version == "2.14.0+cu126"
-
-
 def with_wrong_vision(home: Home) -> Home:
     return home.torch("2.14.1+cu126", "12.6", CU126).companion("torchvision", "0.22.1+cu126", codes="")
 
 
-@pytest.mark.process
 def test_without_a_gpu_the_environment_keeps_its_own_backend(home: Home) -> None:
     """A login node has none, and its environments are for the nodes that have."""
     found = examine(with_wrong_vision(home), "none")
@@ -161,12 +127,10 @@ def test_without_a_gpu_the_environment_keeps_its_own_backend(home: Home) -> None
     assert codes(found) == ["COMPANION_MISMATCH"]
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cu126"
-    assert found.remedy is not None
     expected = "torchpick install torch==2.14.1 torchvision --gpu none --python HERE --backend cu126"
     assert " ".join(found.remedy.command).replace(home.python, "HERE") == expected
 
 
-@pytest.mark.process
 def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
     with_wrong_vision(home)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
@@ -176,23 +140,19 @@ def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
 
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cpu"
-    assert found.remedy is not None
     assert "--cpu" in found.remedy.command
     assert "--backend" not in found.remedy.command
 
 
-@pytest.mark.process
 def test_a_torch_that_runs_keeps_its_build_when_another_is_newer(home: Home) -> None:
     """On a GPU that both serve, the companions of the same build are the fix, not another CUDA."""
     found = examine(with_wrong_vision(home), "sm_86", driver="595.58.03")
 
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cu126"
-    assert found.remedy is not None
     assert found.remedy.command[-2:] == ("--backend", "cu126")
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("version", "requires", "backend"), [
         ("2.9.1+cu126", [], "cu126"),
         ("2.9.1", ["nvidia-cuda-runtime-cu12==12.8.90; platform_system == 'Linux'"], "cu128"),
@@ -210,7 +170,6 @@ def test_a_torch_that_is_gone_comes_back_with_the_backend_of_its_metadata(
     assert found.remedy.version == f"{version.partition('+')[0]}+{backend}"
 
 
-@pytest.mark.process
 def test_a_torch_that_is_gone_and_says_nothing_is_not_replaced_by_a_guess(home: Home) -> None:
     home.add("torch", "2.9.1")
 
@@ -220,7 +179,6 @@ def test_a_torch_that_is_gone_and_says_nothing_is_not_replaced_by_a_guess(home: 
     assert "--gpu" in str(found.findings[0].advice)
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("by", ["PIP_CONSTRAINT", "pip.conf", "UV_CONSTRAINT"])
 def test_what_binds_the_installer_binds_the_command_and_is_named(by: str, home: Home, tmp_path: Path) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
@@ -241,7 +199,6 @@ def test_what_binds_the_installer_binds_the_command_and_is_named(by: str, home: 
     assert limits.name in brings
 
 
-@pytest.mark.process
 def test_a_constraint_that_nothing_runs_within_is_said(home: Home, tmp_path: Path) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120").add("pip", "26.3")
     (tmp_path / "limits.txt").write_text("torch>=2.15\n", "utf-8")
@@ -252,7 +209,6 @@ def test_a_constraint_that_nothing_runs_within_is_said(home: Home, tmp_path: Pat
     assert "torch>=2.15 in PIP_CONSTRAINT" in str(found.findings[0].advice)
 
 
-@pytest.mark.process
 def test_a_broken_torch_beside_a_numpy_that_is_too_new_takes_both(home: Home) -> None:
     """Without their dependencies nothing else would be touched, numpy neither."""
     home.torch("2.2.2+cu121", "12.1", named="2.2.2+cu121").add("numpy", "2.0.0")
@@ -267,7 +223,6 @@ def test_a_broken_torch_beside_a_numpy_that_is_too_new_takes_both(home: Home) ->
     assert "--no-deps" not in words
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("given", "flags"),
     [
@@ -288,7 +243,6 @@ def test_a_command_for_the_machine_itself_names_no_other(given: dict[str, str], 
     assert words[at:] == f" --gpu sm_61 --driver 580.1{flags} --python HERE"
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("broken", "end"), [(False, ""), (True, " --no-deps -- --force-reinstall")])
 def test_a_command_for_a_mac_names_no_macos(broken: bool, end: str, home: Home) -> None:
     """Whose wheels have no label by which an installer could know another build."""
@@ -304,7 +258,6 @@ def test_a_command_for_a_mac_names_no_macos(broken: bool, end: str, home: Home) 
     assert words == f"torchpick install torch==2.9.1 torchvision --gpu M2 --python HERE --backend cpu{end}"
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(("recorded", "again"), [("0.24.1+cu128", True), ("0.24.1", False), ("0.24.1+cu126", False)])
 def test_what_is_recorded_as_the_very_build_is_installed_by_force(recorded: str, again: bool, home: Home) -> None:
     """An installer is content with a companion that says to be there already."""

@@ -69,13 +69,7 @@ class Computer:
         return self
 
     def pci(
-        self,
-        address: str,
-        device: int,
-        *,
-        vendor: int = NVIDIA,
-        bound: str | None = "nvidia",
-        kind: int = 0x030000,
+        self, address: str, device: int, *, vendor: int = NVIDIA, bound: str | None = "nvidia", kind: int = 0x030000
     ) -> Computer:
         folder = f"/sys/bus/pci/devices/{address}"
         self.file(f"{folder}/vendor", f"0x{vendor:04x}\n").file(f"{folder}/device", f"0x{device:04x}\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.fakes.rude import once, rude, trickle
-from tests.growth import in_line
 from tests.index.server import Host
 from tests.wheels import making
 from torchpick.errors import IntegrityError, NetworkError, TorchpickError, UsageError, WheelError, WheelLayoutError
@@ -210,28 +208,6 @@ def test_that_there_is_no_page_is_kept_only_where_the_server_says_so(host: Host,
     assert len(host.seen) == 3
 
 
-@pytest.mark.parametrize("damage", [
-    b"", b"{", b"[]", b"{}", b'{"schema": 1}', b'{"schema": 1, "etag": 5, "files": [], "time": 9e99}',
-    b'{"schema": 1, "etag": "", "time": "x", "files": []}', b'{"schema": 1, "etag": "", "time": 9e99, "files": [1]}',
-    b'{"schema": 1, "etag": "", "time": 9e99, "files": [[1, 2, 3, 4, 5, 6, 7, 8]]}',
-    b'{"schema": 1, "etag": "", "time": 9e99, "files": 5}', b"[" * 100_000,
-], ids=map(str, range(11)))  # fmt: skip
-def test_a_damaged_record_is_read_anew(host: Host, reading: Reading, damage: bytes) -> None:
-    put(host, "/simple/pkg/", entry(WHEEL, hashes={"sha256": sha256(wheel()).hexdigest()}))
-    host.files[f"/files/{WHEEL}"] = wheel()
-    for _ in range(2):
-        answer = reading.page(f"{host.url}/simple")
-        assert files_of(answer) == [WHEEL]
-        assert isinstance(answer, tuple)
-        metadata = reading.metadata(answer[0])
-        assert isinstance(metadata, Metadata)
-        assert metadata.requires == ("numpy (>=1)",)
-        records = list(reading.records.rglob("*.json"))
-        assert len(records) == 2
-        for record in records:
-            record.write_bytes(damage)
-
-
 def test_offline_it_is_what_is_kept_with_its_date(host: Host, reading: Reading) -> None:
     put(host, "/simple/pkg/", entry(WHEEL, hashes={"sha256": "a" * 64}))
     host.files[f"/files/{WHEEL}"] = wheel()
@@ -353,18 +329,6 @@ def test_a_page_of_too_many_files_is_given_up(host: Host, reading: Reading) -> N
     host.files["/simple/pkg/"] = b'{"files": [' + b'{"url":""},' * 200_001 + b"0]}"
 
     assert "more than 200000 files" in message(reading.page(f"{host.url}/simple"))
-
-
-@pytest.mark.parametrize("piece", [
-    b"<a href=pkg-1.0.tar.gz>x</a>", b"<a href=x ", b"<!--", b"<!-- -->", b"&amp", b"</", b"<script></", b"<![CDATA[",
-    b"<a href='&#1;&amp'>",
-])  # fmt: skip
-def test_twice_the_page_takes_twice_the_time(host: Host, reading: Reading, piece: bytes) -> None:
-    def read(size: int) -> None:
-        host.files["/simple/pkg/"], host.types["/simple/pkg/"] = piece * (size // len(piece)), "text/html"
-        reading.page(f"{host.url}/simple", age=0)
-
-    in_line(read, (1 << 15, 1 << 19), floor=0.01)
 
 
 def test_a_slow_page_ends_with_the_time_of_the_question(reading: Reading) -> None:

@@ -188,24 +188,15 @@ def sources(tmp_path: Path, planning: Planning, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("words", "environ", "lines", "place"),
+    ("words", "lines", "place"),
     [
-        (("--only-binary", ":all:"), {}, "", "`--only-binary :all:`"),
-        (("--only-binary=robots",), {}, "", "`--only-binary robots`"),
-        ((), {"PIP_ONLY_BINARY": ":all:"}, "", "only-binary in PIP_ONLY_BINARY"),
-        ((), {}, "--only-binary robots\n", "requirements.txt line 1"),
+        (("--only-binary=robots",), "", "`--only-binary robots`"),
+        ((), "--only-binary robots\n", "requirements.txt line 1"),
     ],
 )
 def test_what_has_no_wheel_is_left_out_and_who_says_so_is_named(
-    words: tuple[str, ...],
-    environ: Mapping[str, str],
-    lines: str,
-    place: str,
-    sources: Planning,
-    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...], lines: str, place: str, sources: Planning
 ) -> None:
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
     Path("requirements.txt").write_text(f"{lines}robots\n", "utf-8")
 
     found = sources("-r", "requirements.txt", *words)
@@ -215,33 +206,19 @@ def test_what_has_no_wheel_is_left_out_and_who_says_so_is_named(
     assert "robots 2.0" in found.notes("CONSTRAINED")[0]
 
 
-def test_another_project_than_the_one_that_is_named_may_be_built(sources: Planning) -> None:
-    assert sources("robots", "--only-binary", "lamps").pins["robots"] == "2.0"
-    assert sources("robots", "--only-binary", ":all:", "--no-binary", "robots").pins["robots"] == "2.0"
-
-
 def test_what_is_to_be_built_is_said(sources: Planning) -> None:
     found = sources("robots==1.0", "--no-binary", "robots")
 
     assert found.notes("CONSTRAINED") == ["robots 1.0 is built from source, as `--no-binary robots` says"]
 
 
-@pytest.mark.parametrize(
-    ("words", "environ"),
-    [(("--pre",), {}), ((), {"PIP_PRE": "1"}), ((), {"UV_PRERELEASE": "allow"})],
-)
-def test_pre_releases_are_taken_where_somebody_says_so(
-    words: tuple[str, ...], environ: Mapping[str, str], sources: Planning, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-
-    found = sources("robots", *words)
+def test_pre_releases_are_taken_where_somebody_says_so(sources: Planning) -> None:
+    found = sources("robots", "--pre")
 
     assert found.pins["robots"] == "3.0rc1"
     assert "is a pre-release" in found.notes("CONSTRAINED")[0]
     for word in ("robots==3.0rc1", "robots<3"):  # asked for by itself, or not taken
-        assert sources(word, *words).notes("CONSTRAINED") == []
+        assert sources(word, "--pre").notes("CONSTRAINED") == []
 
 
 DATED = WheelIndex(
@@ -257,19 +234,12 @@ DATED = WheelIndex(
 
 @pytest.mark.parametrize(
     ("name", "value", "version"),
-    [
-        ("PIP_UPLOADED_PRIOR_TO", "2026-06-02T09:00:00Z", "2.0"), ("PIP_UPLOADED_PRIOR_TO", "2026-05-30", "1.0"),
-        ("UV_EXCLUDE_NEWER", "2026-06-01T12:00:00+00:00", "2.0"), ("UV_EXCLUDE_NEWER", "2026-05-30", "1.0"),
-    ],
-)  # fmt: skip
+    [("PIP_UPLOADED_PRIOR_TO", "2026-06-02T09:00:00Z", "2.0"), ("UV_EXCLUDE_NEWER", "2026-05-30", "1.0")],
+)
 def test_what_is_too_new_waits(
-    name: str,
-    value: str,
-    version: str,
-    site: Callable[[WheelIndex], str],
-    planning: Planning,
+    name: str, value: str, version: str, site: Callable[[WheelIndex], str], planning: Planning,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     site(DATED)
     monkeypatch.setenv(name, value)
 
@@ -278,12 +248,6 @@ def test_what_is_too_new_waits(
     assert found.pins["robots"] == version
     assert name in found.notes("CONSTRAINED")[0]
     assert planning("robots<1.5").notes("CONSTRAINED") == []  # none of these is among the newer ones
-
-
-def test_a_time_that_means_nothing_is_an_error(planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UV_EXCLUDE_NEWER", "yesterday or so")
-
-    assert planning("robots").status == 2
 
 
 def test_an_override_takes_the_place_of_what_is_required(planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,20 +296,6 @@ def test_a_project_on_two_indexes_is_named_with_both(
     (note,) = found.notes("INDEX_ORDER")
     assert note.startswith("robots, sim are on ")
     assert other in note
-
-
-def test_uv_takes_the_first_index_that_has_a_project(
-    planning: Planning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = WheelIndex({"robots": {"0.9": ["torch<2.10"]}}).write(tmp_path / "other")
-    monkeypatch.delenv("PIP_INDEX_URL")
-    monkeypatch.setenv("UV_DEFAULT_INDEX", (tmp_path / "index").as_uri())
-    monkeypatch.setenv("UV_INDEX", other)
-
-    found = planning("robots")
-
-    assert found.pins["robots"] == "0.9"
-    assert len(found.notes("INDEX_ORDER")) == 1
 
 
 def test_the_library_plans_files_too(planning: Planning) -> None:  # noqa: ARG001 # its index and its folder

@@ -12,13 +12,7 @@ import pytest
 
 from torchpick.errors import InstallerError
 from torchpick.install import command
-from torchpick.install.command import (
-    Command,
-    capture_command,
-    die_of,
-    run_command,
-    stored_file,
-)
+from torchpick.install.command import Command, capture_command, die_of, run_command, stored_file
 from torchpick.model.machine import Note
 
 pytestmark = pytest.mark.process

@@ -351,10 +351,7 @@ def test_the_libraries_of_an_unknown_project_support_a_gpu_together(
 def test_a_wheel_that_is_not_for_the_very_python_of_the_environment_is_passed_over(
     full: str | None, taken: str, own: OwnIndex, tmp_path: Path
 ) -> None:
-    own.add(
-        TinyWheel("swift-train", "1.0", requires=("torch",)),
-        TinyWheel("swift-train", "2.0", requires=("torch",)),
-    )
+    own.add(TinyWheel("swift-train", "1.0", requires=("torch",)), TinyWheel("swift-train", "2.0", requires=("torch",)))
     page = re.sub(rb"<a (?=[^>]*-2.0-)", b'<a data-requires-python="!=3.12.1" ', own.index("/simple/swift-train/").body)
     site = own.server.sites["127.0.0.1"]
     own.server.sites["127.0.0.1"] = lambda path: (

@@ -176,8 +176,3 @@ def test_what_needs_more_than_the_file_says_so(file: Path) -> None:
 
     assert (done.returncode, done.stdout) == (2, f"{NO_LINE}\n")
     assert "torchpick reads it" in done.stderr
-
-
-@pytest.mark.long
-def test_the_same_checkout_gives_the_same_file() -> None:
-    assert selector.build() == selector.build()

@@ -13,9 +13,8 @@ from torchpick.model.package import Package, Stack
 from torchpick.model.versions import marker_facts
 
 REQUESTS = (
-    ("vllm",), ("vllm<0.15", "torchaudio"), ("sglang",), ("xformers", "torchvision"), ("unsloth",), ("lmdeploy",),
-    ("faster-whisper", "torch"), ("whisperx",), ("torch", "torchcodec"), ("bitsandbytes", "xformers"),
-    ("jax[cuda12]", "torch"), ("onnxruntime-gpu", "torch"), ("tensorflow[and-cuda]", "xformers"),
+    ("vllm<0.15", "torchaudio"), ("sglang",), ("xformers", "torchvision"), ("unsloth",), ("torch", "torchcodec"),
+    ("bitsandbytes", "xformers"), ("jax[cuda12]", "torch"), ("tensorflow[and-cuda]", "xformers"),
     ("vllm", "onnxruntime-gpu"), ("speechbrain", "ctranslate2"),
 )  # fmt: skip
 MACHINES = (

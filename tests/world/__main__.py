@@ -1,8 +1,8 @@
 """One question, one answer: asks every command the same, on the live index beside a stand-in for the wheel host.
 
-`scripts/test --world` runs it; `python -m tests.world WORD` asks the questions alone that have this word in them, with
-README for its commands. It ends with 0 where all commands gave the same torch and the right exit status, where the plan
-is the same with uv, with pip alone and with a company's settings, and where pip and uv take what it pins.
+`scripts/test --world` runs it; `python -m tests.world WORD` asks the questions alone that have this word in them. It
+ends with 0 where all commands gave the same torch and the right exit status, where the plan is the same with uv, with
+pip alone and with a company's settings, and where pip and uv take what it pins.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ from tests.world.questions import QUESTIONS, WorldQuestion
 from tests.world.taking import Taking
 from torchpick.index import index_places
 
-ROOT = Path(__file__).parents[2]
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 THERE = ("--platform", wheelhost.PLATFORM, "--python", PYTHON)
 # Settings that would lead to other files than those of the index.
 _BESIDE = ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_EXTRA_INDEX_URL")
 # Commands of the README that write, wait, or are about something else.
-_NOT_RUN = ("refresh", "run ", "doctor --fix", "pin", "explain", "extras", "inspect")
 _USAGE = 2
 _MODULE = ("-m", "torchpick")
 # As where no uv package lies beside torchpick.
@@ -197,27 +195,6 @@ def ask(world: World, question: WorldQuestion) -> bool:
     return fine
 
 
-def readme(world: World) -> int:
-    """How many of the README's commands fail."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    failed = 0
-    for command in dict.fromkeys(re.findall(r"(?:`|^\$ )torchpick( [^`\n]*)?(?=`|$)", text, re.MULTILINE)):
-        words = split(command)
-        if command.strip().startswith(_NOT_RUN) or "…" in command:
-            continue
-        if "--gpu" not in words and words[:1] != ["matrix"]:  # whose page is for every machine
-            words += ["--gpu", "RTX 3090", "--driver", "580.95.05"]
-        words += ["--python", world.target] if words[0] in ("install", "lock", "doctor") else []
-        done = world.run(*words, *(["--dry-run"] if words[0] == "install" else []))
-        good = (0, 3) if words[0] == "doctor" else (0,)  # the target has no torch
-        fine = done.returncode in good and "Traceback" not in done.stderr
-        failed += not fine
-        print(f"{'ok  ' if fine else 'FAIL'} torchpick{command}", flush=True)
-        if not fine:
-            print(f"       exit {done.returncode}  {' '.join(done.stderr.split())[-400:]}", flush=True)
-    return failed
-
-
 def _trusted() -> str | None:
     own = usersettings.fetching()
     return own.get("PIP_CERT") or own.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
@@ -275,7 +252,6 @@ def main(words: list[str]) -> int:
         with Loopback(sites, authority.tls, leads_on=True).running() as server:
             world = World(folder, variables(folder, server, authority), companys(folder, server))
             failed = sum(not ask(world, question) for question in questions)
-            failed += readme(world) if not words or "README" in words else 0
     print(f"{failed} failed: more than one answer, a wrong exit status, or another installation than the plan's")
     return 1 if failed else 0
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import UV_AND_LATER_PIP, UV_AND_LATER_PIPS
+from tests.process.install.installers import UV_AND_LATER_PIPS
 from tests.process.install.test_env import plain
 from tests.process.install.test_install import kind
-from tests.skips import made_for_2_15
 
-RTX_3090 = ("--gpu", "rtx 3090", "--driver", "580.95.05")
 DEFAULT = ("--backend", "default")
 
 
@@ -30,14 +27,6 @@ def own(world: World) -> World:
         index["torchvision"] = [each for each in index["torchvision"] if each.version != vision]
         index["torchvision"].append(TinyWheel("torchvision", vision, TAG, (f"torch=={version}", "numpy")))
     return world
-
-
-def holding(world: World, name: str, *words: str) -> Path:
-    """An environment with these from the user's own index, by plain uv."""
-    python = world.environment(name)
-    world.run([world.installers.uv, "pip", "install", "--python", python, *words])
-    world.server.log.clear()
-    return python
 
 
 @UV_AND_LATER_PIPS
@@ -57,29 +46,6 @@ def test_torch_and_its_companion_come_from_the_users_index_and_then_stay(own: Wo
 
     assert own.installed(python) == found
     assert not {"torch", "torchvision"} & set(own.sources())
-
-
-@UV_AND_LATER_PIP
-def test_it_takes_the_place_of_the_wheel_hosts_builds_of_the_same_versions(own: World, newest: str) -> None:
-    python = own.environment(newest, "torch==2.7.1+cu126", "torchvision==0.22.1+cu126")
-
-    own.install("torch", *DEFAULT, "--installer", newest, python=python)
-
-    found = own.installed(python)
-    assert (found["torch"], found["torchvision"]) == ("2.7.1", "0.22.1")
-
-
-@made_for_2_15
-@UV_AND_LATER_PIP
-def test_an_installed_one_that_runs_here_stays_and_its_companion_is_of_its_kind(own: World, newest: str) -> None:
-    python = holding(own, newest, "torch==2.15.0")
-
-    own.install("accelerate", "torchvision", "--installer", newest, python=python, gpu=RTX_3090)
-
-    found = own.installed(python)
-    assert (found["torch"], found["torchvision"]) == ("2.15.0", "0.29.2")
-    assert own.sources()["torchvision"] == {"user"}
-    assert "torch" not in own.sources()
 
 
 def test_plain_installers_take_it_under_the_variables_of_env(own: World, newest: str) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.process.install.conftest import GTX_1080_TI, World
-from tests.process.install.installers import UV_AND_LATER_PIP, uv_and_later_pip
 
 CU130 = "https://download.pytorch.org/whl/cu130"
 
@@ -23,16 +22,6 @@ def plain(world: World, python: Path, installer: str, *words: str) -> str:
 
 def prepared(world: World, *words: str) -> str:
     return f'eval "$({shlex.join([*world.torchpick_words, "env", *GTX_1080_TI, *words])})"'
-
-
-@uv_and_later_pip("installer")
-def test_a_dependency_of_somebody_takes_the_pick(world: World, installer: str) -> None:
-    python = world.environment(installer)
-
-    world.run(["sh", "-c", f"{prepared(world)} && {plain(world, python, installer, 'accelerate')}"])
-
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
-    world.family_is_clean()
 
 
 def test_both_installers_keep_the_choice_one_after_the_other(world: World) -> None:
@@ -83,17 +72,6 @@ def test_the_users_own_indexes_constraints_and_links_stay(world: World, newest: 
     found = world.installed(python)
     assert (found["torch"], found["inhouse"], found["numpy"]) == ("2.14.1+cu126", "3.1", "1.0.0")
     world.family_is_at_home()
-
-
-@UV_AND_LATER_PIP
-def test_an_older_decision_does_not_bind_a_newer_one(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    words = shlex.join([*world.torchpick_words, "install", "torch", "--installer", newest, "--python", str(python)])
-    told = shlex.join(["--gpu", "rtx 3090", "--driver", "580"])
-
-    world.run(["sh", "-c", f"{prepared(world, 'torch==2.7.1')} && {words} {told} 'torch<2.10'"])
-
-    assert world.installed(python)["torch"] == "2.9.1+cu130"
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")

@@ -57,17 +57,6 @@ def test_a_build_without_code_for_the_gpu(host: World) -> None:
     assert (there["torch"], there["torchvision"]) == ("2.14.1+cu126", "0.29.1+cu126")
 
 
-def test_a_cpu_build_beside_a_gpu(host: World) -> None:
-    python = broken(host, "uv", "torch==2.9.1+cpu", "torchvision==0.24.1+cpu")
-
-    done = fixed(host, python, "uv", "--gpu", "RTX 4090", "--driver", "580.95.05")
-
-    assert "CPU_ONLY_BUILD" in done.stdout
-    assert "torch      torch 2.9.1+cpu\n" in done.stdout
-    there = host.installed(python)
-    assert (there["torch"], there["torchvision"]) == ("2.9.1+cu130", "0.24.1+cu130")
-
-
 def test_a_torch_that_lost_a_folder(host: World) -> None:
     python = broken(host, "pip", "torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
     (site,) = (python.parent.parent / "lib").glob("python*/site-packages")

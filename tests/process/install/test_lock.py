@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -15,14 +14,10 @@ from tests import envelope
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
-from tests.process.install.conftest import GTX_1080_TI, TAG, World, wheel_host
+from tests.process.install.conftest import GTX_1080_TI, TAG, World
 from tests.process.install.installers import NEWEST, uv_and_later_pip
-from tests.process.install.test_stack import A100, vllm
-from tests.process.install.test_unread import compiled
-from tests.skips import made_for_2_15
 from torchpick.model.address import is_wheel_host
 
-__all__ = ["vllm"]
 HOSTS = (WHEEL_HOST, FILE_HOST)
 FILE = "pylock.torch.toml"
 
@@ -108,20 +103,6 @@ def test_a_flipped_byte_in_a_wheel_is_refused(world: World, tool: str) -> None:
     assert "hash" in said.lower()
 
 
-@pytest.mark.parametrize("resolver", NEWEST)
-def test_a_hash_that_the_page_lacks_is_an_error_that_names_the_file_and_its_address(
-    world: World, resolver: str
-) -> None:
-    world.server.sites.update(dict.fromkeys(HOSTS, wheel_host(hashes=False)))
-
-    done = world.torchpick("lock", "torch", *GTX_1080_TI, "--installer", resolver, status=1)
-
-    said = f"no index gives a sha256 for https://download-r2.pytorch.org/whl/cu126/torch-2.14.1%2Bcu126-{TAG}.whl"
-    assert said in done.stderr
-    assert not (world.folder / FILE).exists()
-    assert not whole_wheels(world)
-
-
 def test_a_build_without_a_label_is_the_wheel_hosts_and_not_another_indexs(world: World) -> None:
     tag = "cp312-cp312-{}_aarch64"
     world.wheels(WHEEL_HOST)["cu124", "torch"] = [TinyWheel("torch", "2.5.1", tag.format("linux"), ("filelock",))]
@@ -159,16 +140,6 @@ def test_a_wheel_named_by_another_of_the_hosts_names_needs_no_download(world: Wo
     assert installed(world, "pip")[1]["torch"] == "2.14.1+cu126"
 
 
-def test_nor_where_they_do_not_tell_of_metadata_beside_the_wheel(world: World) -> None:
-    def bare(path: str, answer: Answer) -> Answer:
-        return answer._replace(body=re.sub(rb' data-[a-z-]+="[^"]*"', b"", answer.body)) if path[-1] == "/" else answer
-
-    change(world, bare)
-    world.torchpick("lock", "torch", *GTX_1080_TI, "--installer", "pip")
-
-    assert not [path for path in whole_wheels(world) if "torch-" in path]
-
-
 def test_a_lock_is_refused_in_an_environment_it_is_not_for(world: World) -> None:
     windows = TAG.replace("manylinux_2_28_x86_64", "win_amd64")
     world.wheels(WHEEL_HOST)["cu126", "torch"] = [TinyWheel("torch", "2.14.1+cu126", windows, ("filelock",))]
@@ -193,50 +164,3 @@ def test_a_folder_of_wheels_is_a_mirror_and_needs_no_network(world: World) -> No
         found = locked(world, "torch", *GTX_1080_TI, "--index-base", base, "--installer", tool, "-o", FILE)
         assert urls(found["torch"])[0].startswith(f"{base}/cu126/torch-2.14.1")
         assert installed(world, tool)[1]["torch"] == "2.14.1+cu126"
-
-
-def test_a_second_lock_is_the_same_to_the_byte(world: World) -> None:
-    world.torchpick("lock", "torch", *GTX_1080_TI)
-    first = (world.folder / FILE).read_bytes()
-    world.torchpick("lock", "torch", *GTX_1080_TI)
-
-    assert (world.folder / FILE).read_bytes() == first
-
-
-# What the table lacks is read before it is written; it moves or refuses as an installation.
-
-
-@uv_and_later_pip("resolver")
-def test_a_version_that_does_not_run_gives_way_to_one_that_runs(vllm: World, resolver: str) -> None:
-    index = vllm.wheels("127.0.0.1")
-    library, requires = "vllm/_C.abi3.so", index["vllm"][0].requires
-    index["vllm"].append(compiled("vllm", "0.99.0", library, 13, "sm_80", "sm_90", requires=requires))
-
-    done = vllm.torchpick("lock", "vllm", *A100, "--installer", resolver, "--json")
-
-    assert "vllm 0.19.1 is taken, not 0.99.0: needs libcudart.so.13" in done.stdout
-    found = {name: package["version"] for name, package in packages_of(done).items()}
-    assert (found["vllm"], found["torch"]) == ("0.19.1", "2.10.0+cu128")
-    assert (found["torchvision"], found["torchaudio"]) == ("0.25.0+cu128", "2.10.0+cu128")
-
-
-@made_for_2_15
-def test_a_version_that_is_asked_for_and_does_not_run_is_refused(vllm: World) -> None:
-    done = vllm.torchpick("lock", "vllm>=0.20", *A100, status=3)
-
-    assert "needs libcudart.so.13" in done.stderr
-    assert not (vllm.folder / FILE).exists()
-
-
-def test_a_torch_of_the_default_index_that_is_another_file_is_refused(world: World) -> None:
-    del world.environ["TORCHPICK_COMPAT_DIR"]  # the table with the hashes of what was read
-    tag = "cp312-cp312-manylinux_2_28_x86_64"
-    world.wheels("127.0.0.1")["torch"] = [TinyWheel("torch", "2.8.0", tag, ("filelock",))]
-    linux = ("--platform", "linux-x86_64", "--glibc", "2.35", "--python", "3.12")
-    words = ("torch==2.8.0", "--backend", "default", "--gpu", "h100", "--driver", "580.95.05", *linux)
-
-    done = world.torchpick("lock", *words, status=1)
-
-    assert f"torch-2.8.0-{tag}.whl: its page says sha256 " in done.stderr
-    assert "the wheel that was read had b2aca093" in done.stderr
-    assert not (world.folder / FILE).exists()

@@ -72,9 +72,9 @@ def test_a_mirror_is_installed_from_and_each_page_read_once(
     world.install(*words, python=python)
 
     assert world.installed(python) == {**FAMILY, "numpy": "2.0.0", "filelock": "3.20.0"}
-    asked = {
-        "pages with hashes": [f"/whl/cu126/{name}/" for name in FAMILY], "one page": ["/wheels/"], "folder": [],
-    }[kind]  # fmt: skip
+    asked = {"pages with hashes": [f"/whl/cu126/{name}/" for name in FAMILY], "one page": ["/wheels/"], "folder": []}[
+        kind
+    ]
     assert pages == dict.fromkeys(asked, 1)
     by_mirror = {} if kind == "folder" else {name: {"private"} for name in FAMILY}
     assert sources == {**by_mirror, "numpy": {"user"}, "filelock": {"user"}}

@@ -63,17 +63,6 @@ def test_a_library_that_names_a_torch_of_its_own_by_address_is_refused(world: Wo
     assert world.installed(python) == {}
 
 
-def test_a_constraint_for_another_machine_does_not_matter(world: World) -> None:
-    python = world.environment("uv")
-    world.folder.joinpath("c.txt").write_text(
-        "torch @ https://x.example/torch-1-py3-none-any.whl ; os_name == 'nt'\n", "utf-8"
-    )
-
-    world.install("torch", "-c", str(world.folder / "c.txt"), "--installer", "uv", python=python)
-
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
-
-
 @UV_AND_LATER_PIP
 def test_a_file_of_the_wheel_host_that_the_user_names_is_the_users(world: World, newest: str) -> None:
     python = world.environment(newest)

@@ -6,19 +6,8 @@ import hashlib
 
 from tests.fakes.backend import project
 from tests.process.install.conftest import World
-from tests.process.install.installers import UV_AND_LATER_PIP, uv_and_later_pip
+from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
-
-
-@uv_and_later_pip("installer")
-def test_an_extra_that_caps_torch_narrows_the_pick(world: World, installer: str) -> None:
-    python = world.environment(installer)
-
-    world.install("mylib[nvidia-old]", "torchvision", "--installer", kind(installer), python=python)
-
-    found = world.installed(python)
-    assert (found["mylib"], found["torch"], found["torchvision"]) == ("1.0", "2.7.1+cu126", "0.22.1+cu126")
-    world.family_is_clean()
 
 
 def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World, newest: str) -> None:

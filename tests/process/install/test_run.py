@@ -19,23 +19,6 @@ def test_a_plain_installation_in_it_takes_the_pick(world: World, installer: str)
     world.family_is_clean()
 
 
-def test_what_uv_takes_from_a_project_or_a_script_is_said(world: World) -> None:
-    (world.folder / "pyproject.toml").write_text('[project]\nname = "app"\nversion = "0"\ndependencies = []\n', "utf-8")
-    (world.folder / "train.py").write_text('# /// script\n# dependencies = ["torch"]\n# ///\n', "utf-8")
-    uv = str(world.folder / "uv")
-    (world.folder / "uv").write_text("#!/bin/sh\nexit 0\n", "utf-8")
-    (world.folder / "uv").chmod(0o755)
-
-    def said(*words: str) -> str:
-        return world.torchpick("run", *GTX_1080_TI, uv, *words).stderr
-
-    assert "`torchpick extras --for app` writes every build into a project" in said("sync")
-    assert "`torchpick pin` the pick into a script" in said("run", "python", "-c", "pass")
-    assert "not by variables" in said("run", "train.py")
-    assert "not by variables" in said("run", "--no-project", "--with", "accelerate", "python")
-    assert "not by variables" not in said("pip", "install", "torch")
-
-
 def test_its_status_and_its_signals_are_its_own(world: World) -> None:
     assert world.torchpick("run", *GTX_1080_TI, "sh", "-c", "exit 7", status=None).returncode == 7
 

@@ -45,20 +45,6 @@ def test_a_wheel_host_that_lacks_what_was_promised_is_named(world: World, instal
     assert world.installed(python) == {}, "it fell back to another index"
 
 
-def test_a_wheel_host_out_of_reach_is_named(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    del world.server.sites["download.pytorch.org"]
-
-    done = world.install(
-        "torch", "--installer", kind(newest), python=python, status=None,
-        environ={"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0"},
-    )  # fmt: skip
-
-    assert done.returncode != 0
-    assert "--index-base URL" in done.stderr
-    assert world.installed(python) == {}
-
-
 def start(world: World, python: Path, script: str) -> subprocess.Popen[str]:
     environ = {**world.environ, **stand_in(world, script)}
     words = [*world.torchpick_without_its_uv, *WORDS, "--python", str(python)]
@@ -75,16 +61,6 @@ def wait_for(file: Path) -> None:
     while not file.exists():
         assert time.monotonic() < until, file
         time.sleep(0.02)
-
-
-def test_any_status_is_passed_on(world: World) -> None:
-    python = world.environment("uv")
-
-    child = start(world, python, "exit 7")
-    _, err = child.communicate(timeout=30)
-
-    assert child.returncode == 7
-    assert err.strip().splitlines()[-1] == "uv exited with status 7"
 
 
 def test_an_installer_that_leaves_torch_out_is_found_out(world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import TAG, World
-from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 CU130 = "https://download.pytorch.org/whl/cu130"
@@ -44,25 +43,6 @@ def test_the_default_indexs_torch_is_not_taken_for_that_of_a_wheel_index(world: 
 
     # uv looks no further than the first index that has the name.
     assert world.installed(python) == ({} if newest == "uv" else {"torch": "2.7.1"})
-
-
-@UV_AND_LATER_PIP
-def test_a_folder_can_be_the_mirror_and_then_no_network_is_needed(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    mirror = world.folder / "a mirror" / "whl"
-    mirror.joinpath("cu126").mkdir(parents=True)
-    for (backend, name), wheels in world.wheels("download.pytorch.org").items():
-        if backend == "cu126" and name in ("torch", "torchvision", "triton"):
-            for wheel in wheels:
-                mirror.joinpath("cu126", wheel.filename).write_bytes(wheel.content)
-
-    world.install(
-        "torch", "--no-deps", "--offline", "--installer", kind(newest),
-        "--index-base", mirror.as_uri(), python=python,
-    )  # fmt: skip
-
-    assert world.installed(python) == {"torch": "2.14.1+cu126"}
-    assert world.server.log == []
 
 
 def test_offline_is_obeyed_for_the_files_that_settings_name(world: World, installer: str) -> None:

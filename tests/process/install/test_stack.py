@@ -76,11 +76,13 @@ def test_what_the_index_lacks_moves_the_run_as_it_moves_its_dry_run(world: World
     world.family_is_clean()
 
 
-@pytest.mark.parametrize(("words", "label"), [
-        (("torch", "torchcodec"), "+cu126"), (("torchcodec", "accelerate"), ""),
-        pytest.param(("torch", "torchcodec"), "", marks=pytest.mark.long),
-        pytest.param(("torchcodec", "accelerate"), "+cu126", marks=pytest.mark.long),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        (("torch", "torchcodec"), "+cu126"),
+        (("torchcodec", "accelerate"), ""),
+    ],
+)
 def test_what_is_installed_beside_torch_is_what_plan_says(
     world: World, newest: str, words: tuple[str, ...], label: str
 ) -> None:
@@ -106,14 +108,3 @@ def test_a_wheel_that_no_index_has_is_named_with_its_page_before_an_installer_st
 
     assert "is on no index of yours: https://github.com/Dao-AILab/flash-attention/releases has it" in done.stderr
     assert {asked.path for asked in world.server.log} == {"/simple/flash-attn/"}
-
-
-def test_what_is_built_from_source_is_built_where_torch_is_in_place(world: World) -> None:
-    python = world.environment("uv", "torch==2.9.1+cu128")
-    world.wheels("127.0.0.1")["flash-attn"] = [TinyWheel("flash-attn", "2.8.3", requires=("torch",))]
-    words = ("flash-attn", "--dry-run", "--installer", "uv", "--", "--no-build-isolation")
-
-    done = world.install(*words, python=python, gpu=A100)
-
-    assert "flash-attn" in done.stdout
-    assert "--no-build-isolation" in done.stdout

@@ -1,4 +1,4 @@
-"""`--verify` with a stand-in for torch that computes, fails, crashes or hangs per GPU; no real GPU is used here."""
+"""`--verify` with a stand-in for torch that computes or fails per GPU; no real GPU is used here."""
 
 from __future__ import annotations
 
@@ -31,11 +31,6 @@ class Tensor:
         word = WORDS[index] if WORDS else "good"
         if word == "no-kernel":
             raise RuntimeError("CUDA error: no kernel image is available for execution on the device")
-        if word == "crash":
-            os.abort()
-        if word == "hang":
-            import time
-            time.sleep(600)
         return Tensor(self.device, 1048575.0 if word == "wrong" else 1048576.0)
     def sum(self):
         return self
@@ -94,19 +89,6 @@ def test_the_gpu_that_fails_is_named_and_the_others_still_run(world: World, pyth
     assert [each.ok for each in found[1]] == [True, False, True, False]
     assert "no kernel image" in found[1][1].text
     assert "1048575.0" in found[1][3].text
-
-
-def test_a_crash_and_a_hang_are_answers(world: World, python: Path) -> None:
-    found = ran(world, python, "good,crash,good", 3)
-
-    assert [each.error for each in found[1]] == ["", "DIED", "DIED"]
-    assert "SIGABRT" in found[1][1].text
-    assert "before its turn" in found[1][2].text
-
-    found = ran(world, python, "hang", 1, deadline_s=3.0)
-
-    assert [each.error for each in found[1]] == ["DIED"]
-    assert "did not finish within 3 s" in found[1][0].text
 
 
 def test_a_torch_that_cannot_be_imported(world: World, python: Path) -> None:
