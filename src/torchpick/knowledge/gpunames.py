@@ -192,7 +192,7 @@ def _holding(part: str, names: Names, *, whole: bool = False) -> list[GpuProduct
     """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
     within = r"[^a-z0-9]*".join(part)
     holds = re.compile(rf"(?<![a-z0-9]){within}(?![a-z0-9])" if whole else rf"(?<![0-9]){part}").search
-    holding = (row for row in spelled(names.products) if holds(row[whole]))
+    holding = (row for row in spelled(names.products) if part in row[0] and holds(row[whole]))
     return [_gpu(name, capability) for *_, name, words in holding for capability in words.split()]
 
 
