@@ -185,7 +185,7 @@ def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
     facts = known(
         package("dep", "2.0", code=()), package("dep", "1.0", code=()),
         package("lib", "3.0", "dep==1.0", gpu), package("lib", "2.0"), package("lib", "1.0", "torch==1.0", gpu),
-        package("own", "2.0", gpu, **bad), package("own", "1.0", **bad),
+        package("own", "2.0", gpu, **bad), package("own", "1.0", code=(code("sm_75"),)),
     )  # fmt: skip
 
     assert told(plan(table, facts, "dep==2.0", "lib[gpu]")) == [
@@ -193,7 +193,8 @@ def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
         ("lib", ("2.0",), "has no extra gpu"),
         ("lib", ("1.0",), "no torch build is torch==1.0"),
     ]
-    assert told(plan(table, facts, "own[gpu]"))[0][2].startswith("holds no code for sm_86: lib was built for sm_90")
+    none = told(plan(table, facts, "own[gpu]"))
+    assert none == [("own", ("2.0", "1.0"), "holds no code for sm_86: lib was built for sm_90")]  # the newest one's
     assert told(plan(table, facts, "lib>=4,<5")) == [
         ("lib", (), "no version within `lib>=4,<5` is known; known: 1.0 to 3.0")
     ]
@@ -244,3 +245,22 @@ def test_an_extra_for_torch_s_cuda_is_taken_where_what_it_brings_fits(table: Tab
     assert [note.code for note in taken.notes if note.code == "CUDA_EXTRA"] == ["CUDA_EXTRA"]
     assert left.requirements == ("lib==1", *taken.requirements[2:])
     assert not [note for note in left.notes if note.code == "CUDA_EXTRA"]
+
+
+def test_why_torch_is_the_one_it_is(table: Table) -> None:
+    facts = known(
+        *(package(name, "1", "torch", links_torch=True, cuda="12") for name in "abc"),
+        package("plain", "1", "torch<2.11"),
+        package("needy", "1", "torch", cuda="12", needs=("libcublas.so.12",)),
+    )  # fmt: skip
+
+    def why(*asked: str) -> str:
+        return next(pin.why for pin in plan(table, facts, *asked).packages if pin.name == "torch")
+
+    assert why("torch") == "the newest that runs here"
+    assert why("a", "b", "c") == "a links CUDA 12; b links CUDA 12"  # two are enough
+    assert why("needy") == "needy needs libcublas.so.12"
+    assert why("torch<2.11", "plain") == "you ask for torch<2.11; plain 1 asks for torch<2.11"
+    assert why("torch==2.10.0", "a") == (
+        "you ask for torch==2.10.0; a links CUDA 12; CUDA 12.8 is that of the default index's torch 2.10.0"
+    )
