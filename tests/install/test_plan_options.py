@@ -224,6 +224,7 @@ def test_pre_releases_are_taken_where_somebody_says_so(sources: Planning) -> Non
 DATED = WheelIndex(
     {
         "robots": {
+            "4.0rc1": Release(["torch"], uploaded="2026-06-03T10:00:00Z"),
             "3.0": Release(["torch"], uploaded="2026-06-02T10:00:00Z"),
             "2.0": Release(["torch<2.12"], uploaded="2026-06-01T10:00:00Z"),
             "1.0": Release(["torch<2.10"], uploaded="2026-01-01T10:00:00Z"),
@@ -247,6 +248,7 @@ def test_what_is_too_new_waits(
 
     assert found.pins["robots"] == version
     assert name in found.notes("CONSTRAINED")[0]
+    assert "robots 3.0 was" in found.notes("CONSTRAINED")[0]
     assert planning("robots<1.5").notes("CONSTRAINED") == []  # none of these is among the newer ones
 
 
