@@ -46,6 +46,7 @@ def parse(*nodes: object, kind: str = "List") -> list[Machine]:
     return list(read(*nodes, kind=kind).machines)
 
 
+UNKNOWN = {"nvidia.com/gpu.product": "made-up", "gpu.intel.com/product": "nothing-known"}
 SIGNS: list[tuple[dict[str, str], dict[str, str]]] = [
     ({}, {"nvidia.com/gpu": "4"}), ({}, {"nvidia.com/gpu": "0"}), ({}, {"nvidia.com/gpu.shared": "8"}),
     ({}, {"nvidia.com/mig-1g.10gb": "7"}), ({}, {"amd.com/gpu": "1"}), ({"nvidia.com/gpu.present": "true"}, {}),
@@ -80,7 +81,7 @@ def test_gpus_that_nothing_describes_are_named_and_never_cpu(labels: dict[str, s
     ("beta.amd.com/gpu.product-name", "AMD_Instinct_MI250X_MCM_OAM_AC_MBA", "gfx90a"),
 ])  # fmt: skip
 def test_each_label_that_names_a_product_is_read(label: str, product: str, arch: str) -> None:
-    [found] = parse(node("gpu-1", {**BASE, label: product, "gpu.intel.com/product": "nothing-known"}), kind="NodeList")
+    [found] = parse(node("gpu-1", {**BASE, **UNKNOWN, label: product}), kind="NodeList")
     assert [str(gpu.arch) for gpu in found.gpus] == [arch]
 
 
@@ -170,6 +171,7 @@ def test_a_driver_that_is_specified_is_assumed_where_an_nvidia_gpu_has_none() ->
     listed = json.dumps({"kind": "List", "items": [*nodes, node("own", A100)]})
     for data in (listed.encode("utf-8-sig"), codecs.BOM_UTF16_BE + listed.encode("utf-16-be"), listed.encode("utf-16")):
         reader.stream(BytesIO(data), "nodes.json")
+    assert reader.fleet().unread == ()
     drivers = {machine.name: machine.driver and machine.driver[::2] for machine in reader.fleet().machines}
     assert drivers == {"amd": None, "bare": ("570.86", "assumed", None), "own": ("535.161.07", "label", None)}
 

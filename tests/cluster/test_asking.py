@@ -335,7 +335,21 @@ def test_a_node_without_an_answer_beside_one_that_has_is_not_called_busy_and_not
     assert stand.found == {"n1": "sm_80", "n2": "NO_ANSWER: nodes are busy", "n3": "NO_ANSWER: it ended with status 1"}
 
 
+def test_a_crowd_that_was_stopped_is_not_asked_again() -> None:
+    stand = StandIn(Slurm(shown("n1", "n2"), n1_n2=ended(status=None)))
+
+    assert [text for text, _ in ask_slurm(stand)[1:-1]] == [srun("n1,n2", 2)]
+    assert stand.found == dict.fromkeys(("n1", "n2"), "NO_ANSWER: it did not answer in time")
+
+
 # Hosts over ssh.
+
+
+def test_a_file_may_be_called_as_an_engine_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [sources.split_source(word) for word in ("slurm", "x")] == [("slurm", ""), ("", "x")]
+    (tmp_path / "slurm").touch()
+    assert [sources.split_source(word) for word in ("slurm", "slurm:gpu")] == [("", "slurm"), ("slurm", "gpu")]
 
 
 def test_each_host_is_asked_by_ssh_in_these_words(tmp_path: Path) -> None:
@@ -433,6 +447,14 @@ def test_ray_is_asked_by_a_program_of_our_own(left_s: float, limit: float) -> No
         "n1": "sm_80", "n2": "NO_TORCHPICK: sh: /opt/tp: not found", "n3": "NO_ANSWER: it did not answer",
         "n4": "NODE_DOWN: dead",
     }  # fmt: skip
+
+
+@pytest.mark.usefixtures("_with_ray")
+def test_the_address_of_a_ray() -> None:
+    assert [ray.address_of(word) for word in ("ray", "ray:host:6379")] == ["auto", "host:6379"]
+    for word in ("ray:", "ray:-x", "slurm", "rays:x"):
+        with pytest.raises(UsageError, match="is not a valid cluster"):
+            ray.address_of(word)
 
 
 @pytest.mark.usefixtures("_with_ray")

@@ -103,6 +103,7 @@ CASES = {
     "a Ryzen's alone": Case(node(0, PROCESSOR) | node(1, RAPHAEL)),
     "a Ryzen's that builds support": Case(node(0, PROCESSOR) | node(1, STRIX)),
     "a Radeon called another": Case(node(0, NAVI) | node(1, RAPHAEL), {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}),
+    "an old Radeon": Case(node(0, "simd_count 144\ngfx_target_version 80003\n")),
     "a Radeon called nonsense": Case(node(0, NAVI), {"HSA_OVERRIDE_GFX_VERSION": "10.3"}),
     "a Radeon in a container without it": Case(
         {"/run/.containerenv": ""} | {name: text for name, text in node(0, NAVI).items() if name != "/dev/kfd"} | RADEON
