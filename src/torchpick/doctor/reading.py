@@ -30,7 +30,8 @@ def read(
     ends = start + end
     text = posts.plain(ends, words["rewritten"])
     ending = None if end else endings.last_error(start, _END)
-    facts = {name: forms for name, forms in words["facts"].items() if name not in _causes(known)}
+    causes = _causes(known)
+    facts = {name: forms for name, forms in words["facts"].items() if name not in causes}
     said = situation.with_lines(situation.read_situation(text, words, facts), start)
     matches = search.matches()
     is_silent = all(match.weight is Weight.HARMLESS for match in matches)
