@@ -319,10 +319,11 @@ _NO_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 def _by_word(patterns: Sequence[_Pattern]) -> dict[bytes, list[_Pattern]]:
     """By a word that many of them have in their longest text: where that is not, none of them is looked for."""
     anchors = [max(parts, key=len) for parts, _ in patterns]
-    common = Counter(word for anchor in anchors for word in _WORD.findall(anchor))
+    words = [_WORD.findall(anchor) for anchor in anchors]
+    common = Counter(chain.from_iterable(words))
     found: dict[bytes, list[_Pattern]] = {}
-    for anchor, pattern in zip(anchors, patterns, strict=True):
-        word = max(_WORD.findall(anchor), key=common.__getitem__, default=anchor)
+    for anchor, inside, pattern in zip(anchors, words, patterns, strict=True):
+        word = max(inside, key=common.__getitem__, default=anchor)
         found.setdefault(word, []).append(pattern)
     return found
 
