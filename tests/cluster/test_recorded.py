@@ -16,7 +16,6 @@ SAID = json.loads((RECORDED / "slurm.json").read_text("utf-8"))
 SRUN = """\
 #!/bin/sh
 case "$*" in
-  *--gres=*) said=gres ;;
   *--partition=apart*) said=apart ;;
   *--nodelist=n12\\ *) said=busy ;;
   *) said=all ;;
@@ -118,14 +117,6 @@ def test_a_node_that_others_hold_in_part_is_busy_by_sruns_own_word(
     _, answer = ask(capsys, "--driver", "580.95.05")
     assert "n12" in [crowd["hosts"] for crowd in answer["machines"]]
     assert "n12" not in left_out(answer)
-
-
-@pytest.mark.usefixtures("_slurm")
-def test_a_job_that_no_node_can_have_is_refused_by_sruns_own_word(capsys: pytest.CaptureFixture[str]) -> None:
-    status, answer = ask(capsys, "--", "--gres=gpu:1")
-
-    assert status == 1
-    assert "Requested node configuration is not available" in answer["error"]["text"]
 
 
 def test_each_host_has_the_cause_that_ssh_gives(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
 from tests.process.install.installers import UV_AND_LATER_PIPS
-from tests.process.install.test_env import plain
 from tests.process.install.test_install import kind
 
 DEFAULT = ("--backend", "default")
@@ -46,17 +44,6 @@ def test_torch_and_its_companion_come_from_the_users_index_and_then_stay(own: Wo
 
     assert own.installed(python) == found
     assert not {"torch", "torchvision"} & set(own.sources())
-
-
-def test_plain_installers_take_it_under_the_variables_of_env(own: World, newest: str) -> None:
-    python = own.environment(newest)
-    line = shlex.join([*own.torchpick_words, "env", *GTX_1080_TI, *DEFAULT])
-
-    own.run(["sh", "-c", f'eval "$({line})" && {plain(own, python, newest, "torchvision", "accelerate")}'])
-
-    found = own.installed(python)
-    assert (found["torch"], found["torchvision"]) == ("2.7.1", "0.22.1")
-    assert own.pages() == []
 
 
 def test_a_pinned_environment_and_a_pinned_project_take_it(own: World) -> None:

@@ -48,11 +48,6 @@ def urls(package: Mapping[str, Any]) -> list[str]:
     return [file["url"] for file in package["files"]]
 
 
-def whole_wheels(world: World) -> list[str]:
-    asked = (each for each in world.server.log if (each.method, each.status) == ("GET", 200))
-    return [each.path for each in asked if each.path.endswith(".whl")]
-
-
 def change(world: World, changed: Callable[[str, Answer], Answer]) -> None:
     """The wheel host answers so instead."""
     site = world.server.sites[WHEEL_HOST]
@@ -128,16 +123,6 @@ def test_the_default_indexs_own_torch_is_locked_from_the_users_index(world: Worl
     assert all(url.startswith(world.server.url) for package in found.values() for url in urls(package))
     assert installed(world, resolver)[1] == versions
     assert not [asked for asked in world.server.log if asked.host in HOSTS]
-
-
-def test_a_wheel_named_by_another_of_the_hosts_names_needs_no_download(world: World) -> None:
-    url = f"https://{WHEEL_HOST}/whl/cu126/torch-2.14.1%2Bcu126-{TAG}.whl"
-
-    found = locked(world, f"torch @ {url}", *GTX_1080_TI, "--installer", "pip", "-o", FILE)
-
-    assert urls(found["torch"]) == [url]
-    assert not whole_wheels(world)
-    assert installed(world, "pip")[1]["torch"] == "2.14.1+cu126"
 
 
 def test_a_lock_is_refused_in_an_environment_it_is_not_for(world: World) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.process.install.conftest import World
-from tests.skips import needs_root
 
 PROJECT = '# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = []\n'
 PIP_CONF = "# mine\n[global]\ntimeout = 60\n[install]\nfind-links = {links}\n"
@@ -95,19 +93,3 @@ def test_uv_takes_the_pinned_torch_in_a_pinned_project(world: World, uv_project:
     assert "torchpick" not in left
     assert left.startswith("# mine\n")
     assert '"accelerate>=1.0"' in left
-
-
-@needs_root
-def test_root_pins_what_belongs_to_somebody_else_and_it_stays_theirs(world: World) -> None:
-    python = plain_environment(world, "pip")
-    conf = python.parent.parent / "pip.conf"
-    conf.chmod(0o640)
-    os.chown(conf, 1234, 4321)
-    owners = []
-
-    pin(world, python)
-    owners.append((conf.stat().st_uid, conf.stat().st_gid, conf.stat().st_mode & 0o777))
-    world.torchpick("unpin", python=python)
-    owners.append((conf.stat().st_uid, conf.stat().st_gid, conf.stat().st_mode & 0o777))
-
-    assert owners == [(1234, 4321, 0o640)] * 2
