@@ -121,4 +121,6 @@ def test_what_is_refused_leaves_a_line_that_fails_where_lines_are_expected(
     words: str, out: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words.split()) == 2
-    assert (capsys.readouterr().out.strip() if "--json" not in words else "") == out
+    printed, err = capsys.readouterr()
+    assert (printed.strip() if "--json" not in words else "") == out
+    assert ("alone" in err) is ("pin" in words)

@@ -100,5 +100,6 @@ def test_no_place_in_a_lock_holds_a_password() -> None:
     assert [note.code for note in notes] == ["CREDENTIALS_LEFT_OUT"]
     assert without_credentials(ReportedPackage("a", "1"), notes) == ReportedPackage("a", "1")
     assert len(notes) == 1
-    assert without_credentials(ReportedPackage("a", "1", index_url=hidden), notes).index_url == plain
+    of_index = ReportedPackage("a", "1", files=((Address(f"{plain}/a.whl"), None, None),), index_url=hidden)
+    assert without_credentials(of_index, notes).index_url == plain
     assert len(notes) == 2
