@@ -18,7 +18,7 @@ from torchpick.errors import IntegrityError, NetworkError, TorchpickError, Usage
 from torchpick.index import pages
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.pages import ProjectFile
-from torchpick.index.projectfiles import IndexTarget, file_at
+from torchpick.index.projectfiles import IndexTarget, ProjectCache, file_at
 from torchpick.index.projects import ProjectReader, ReadingLimits
 from torchpick.model.address import Address
 from torchpick.model.machine import Platform
@@ -424,6 +424,11 @@ def test_without_a_hash_metadata_is_kept_for_an_hour(host: Host, reading: Readin
     assert len(host.seen) == asked
     reading.metadata(file, age=0)
     assert len(host.seen) > asked
+
+
+def test_what_is_older_than_its_age_or_of_a_day_to_come_is_not_fresh(tmp_path: Path) -> None:
+    cache = ProjectCache(str(tmp_path), 100.0)
+    assert [cache.is_fresh(time.time() - seconds) for seconds in (1, 90, 110, -50)] == [True, True, False, False]
 
 
 def test_a_file_that_is_named_by_its_path_or_its_address(host: Host, reading: Reading, tmp_path: Path) -> None:

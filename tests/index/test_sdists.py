@@ -112,6 +112,12 @@ def test_what_an_sdist_requires(host: Host, tmp_path: Path, case: str, form: str
     assert (found.requires, found.provides_extra, found.guessed) == (requires, extras, source)
 
 
+def test_an_egg_is_for_the_pythons_of_its_pkg_info(host: Host, tmp_path: Path) -> None:
+    found = _read_as(host, tmp_path, {"PKG-INFO": OLD, "pkg.egg-info/requires.txt": REQUIRES}, "pax")
+    assert isinstance(found, Metadata)
+    assert found.requires_python == ">=3.8"
+
+
 @pytest.mark.parametrize("form", ["pax", "zip", "local"])
 @pytest.mark.parametrize("case", UNKNOWN)
 def test_what_only_a_build_can_say(host: Host, tmp_path: Path, case: str, form: str) -> None:

@@ -130,6 +130,10 @@ def test_a_flag_beats_its_variable_and_each_word_is_read_as_it_is_meant() -> Non
     )  # fmt: skip
     assert told(Request(), environ).driver == Driver("535", "12.2", "given", "given")
     assert told(Request(gpus=("None",)), environ).gpus == ()
+    assert told(Request(), {"TORCHPICK_GPU": " , "}).gpus is None
+    for empty in ("", ","):
+        with pytest.raises(UsageError):
+            told(Request(gpus=(empty,)), {})
     assert [told(Request(platform=name), {}).wsl for name in ("wsl", "WSL2", "linux-x86_64")] == [True, True, False]
     for more in ({}, {"gpus": ("sm_86",)}):
         with pytest.raises(UsageError, match="--gpus visible"):

@@ -55,3 +55,10 @@ def test_a_host_that_was_asked_speaks_for_itself_alone_and_equal_machines_are_on
     alone = machinefiles.Reader(Request(python="3.12"), Knowledge({}))
     alone.stream(BytesIO(json.dumps({**MACHINE, "name": "login"}).encode()), "n1's answer", "n1", "")
     assert [machine.name for machine in alone.fleet().machines] == ["n1"]
+
+
+def test_of_a_folder_the_files_of_machines_are_read_each_for_its_host(tmp_path: Path) -> None:
+    for file in ("a.json", "b.jsonl", "c.out", "d.txt", "n1.site.json", "e.log", ".f.json", "g"):
+        (tmp_path / file).write_text(json.dumps(MACHINE), "utf-8")
+    fleet = machinefiles.read_machines(Request(machine=(str(tmp_path),)), Knowledge({}))
+    assert [crowd.hosts.names for crowd in fleet.crowds] == [("a", "b", "c", "d", "n1.site")]
