@@ -99,8 +99,9 @@ class PackageFit:
 
     def is_of_python(self, package: Package) -> bool:
         python = self.machine.python
-        asks = PackageDemand("python", package.requires_python)
-        return asks.admits(f"{python.version}.0") and any(_is_tag_of(python, tag) for tag in package.pythons)
+        admits = PackageDemand("python", package.requires_python).admits
+        exact = python.exact or f"{python.version}.0"
+        return admits(exact) and any(_is_tag_of(python, tag) for tag in package.pythons)
 
     def is_unread(self, package: Package) -> bool:
         """Whether nobody knows which of these GPUs it was built for."""
