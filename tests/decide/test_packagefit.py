@@ -36,6 +36,7 @@ NO_12 = "and CUDA 12 needs driver 525.60.13 or newer; this one is 470.82"
         ({"platforms": ("windows-x86_64",)}, machine(), f"NO_WHEEL_FOR_PLATFORM: there is no wheel for {PLATFORM}"),
         ({"requires_python": ">=3.9"}, machine(), None),
         ({"requires_python": ">=3.12.4"}, machine()._replace(python=Python("3.12", exact="3.12.4")), None),
+        ({"requires_python": ">=3.12"}, machine()._replace(python=Python("3.13", exact="3.13.0rc1")), None),
         ({"requires_python": ">=3.13"}, machine(), "for Python 3.12: it has >=3.13"),
         ({"pythons": ("cp312",)}, machine(), None),
         ({"pythons": ("cp312", "cp313")}, FREE, "for Python 3.13t: it has 3.12 to 3.13"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scripts.table import checking
 from tests.growth import in_line
 from torchpick.doctor import posts, texts
+from torchpick.doctor.endings import last_error
 from torchpick.doctor.texts import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.finding import Ailment
@@ -158,6 +159,10 @@ def test_a_large_log_streams_by(size: int) -> None:
 def test_text_made_to_be_slow_takes_no_longer_per_byte(text: bytes) -> None:
     """Half of a pattern, over and over."""
     in_line(lambda size: search(text * (size // len(text))), (300_000, 1_200_000), floor=0.005)
+
+
+def test_a_rule_of_dashes_above_an_error_takes_no_longer_per_byte() -> None:
+    in_line(lambda size: last_error(b"-" * size + b"x\nValueError: bad", 1 << 20), (10_000, 40_000), floor=0.005)
 
 
 def test_utf_16_is_understood_as_windows_shells_write_it() -> None:

@@ -27,7 +27,7 @@ from torchpick.model.build import (
 from torchpick.model.machine import Gpu, Machine, Python
 from torchpick.model.package import NOT_READ, LibraryCode, Package
 from torchpick.model.table import Table
-from torchpick.model.versions import grouped, major_minor, numbers, pattern, release_key
+from torchpick.model.versions import admits, grouped, major_minor, numbers, pattern, release_key
 
 # How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads
 # by itself; another one by a wheel that is added with a loader path; whatever the user accepts.
@@ -99,9 +99,9 @@ class PackageFit:
 
     def is_of_python(self, package: Package) -> bool:
         python = self.machine.python
-        admits = PackageDemand("python", package.requires_python).admits
+        is_admitted = admits(package.requires_python, prereleases=True)  # a Python may be one itself
         exact = python.exact or f"{python.version}.0"
-        return admits(exact) and any(_is_tag_of(python, tag) for tag in package.pythons)
+        return is_admitted(exact) and any(_is_tag_of(python, tag) for tag in package.pythons)
 
     def is_unread(self, package: Package) -> bool:
         """Whether nobody knows which of these GPUs it was built for."""

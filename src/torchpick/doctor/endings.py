@@ -111,7 +111,7 @@ _IN_PACKAGES = re.compile(rb".*[\\/](?:site|dist)-packages[\\/](\w{1,60})")
 # The sources that an installer unpacks to build them: it says whose they are.
 _UNPACKED = re.compile(rb".*[\\/]pip-(?:install|build)-\w{1,12}[\\/]([A-Za-z][\w.-]{1,60}?)(?:_[0-9a-f]{32})?[\\/]")
 _OF_PYTHON = re.compile(rb"(?i)<|.*[\\/](?:lib|python[\d.]*)[\\/](?!site-|dist-)")
-_TRACEBACK = re.compile(rb"Traceback \(most recent call last\)|-{20,}$")
+_TRACEBACK = re.compile(rb"Traceback \(most recent call last\)|(?<!-)-{20,}$")
 # A traceback has so many lines at most.
 _MOST_FRAMES = 300
 # What only hands an error on, and torch, which fails over what it was given: the error is that of whoever called them.

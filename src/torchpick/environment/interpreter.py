@@ -156,7 +156,7 @@ def running(source: str = "the Python that runs torchpick") -> Machine:
         free_threaded="t" in getattr(sys, "abiflags", "") or suffix.startswith(f".cp{major}{minor}t-"),
         executable=sys.executable or None,
         source=source,
-        exact=sys.version.split()[0],
+        exact=sys.version.split()[0].rstrip("+"),
     )
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
