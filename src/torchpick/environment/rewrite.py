@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import sys
 import time
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
 TEMPORARY = ".torchpick-"
+_TEMPORARY = rf"{re.escape(TEMPORARY)}[0-9a-f]{{18}}"
 _LEFT_AFTER_S = 3600.0
 _ANOTHER = "repair that file or its folder, or name another file"
 
@@ -204,7 +206,7 @@ def clear(folder: str) -> None:
     """Remove what runs that were killed left in a folder; what is younger may be another's that is at work."""
     with suppress(OSError):
         for entry in os.scandir(folder):
-            if entry.name.startswith(TEMPORARY) and time.time() - entry.stat().st_mtime > _LEFT_AFTER_S:
+            if re.fullmatch(_TEMPORARY, entry.name) and time.time() - entry.stat().st_mtime > _LEFT_AFTER_S:
                 os.unlink(entry.path)
 
 
