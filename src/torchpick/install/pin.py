@@ -170,7 +170,7 @@ def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
 @contextmanager
 def _changing(prefix: str, project: str | None) -> Iterator[tuple[str, ...]]:
     """Alone in an environment, the files that may hold our lines: all are changed, and what they name, or none."""
-    own = os.path.abspath(project) if project else toolsettings.project_of(prefix)
+    own = project_of(prefix, project)
     store = toolsettings.store_of(prefix)
     with rewrite.of_environment(prefix):
         files = (toolsettings.own_pip_file(prefix), *((own,) if own else ()))
