@@ -115,7 +115,7 @@ def _app(args: Arguments, there: rewrite.Text | None, project: Project, table: T
 def _library(args: Arguments, project: Project, known: Knowledge) -> Plan:
     if args.groups or args.backend:
         flag = "--groups" if args.groups else "--backend"
-        raise UsageError(f"`{flag}` is for an app: a published library cannot name an index", hint="add `--for app`")
+        raise UsageError(f"`{flag}` is for an app: a published library cannot name an index", hint="use `--for app`")
     _check_words(args)
     asked = demands.narrowed(Wish(), args.words).torch.replace(" ", "")
     project = project._replace(torch=asked or projectfile.torch_range(project.dependencies))
