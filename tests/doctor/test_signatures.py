@@ -50,6 +50,13 @@ def test_the_line_of_a_real_log_is_recognised(name: str) -> None:
     assert found[name].line == 2
 
 
+def test_what_others_say_in_like_words_is_not_taken_for_it() -> None:
+    others = ("cmake -DCMAKE_CUDA_ARCHITECTURES=89 ..", "Couldn't determine the version", "there is No Python at all")
+    assert [ids(search(text)) for text in others] == [[], [], []]
+    conflict = "trl 0.9 requires accelerate>=0.30, but you have accelerate 0.20 which is incompatible."
+    assert ids(search(conflict))[0] == "RESOLVE_CONFLICT"
+
+
 def test_what_a_command_asks_another_for_is_used_only_where_that_answers() -> None:
     commands = (code for row in KNOWN.values() for cure in row.cures for code in re.findall("`[^`]*`", cure))
     inner = [code for code in commands if "$(" in code]
