@@ -63,6 +63,7 @@ def known_errors() -> Iterator[Text]:
     """What `explain` prints of each error; its patterns are other people's words."""
     for entry in json.loads((ROOT / "compat" / "errors.json").read_text("utf-8"))["signatures"]:
         texts = [entry["title"], entry["meaning"], *entry.get("causes", ()), *entry.get("cures", ())]
+        texts += [step["do"] for step in entry.get("steps", ())]
         for text in (*texts, *(text for row in entry.get("no_use", ()) for text in row.values())):
             yield f"compat/errors.json: {entry['id']}", text
 

@@ -69,7 +69,8 @@ def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
     codes = {ailment.name for ailment in Ailment}
     for signature in KNOWN.values():
         assert set(signature.findings) <= codes, signature.id
-        for sentence in (signature.title, signature.meaning, *signature.causes, *signature.cures):
+        steps = [step for *_, step in signature.steps]
+        for sentence in (signature.title, signature.meaning, *signature.causes, *signature.cures, *steps):
             assert sentence == sentence.strip(), signature.id
             assert sentence, signature.id
 

@@ -122,6 +122,7 @@ def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str
     kind = f" ({where.rpartition('.whl: ')[2]})" if ".whl: " in where else ""
     file = f": {package.index.partition('#')[0]}{kind}" if package.index.startswith("https://") and kind else ""
     goes = f"{project} {package.version} goes with torch {answer.pick.version}"
+    goes += "" if torch else ", which it brings along in place of another"
     return f"{goes}: `{' '.join(('torchpick install', *words))}` takes its wheel{file}", True
 
 
@@ -137,6 +138,7 @@ def facts(said: Situation, run: Run) -> set[str]:
         "mac alone": said.is_of_a_mac,
         "torch named": said.torch is not None,
         f"torch {(said.torch or '').partition('+')[0]}": said.torch is not None,
+        "driver of cuda 11": (said.driver_cuda or "").startswith("11."),
         "torch before 2": (said.torch or "").startswith(("0.", "1.")),
     }
     return {fact for fact, holds in follows.items() if holds}

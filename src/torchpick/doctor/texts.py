@@ -102,6 +102,7 @@ class Signature(NamedTuple):
     follows: tuple[str, ...]
     cases: tuple[tuple[tuple[str, ...], str], ...] = ()
     finding: str | None = None
+    steps: tuple[tuple[frozenset[str], frozenset[str], str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -126,11 +127,14 @@ class Signature(NamedTuple):
     ) -> Signature:
         """What is to be done with what is known of the text in it: a package, its torch, a machine's flags, a system.
 
-        A remedy with a name of which nothing is known goes, and one of another system. `with_package` answers which
-        release of a package goes with the text's torch, in place of a command that would.
+        What these very facts ask for is first, and what they rule out is left out, as is a remedy with a name of which
+        nothing is known, and one of another system. `with_package` answers which release of a package goes with the
+        text's torch, in place of a command that would.
         """
         package = values.get("PACKAGE")
-        cures = [cure for cure in self.cures if not _is_elsewhere(cure, facts)] or [*self.cures]
+        fits = [step for step in self.steps if step[0] <= {*facts} and step[1].isdisjoint(facts)]
+        every = [*(cure for *_, cure in sorted(fits, key=lambda step: not step[0])), *self.cures]
+        cures = [cure for cure in every if not _is_elsewhere(cure, facts)] or every
         planned = [cure for cure in cures if cure == "RELEASE" or ("`torchpick plan" in cure and "PACKAGE" in cure)]
         if package and planned and (answer := with_package(package)):
             cures[cures.index(planned[0])] = answer
@@ -221,6 +225,10 @@ def _signature(row: Fields) -> Signature:
         follows=row.texts("follows"),
         cases=tuple((case.texts("where"), case.text("cause")) for case in row.maybe_objects("cases")),
         finding=row.maybe_text("finding"),
+        steps=tuple(
+            (frozenset(step.texts("where")), frozenset(step.texts("unless")), step.text("do"))
+            for step in row.maybe_objects("steps")
+        ),
     )
 
 
