@@ -526,7 +526,7 @@ def test_the_package_of_the_failing_line_is_named(home: Home) -> None:
         ("torch 2.8.0+cu128\nflash_attn_2_cuda.so: undefined symbol: _ZN3c10", "", "which torch is it?"),
         ("CUDA out of memory. A smaller batch size did not help", "a smaller input", "a smaller batch"),
         ("CUDA out of memory", "a smaller batch", "a smaller input"),
-        ("--device=/dev/kfd\nUnable to open /dev/kfd read-write: Permission denied", "the container's user", "load amdgpu"),
+        ("--device=/dev/kfd\nUnable to open /dev/kfd: Permission denied", "the container's user", "load amdgpu"),
         ("No space left on device, although there is plenty", "where the disk has room", "free space"),
     ],
 )
