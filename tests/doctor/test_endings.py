@@ -96,6 +96,13 @@ def test_a_warning_of_what_may_come_is_not_what_came(home: Home) -> None:
     assert found.errors[0].cause.id == "PACKAGE_RAISED"
 
 
+def test_of_a_long_last_line_the_start_is_shown(home: Home) -> None:
+    (error,) = explained(home, "torch", TRACEBACK, OWN, of("made_up"), f"ValueError: bad {'y' * 9000}").errors
+
+    assert error.match.text.startswith("ValueError: bad yyy")
+    assert len(error.match.text) < 310
+
+
 @pytest.mark.parametrize(
     ("title", "cause"),
     [

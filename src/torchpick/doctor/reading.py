@@ -55,7 +55,8 @@ def read(
     name, package = (_of_plugin(said) or cause) if cause[0] in ("PACKAGE_RAISED", "PROGRAM_RAISED") else cause
     if (version := situation.version_of(package, text)) is not None:
         said = said._replace(packages={**said.packages, normal(package): version})
-    return text, said, (Match(known[name], last.number, last.line, Weight.RAISED, package=package), *matches), None
+    shown = texts.around(last.line, b"")
+    return text, said, (Match(known[name], last.number, shown, Weight.RAISED, package=package), *matches), None
 
 
 def _causes(known: Mapping[str, Signature]) -> set[str]:

@@ -314,7 +314,7 @@ class Search:
                 weighs = weight(lines, place)
                 if best is None or weighs < best.weight:
                     number, text = lines[place]
-                    shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
+                    shown = around(text.decode("utf-8", "replace"), max(parts, key=len))
                     above = frame(lines, place).decode("utf-8", "replace")
                     self._found[name] = best = Match(self._wanted[name], number, shown, weighs, above)
 
@@ -359,7 +359,7 @@ def _line_end(lines: bytes, at: int, most: int) -> int:
     return most if end < 0 else end
 
 
-def _around(line: str, anchor: bytes) -> str:
+def around(line: str, anchor: bytes) -> str:
     """The part of a long line that has the words."""
     if len(line) <= _MOST_SHOWN:
         return line
