@@ -322,12 +322,12 @@ def files(package: Distribution) -> tuple[str, ...]:
     # A NUL or an endless line is somebody's joke, not a file of ours. Behind a name, which may hold commas, stand the
     # hash and the size.
     lines = (line for line in record.decode("utf-8", "replace").splitlines() if len(line) < _MOST_LINE)
-    return tuple(line.rsplit(",", 2)[0].strip('"') for line in lines if line and "\0" not in line)
+    return tuple(dict.fromkeys(line.rsplit(",", 2)[0].strip('"') for line in lines if line and "\0" not in line))
 
 
 def libraries(package: Distribution) -> tuple[str, ...]:
     """The shared libraries among them; of those outside its folder (bin/, share/) the ones that are there."""
-    names = dict.fromkeys(name for name in files(package) if name[:1] != "/" and _BINARY.search(name))
+    names = (name for name in files(package) if name[:1] != "/" and _BINARY.search(name))
     return tuple(name for name in names if name[:2] != ".." or os.path.exists(os.path.join(package.folder, name)))
 
 
