@@ -242,7 +242,7 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
 
 
 @_public
-def check(  # the flags of the contract, by name
+def check(
     *,
     gpus: Sequence[str] | None = None,
     driver: str | None = None,

@@ -36,6 +36,7 @@ def of(package: str) -> str:
         ((OWN, of("typing"), "AttributeError: type object 'C' has no attribute '_r'"), "PACKAGE_BACKPORT", "typing"),
         ((OWN, of("a"), "AttributeError: partially initialized module 'cv2' has no"), "PACKAGE_CIRCULAR", "cv2"),
         ((OWN, "ModuleNotFoundError: No module named 'warp_x'"), "MODULE_ABSENT", "warp_x"),
+        ((OWN, "ModuleNotFoundError: No module named 'sklearn'"), "MODULE_ABSENT", "scikit-learn"),
         ((of("made_up"), OWN, "ValueError: bad id 'x'"), "PROGRAM_RAISED", "me/train.py"),
         (("x", "ERROR: Failed building wheel for made-up"), "PACKAGE_BUILD", "made-up"),
         (("  × Failed to build `made-up==1.0`", "  ╰─▶ The build backend returned"), "PACKAGE_BUILD", "made-up"),

@@ -43,7 +43,7 @@ class Ending(NamedTuple):
             if (
                 named := match.groupdict().get("module") or ("torch" if name.startswith("TORCH_") else None)
             ) is not None:
-                return name, named
+                return name, named if name == "PACKAGE_CIRCULAR" else _FOLDERS.get(named, named)
             if self.package in sys.stdlib_module_names:
                 return "PACKAGE_BACKPORT", self.package
             if self.package is not None and not (self.is_own and "torch" in self.line):
@@ -120,8 +120,12 @@ _BETWEEN = frozenset({b"torch", b"functorch", b"_pytest", b"pluggy", b"click", b
 _BUILDERS = frozenset(
     {"pip", "setuptools", "pkg-resources", "wheel", "hatchling", "pyproject-hooks", "scikit-build-core"}
 )
-# The packages whose folders have other names.
-_FOLDERS = {"cv2": "opencv-python", "PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn"}
+# The packages whose folders have other names: what the index has under those is somebody else's.
+_FOLDERS = {
+    "cv2": "opencv-python", "PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "skimage": "scikit-image",
+    "bs4": "beautifulsoup4", "Crypto": "pycryptodome", "dotenv": "python-dotenv", "git": "gitpython",
+    "serial": "pyserial", "attr": "attrs",
+}  # fmt: skip
 
 
 def _raised(ending: Ending, above: Sequence[tuple[int, bytes]]) -> Ending:

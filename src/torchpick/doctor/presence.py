@@ -183,7 +183,7 @@ def gone(package: distributions.Distribution) -> tuple[str, ...]:
             continue
         # A source may have been compiled and left out (`compileall -b`).
         there |= {name.removesuffix("c") for name in there if name.endswith(".pyc")}
-        lost += (os.path.join(folder, name) for name in sorted({*names} - there))
+        lost += (f"{folder}/{name}".removeprefix("/") for name in sorted({*names} - there))
     return tuple(lost[:_MOST_SHOWN])
 
 
