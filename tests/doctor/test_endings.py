@@ -80,6 +80,7 @@ def test_an_error_that_is_not_known_is_that_of_the_package_which_raised_it(
         (("training with torch on two hosts freezes",), "py-spy dump"),
         (("pip install torch is stuck at Installing build dependencies",), "`-v` shows it"),
         (("pip freeze says torch 2.6.0",), "with which line"),
+        (("how do I freeze some of the layers in torch?",), "with which line"),
         (("torch fails: ![image](https://x/y.png)",), "paste its last lines"),
     ],
 )
