@@ -115,15 +115,18 @@ def test_a_pipe_is_refused_as_nobody_may_ever_write_into_it(tmp_path: Path) -> N
 
 
 def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
-    left, new = f".torchpick-{'0a' * 9}", f".torchpick-{'0b' * 9}"
-    for name in (left, new, ".torchpick-notes", "old"):
+    left, others = ([f".torchpick-{kind}{number}" for number in range(5)] for kind in ("0a" * 8 + "0", "0c" * 8 + "0"))
+    new = f".torchpick-{'0b' * 9}"
+    for name in (*left, new, ".torchpick-notes", "old"):
         (tmp_path / name).touch()
-    for name in (left, ".torchpick-notes", "old"):
+    for name in others:
+        (tmp_path / name).mkdir()  # cannot be removed so, as another user's
+    for name in (*left, *others, ".torchpick-notes", "old"):
         os.utime(tmp_path / name, (0, 0))
 
     rewrite.clear(str(tmp_path))
 
-    assert {each.name for each in tmp_path.iterdir()} == {new, ".torchpick-notes", "old"}
+    assert {each.name for each in tmp_path.iterdir()} == {*others, new, ".torchpick-notes", "old"}
     rewrite.clear(str(tmp_path / "none"))
 
 

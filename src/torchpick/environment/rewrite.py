@@ -206,8 +206,9 @@ def clear(folder: str) -> None:
     """Remove what runs that were killed left in a folder; what is younger may be another's that is at work."""
     with suppress(OSError):
         for entry in os.scandir(folder):
-            if re.fullmatch(_TEMPORARY, entry.name) and time.time() - entry.stat().st_mtime > _LEFT_AFTER_S:
-                os.unlink(entry.path)
+            with suppress(OSError):  # what another user's run left stays
+                if re.fullmatch(_TEMPORARY, entry.name) and time.time() - entry.stat().st_mtime > _LEFT_AFTER_S:
+                    os.unlink(entry.path)
 
 
 def _as_it_was(temporary: str, before: os.stat_result) -> None:
