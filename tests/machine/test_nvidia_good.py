@@ -66,6 +66,7 @@ def test_one_gpu_and_where_each_fact_is_from(computer: Computer, look: Look) -> 
         ("0", None, [1]),  # CUDA counts the fastest first, which only libcuda knows
         ("0", "PCI_BUS_ID", [0]),
         ("2,0", None, [1, 2]),
+        ("0,-1,1", "PCI_BUS_ID", [0]),  # what is invalid ends the list
         ("", None, []),
         ("-1", None, []),
         ("void", None, []),

@@ -32,6 +32,11 @@ def test_which_driver_carries_which_cuda(version: str, cuda: str, os: str, expec
     assert DRIVERS.supports_cuda(Driver(version), cuda, os) is expected
 
 
+def test_a_cuda_alone_carries_its_major_from_11_on() -> None:
+    pairs = (("10.1", "10.2"), ("11.0", "11.8"), ("11.8", "12.0"))
+    assert [DRIVERS.supports_cuda(Driver(None, cuda), newer, "linux") for cuda, newer in pairs] == [False, True, False]
+
+
 def test_drivers_that_stand_alike_are_judged_alike() -> None:
     """At each number that stands somewhere, right below it, and above it, on each system."""
     rows = (*DRIVERS.toolkits.values(), *DRIVERS.majors.values(), *DRIVERS.first_driver.values())
