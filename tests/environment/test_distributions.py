@@ -135,6 +135,15 @@ def test_the_search_path_has_pythonpath_pth_files_and_the_user_s_folder(tmp_path
     assert str(user) not in without
 
 
+def test_the_user_s_folder_goes_before_the_interpreter_s_and_behind_an_environment_s() -> None:
+    answer = Fields({"sites": ["/s"], "user": "/u", "base_sites": ["/b"]})
+    shared = {"include-system-site-packages": "true"}
+
+    found = [interpreter.search_path(answer, settings, {}) for settings in (None, shared, {})]
+
+    assert found == [("/u", "/s"), ("/s", "/u", "/b"), ("/s",)]
+
+
 def test_an_environment_of_its_own_does_not_look_beyond(home: Home) -> None:
     assert distributions.read_environment(home.python, {}).sites == (str(home.site),)
 

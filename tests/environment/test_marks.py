@@ -301,11 +301,12 @@ def test_any_text_is_edited_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "stands"), [("numpy<3", True), ("torch<2.15", False), ("Torch @ https://x/torch-2.14.1.whl", False)]
+    ("override", "stands"), [("numpy<3", True), ("torch<2.15", False), ("torchvision==0.20", False), ("Torch @ https://x/torch-2.14.1.whl", False)]
 )
 def test_an_override_of_uvs_would_take_the_place_of_what_is_written(override: str, stands: bool) -> None:
     text = f'[tool.uv]\noverride-dependencies = ["scipy", "{override}"] # mine\n'
-    extras = Plan((), sources={"torch": ({"index": "pytorch-cu126", "extra": "cu126"},)})
+    source = ({"index": "pytorch-cu126", "extra": "cu126"},)
+    extras = Plan((), sources={"torch": source, "torchvision": source})
 
     for ours in (settings_of_pins(PINS, None, None), settings_of(extras)):
         if stands:

@@ -238,6 +238,10 @@ def test_only_gpus_that_are_there_and_of_one_vendor_are_taken(
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
+def test_a_silent_driver_matters_to_its_own_vendor_s_gpus_alone() -> None:
+    assert [computer.only_gpus(BASE, (index,)).trouble for index in (1, 2)] == [TROUBLE, None]
+
+
 def test_on_windows_radeons_are_known_by_their_pci_ids() -> None:
     known, unknown, inside = (
         PciGpu(f"PCI\\VEN_1002&DEV_{device:04X}", 0x1002, device) for device in (0x744C, 0x1234, 0x164E)
