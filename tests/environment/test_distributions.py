@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import BASE, VERSION, Home, codes, examine, snapshot
-from torchpick.environment import distributions
+from torchpick.environment import distributions, interpreter
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.model.fields import Fields
 from torchpick.model.metadata import MOST_REQUIRES
 
 pytestmark = pytest.mark.process
@@ -135,13 +136,16 @@ def test_the_search_path_has_pythonpath_pth_files_and_the_user_s_folder(tmp_path
     assert str(user) not in without
 
 
-def test_the_user_s_folder_goes_before_the_interpreter_s_and_behind_an_environment_s() -> None:
-    answer = Fields({"sites": ["/s"], "user": "/u", "base_sites": ["/b"]})
+def test_the_user_s_folder_goes_before_the_interpreter_s_and_behind_an_environment_s(tmp_path: Path) -> None:
+    site, user, base = folders = [tmp_path / name for name in ("site", "user", "base")]
+    for folder in folders:
+        folder.mkdir()
+    answer = Fields({"sites": [str(site)], "user": str(user), "base_sites": [str(base)]})
     shared = {"include-system-site-packages": "true"}
 
     found = [interpreter.search_path(answer, settings, {}) for settings in (None, shared, {})]
 
-    assert found == [("/u", "/s"), ("/s", "/u", "/b"), ("/s",)]
+    assert found == [tuple(map(str, paths)) for paths in ((user, site), (site, user, base), (site,))]
 
 
 def test_an_environment_of_its_own_does_not_look_beyond(home: Home) -> None:

@@ -301,7 +301,13 @@ def test_any_text_is_edited_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "stands"), [("numpy<3", True), ("torch<2.15", False), ("torchvision==0.20", False), ("Torch @ https://x/torch-2.14.1.whl", False)]
+    ("override", "stands"),
+    [
+        ("numpy<3", True),
+        ("torch<2.15", False),
+        ("torchvision==0.20", False),
+        ("Torch @ https://x/torch-2.14.1.whl", False),
+    ],
 )
 def test_an_override_of_uvs_would_take_the_place_of_what_is_written(override: str, stands: bool) -> None:
     text = f'[tool.uv]\noverride-dependencies = ["scipy", "{override}"] # mine\n'
