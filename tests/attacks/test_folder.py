@@ -74,10 +74,10 @@ def ran(below: Path) -> list[str]:
 
 
 def test_what_is_planted_runs_where_somebody_looks_into_the_folder(below: Path) -> None:
-    for line in ([sys.executable, "-c", "import packaging, torch, json"], [str(below / "nvidia-smi")]):
+    for line in ([sys.executable, "-c", "import torch, json"], [str(below / "nvidia-smi")]):
         subprocess.run(line, cwd=below, check=False, timeout=60, capture_output=True)
 
-    assert {*ran(below)} >= {"packaging.py", "torch.py", "json.py", "nvidia-smi"}
+    assert {*ran(below)} >= {"torch.py", "json.py", "nvidia-smi"}
 
 
 @pytest.mark.parametrize(
