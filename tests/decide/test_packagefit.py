@@ -194,7 +194,9 @@ def test_a_library_comes_from_the_wheel_of_its_cuda_or_with_torch(table: Table) 
         assert {library for library in by_torch(beside) if "cudnn" in library} == {f"libcudnn.so.{cudnn}"}
     assert not [library for library in by_torch(beside._replace(libraries={})) if "cudnn" in library]
     assert not by_torch(build(table, "2.10.0+cpu"))
-    assert not PackageFit(machine()._replace(gpus=()), table).missing(needy, None, (), ONE_MAJOR)
+    lacking = package("ext", "1", cuda="12", needs=("libx.so.1",))
+    assert fit.missing(lacking, None, (), ONE_MAJOR) == ("libx.so.1",)
+    assert not PackageFit(machine()._replace(gpus=()), table).missing(lacking, None, (), ONE_MAJOR)
 
 
 def test_wheels_of_another_cuda_are_counted_by_the_files_that_both_write(table: Table) -> None:
