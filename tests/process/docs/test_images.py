@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from typing import NamedTuple
 
 import pytest
@@ -152,6 +153,7 @@ explicit = true
 def test_the_action_syncs_a_project_with_the_extra_for_the_gpu(opened: Opened) -> None:
     terminal = on_a_runner(opened)
     terminal.environ["UV_DEFAULT_INDEX"] = terminal.environ["PIP_INDEX_URL"]
+    terminal.environ["UV_PYTHON"] = sys.executable  # that of `python`, which the pick is for
     (terminal.work / "pyproject.toml").write_text(PROJECT, "utf-8")
     _, pick, sync, *_ = steps()
     lines = [line for step in (pick, sync) for line in lines_of(terminal, step, GPU)]
