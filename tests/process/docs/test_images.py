@@ -158,7 +158,7 @@ def test_the_action_syncs_a_project_with_the_extra_for_the_gpu(opened: Opened) -
     _, pick, sync, *_ = steps()
     lines = [line for step in (pick, sync) for line in lines_of(terminal, step, GPU)]
 
-    shown = terminal.run(["touch env output && uv lock", *lines, "uv pip list --format freeze"])
+    shown = terminal.run(["touch env output && uv lock", *lines, "uv pip list --python .venv --format freeze"])
 
     assert [each.status for each in shown] == [0] * len(shown), "".join(each.printed for each in shown)
     assert "label=cu126" in (terminal.work / "output").read_text("utf-8")
