@@ -40,9 +40,8 @@ class Ending(NamedTuple):
         for name, expression in endings.items():
             if (match := re.search(f"(?i){expression}", self.line)) is None:
                 continue
-            if (
-                named := match.groupdict().get("module") or ("torch" if name.startswith("TORCH_") else None)
-            ) is not None:
+            named = match.groupdict().get("module") or ("torch" if name.startswith("TORCH_") else None)
+            if named is not None:
                 return name, named if name == "PACKAGE_CIRCULAR" else _FOLDERS.get(named, named)
             if self.package in sys.stdlib_module_names:
                 return "PACKAGE_BACKPORT", self.package

@@ -48,11 +48,12 @@ def read(
         return text, said, matches, None
     is_known = any(match.weight is not Weight.HARMLESS for match in matches)
     last = ending or endings.in_title(text)
-    cause = (last.cause(words["endings"]) if last else None) or _of_plugin(said)
+    plugin = _of_plugin(said)
+    cause = (last.cause(words["endings"]) if last else None) or plugin
     if last is None or cause is None or is_known or "no torch" in said.facts:
         return text, said, matches, ending
     # On an accelerator that is no GPU an error without a kind of its own is its plugin's.
-    name, package = (_of_plugin(said) or cause) if cause[0] in ("PACKAGE_RAISED", "PROGRAM_RAISED") else cause
+    name, package = (plugin or cause) if cause[0] in ("PACKAGE_RAISED", "PROGRAM_RAISED") else cause
     if (version := situation.version_of(package, text)) is not None:
         said = said._replace(packages={**said.packages, normal(package): version})
     shown = texts.around(last.line, b"")
