@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -18,7 +19,7 @@ def in_line(work: Callable[[int], object], sizes: Sequence[int], floor: float) -
     for _ in range(ROUNDS):
         least = [min(before, _seconds(work, size)) for before, size in zip(least, sizes, strict=True)]
         if all(
-            after < 1.5 * larger / smaller * max(before, floor)
+            after < 3 ** math.log2(larger / smaller) * max(before, floor)
             for (before, after), (smaller, larger) in zip(pairwise(least), pairwise(sizes), strict=True)
         ):
             return
