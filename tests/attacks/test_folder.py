@@ -17,7 +17,7 @@ from tests.process.install.installers import NEWEST
 from torchpick import cli
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(os.name == "nt", reason="the programs planted are shell scripts")]
-# As the command is started; `python -m torchpick` itself looks into the current folder first.
+# As the command is started; `python -m torchpick` and `python -c` themselves look into the current folder first.
 START = "import sys; del sys.path[0]; from torchpick.cli import main; sys.exit(main())"
 OTHERS = {"torch", "pynvml", "pip", "uv", "ray", "numpy", "sitecustomize", "usercustomize", "setuptools", "ensurepip"}
 MODULES = sorted({*sys.stdlib_module_names, *packages_distributions(), *OTHERS} - {"__init__", "__main__"})
@@ -65,6 +65,7 @@ def below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     planted(folder, mark)
     planted(folder / "below", mark)
     monkeypatch.chdir("/")  # what the test itself starts
+    (folder.parent / "start.py").write_text(START, "utf-8")
     return folder / "below"
 
 
@@ -74,7 +75,9 @@ def ran(below: Path) -> list[str]:
 
 
 def test_what_is_planted_runs_where_somebody_looks_into_the_folder(below: Path) -> None:
-    for line in ([sys.executable, "-c", "import torch, json"], [str(below / "nvidia-smi")]):
+    (below / "look.py").write_text("import torch, json", "utf-8")
+
+    for line in ([sys.executable, str(below / "look.py")], [str(below / "nvidia-smi")]):
         subprocess.run(line, cwd=below, check=False, timeout=60, capture_output=True)
 
     assert {*ran(below)} >= {"torch.py", "json.py", "nvidia-smi"}
@@ -87,7 +90,7 @@ def test_nothing_of_the_folder_runs(below: Path, command: str, count: Callable[[
     words = words_of(command, below.parent) if command in COMMANDS else HERE[command]
 
     done = subprocess.run(
-        [sys.executable, "-c", START, *words],
+        [sys.executable, str(below.parents[1] / "start.py"), *words],
         cwd=below, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -122,7 +125,7 @@ def test_nothing_of_the_folder_runs_with_real_tools(
     name, *rest = INSTALLING[command]
     told = [*GTX_1080_TI, "--python", str(python), *installer]
 
-    done = world.run([sys.executable, "-c", START, name, *told, *rest], cwd=below, status=None)
+    done = world.run([sys.executable, str(below.parents[1] / "start.py"), name, *told, *rest], cwd=below, status=None)
 
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in ((3,) if command == "verify" else (0, 4)), done.stderr  # the stand-in has no torch.cuda

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import CU126, Home, codes, examine
+from tests.skips import has_torch_2_2
 from torchpick.doctor import examination, remedy
 from torchpick.doctor.remedy import Remedy
 from torchpick.model.finding import Ailment, Finding
@@ -38,7 +39,7 @@ def test_the_same_release_on_another_backend_is_kept(home: Home) -> None:
         ("2.15.0", OLD, "2.14.1+cu126"),  # the newest of the old GPU's
         ("2.6.0", NEW, "2.7.0"),  # the first of the new GPU's
         ("2.13.0.dev20260601", OLD, "2.13.0"),  # a nightly: the release it was to become is the nearest
-        ("2.3.99", OLD, "2.4.0"),
+        ("2.9.99", OLD, "2.10.0"),
 ])  # fmt: skip
 def test_else_the_nearest_release_is_taken(release: str, gpu: str, version: str, home: Home) -> None:
     found = mended(home, release, gpu=gpu)
@@ -209,6 +210,7 @@ def test_a_constraint_that_nothing_runs_within_is_said(home: Home, tmp_path: Pat
     assert "torch>=2.15 in PIP_CONSTRAINT" in str(found.findings[0].advice)
 
 
+@has_torch_2_2
 def test_a_broken_torch_beside_a_numpy_that_is_too_new_takes_both(home: Home) -> None:
     """Without their dependencies nothing else would be touched, numpy neither."""
     home.torch("2.2.2+cu121", "12.1", named="2.2.2+cu121").add("numpy", "2.0.0")

@@ -156,8 +156,8 @@ FOUND = {
         Asked(("vllm",), limit="torchvision<0.24"), 0, "2.8.0+cu128", "torchvision<0.24",
     ),
     "a limit against what a package asks for by its number": (
-        Asked(("vllm<0.12",), "T4", "550.127.08", limit="xformers<0.0.30", installer="pip"),
-        0, "2.6.0+cu124", "xformers<0.0.30",
+        Asked(("vllm<0.12",), "T4", "550.127.08", limit="xformers<0.0.33", installer="pip"),
+        0, "2.8.0+cu128", "xformers<0.0.33",
     ),
     "a limit on what nobody asks for": (
         Asked(("bitsandbytes",), "A100", limit="torchvision<0.24"), 0, "2.15.0+cu132", "",
@@ -182,7 +182,7 @@ FOUND = {
         3, None, "",
     ),
     "the packages agree on a set": (Asked(("unsloth",), "T4", "550.127.08"), 0, "2.14.1+cu126", ""),
-    "a version of the family binds torch": (Asked(("xformers==0.0.29.post3",), "RTX 3090"), 0, "2.6.0+cu124", ""),
+    "a version of the family binds torch": (Asked(("xformers==0.0.31",), "RTX 3090"), 0, "2.7.1+cu126", ""),
 }  # fmt: skip
 
 

@@ -77,7 +77,9 @@ def users_index() -> SimpleIndex:
         TinyWheel("filelock", "3.20.0"),
         *(TinyWheel("triton", version, TAG) for version in TRITON.values()),
         TinyWheel("torch", "2.15.0", TAG, ("filelock",)), TinyWheel("torch", "2.14.1", TAG, ("filelock",)),
-        TinyWheel("torch", "2.7.1", TAG, ("filelock",)), TinyWheel("torchvision", "0.29.2", TAG, ("torch==2.15.0",)),
+        # Not by the name of a wheel whose hash the table has.
+        TinyWheel("torch", "2.7.1", TAG.replace("2_28", "2_27"), ("filelock",)),
+        TinyWheel("torchvision", "0.29.2", TAG, ("torch==2.15.0",)),
         TinyWheel("torchcodec", "0.13.0", TAG, ("torch",)), TinyWheel("torchcodec", "0.17.0", TAG, ("torch",)),
         TinyWheel("accelerate", "1.0", requires=("torch>=2.0", "numpy")),
         TinyWheel(
