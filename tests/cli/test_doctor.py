@@ -51,6 +51,9 @@ def test_nothing_wrong_is_said_and_how_it_runs(sick: Home, capsys: pytest.Captur
     assert (status, err) == (0, "")
     assert "RTX 4090 (sm_89): runs the machine code of sm_86" in out
     assert "result     nothing wrong" in out
+    sick.torch(requires=["absent"])
+    assert main(["doctor", "--python", sick.python, "--gpu", "RTX 4090"]) == 3
+    assert "(sm_89): runs" not in capsys.readouterr().out
 
 
 class Handed:
@@ -198,14 +201,17 @@ def test_after_the_fix_it_looks_again_and_0_means_that_nothing_is_left(
         sick.companion("torchvision", "0.29.1+cu126", codes="")
 
     handed = Handed(monkeypatch, 0, change)
+    for name, text in (("pyproject.toml", "[project]\nname = 'app'\n"), ("uv.lock", "version = 1\n")):
+        (sick.root.parent / name).write_text(text, "utf-8")
     status = main(["doctor", "--python", sick.python, "--gpu", "none", "--fix"])
-    err = capsys.readouterr().err
+    err = " ".join(capsys.readouterr().err.split())
 
     ((question, learnt),) = handed.got
     assert question.order.args.words == ("torch==2.14.1", "torchvision")
     assert learnt.answer.pick.requirements == ("torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
     assert status == 0
-    assert "looked again: nothing wrong" in err
+    assert "looked again: 1 warning" in err
+    assert "uv.lock has no torch, and the next `uv sync` takes 2.14.1 out: `torchpick pin` and then" in err
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux") or which("cc") is None, reason="no C compiler")

@@ -61,6 +61,28 @@ def test_a_whole_log_on_stdin(home: Home, capsys: pytest.CaptureFixture[str], mo
     assert "the text has OUT_OF_MEMORY too: `--more` explains all" in err
 
 
+def test_what_is_wrong_here_stands_first_then_what_an_install_changes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def labels(*words: str) -> list[str]:
+        assert main(["explain", *OLD, *words]) == 0
+        out = capsys.readouterr().out
+        assert ".." not in out
+        return [label for line in out.splitlines() if (label := line[:11].strip())]
+
+    text = f"CUDA out of memory\n{KERNELS}"
+    here, of_all = ["error", "run", "note"], ["seen", "won't help", "causes"]
+    memory = ["note", "do", "why", *of_all]
+    assert labels("--more", text) == [*here, "do", "why", *of_all, "threads", *memory]
+    assert labels("--more", f"torch 2.9.1+cu128\n{text}") == [
+        *(*here, "why", *of_all[:2], "means", "causes", "threads"), *memory,
+    ]  # fmt: skip
+    assert labels(text) == [*here, "do", "why", *of_all[:2]]
+    assert labels("CUDA out of memory") == memory
+
+
 def test_an_environment_that_cannot_be_looked_at_does_not_hide_the_meaning(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +160,7 @@ def test_a_file_is_read_and_a_python_may_be_another_machine_s(
 
 
 @pytest.mark.parametrize(
-    "path", ["./out/log.txt", r"C:\logs\err.txt", "out/train.log", "err.log", "/nowhere/log", "~/log"]
+    "path", ["./out/log.txt", r"C:\logs\job", "out/train.log", "job.err", "job.out", "/nowhere/log", "~/log"]
 )
 def test_a_file_that_is_not_there_is_said_and_not_taken_for_a_text(
     path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -113,6 +113,7 @@ def test_of_one_lock_each_machine_takes_its_own_and_label_takes_the_same(
     assert (status, here["taken"]) == (0, {"project": "app", "kind": "extra", "name": name})
     # The extra without a torch is no choice, and nothing is always installed that has one.
     assert {one["name"]: one["torch"] for one in here["choices"]} == BUILDS
+    assert findings(capsys, "uv.lock", *machine) == {}  # of what is taken
     assert main(["label", *machine]) == 0
     assert capsys.readouterr().out == f"{name}\n"
 

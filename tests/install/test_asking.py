@@ -30,9 +30,10 @@ def asked(
 
 
 def test_a_torch_that_is_no_release_or_pinned_by_anothers_bytes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RequirementError) as source:
-        _ = asked("torch @ https://h.example/torch.zip").question
-    assert source.value.message.startswith("`torch @ https://h.example/torch.zip` is not a wheel")
+    for name in ("torch", "torchvision"):
+        with pytest.raises(RequirementError) as source:
+            _ = asked(f"{name} @ https://h.example/x.zip").question
+        assert source.value.message.startswith(f"`{name} @ https://h.example/x.zip` is not a wheel")
     _ = asked("numpy @ https://h.example/numpy.zip", "torch").question
 
     locked = tmp_path / "locked.txt"
@@ -63,8 +64,9 @@ def test_a_limit_holds_where_its_marker_does_on_whatever_project(tmp_path: Path)
 
 
 def test_the_torch_that_is_there_stays_unless_another_is_asked_for() -> None:
-    version, cuda, wishes = asked("numpy", torch="2.9.1+cu126").question.stays or ("", "", ())
-    assert (version, cuda, [wish.backends for wish in wishes]) == ("2.9.1+cu126", None, [()])
+    for built in ("2.9.1+cu126", "2.9.1+rocm7.2"):
+        version, cuda, wishes = asked("numpy", torch=built).question.stays or ("", "", ())
+        assert (version, cuda, [wish.backends for wish in wishes]) == (built, None, [()])
     _, _, plain = asked("numpy", torch="2.9.1").question.stays or ("", "", ())
     assert [wish.backends for wish in plain] == [(), ("default",)]
     for request in (PASCAL._replace(backends=("cu126",)), PASCAL._replace(channel="nightly")):

@@ -149,11 +149,11 @@ def family(run: Run) -> dict[str, str]:
     return {**build.pins, **({"triton": build.libraries["triton"]} if "triton" in build.libraries else {})}
 
 
-def page_of_one(run: Run, url: str, folder: str = "", tag: str = "manylinux_2_28_x86_64") -> tuple[ProjectFile, ...]:
+def page_of_one(run: Run, url: str, folder: str = "", python: str = "cp312") -> tuple[ProjectFile, ...]:
     """A project's page with the one wheel that is picked of it, which lies in a folder of its own."""
     name = url.rstrip("/").rpartition("/")[2]
     version = family(run)[name].replace("+", "%2B")
-    href = f"{folder}{name}-{version}-cp312-cp312-{tag}.whl#sha256={B}"
+    href = f"{folder}{name}-{version}-{python}-{python}-manylinux_2_28_x86_64.whl#sha256={B}"
     return pages.parse(f'<a href="{href}">x</a>'.encode(), url)
 
 
@@ -205,14 +205,17 @@ def test_a_record_with_what_no_page_can_have_said_is_not_believed(
 def test_a_page_without_use_is_not_asked_for_at_every_start(
     is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A companion's that has nothing is believed for a day, one that cannot be reached for an hour."""
+    """A companion's that has nothing for this Python is believed for a day, one that cannot be reached for an hour."""
     now, asked = [1_800_000_000.0], list[str]()
 
     def fetch(url: str, *_: object) -> tuple[ProjectFile, ...]:
         asked.append(url)
         if not is_there:
             raise NetworkError("no such host", hint="")
-        return page_of_one(start_run(A100, {}), url) if url.endswith("/torch/") else ()
+        other = page_of_one(start_run(A100, {}), url, python="cp311")
+        if url.endswith("/torch/"):
+            return (*other, *page_of_one(start_run(A100, {}), url))
+        return other if url.endswith("/torchaudio/") else ()
 
     def start(seconds: int) -> tuple[set[str], int]:
         now[0] += seconds

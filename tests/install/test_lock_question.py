@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 
@@ -39,6 +40,9 @@ def test_only_this_computer_is_resolved_for_with_its_own_interpreter(uv: dict[st
     assert target(HERE) == "--python"
     assert target(HERE._replace(glibc="2.28")) == "--python-version"
     assert target(HERE, {**uv, "TORCHPICK_PLATFORM": "linux-x86_64"}) == "--python-version"
+    here, there = look(HERE, uv), look(THERE, uv)
+    assert ({*here.target.installed} <= {"pip"}, here.target.python.exact) == (True, platform.python_version())
+    assert (there.target.python.exact, there.order.upgrade, there.order.for_lock) == (None, True, True)
 
 
 def test_a_free_threaded_python_elsewhere_is_refused() -> None:

@@ -47,6 +47,8 @@ def test_where_what_comes_first_fails_that_is_the_status_and_the_rest_does_not_s
     assert capfd.readouterr().out == "first\n"
     assert run_command(second._replace(before=stand_in(tmp_path, "echo first")), ENVIRON) == (3, False)
     assert capfd.readouterr().out == "first\nsecond\n"
+    run_command(second._replace(before=stand_in(tmp_path, "echo first")), ENVIRON, talk_only=True)
+    assert capfd.readouterr() == ("", "first\nsecond\n")
 
 
 def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -164,6 +166,7 @@ def test_a_command_is_shown_without_its_passwords() -> None:
         "files": dict.fromkeys(file, "torch @ https://anna:****@mirror.example/whl\n"),
         "notes": [{"code": "A", "text": "b"}],
     }
+    assert command._replace(before=command).shown().before == command.shown()
     assert command.environ({"X": "1", "Y": "2"}) == {"Y": "2", "PIP_INDEX_URL": url}
 
 

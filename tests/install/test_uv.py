@@ -6,6 +6,8 @@ import pytest
 
 from tests.install.jobs import PICK, job
 from torchpick.environment.requirements import RequirementArgs
+from torchpick.environment.toolsettings import Setting
+from torchpick.install.env import variables_of
 from torchpick.install.installers import PipInstaller, UvInstaller, uv_platform
 from torchpick.install.user_settings import UserSettings
 from torchpick.model.build import VendorIndex
@@ -45,6 +47,24 @@ def test_what_a_variable_of_the_users_names_stays_in_it_as_it_may_hold_a_passwor
             limits = environ["UV_CONSTRAINT"].split()
             assert [part.rpartition("/")[2] for part in limits[1:]] == ["a%20b.txt", "limits.txt"]
             assert "-c" not in command.argv
+
+
+def test_what_an_earlier_pick_wrote_is_hidden_by_a_blank_and_the_users_own_stays() -> None:
+    """An empty variable would let the configuration file speak again."""
+    ours, own = "/store/constraints-1.txt", "/srv/own.txt"
+
+    def said(*words: str) -> tuple[object, object]:
+        pip = {name: Setting(name, words, "pip.conf") for name in ("constraint", "find-links")}
+        installs = PipInstaller(("pip",), "26.0").command(job(settings=UserSettings(pip=pip)))
+        hands_over = variables_of(default, "/store", UserSettings(pip=pip))
+        return installs.set.get("PIP_CONSTRAINT"), hands_over.set.get("PIP_FIND_LINKS")
+
+    # A build of the default index, which no page of ours has.
+    first = PICK.verdicts[0]._replace(build=PICK.build._replace(backend="default"))
+    default = PICK._replace(verdicts=(first,))
+    assert [said(), said(own), said(ours), said(ours, own)] == [
+        (None, None), (None, None), (" ", " "), (own, own),
+    ]  # fmt: skip
 
 
 def test_pip_takes_pre_releases_where_development_builds_are_asked_for() -> None:
