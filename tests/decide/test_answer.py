@@ -154,6 +154,13 @@ def test_why_no_newer_release_was_taken_is_said_for_three_of_them() -> None:
     assert lines(*newer) == [f"2.13.0, 2.12.0, 2.11.0 cu130: {why}", more]
     two = [build("2.10.0", backend)._replace(pythons=("cp310",)) for backend in ("cu126", "cu128")]
     assert lines(*two) == ["2.10.0 cu128, cu126: there is no wheel for Python 3.12: it has 3.10"]
+    # A backend that nobody asked for says nothing, but where there is no other.
+    of_one = Wish(backends=("cu126",))
+    both = [one._replace(pythons=("cp310",)) for one in (build("2.10.0", "cu126"), build("2.10.0", "cu128"))]
+    asked = [answers.why_not_newer(bound(of_one, *some, OLD).pick) for some in (both, both[1:])]
+    assert asked == [
+        ["2.10.0 cu126: there is no wheel for Python 3.12: it has 3.10"], ["2.10.0 cu128: `cu126` was asked for"],
+    ]  # fmt: skip
     later = ROCM._replace(torch="2.11.0", version="2.11.0+rocm7.2", vendor=AMD)
     pick = buildfit.pick(small("gfx1100", driver=None), table([ROCM, later]), Wish())
     assert answers.why_not_newer(pick) == [

@@ -264,6 +264,7 @@ WIDE = code("sm_75", "sm_80", "sm_90", path="pkg/sub/main.so")
         # without a main library it goes on in Python where none of them has code
         (HOPPER, (code("sm_80", main=False),), "partly", (PYTHON,)),
         (HOPPER, (code("sm_80", main=False), code("sm_90", main=False)), "runs", ()),
+        (HOPPER, (code("sm_80", main=False), code("sm_80", main=False)._replace(whole=False)), "runs", ()),
 ])  # fmt: skip
 def test_how_code_supports_a_gpu_is_said_in_one_word(
     where: Machine, libraries: tuple[LibraryCode, ...] | None, word: str, partial: tuple[str, ...], table: Table

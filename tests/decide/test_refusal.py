@@ -26,21 +26,22 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
     machines: list[dict[str, object]], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fleet = tmp_path / "fleet.jsonl"
-    fleet.write_text("".join(json.dumps(each) + "\n" for each in machines), "utf-8")
+    fleet.write_text("".join(json.dumps(each) + "\n" for each in (*machines, LINUX)), "utf-8")
 
     assert main(["url", "--machine", str(fleet)]) == 3
 
-    first = capsys.readouterr().err.splitlines()[0]
+    first, *more = capsys.readouterr().err.splitlines()
+    assert "1 machine without a GPU is left out" in " ".join(more)
     assert first.startswith("error: no PyTorch build runs on all 2 machines")
     assert said in first
     assert not first.endswith(", ")
 
 
 @pytest.mark.parametrize(("words", "said"), [
-        (["torch==2.6.0", "--gpu", "RTX 5090", "--driver", "580"],
-         "torch 2.6.0+cu126 holds no code for RTX 5090 (sm_120): it was built for sm_50 sm_60 sm_70 sm_75 sm_80 "
+        (["torch==2.6.0", "torchvision==0.21.0", "--gpu", "RTX 5090", "--driver", "580"],
+         "error: torch 2.6.0+cu126 holds no code for RTX 5090 (sm_120): it was built for sm_50 sm_60 sm_70 sm_75 sm_80 "
          "sm_86 sm_90; what runs here is torch 2.7.0+cu128 to 2.15.0+cu132"),
-        (["torchaudio==2.5.0", "--gpu", "RTX 5090", "--driver", "580"],
+        (["torchvision", "torchaudio==2.5.0", "--gpu", "RTX 5090", "--driver", "580"],
          "torch 2.5.0+cu124 (of torchaudio==2.5.0) holds no code for RTX 5090 (sm_120)"),
         (["torch==2.14.1+cu126", "--gpu", "RTX 5090", "--driver", "580"],
          "what runs here is torch 2.7.0+cu128 to 2.15.0+cu132"),

@@ -11,7 +11,7 @@ from torchpick.decide.several import Groups, Outlook
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build
 from torchpick.model.fleet import Crowd, Fleet, Hosts
-from torchpick.model.machine import Gpu, Machine, Note, Platform, Python
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
 from torchpick.model.pick import Limit, Wish
 
 IDLE, MAC = machine(driver=None), Machine(Platform("macos", "arm64"), Python("3.12"))
@@ -128,7 +128,10 @@ def test_what_limits_changed_is_said_by_the_answer_without_them() -> None:
 def test_a_newer_driver_is_named_where_it_supports_the_gpu_and_gains_a_newer_torch() -> None:
     kepler = machine("sm_37", driver="450.80.02")
     ampere = machine("sm_80", driver="570.26")
-    places = fleet(machine("sm_61", driver="560.28.03"), ampere, machine("sm_90"), kepler, IDLE, counts=(1, 2, 1, 1, 1))
+    idle = machine(driver="550.54.15")  # which no newer driver gains anything
+    by_cuda = machine("sm_80")._replace(driver=Driver(None, "12.4"))  # no number, so none to move from
+    machines = machine("sm_61", driver="560.28.03"), ampere, machine("sm_90"), kepler, idle, by_cuda
+    places = fleet(*machines, counts=(1, 2, 1, 1, 1, 1))
     builds = (OLD, NEW, build("2.8.0", "cu118", "sm_37", "8.7.0"))
 
     rows = outlook(places, *builds, upgrades=True).upgrades
@@ -148,13 +151,14 @@ def test_a_newer_driver_is_named_where_it_supports_the_gpu_and_gains_a_newer_tor
     (("A100", "A30"), ("470.82.01", "470.199.02"), "sm_80", "470.82.01 (others up to 470.199.02)"),
     (("A100", "A100"), ("470.82.01", "470.82.01"), "A100 (sm_80)", "470.82.01"),
     (("A100", "A100", "A30"), ("470.82.01",) * 3, "sm_80", "470.82.01"),
+    (("A100", "A30"), ("for CUDA 11.4",) * 2, "sm_80", "for CUDA 11.4"),
 ])  # fmt: skip
 def test_an_objection_to_machines_that_are_alike_names_them_all(
     names: tuple[str, ...], drivers: tuple[str, ...], gpu: str, has: str
 ) -> None:
-    one = machine("sm_80").gpus[0]
+    one, by_label = machine("sm_80").gpus[0], {"for CUDA 11.4": Driver(None, "11.4")}
     machines = tuple(
-        machine(driver=driver)._replace(gpus=(one._replace(name=name),))
+        machine()._replace(driver=by_label.get(driver, Driver(driver)), gpus=(one._replace(name=name),))
         for name, driver in zip(names, drivers, strict=True)
     )
 

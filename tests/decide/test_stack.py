@@ -13,7 +13,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, Stack
+from torchpick.model.package import Catalog, LibraryCode, OtherIndex, Package, PackageFacts, Stack, Stage
 from torchpick.model.pick import Wish
 from torchpick.model.table import BuildsByRelease, Table
 
@@ -150,6 +150,8 @@ def test_a_version_that_is_not_in_the_table_is_refused_between_two_that_do_not_r
 
     stack = plan(table, facts, "lib")
 
+    refused = plan(table, {**facts, "dep": facts["dep"]._replace(refused="is another's")}, "lib")
+    assert "is another's" in {each.objection.text for each in refused.objections}
     assert bool(stack.packages) is runs
     assert runs or any("has not been read; " in each.objection.text for each in stack.objections)
 
@@ -158,7 +160,16 @@ def test_a_library_that_no_wheel_brings_adds_none(table: Table) -> None:
     lean = package("lean", "1", cuda="12", needs=("libnobody.so.12", "libcublas.so.12", "libcublasLt.so.12"))
 
     stack = plan(table, known(lean), "lean", "torch==2.11.0+cu130")
+    deep = known(package("lean", "1", cuda="12", needs=("libcudnn.so.9",), code=(code("sm_70", "sm_80"),)))
+    old = machine()._replace(gpus=(*machine().gpus, Gpu(1, "nvidia", None, Arch.parse("sm_70"))))
+    added = [plan(table, deep, "lean", where=where).requirements[1:] for where in (machine(), old)]
 
+    # An older version that lacks nothing comes before that, but where some wheel could not be read.
+    versions = package("lean", "2", cuda="12", needs=("libcublas.so.12",)), package("lean", "1", code=())
+    unknown = (package("lean", "0.1", file=None), package("lean", "0.1", code=None, stage=Stage.DESCRIBED),
+               package("lean", "0.1", code=None))  # fmt: skip
+    assert [str(plan(table, known(*versions, other), "lean").version("lean")) for other in unknown] == ["1", "1", "2"]
+    assert added == [("nvidia-cudnn-cu12==9.*",), ("nvidia-cudnn-cu12==9.10.*",)]  # 9.11 dropped Volta
     assert stack.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
     assert [note.text for note in stack.notes if note.code == "LOADER_PATH"] == [
         "libnobody.so.12, libcublas.so.12, libcublasLt.so.12 must be on the loader's path: import torch first, "
@@ -193,6 +204,16 @@ def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
         ("lib", ("2.0",), "has no extra gpu"),
         ("lib", ("1.0",), "no torch build is torch==1.0"),
     ]
+    # Each two of them have a version in common, and all three have none.
+    three = known(package("a", "1", "x<=1", "torch"), package("b", "1", "x>=1", "torch"))
+    assert told(plan(table, three, "a", "b", "x!=1")) == [
+        ("b", ("1",), "asks for x>=1, and x!=1 and x<=1 (a 1) are asked for too")
+    ]
+    # Two CUDAs that nobody asked for by number.
+    two = known(*(package(name, "1", links_torch=True, cuda=cuda) for name, cuda in (("a", "12"), ("b", "13"))))
+    amd = machine()._replace(driver=None, gpus=(Gpu(0, "amd", None, Arch.parse("gfx1100")),))
+    said = [plan(table, two, "a", "b", where=where).hints for where in (machine(), amd)]
+    assert said == [("`--allow-mixed` takes two CUDA majors",), ("`torchpick list a` says of each version why",)]
     none = told(plan(table, facts, "own[gpu]"))
     assert none == [("own", ("2.0", "1.0"), "holds no code for sm_86: lib was built for sm_90")]  # the newest one's
     assert told(plan(table, facts, "lib>=4,<5")) == [

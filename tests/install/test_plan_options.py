@@ -264,6 +264,7 @@ def test_an_override_takes_the_place_of_what_is_required(planning: Planning, mon
 
 def test_what_a_plain_package_wants_against_your_own_words_is_said(planning: Planning) -> None:
     (note,) = planning("robots", "numpy>=2").notes("PLAIN_CONFLICT")
+    assert planning("robots", "numpy<2.4").notes("PLAIN_CONFLICT") == []
 
     assert note == "sim 1.5, which robots 2.0 requires, wants numpy<2, and `numpy>=2` is asked for"
 

@@ -156,7 +156,9 @@ def test_a_wrong_value_in_the_cache_is_ignored(
 
 @pytest.mark.parametrize("digest", ["0" * 63, f"{'0' * 64} #x", f"{'0' * 64}\n--pre", "${NAME}"])
 def test_a_hash_of_a_file_that_is_not_one_is_told_by_its_file(digest: str, tmp_path: Path) -> None:
-    (tmp_path / "files.json").write_text(json.dumps({"schema": 1, "files": {"": {"a.whl": digest}}}), "utf-8")
+    (tmp_path / "files.json").write_text(
+        json.dumps({"schema": 1, "files": {"": {"a.whl": "1" * 64, "b.whl": digest}}}), "utf-8"
+    )
 
     with pytest.raises(CompatError, match=r"files\.json: files: has a sha256 that is not one"):
         compat.Knowledge({"TORCHPICK_COMPAT_DIR": str(tmp_path)}).hashes_in_public_locks("cu126")

@@ -118,6 +118,13 @@ def test_what_the_server_no_longer_lists_is_left_out_but_for_what_it_never_liste
 
     assert own
     assert set(listed) == own | {"2.14.1+cu126"}
+    # What was measured too.
+    own_index = file(f"index/default-{LINUX}")
+    first, *others = (row[2] for row in own_index["builds"] if row[15] == "measured" and row[10])
+    there = found(tmp_path, {**own_index, "builds": [], "listed": [f"{first} default"]}, "default")
+    assert first in there
+    assert others
+    assert there.keys().isdisjoint(others)
 
 
 def test_a_file_of_the_table_may_have_sixteen_megabytes_and_no_more(tmp_path: Path) -> None:

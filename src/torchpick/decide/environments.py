@@ -263,20 +263,14 @@ class _Environment:
                 yield Note("PACKAGE_MOVED", f"{package.name} {package.version} is taken, {passed}")
 
     def _plain_conflicts(self) -> Iterator[Note]:
-        """What plain projects ask of others, at the version that was read, that this environment does not meet."""
+        """What plain projects ask of others, at the version that was read, against what you ask of them."""
         demands = self.demands
-        versions = {package.name: package.version for package in self.packages}
-        if self.build is not None:
-            versions |= self.build.pins
         own = grouped((demand.name, demand) for demand in demands if not demand.by and demand.specifier)
         for package, required in self.solution.plain.values():
             users = ", ".join(dict.fromkeys(demand.by for demand in demands if demand.name == package.name))
             who = f"{package.who}{f', which {users} requires,' if users.strip(', ') else ''}"
             for demand in required:
-                version = versions.get(demand.name)
-                if version is not None and not demand.admits(version):
-                    yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and {demand.name} {version} is taken")
-                elif demand.name in own and not are_compatible([demand, *own[demand.name]]):
+                if demand.name in own and not are_compatible([demand, *own[demand.name]]):
                     bounds = ",".join(other.specifier for other in own[demand.name])
                     yield Note("PLAIN_CONFLICT", f"{who} wants {demand.text}, and `{demand.name}{bounds}` is asked for")
 

@@ -193,7 +193,8 @@ class FleetFit:
 
 def _words(alike: Sequence[Machine]) -> dict[str, str]:
     """What the first of these is called in an objection → what stands for all: they may differ in name and driver."""
-    drivers = sorted({machine.driver.label for machine in alike if machine.driver}, key=numbers)
+    versions = {machine.driver.version for machine in alike if machine.driver}
+    drivers = sorted(filter(None, versions), key=numbers)  # of one that is known by its CUDA alone there is none
     words: dict[str, str] = {}
     if alike[0].driver and len(drivers) > 1:
         words[alike[0].driver.label] = f"{drivers[0]} (others up to {drivers[-1]})"

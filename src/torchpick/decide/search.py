@@ -237,9 +237,10 @@ class Attempt:
         bound = [other for other in demands if other.specifier]
         if len(bound) < 2 or not demand.specifier or are_compatible(bound):
             return None
-        other = next(other for other in bound if not are_compatible([other, demand]) or other is bound[-1])
-        by = f" ({other.by})" if other.by else ""
-        why = constrained(f"asks for {demand.text}, and {other.text}{by} is asked for too")
+        beside = [other for other in bound if other is not demand]
+        others = [other for other in beside if not are_compatible([other, demand])][:1] or beside
+        texts = " and ".join(f"{other.text} ({other.by})" if other.by else other.text for other in others)
+        why = constrained(f"asks for {demand.text}, and {texts} {'is' if len(others) == 1 else 'are'} asked for too")
         return self._refuse(package, why, *(causes for _, causes in posed))
 
     def _with_builds(self, state: _State, posed: list[Posed], package: Package | None) -> _State | Causes:
