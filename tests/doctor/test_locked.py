@@ -234,7 +234,7 @@ def test_a_release_that_the_table_lacks_is_judged_by_the_runtime_that_is_locked_
 
 
 def test_a_fleet_is_judged_at_once_those_without_a_gpu_too(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    gpus = {"old": ("sm_75", "550.54.15"), "new": ("sm_120", "610.43.02"), "idle": None}
+    gpus = {"old": ("sm_75", "550.54.15"), "new": ("sm_120", "610.43.02"), "able": ("sm_80", "610.43.02"), "idle": None}
     lines = []
     for name, card in gpus.items():
         assert (
@@ -248,7 +248,12 @@ def test_a_fleet_is_judged_at_once_those_without_a_gpu_too(app: Path, capsys: py
     status, machines = judged(capsys, "uv.lock", "--machine", "machines.jsonl")
 
     assert status == 0
-    assert {one["hosts"]: one["taken"]["name"] for one in machines} == {"old": "cu126", "new": "cu132", "idle": "cpu"}
+    taken = {"old": "cu126", "new": "cu132", "able": "cu132", "idle": "cpu"}
+    assert {one["hosts"]: one["taken"]["name"] for one in machines} == taken
+    for pair in ((lines[2], lines[0]), (lines[0], lines[2])):  # whichever comes first, the name is for both
+        (app / "machines.jsonl").write_text("\n".join(pair), "utf-8")
+        assert main(["label", "--machine", "machines.jsonl"]) == 0
+        assert capsys.readouterr().out == "cu126\n"
 
     lost = lines[1].replace("610.43.02", "570.86.10")
     (app / "machines.jsonl").write_text(f"{lines[0]}\n{lost}", "utf-8")
