@@ -60,7 +60,7 @@ CASES = {
          "GPU-bb22"))), CUDA),
     ),
     "nobody knows the capability of one": Case(
-        FACTS, (NVML._replace(devices=(OLD, NEW._replace(capability=None))), CUDA._replace(devices=(NEW._replace(
+        FACTS, (NVML._replace(devices=(OLD._replace(capability=None), NEW)), CUDA._replace(devices=(OLD._replace(
          capability=None),))),
     ),
     "nor its name": Case(FACTS, (NVML._replace(devices=(OLD, Device(pci=AMPERE.address))),)),
@@ -141,11 +141,12 @@ CASES = {
     "shows one twice": shows("GPU-aa,GPU-aa"),
     "shows a UUID and a number": shows("GPU-aa,1"),
     "shows a UUID and a part of one": shows("GPU-bb,GPU", NVML._replace(devices=(NEW,))),
-    "shows instances": shows("MIG-aa"),
+    "shows instances": shows("MIG-aa,0"),
     "shows numbers up to one that is none": shows("0,MIG-x,GPU-bb,1", NVML, CUDA),
     "shows a number like strtoul": shows(" +1gpu", NVML, CUDA),
     "shows a number that no GPU has": shows("2,0"),
     "shows what libcuda cannot match": shows("0", NVML, STRANGE),
+    "shows what libcuda does not list": shows("0", NVML, CUDA._replace(devices=())),
 }  # fmt: skip
 
 
@@ -167,6 +168,7 @@ def test_what_is_asked_until_no_further_source_could_add_anything() -> None:
     answers = {
         "nothing yet": ([], False, False),
         "nobody answers": ([silent], False, False),
+        "no GPU is listed": ([NVML._replace(devices=())], False, False),
         "a capability is missing": ([unknowing], False, False),
         "all is known": ([NVML], False, True),
         "but the order": ([NVML], True, False),

@@ -194,8 +194,10 @@ def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypa
     monkeypatch.setattr(probe, "start", count)
     monkeypatch.setattr(child, "start", None)
     monkeypatch.setattr(guard, "can_fork", lambda: True)
-    assert archs(look(computer.driver().say(gpu(1, "8.9")))) == ["sm_89"]
-    assert asked == ["nvml"]
+    computer.driver().say(gpu(1, "8.9"))
+    for environ, exact_order in (({}, True), ({"CUDA_VISIBLE_DEVICES": "0"}, False)):
+        assert archs(look(computer, environ=environ, exact_order=exact_order)) == ["sm_89"]
+    assert asked == ["nvml", "nvml"]
 
 
 def test_libraries_in_an_image_without_a_gpu_are_no_gpu(computer: Computer, look: Look) -> None:
