@@ -45,11 +45,12 @@ def test_the_issue_s_own_example(sick: Home, capsys: pytest.CaptureFixture[str])
 
 
 def test_nothing_wrong_is_said_and_how_it_runs(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    status = main(["doctor", "--python", sick.python, "--gpu", "RTX 4090", "--quiet"])
+    status = main(["doctor", "--python", sick.python, "--gpu", "RTX 4090", "--gpu", "A100", "--quiet"])
     out, err = capsys.readouterr()
 
     assert (status, err) == (0, "")
     assert "RTX 4090 (sm_89): runs the machine code of sm_86" in out
+    assert "A100 (sm_80): runs its own machine code" in out
     assert "result     nothing wrong" in out
     sick.torch(requires=["absent"])
     assert main(["doctor", "--python", sick.python, "--gpu", "RTX 4090"]) == 3
@@ -89,6 +90,8 @@ def test_fix_installs_exactly_what_it_showed(
 
 def test_fix_without_anything_to_fix(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--python", sick.python, "--gpu", "sm_86", "--fix"]) == 0
+    assert "nothing here that another build of torch fixes" in capsys.readouterr().err
+    assert main(["doctor", "--python", sick.python, "--gpu", "sm_61", "--driver", "380.1", "--fix"]) == 3
     assert "nothing here that another build of torch fixes" in capsys.readouterr().err
 
 
@@ -231,12 +234,13 @@ def test_a_fix_asks_the_driver_once_before_and_once_after(
     monkeypatch.setattr(computer, "look", lambda how, platform: look(how._replace(world=made.world()), platform))
     monkeypatch.setattr(probe, "start", counted)
     Handed(monkeypatch, 0)
+    sick.add("needy", "1.0", requires=["torch<2.9"])  # a warning is not said again
 
     status = main(["doctor", "--python", sick.python, "--fix"])
     err = capsys.readouterr().err
 
     assert status == 3
-    assert "still NO_KERNELS" in err
+    assert [line for line in err.splitlines() if "still " in line][0].count("still NO_KERNELS") == err.count("still ")
     assert children == ["nvml", "nvml"]
 
 
@@ -249,12 +253,33 @@ def test_a_fix_that_was_interrupted_ends_as_such(
     assert "not fixed" in capsys.readouterr().err
 
 
-def test_one_command_for_several_findings_is_printed_once(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    sick.companion("torchvision", "0.22.1+cu128")
+def test_one_command_for_several_findings_is_printed_once(
+    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sick.companion("torchvision", "0.22.1+cu128").add("needy", "1.0", requires=["torch<2.9"])
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
-    main(["doctor", "--python", sick.python, *MX330])
-    out = capsys.readouterr().out
+    main(["doctor", "--python", sick.python, *MX330, "--gpu", "RTX 4090"])
+    blocks = [block.splitlines() for block in capsys.readouterr().out.split("\n\n")]
 
-    assert out.count("torchpick install") == 1
-    assert out.count("which keeps the version") == 1
-    assert "fixes NO_KERNELS, COMPANION_MISMATCH, PACKAGE_NO_KERNELS" in out
+    found = ["NO_KERNELS", "COMPANION_MISMATCH", "PACKAGE_NO_KERNELS", "REQUIREMENT_UNMET", "GPUS_HIDDEN"]
+    assert [block[0].split()[1] for block in blocks[1:-1]] == found
+    assert [line for line in blocks[0] if line.startswith(("runs", "result"))] == ["result     3 errors, 2 warnings"]
+    again = f"torchpick install torch==2.9.1 torchvision --gpu MX330 --gpu 'RTX 4090' --driver 580.119.02 --python {sick.python}"
+    runs = [line for block in blocks for line in block if line.startswith("run ")]
+    assert runs == ["run        unset CUDA_VISIBLE_DEVICES", f"run        {again}"]
+    assert [line.strip() for line in blocks[-1][1:]] == [
+        f"fixes {', '.join(found[:3])}",
+        "that is 2.9.1+cu126, which keeps the version; it cannot keep needy 1.0 (it requires torch<2.9)",
+    ]
+
+
+@pytest.mark.parametrize("flags", ["--backend cu126", "--cpu"])
+def test_what_is_asked_for_beside_the_machine_is_in_the_command(
+    flags: str, sick: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sick.companion("torchvision", "0.22.1+cu128", codes="")
+
+    assert main(["doctor", "--python", sick.python, "--gpu", "none", *flags.split()]) == 3
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("run "))
+    assert flags in line

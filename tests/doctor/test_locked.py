@@ -482,6 +482,14 @@ def test_without_an_environment_the_lock_is_examined_and_not_torchpicks_own(
     assert f"{app}/.venv is not there yet, so {app}/uv.lock is what is looked at" in " ".join(err.split())
 
     (app / "uv.lock").unlink()
+    for name, text in (("requirements.txt", REQUIREMENTS), ("pylock.toml", PYLOCK)):
+        (app / name).write_text(text, "utf-8")
+        assert main(["doctor", *PASCAL]) == 0
+        assert f"looked at  {app}/{name}" in capsys.readouterr().out
+    assert main(["doctor", "--python", str(app / "gone"), *PASCAL[:4]]) == 2
+    assert "neither a Python nor an environment" in capsys.readouterr().err
+    (app / "requirements.txt").unlink()
+    (app / "pylock.toml").unlink()
     assert main(["doctor", *PASCAL]) == 2
     assert f"no environment to examine: {app}/.venv is not there yet" in capsys.readouterr().err
     (app / "pyproject.toml").unlink()
