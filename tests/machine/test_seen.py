@@ -99,7 +99,9 @@ CASES = {
     "a Jetson of no device tree": Case({"/sys/devices/soc0/family": "Tegra\n"}),
     "a Radeon": Case(node(0, PROCESSOR) | node(1, NAVI, "ip discovery\n") | RADEON),
     "a Radeon that has no id here": Case(node(0, PROCESSOR) | node(1, NAVI, "navi31\n")),
-    "a Radeon beside a Ryzen's": Case(node(0, PROCESSOR) | node(1, NAVI) | node(2, RAPHAEL)),
+    "a Radeon beside a Ryzen's": Case(
+        node(0, PROCESSOR) | node(1, NAVI) | node(2, RAPHAEL) | RADEON | bus("0000:0a:00.1", "0x1002", "0x164e")
+    ),
     "a Ryzen's alone": Case(node(0, PROCESSOR) | node(1, RAPHAEL)),
     "a Ryzen's that builds support": Case(node(0, PROCESSOR) | node(1, STRIX)),
     "a Radeon called another": Case(node(0, NAVI) | node(1, RAPHAEL), {"HSA_OVERRIDE_GFX_VERSION": "10.3.0"}),
@@ -215,6 +217,8 @@ def test_what_a_variable_hides_does_not_count_where_that_is_asked_for() -> None:
 
     assert [each.counted for each in found.gpus] == [False, True, True]
     assert found.notes == (NOTES[1], Note("NOT_VISIBLE_LEFT_OUT", text))
+    both = computer.without_hidden(BASE._replace(gpus=(ONE, TWO._replace(visible=False), RX)))
+    assert both.notes[-1].text.startswith("nvidia0 (sm_61), nvidia1 (sm_86): hidden")
     assert computer.without_hidden(BASE._replace(gpus=(TWO,))) == BASE._replace(gpus=(TWO,), notes=NOTES[1:])
     hidden = ONE._replace(counted=False)
     assert computer.without_hidden(BASE._replace(gpus=(hidden, TWO))).notes == NOTES[1:]

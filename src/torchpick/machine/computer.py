@@ -68,7 +68,7 @@ def look(how: LookOptions, platform: Platform) -> Seen:
         seen = look_for_apple(platform)
     elif facts.kfd or any(pci.vendor in (kernel.AMD, kernel.INTEL) for pci in facts.pci):
         seen = seen.beside(look_for_amd(how.world, facts, len(seen.gpus), how.knowledge))
-        alone = not any(gpu.vendor == "nvidia" or gpu.counted for gpu in seen.gpus) and seen.trouble is None
+        alone = not any(gpu.counted for gpu in seen.gpus) and seen.trouble is None
         seen = seen.beside(look_for_intel(facts, len(seen.gpus), how.knowledge, alone=alone))
     counted, left_out = count_one_vendor(seen.gpus)
     return seen._replace(gpus=counted, notes=(*seen.notes, *left_out))
