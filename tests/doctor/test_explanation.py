@@ -325,7 +325,7 @@ def test_a_torch_without_a_label_is_not_for_cuda_where_another_backend_is_named(
             "CUDA build",
         ),
         ("on Ubuntu\nNo module named 'triton'", "torch again", "triton-windows"),
-        ("Ubuntu, triton: 0 active drivers ([]). There should only be one", "(gcc)", "triton-windows"),
+        ("Ubuntu, triton: Failed to find C compiler. Please specify via CC", "build-essential", "triton-windows"),
         ("RX 9070\nNo matching distribution found for torch==2.9.1+rocm9.9", "torchpick list", "cu130`"),
         ("No matching distribution found for torch==2.9.1+cu128", "whl/cu128`", "cu130`"),
         ("No matching distribution found for torch==2.10.0.dev20250101+cu128", "nightly/cu128`", "cu130`"),

@@ -75,7 +75,7 @@ def of_text(text: bytes) -> Situation:
         ("it needs an RTX 4090", Situation()),
         ("GTX 1080\u662f\u5426\u652f\u6301", Situation(name="GTX 1080")),
         ("Ultralytics 8.3.0 torch-2.5.1+cpu CPU", Situation(torch="2.5.1+cpu")),
-        ("torch-2.5.1+cu124-cp312-cp312-win_amd64.whl", Situation()),
+        ("torch-2.5.1+cu124-cp312-cp312-win_amd64.whl", Situation(python="3.12")),
         ("2.1.2+cpu in a freshly installed Fooocus", Situation(torch="2.1.2+cpu")),
         ("pip install torchaudio==2.5.1+cu124", Situation()),
         ("pytorch/pytorch:2.4.0-cuda12.4-cudnn9-runtime", Situation(torch="2.4.0", cuda="12.4")),

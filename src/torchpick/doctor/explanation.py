@@ -20,6 +20,7 @@ from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.finding import NOTE, Finding
 from torchpick.model.machine import GpuProduct, Machine, Note, version_of
 from torchpick.model.pick import Request
+from torchpick.model.versions import normal
 from torchpick.run import Run
 
 _MACS = ("macos-arm64", "macos-x86_64")
@@ -78,12 +79,14 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     first = matches[0] if matches else Match(next(iter(known.values())), 0, "")
     package = first.package or situation.package_of((first.text, first.frame), words)
     values = offers.values(said, first.text, package, request, run)
-    values = {**values, "BACKEND": _label(said, run)}
+    values = {**values, "BACKEND": _label(said, run)} | {f"<{name}>": words for name, words in said.facts.items()}
     with_package = cache(lambda name: offers.with_package(name, said, request, run))
     facts = _facts(said, request, run)
     if said.asked and said.python:
         facts.discard("other python")  # the table knows better
     facts |= offers.facts(said, run)
+    lower = text.lower()
+    facts |= {fact for row in known.values() for fact in row.spelt if fact[1:] in lower}
 
     def explained(exam: Examination | None = None) -> tuple[Explained, ...]:
         advised = {match.signature.id: match.signature.cause(facts, known) for match in matches}
@@ -106,6 +109,9 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
             raise
         why = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
         return alone._replace(errors=explained(), notes=(*alone.notes, why))
+    if package is not None:  # what else does not go together is not what that line is about
+        findings = (one for one in exam.findings if one.seen.get("package") in (None, normal(package)))
+        exam = exam._replace(findings=(*findings,))
     machine = exam.subject.machine
     alone = alone._replace(machine=machine, notes=(*alone.notes, *_of_torch(said, exam)))
     facts |= _facts_of(exam) | {note.code for note in alone.notes}
@@ -128,13 +134,13 @@ def _label(said: Situation, run: Run) -> str | None:
     """The backend that the text asks for or has, else one of CUDA as an example; None where the release has no such."""
     release, _, label = (said.asked or said.torch or "").partition("+")
     platform = said.platform or interpreter.running().platform.name
-    builds = offers.builds_of(release, said, run) or run.knowledge.table((platform,)).of(platform)
-    there = [build.backend for build in builds]
+    own = offers.builds_of(release, said, run)
+    there = [build.backend for build in own or run.knowledge.table((platform,)).of(platform)]
     if label:
         return label if label in there else None
     cuda = [backend for backend in there if backend.startswith("cu")]
     is_other = {"amd", "other backend", "intel gpu", "macos"} & {*said.facts}
-    return None if is_other else cuda[-1] if cuda else "cu130"
+    return None if is_other else cuda[-1 if own else 0] if cuda else "cu130"  # the first is of the newest release
 
 
 def _explained(

@@ -27,6 +27,8 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
     release = (said.torch or "").partition("+")[0] if builds_of(said.torch, said, run) else ""
     flags, cuda = _flags(request, run), said.driver_cuda
     major = (cuda or "").partition(".")[0]
+    label = re.search(r"\+cu(\d\d)(\d)$", said.torch or "")
+    toolkit = said.cuda or (f"{label[1]}.{label[2]}" if label else None)
     package = package or _one_package(said) or said.facts.get("package")
     return {
         "PACKAGE": package,
@@ -38,6 +40,8 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
         "NEAREST": _nearest(said),
         "SUPPORTED": cuda and f"the driver supports CUDA {cuda}: take a build for CUDA {major}, or a newer driver",
         "3.N": _python(said, run),
+        "TOOLKIT": toolkit,
+        "pythonX-dev": said.python and f"python{said.python}-dev",
         "g++-12": f"g++-{newest_gcc[1]}" if newest_gcc else "g++-12",
         "--python PYTHON": f"--python {said.python or _USUAL_PYTHON}",
     }
@@ -79,7 +83,7 @@ def with_package(name: str, said: Situation, request: Request, run: Run) -> str 
             flags = _flags(request, run)
             goes, is_built = _package_of(answer, (*words, flags) if flags else words, project, said.torch)
             if is_built:
-                return f"{why}{'; ' if why else ''}{goes}"
+                return f"{goes}{f' ({why})' if why else ''}"
             source = source or goes
         why, hints = why or _against(answer, project, said), answer.environment.hints[:1]
     return source or ("; ".join((why, *hints)) if why else None)
@@ -121,9 +125,11 @@ def _package_of(answer: Answer, words: tuple[str, ...], project: str, torch: str
         return (f"{project} for torch {answer.pick.version}: {why}; {how}" if torch else None), False
     kind = f" ({where.rpartition('.whl: ')[2]})" if ".whl: " in where else ""
     file = f": {package.index.partition('#')[0]}{kind}" if package.index.startswith("https://") and kind else ""
-    goes = f"{project} {package.version} goes with torch {answer.pick.version}"
-    goes += "" if torch else ", which it brings along in place of another"
-    return f"{goes}: `{' '.join(('torchpick install', *words))}` takes its wheel{file}", True
+    command = f"`{' '.join(('torchpick install', *words))}`"
+    if torch is None:
+        kept = "to keep another torch name it, with its version (`pip show torch`), in the same command"
+        return f"{project} {package.version} goes with torch {answer.pick.version}: {command} takes both; {kept}", True
+    return f"{project} {package.version} goes with torch {answer.pick.version}: {command} takes its wheel{file}", True
 
 
 def facts(said: Situation, run: Run) -> set[str]:

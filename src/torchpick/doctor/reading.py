@@ -56,6 +56,8 @@ def read(
     name, package = (plugin or cause) if cause[0] in ("PACKAGE_RAISED", "PROGRAM_RAISED") else cause
     if (version := situation.version_of(package, text)) is not None:
         said = said._replace(packages={**said.packages, normal(package): version})
+    if last.package not in (None, package) and not last.is_own:
+        said = said._replace(facts={**said.facts, "asker": last.package})
     shown = texts.around(last.line, b"")
     return text, said, (Match(known[name], last.number, shown, Weight.RAISED, package=package), *matches), None
 

@@ -114,6 +114,12 @@ class Signature(NamedTuple):
         return ERROR if self.install else NOTE
 
     @property
+    def spelt(self) -> set[str]:
+        """The facts of its cases and steps that are texts to look for."""
+        wheres = (*(where for where, _ in self.cases), *(one | other for one, other, _ in self.steps))
+        return {fact for fact in chain.from_iterable(wheres) if fact.startswith("~")}
+
+    @property
     def why(self) -> str:
         return self.meaning
 
