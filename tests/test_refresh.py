@@ -314,17 +314,6 @@ def test_a_broken_cache_is_made_anew(text: str, tmp_path: Path, capsys: pytest.C
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
 
 
-def test_offline_says_what_it_would_need(
-    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TORCHPICK_OFFLINE", "1")
-    assert main(["refresh"]) == 1
-    err = capsys.readouterr().err
-
-    assert f"would read {index.base}" in err
-    assert not index.host.seen
-
-
 @pytest.mark.parametrize(("mood", "words"), [("429", "429"), ("401", "401"), ("404", "no page for torch")])
 def test_an_index_that_does_not_answer_leaves_the_table(
     index: Index, mood: str, words: str, capsys: pytest.CaptureFixture[str]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.cli import arguments
-from torchpick.cli.arguments import Parser
+from torchpick.cli import COMMANDS, arguments, main
+from torchpick.cli.arguments import Arguments, Parser
 from torchpick.errors import UsageError
 
 
@@ -13,6 +13,21 @@ def refused(command: str, *words: str) -> tuple[str, str | None]:
     with pytest.raises(UsageError) as caught:
         Parser(command).read(words)
     return caught.value.message, caught.value.hint
+
+
+def test_a_flag_that_does_not_exist_is_refused_by_the_type_checker() -> None:
+    """It calls the comment unused where it takes the flag."""
+    with pytest.raises(AttributeError):
+        Arguments().no_such_flag  # type: ignore[attr-defined] # noqa: B018
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_help_names_its_command_first_and_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", command]) == 0
+
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: torchpick {command} ")
+    assert "\nexamples:\n" in said
 
 
 def test_flags_take_their_values_in_every_form() -> None:
@@ -26,6 +41,10 @@ def test_flags_take_their_values_in_every_form() -> None:
     assert Parser("lock").read([]).__dict__["requirement"] == []
     assert (Parser("pick").read(["-qv", "-"]).quiet, Parser("pick").read(["-qv", "-"]).verbose) == (True, True)
     assert Parser("pick").read(["-"]).words == ["-"]
+    args = Parser("install").read(["a", "-Ur", "b", "c", "--gpu=-1", "--gpu", "x", "--driver", "5", "--driver=5", "--"])
+    assert (args.words, args.upgrade, args.requirement, args.gpu) == (["a", "c"], True, ["b"], ["-1", "x"])
+    assert Parser("run").split(["--gpu", "x", "--driver=5", "-q", "make", "--", "y"])[1] == ["make", "--", "y"]
+    assert Parser("run").split(["-", "x"])[1] == ["-", "x"]
 
 
 @pytest.mark.parametrize(("command", "words", "message", "hint"), [
@@ -33,6 +52,14 @@ def test_flags_take_their_values_in_every_form() -> None:
         ("list", ["--zzz"], "`--zzz` is not an option of `torchpick list`", "run `torchpick list --help`"),
         ("list", ["--hlp"], "`--hlp` is not an option of `torchpick list`", "did you mean `--help`?"),
         ("pick", ["--json=1"], "`--json` takes no value", "leave out `=1`"),
+        ("pick", ["--JSN"], "`--JSN` is not an option of `torchpick`", "did you mean `--json`?"),
+        ("pick", ["--json="], "`--json` takes no value", "leave out `=`"),
+        ("url", ["--channel", "Test"], "`--channel Test` is unknown", "one of stable, nightly, test"),
+        ("url", ["--driver", "1", "--driver", "2"], "`--driver` is given twice", "one run is for one: `--driver 2`"),
+        ("matrix", ["--html", ""], "`--html` needs a value",
+         "`--html FILE`: write one self-contained page; `-` for stdout"),
+        ("install", ["--cuda", "12"], "`--cuda` is not an option of `torchpick install`",
+         "`--backend cu126` names the build's CUDA, `--cuda-driver 12.6` the newest that the driver supports"),
         ("detect", ["torch"], "`torch` is too much for `torchpick detect`", "run `torchpick detect --help`"),
         ("install", ["--zzz"], "`--zzz` is not an option of `torchpick install`",
          "what is for another program goes after `--`: `torchpick install … -- --zzz`"),
@@ -54,4 +81,5 @@ def test_a_flag_without_its_value_is_named(words: list[str]) -> None:
 def test_what_is_no_number_within_its_bounds_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a number from 1 to 64") as caught:
         arguments.number("--jobs", text, 64)
+    assert [arguments.number("--jobs", str(number), 64) for number in (1, 64)] == [1, 64]
     assert caught.value.hint == "such as `--jobs 2`"

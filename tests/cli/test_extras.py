@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 
@@ -60,12 +61,13 @@ def test_a_clash_is_shown_and_nothing_is_written(capsys: pytest.CaptureFixture[s
     assert Path("pyproject.toml").read_text("utf-8") == text
 
 
-def test_an_app_is_told_how_to_go_on_and_its_backends_stay(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("more", [[], ["--groups"]])
+def test_an_app_is_told_how_to_go_on_and_its_backends_stay(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text(
         '[project]\nname = "app"\nrequires-python = ">=3.11"\n[tool.uv]\npackage = false\n', "utf-8"
     )
 
-    status, _, err = run(capsys, "--write", "pyproject.toml", "--backend", "cu126", "--backend", "cpu")
+    status, _, err = run(capsys, "--write", "pyproject.toml", "--backend", "cu126", "--backend", "cpu", *more)
 
     assert status == 0
     assert "torchpick run uv sync" in err
@@ -80,11 +82,42 @@ def test_an_extra_beside_the_authors_holds_what_theirs_do(capsys: pytest.Capture
     text = f'[project]\nname = "app"\nrequires-python = ">=3.11"\n[project.optional-dependencies]\n{table}'
     Path("pyproject.toml").write_text(text, "utf-8")
 
-    status, out, _ = run(capsys, "--for", "app", "--backend", "cu126", "--dry-run", "--offline")
+    status, out, err = run(capsys, "--for", "app", "--backend", "cu126", "--dry-run", "--offline")
 
-    assert status == 0
+    assert (status, err) == (0, "")
     assert '+cu126 = ["torch==2.14.1+cu126 ;' in out
     assert '"torchvision==0.29.1+cu126 ;' in out
+
+
+CHOOSES = "[tool.uv.sources]\ntorch = { index = 'a', extra = 'cpu' }\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "kind"),
+    [
+        ("", [], "library"), ("", ["--backend", "cpu"], "app"), ("", ["--backend", "cpu", "--groups"], "app"),
+        (CHOOSES, [], "app"), ("[tool.poetry]\nname = 'x'\n", ["--for", "library"], "library"),
+        ("", ["--for", "app", "--backend", "cpu"], "app"),
+    ],
+)  # fmt: skip
+def test_what_names_an_index_is_an_app(
+    more: str, words: list[str], kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("pyproject.toml").write_text(f"{LIBRARY}{more}", "utf-8")
+
+    assert json.loads(run(capsys, "--json", *words)[1])["for"] == kind
+
+
+def test_a_file_of_requirements_gets_one_beside_it_once(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("requirements.in").write_text("torch<2.14\n", "utf-8")
+    words = ("--write", "requirements.in", "--backend", "cu126")
+
+    assert "torch==2.13.0+cu126 ;" in run(capsys, *words, "--dry-run")[1]
+    assert not Path("requirements-cu126.in").exists()
+    assert run(capsys, *words)[1] == "requirements-cu126.in\n"
+    assert run(capsys, *words)[1:] == ("", "note: requirements-cu126.in is up to date\n")
+    Path("pyproject.toml").write_text(f"{LIBRARY.replace('>=2.5', '<2.14')}[tool.pdm]\ndistribution = true\n", "utf-8")
+    assert "torch==2.13.0+cu126" in run(capsys, "--write", "pyproject.toml", *words[2:])[2]
 
 
 def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) -> None:

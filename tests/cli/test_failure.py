@@ -89,26 +89,6 @@ def test_a_folder_that_was_removed_meanwhile_is_said(
 
 
 @pytest.mark.parametrize(
-    ("words", "host", "own"),
-    [
-        ("", True, True), ("--backend cu126", True, False), ("--backend default", False, True),
-        ("--backend default --backend cpu", True, True), ("--channel nightly", True, False),
-    ],
-)  # fmt: skip
-def test_refresh_reads_the_index_of_what_is_asked_for(
-    words: str, host: bool, own: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "https://me:secret@own.example/simple")
-    monkeypatch.setenv("TORCHPICK_OFFLINE", "1")
-
-    assert main(["refresh", *words.split()]) == 1
-    err = capsys.readouterr().err
-    assert ("https://download.pytorch.org/whl" in err, "own.example/simple" in err, "secret" in err) == (
-        host, own, False,
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
     ("words", "out"),
     [
         ("env --shell", "false"), ("env --shell=fish --nonsense", "false"), ("env --json --shell", ""),

@@ -50,30 +50,6 @@ def test_the_versions_of_a_package_as_json(capsys: pytest.CaptureFixture[str]) -
     assert runs[0] == "0.0.30"
 
 
-def test_a_stack_as_a_dockerfile(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "vllm", "--gpu", "a100", *MACHINE, "--dockerfile", "--offline"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-
-    assert lines[0] == "# vllm for a100 (sm_80), driver 535.183.01, linux-x86_64, Python 3.12."
-    assert lines[lines.index("# Torch and its companions come from their own index, and nothing else does.") - 1] == ""
-    assert lines.count("") == 2
-    assert sum(line.startswith("RUN mkdir -p /opt/torchpick ") for line in lines) == 2
-    assert "FROM --platform=linux/amd64 python:3.12" in lines
-    assert any(line.startswith('ENV UV_FIND_LINKS="file:///opt/torchpick/links-') for line in lines)
-    assert lines[-1].startswith("RUN python -m pip install --no-cache-dir vllm==0.19.1 torch==2.10.0+cu128 ")
-
-
-def test_a_dockerfile_has_nothing_of_this_computers_settings(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PIP_FIND_LINKS", "/srv/mine")
-    monkeypatch.setenv("UV_CONSTRAINT", "/srv/mine/limits.txt")
-
-    assert main(["plan", "vllm", "--gpu", "a100", *MACHINE, "--dockerfile", "--offline"]) == 0
-
-    assert "/srv/mine" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("command", [["plan", "torch", "--dockerfile"], ["env", "--shell", "dockerfile"]])
 def test_a_login_in_a_dockerfile_is_pointed_out(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     words = [*command, "--gpu", "a100", *MACHINE, "--offline"]

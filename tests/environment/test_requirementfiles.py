@@ -91,6 +91,7 @@ def test_what_a_file_names_lies_beside_it(path: str, other: str, beside: str) ->
     [
         (b"torch\xe4", r"is not a text file \(invalid continuation byte|unexpected end of data at byte 5"),
         (b"torch\0", "it contains zero bytes"),
+        (b"\xff\xfe\0", "truncated data at byte 2"),
         ("torch\n# \u2028--pre".encode(), "line 2 has a separator in it"),
         (b"torch\r\n\r\nnumpy\x0c--extra-index-url http://x", "line 3 has a separator in it"),
         *((f"torch{mark}--pre".encode(), "line 1 has a separator in it") for mark in "\v\x1c\x1d\x1e\u2029"),

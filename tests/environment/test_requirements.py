@@ -104,15 +104,6 @@ def test_files_nest_and_constraints_limit(tmp_path: Path) -> None:
     assert [each.name for each in asked.limits] == ["torch", "scipy"]
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfetorch", b"torch\x00", b"\x80\x81", b"\xff\xfe\x00"])
-def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "r.txt"
-    file.write_bytes(content)
-
-    with pytest.raises((UsageError, RequirementError)):
-        read_requirements(RequirementArgs((), (str(file),)), {})
-
-
 def test_a_huge_file_and_a_missing_one_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "r.txt"
     with file.open("wb") as stream:

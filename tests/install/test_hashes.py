@@ -12,7 +12,7 @@ import pytest
 
 from tests.install.jobs import PICK
 from torchpick.environment import toolsettings
-from torchpick.errors import IntegrityError, NetworkError, UsageError
+from torchpick.errors import InstallerError, IntegrityError, NetworkError, UsageError
 from torchpick.index import pages, wheelnames
 from torchpick.index.pages import ProjectFile
 from torchpick.install.env import list_files
@@ -21,7 +21,7 @@ from torchpick.install.question import pick_build
 from torchpick.install.user_settings import UserSettings
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.address import Address
-from torchpick.model.build import Evidence
+from torchpick.model.build import Evidence, VendorIndex
 from torchpick.model.pick import Pick, Request
 from torchpick.run import Run, start_run
 
@@ -89,11 +89,17 @@ def test_nobody_may_say_otherwise_than_the_wheel_that_was_read(pick: Pick, monke
         known.check(wheel(B))
 
 
-@pytest.mark.parametrize("channel", ["nightly", "test"])
-def test_public_locks_speak_for_releases_alone(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = hashes(monkeypatch, PICK._replace(wish=PICK.wish._replace(channel=channel)), seen=B)
+def test_public_locks_speak_for_releases_of_the_wheel_host_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = PICK.verdicts[0]
+    vendors = first.build._replace(vendor=VendorIndex("AMD", "https://v.example/whl", "--index-url"))
+    declared = first.build._replace(evidence=Evidence("declared", f"{FILE} sha256:{A}"))
+    others = [PICK._replace(wish=PICK.wish._replace(channel=channel)) for channel in ("nightly", "test")]
+    others += [PICK._replace(verdicts=(first._replace(build=build),)) for build in (vendors, declared)]
 
-    assert known.check(wheel(None)).sha256 is None
+    found = [hashes(monkeypatch, pick, seen=B).check(wheel(None)) for pick in others]
+
+    assert [file.sha256 for file in found] == [None, None, None, B]  # of what was not read a name is no proof
+    assert hashes(monkeypatch).notes([wheel(None)._replace(other_hash="sha512=0")]) == []
 
 
 @pytest.mark.parametrize(
@@ -182,6 +188,19 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     assert addresses(first[0]) == addresses(again[0]) == addresses(offline[0])
     assert {wheel.sha256 for wheels in first[0].values() for wheel in wheels} == {B}
     assert len(asked) == len(set(asked)) == len(family(run))
+    elsewhere = start_run(A100._replace(platform="windows-x86_64", glibc=None), environ)
+    with pytest.raises(InstallerError, match=r"has no torch==2\.10\.0\+cu\d+ that fits"):  # of the same page
+        list_files(elsewhere, pick_build(elsewhere))
+
+
+def test_a_companion_that_is_asked_for_must_be_on_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = A100._replace(requirements=("torch==2.10.0", "torchvision"))
+    run = start_run(request, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    monkeypatch.setattr(pages, "fetch", lambda url, *_: () if "vision" in url else page_of_one(run, url))
+    monkeypatch.setattr(Knowledge, "hashes_in_public_locks", lambda *_: {})
+
+    with pytest.raises(InstallerError, match="no file of it is listed there"):
+        list_files(run, pick_build(run))
 
 
 @pytest.mark.parametrize(("place", "more"), [(1, " #x"), (1, "\n--pre"), (2, f"{B} #x"), (2, "0")])

@@ -16,6 +16,10 @@ SHA = "5" * 64
 WHEEL = "https://h.example/My_Lib-1.0-py3-none-any.whl"
 SOURCE = "https://h.example/my-lib-1.0.tar.gz"
 COMMIT = "c" * 40
+CHATTER = (
+    "Looking in indexes: https://h.example/simple", "Collecting a", "  Downloading a-1.whl (5 kB)",
+    "  Using cached b-1.whl (3 kB)", "Obtaining c from /srv/c", "WARNING: x is old", "Processing /srv/d.whl", "",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,7 @@ def test_a_lock_that_is_none_is_called_that(lock: str) -> None:
         ("pip", CompletedProcess((), 1, "a conflict", "ERROR: of this"), "a conflict\nERROR: of this"),
         ("uv", CompletedProcess((), -9, "not this", " \n"), "it exited with status -9"),
         ("uv", CompletedProcess((), 2, "", "\n\n".join(map(str, range(20)))), "\n".join(map(str, range(4, 20)))),
+        ("uv", CompletedProcess((), 2, "", "\n".join((*CHATTER, "ERROR: x", *CHATTER))), "ERROR: x"),
         ("uv", CompletedProcess((), 2, "", "see https://me:secret@h.example/"), "see https://me:****@h.example/"),
     ],
 )

@@ -33,7 +33,7 @@ def test_a_file_is_named_by_its_content_and_written_once(tmp_path: Path) -> None
 def test_a_file_that_somebody_changed_is_written_anew(tmp_path: Path) -> None:
     made = stored_file(str(tmp_path), "limits", ".txt", "a")
     (path,) = made
-    Path(path).write_text("tampered", "utf-8")
+    Path(path).write_text("a\n--pre", "utf-8")
 
     write_files(made)
 

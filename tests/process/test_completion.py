@@ -125,12 +125,14 @@ def test_every_value_that_is_offered_is_understood_and_flags_say_what_they_do() 
     gpus = dict(completions(["--gpu"]))
 
     assert (gpus["GTX-745"], gpus["RX-9070-XT"], gpus["none"]) == ("NVIDIA, 5.0", "AMD, gfx1201", "no GPU")
-    assert all(" " not in name for name in gpus)
+    assert not [name for name, about in gpus.items() if {*" ("} & {*name} or (about[:6] == "NVIDIA" and "/" in name)]
     known = Knowledge(os.environ)
     for name, about in gpus.items():
         platform = "macos-arm64" if about == "Apple" else None
         given.read_overrides(Request(gpus=(name,), platform=platform), known)
-    assert dict(completions(["url", "--backend"]))["cu126"] == "CUDA 12.6"
+    backends = dict(completions(["url", "--backend"]))
+    assert backends["cu126"] == "CUDA 12.6"
+    assert [*backends].index("cu132") < [*backends].index("cu126")
     assert dict(completions([]))["lock"].startswith("Write a lock: the pick and its dependencies")
     assert all(about for name, about in completions(["list"]))
 

@@ -37,7 +37,7 @@ def planned(found: app.App, *backends: str, sources: Mapping[str, object] | None
     ("torch", "requires_python", "expected"),
     [
         (">=2.5", ">=3.11", ["cpu", "cu126", "cu132"]), ("", "", ["cpu", "cu126", "cu132"]),
-        ("<2.8", ">=3.10", ["cpu", "cu118", "cu126", "cu128"]), (">=2.15", ">=3.11", ["cpu", "cu132"]),
+        ("<2.10", ">=3.10", ["cpu", "cu126", "cu129", "cu130"]), (">=2.15", ">=3.11", ["cpu", "cu132"]),
         (">=2.0", ">=3.9", ["cpu", "cu118", "cu126", "cu129"]), (">=2.0", ">=3.8.4", ["cpu", "cu118", "cu124"]),
     ],
 )  # fmt: skip

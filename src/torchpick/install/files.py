@@ -123,7 +123,8 @@ class Hashes:
         return measured_hash(self._build, file) or self._in_public_locks.get(file)
 
     def add(self, link: ProjectFile) -> ProjectFile:
-        return link._replace(sha256=self.expected(link.file) or link.sha256)
+        """A file that no page was read for, with the hash that it must have."""
+        return link._replace(sha256=self.expected(link.file))
 
     def check(self, link: ProjectFile) -> ProjectFile:
         """The file of a page with the hash that it must have."""
