@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ def test_an_exact_file_is_named_where_another_place_may_have_the_version() -> No
     links = pages.parse(f'<a href="{file}#sha256={"0" * 64}">x</a>'.encode(), "https://h.example/")
     plain = PICK.build._replace(version="2.14.1", companions={})
 
-    def handed(build: Build = PICK.build, **environ: str) -> tuple[bool, dict[str, str]]:
+    def handed(environ: Mapping[str, str], build: Build = PICK.build) -> tuple[bool, dict[str, str]]:
         pip = toolsettings.strongest(toolsettings.pip_variables(environ))
         pick = PICK._replace(verdicts=(PICK.verdicts[0]._replace(build=build),))
         made = variables_of(
@@ -133,11 +134,11 @@ def test_an_exact_file_is_named_where_another_place_may_have_the_version() -> No
         assert made.unset == ()
         return "torch @ https://h.example/" in limits, theirs
 
-    assert handed() == (False, {})
-    assert handed(plain)[0]
-    assert not handed(plain._replace(backend="cpu", cuda=None))[0]
+    assert handed({}) == (False, {})
+    assert handed({}, plain)[0]
+    assert not handed({}, plain._replace(backend="cpu", cuda=None))[0]
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_INDEX", "UV_FIND_LINKS", "PIP_UPLOADED_PRIOR_TO"):
-        assert handed(**{name: "https://own.example"})[0], name
+        assert handed({name: "https://own.example"})[0], name
     own = {"UV_FIND_LINKS": "/e/links.html, ,/own", "UV_CONSTRAINT": "/e/c.txt /own.txt"}
-    assert handed(**own) == (True, {"UV_FIND_LINKS": ",/own", "UV_CONSTRAINT": " /own.txt"})
-    assert handed(PIP_FIND_LINKS="/e/links.html") == (False, {"PIP_FIND_LINKS": ""})
+    assert handed(own) == (True, {"UV_FIND_LINKS": ",/own", "UV_CONSTRAINT": " /own.txt"})
+    assert handed({"PIP_FIND_LINKS": "/e/links.html"}) == (False, {"PIP_FIND_LINKS": ""})

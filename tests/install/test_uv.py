@@ -56,7 +56,8 @@ def test_what_an_earlier_pick_wrote_is_hidden_by_a_blank_and_the_users_own_stays
     def said(*words: str) -> tuple[object, object]:
         pip = {name: Setting(name, words, "pip.conf") for name in ("constraint", "find-links")}
         installs = PipInstaller(("pip",), "26.0").command(job(settings=UserSettings(pip=pip)))
-        hands_over = variables_of(default, "/store", UserSettings(pip=pip))
+        hands_over = variables_of(default, "/store", UserSettings({"UV_FIND_LINKS": ",".join(words)}, pip))
+        assert hands_over.unset == (("UV_FIND_LINKS",) if words == (ours,) else ())
         return installs.set.get("PIP_CONSTRAINT"), hands_over.set.get("PIP_FIND_LINKS")
 
     # A build of the default index, which no page of ours has.
