@@ -203,7 +203,7 @@ def _cudas(run: Run, said: Situation) -> list[str | None]:
     version = said.torch or ""
     if "+" in version or said.cuda is not None:
         return [said.cuda] if version else []
-    if not {"amd", "other backend"}.isdisjoint(said.facts):
+    if not {"amd", "other backend", "jetson"}.isdisjoint(said.facts):
         return []  # it need not be for any CUDA
     is_listed = version == said.packages.get("torch") and len(said.packages) > 1
     platform = run.request.platform or said.platform or run.find_machine().platform.name
