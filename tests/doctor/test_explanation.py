@@ -610,3 +610,24 @@ def test_a_torch_that_the_text_names_is_not_installed_once_more(home: Home) -> N
     text = "torch 2.0.1 is there\nModuleNotFoundError: No module named 'torch'"
 
     assert explained(home, text, request=Request(gpus=("sm_86",), driver="580.1")).errors[0].command is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "flags"),
+    [
+        (
+            "D:\\ComfyUI_windows_portable\\python_embeded\\Lib",
+            " torchvision --gpu sm_120 --python python_embeded/python.exe",
+        ),
+        ("C:\\stable-diffusion-webui-forge\\venv\\lib", " torchvision --gpu sm_120 --python venv"),
+        ("/home/me/work/.venv/lib/python3.12", " torchvision --gpu sm_120"),
+    ],
+)
+def test_what_is_beside_torch_comes_along_into_the_environment_of_the_program(
+    folder: str, flags: str, home: Home
+) -> None:
+    frames = [f'  File "{folder}/site-packages/{name}/__init__.py", line 2' for name in ("torchvision", "torch/cuda")]
+
+    found = explained(home, "RTX 5090", "driver 580.65.06", *frames, OF_TORCH[0].replace("5060 Ti", "5090"), KERNELS)
+
+    assert found.errors[0].command == f"torchpick install torch{flags}".replace("sm_120", "sm_120 --driver 580.65.06")

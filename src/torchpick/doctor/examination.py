@@ -78,9 +78,9 @@ def examine(run: Run, *, torch_alone: bool = False) -> Examination:
     return _examined(EnvironmentUnderTest(run, here, _machine(run, here), torch_alone=torch_alone))
 
 
-def described(run: Run, packages: Mapping[str, str], cuda: str | None) -> Examination:
+def described(run: Run, packages: Mapping[str, str], cuda: str | None, program: str | None = None) -> Examination:
     """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
-    return _examined(locked.described_environment(run, run.find_machine(), packages, cuda))
+    return _examined(locked.described_environment(run, run.find_machine(), packages, cuda, program))
 
 
 def _examined(subject: EnvironmentUnderTest) -> Examination:

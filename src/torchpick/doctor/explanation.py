@@ -101,8 +101,10 @@ def explain(chunks: Iterable[bytes], run: Run) -> Explanation:
     is_described = said.torch and (asked.has_given_gpus or said.driver or said.driver_cuda or said.packages)
     if "other program" in facts or not (is_described or any(match.signature.findings for match in matches)):
         return alone._replace(errors=explained())
+    beside = tuple(name for name in ("torchvision", "torchaudio") if name in facts)
     try:
-        exam = _examined(asked, said, {code for match in matches for code in match.signature.findings[:1]})
+        codes = {code for match in matches for code in match.signature.findings[:1]}
+        exam = _examined(run.with_request(request._replace(requirements=beside)), said, codes)
     except TorchpickError as error:
         # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
         if error.exit_status == 2 and (run.request != Request() or run.has_given_gpus):
@@ -179,7 +181,8 @@ def _examined(run: Run, said: Situation, wanted: Collection[str]) -> Examination
     """
     request = run.request
     exam = None
-    if request.platform is None and version_of(request.python) is None:
+    is_here = said.program is None or not run.has_given_gpus
+    if is_here and request.platform is None and version_of(request.python) is None:
         exam = examination.examine(run, torch_alone=True)
         installed = exam.subject.torch
         if installed is not None and said.torch in (None, installed.version, installed.release):
@@ -188,14 +191,14 @@ def _examined(run: Run, said: Situation, wanted: Collection[str]) -> Examination
         request = _driven(request, said)
     asked = run.with_request(request._replace(python=request.python or said.python))
     packages = {**said.packages, "torch": str(said.torch)}
-    exams = [examination.described(asked, packages, cuda) for cuda in _cudas(asked, said)]
+    exams = [examination.described(asked, packages, cuda, said.program) for cuda in _cudas(asked, said)]
     shown = [exam for exam in exams if any(finding.code in wanted for finding in exam.findings)]
     # Of several that it may be, nothing is known unless each of them is wrong, or one as the text says.
     if shown or len(exams) == 1 or (exams and not any(exam.ok for exam in exams)):
         return (shown or exams)[-1]
     if exam is not None and (exam.subject.torch is not None or said.python is None or not asked.has_given_gpus):
         return exam
-    return examination.described(asked, {}, None)
+    return examination.described(asked, {}, None, said.program)
 
 
 def _cudas(run: Run, said: Situation) -> list[str | None]:

@@ -240,15 +240,18 @@ def is_newer(release: str, other: str) -> bool:
 
 
 def described_environment(
-    run: Run, machine: Machine, packages: Mapping[str, str], cuda: str | None
+    run: Run, machine: Machine, packages: Mapping[str, str], cuda: str | None, program: str | None = None
 ) -> DescribedEnvironment:
-    """An environment of these versions on a machine, of which there is no file to read."""
-    return DescribedEnvironment(run, _made_of(packages, machine, run.read_catalog(machine).packages), machine, cuda)
+    """An environment of these versions on a machine, of which there is no file to read; `program` is its Python."""
+    known = run.read_catalog(machine).packages
+    return DescribedEnvironment(run, _made_of(packages, machine, known, program), machine, cuda)
 
 
-def _made_of(packages: Mapping[str, str], machine: Machine, known: Mapping[str, PackageFacts]) -> Environment:
+def _made_of(
+    packages: Mapping[str, str], machine: Machine, known: Mapping[str, PackageFacts], program: str | None = None
+) -> Environment:
     named_packages = tuple(_named(name, version, known) for name, version in packages.items())
-    python = Python(machine.python.version, source="text")
+    python = Python(machine.python.version, executable=program, source="text")
     return Environment(python, "the machine of the text", distributions=named_packages)
 
 

@@ -33,15 +33,16 @@ def read(
     causes = _causes(known)
     facts = {name: forms for name, forms in words["facts"].items() if name not in causes}
     said = situation.with_lines(situation.read_situation(text, words, facts), start)
+    said = said._replace(own=situation.named("environment", ends, words))
     matches = search.matches()
     is_silent = all(match.weight is Weight.HARMLESS for match in matches)
     is_beside = len(ends) > _SHORT and not is_silent and _stands_beside(matches, ending)
     matches = () if is_beside else matches
-    if (is_silent or is_beside) and situation.names("programs", ends, words):
+    if (is_silent or is_beside) and situation.named("programs", ends, words):
         matches = (*_in_words("" if is_beside else text, ending, said, known, words), *matches)
-    if not situation.names("family", ends, words):
+    if not situation.named("family", ends, words):
         said = said._replace(facts={**said.facts, "no torch": ""})
-    if len(ends) > _SHORT and not situation.names("about", ends, words):
+    if len(ends) > _SHORT and not situation.named("about", ends, words):
         matches = ()  # whatever words it has, it is of something else
     matches = tuple(match for match in matches if not _is_excluded(match, said))
     if ending is not None and any(ending.is_of(match) for match in matches):

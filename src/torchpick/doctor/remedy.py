@@ -118,7 +118,8 @@ def of(subject: EnvironmentUnderTest, findings: Sequence[Finding]) -> Remedy | s
         return remedy
     request = request._replace(backends=(remedy.backend,)) if remedy.narrowed else request
     narrowed = ("--backend", remedy.backend) if remedy.narrowed else ()
-    flags = (*_there(subject.run.request).flags, *flags, *narrowed)
+    program = here.python.executable if isinstance(subject, DescribedEnvironment) else None
+    flags = (*_there(subject.run.request).flags, *flags, *narrowed, *(("--python", program) if program else ()))
     needs = tuple(dict.fromkeys(finding.needs for finding in findings if finding.needs and remedy.kept))
     # Nothing less brings the files of a recorded build back. Both installers would take the newest of every
     # dependency along, numpy too, so that is for where a dependency is missing.
@@ -139,7 +140,7 @@ def _nearest(subject: EnvironmentUnderTest, machine: Machine, wish: Wish, backen
 
     recorded = subject.torch or here.find("torch")
     release = "" if recorded is None else recorded.version.partition("+")[0]
-    companions = {name: "" for name in COMPANIONS if here.find(name) is not None}
+    companions = {name: "" for name in COMPANIONS if here.find(name) is not None or name in wish.companions}
     demands = [(package, demand) for package, demand in depends.on(here, "torch") if package.name not in TRIO]
     bound = tuple(Limit("torch", demand.specifier, package.label) for package, demand in demands)
     near = wish._replace(near=release)

@@ -35,6 +35,7 @@ class Situation(NamedTuple):
     compat/words.json, each with what the text says of it. `demands` are packages, whom they require, and which of it.
     `tag` is the system in an installer's own words, `offered` what it was asked for and the versions it has instead.
     `lines` are the numbers of the lines in which these words stand first, `torches` the versions beside the first.
+    `own` is the folder of the environment that a program has of its own.
     """
 
     capability: str | None = None
@@ -53,6 +54,7 @@ class Situation(NamedTuple):
     facts: Mapping[str, str] = {}
     lines: Mapping[str, int] = {}
     torches: tuple[str, ...] = ()
+    own: str | None = None
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -71,6 +73,13 @@ class Situation(NamedTuple):
 
     def _line(self, words: str) -> str:
         return f" (line {self.lines[words]})" if words in self.lines else ""
+
+    @property
+    def program(self) -> str | None:
+        """The Python of a program that has one of its own, from the program's folder."""
+        if self.own is None or self.own.endswith("venv"):
+            return self.own
+        return f"{self.own if self.own.startswith('python') else 'python_embeded'}/python.exe"
 
     @property
     def platform(self) -> str | None:
@@ -209,10 +218,11 @@ def contradictions(said: Situation) -> tuple[Note, ...]:
     return (Note("TORCHES_OF_THE_TEXT", text),)
 
 
-def names(kind: str, start: bytes, words: Words) -> bool:
-    """Whether a text names what is of this kind: `programs` that use torch, or all that it may be `about`."""
+def named(kind: str, start: bytes, words: Words) -> str | None:
+    """What a text names first of this kind, wherever it stands: `programs` that use torch, or what it may be `about`."""
     text = start[: posts.MOST_TEXT].decode("utf-8", "replace")
-    return re.search(_joined(words["kept"][kind], text), text) is not None
+    match = re.search(_joined(words["kept"][kind], text), text)
+    return None if match is None else match[match.lastindex or 0]
 
 
 def _each(expression: str, wanted: str, text: str) -> Iterator[str]:
