@@ -219,7 +219,7 @@ def contradictions(said: Situation) -> tuple[Note, ...]:
 
 
 def named(kind: str, start: bytes, words: Words) -> str | None:
-    """What a text names first of this kind, wherever it stands: `programs` that use torch, or what it may be `about`."""
+    """What a text names first of this kind, in whatever line: `programs` that use torch, or what it may be `about`."""
     text = start[: posts.MOST_TEXT].decode("utf-8", "replace")
     match = re.search(_joined(words["kept"][kind], text), text)
     return None if match is None else match[match.lastindex or 0]
