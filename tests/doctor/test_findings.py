@@ -97,9 +97,10 @@ def without_of(package: str, gone: str) -> Make:
 
 
 def kernels_without(gone: str) -> Make:
-    """A package with code for GPUs whose recorded file was deleted."""
+    """A package with code for GPUs whose recorded file was deleted, beside a pip."""
 
     def make(home: Home) -> None:
+        home.add("pip", "26.3")
         torch(home).add("kernels", "1.0", {"kernels/_C.so": making.library(making.module("sm_86")), gone: ""})
         (home.site / gone).unlink()
 
@@ -187,7 +188,7 @@ def requiring(has: str, *, links: bool = False, marker: str = "") -> Make:
     def make(home: Home) -> None:
         torch(home)
         library = linking(["libtorch.so"]) if links else b"text"
-        home.add("needy", "1.0", {"needy/_C.so": library}, requires=[f"torch{has}{marker}"])
+        home.add("needy", "1.0", {"needy/_C.so": library}, requires=["sympy", "torch>=1", f"torch{has}{marker}"])
 
     return make
 
@@ -302,7 +303,8 @@ CASES = (
      "sm_80")), gpus=("T4",)),
     Case("PACKAGE_PARTLY", lambda home: torch(home).add("vllm", "1.0",
      {"vllm/_C.so": making.library(making.module("sm_75")), "vllm/fa2.so": making.library(making.module("sm_80",
-     "sm_90"))}), lambda home: torch(home).add("vllm", "1.0", {"vllm/_C.so": making.library(making.module("sm_75")),
+     "sm_90")), "vllm/fa3.so": making.library(making.module("sm_80", "sm_90"))}), lambda home: torch(home).add("vllm",
+     "1.0", {"vllm/_C.so": making.library(making.module("sm_75")),
      "vllm/mla.so": making.library(making.module("sm_90a"))}), gpus=("T4",)),
     Case("TWO_CUDA_RUNTIMES", with_two({"nvidia/cudnn/lib/libcudnn.so.9": b"one"},
      {"nvidia/cudnn/lib/libcudnn.so.9": b"two"}), torch), Case("TORCH_TWICE", twice, torch),
@@ -536,8 +538,9 @@ def test_where_the_files_tell_nothing_the_table_s_row_of_that_build_does(
 
 def test_a_companion_that_says_itself_what_it_needs_is_named_once(home: Home) -> None:
     torch(home).companion("torchvision", "0.20.1+cu128", requires=["torch==2.5.1"])
+    home.companion("torchaudio", "2.5.1+cu128", requires=["torch==2.5.1"])
 
-    assert codes(examine(home, "sm_86")).count("COMPANION_MISMATCH") == 1
+    assert codes(examine(home, "sm_86")).count("COMPANION_MISMATCH") == 2
 
 
 @pytest.mark.parametrize(("libraries", "gpu", "code", "word"), [

@@ -97,7 +97,9 @@ def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: P
     found = exam(silent).subject.torch
     assert found is not None
     assert (found.label, found.backend) == ("torch 2.9.1", "cpu")
-    made_up = exam(Home(tmp_path / "own").torch("main+cu128", "12.8")).subject.torch
+    own = Home(tmp_path / "own").torch("main+cu128", "12.8")
+    own.add("numpy", "2.1.0")
+    made_up = exam(own).subject.torch
     assert made_up is not None
     assert made_up.verdict is not None
     assert made_up.verdict.build.torch == "0"

@@ -133,6 +133,34 @@ def test_what_the_lock_holds_decides_and_not_the_newest_build(app: Path, capsys:
         assert capsys.readouterr().out == "cu126\n"
 
 
+def test_a_newer_torch_beside_what_does_not_go_with_it_is_not_taken(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = project_lock(BUILDS, more=package("torchvision", "0.19.0+cu118"))
+    with_vision = 'cu132 = [{ name = "between" }, { name = "torchvision" }]'
+    (app / "uv.lock").write_text(lock.replace('cu132 = [{ name = "between" }]', with_vision), "utf-8")
+    able = ["--gpu", "a100", "--driver", "610.43.02", *ELSEWHERE]
+
+    _, (here,) = judged(capsys, "uv.lock", *able)
+    assert here["taken"]["name"] == "cu126"
+    assert main(["label", *able]) == 0
+    assert capsys.readouterr().out == "cu126\n"
+
+
+def test_what_is_beside_torch_makes_a_choice_where_something_is_wrong_with_it(
+    app: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edge = f'{{ name = "torch", version = "2.14.1+cu126", {source("cu126")} }}'
+    more = package("torch", "2.14.1+cu126", "cu126") + package("torchcodec", "0.7.0+cpu")
+    lock = project_lock({}, always=edge, more=more).replace("docs =", 'codec = [{ name = "torchcodec" }]\ndocs =')
+    (app / "uv.lock").write_text(lock, "utf-8")
+
+    _, (here,) = judged(capsys, "uv.lock", *PASCAL)
+    assert {one["name"]: one["ok"] for one in here["choices"]} == {"": True, "codec": False}
+    (app / "requirements.txt").write_text("cupy-cuda13x==14.0.0\n", "utf-8")
+    assert judged(capsys, "requirements.txt", *OLD_DRIVER)[0] == 3, "where there is no torch as well"
+
+
 def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
     app: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,13 +173,19 @@ def test_where_the_lock_holds_nothing_that_runs_no_name_is_printed(
     assert f"`torchpick doctor {app}/uv.lock` says of each what is against it" in " ".join(err.split())
     status, (here,) = judged(capsys, "uv.lock", *volta)
     assert (status, here["taken"], here["would_do"]) == (3, None, {"torch": "2.14.1+cu126"})
-    (app / "uv.lock").write_text(project_lock({"cpu": "2.15.0+cpu"}), "utf-8")
     assert main(["doctor", "uv.lock", *volta]) == 3
-    command = "torchpick extras --for app --backend cpu --backend cu126 --write pyproject.toml"
+    assert "adds it" not in capsys.readouterr().out, "the project has a choice of that name"
+    (app / "uv.lock").write_text(project_lock({"cpu": "2.15.0+cpu", "cu132": "2.15.0+cu132"}), "utf-8")
+    assert main(["doctor", "uv.lock", *volta]) == 3
+    command = "torchpick extras --for app --backend cpu --backend cu132 --backend cu126 --write pyproject.toml"
     assert f"`{command}` adds it" in " ".join(capsys.readouterr().out.split())
     (app / "pyproject.toml").write_text('[project]\nname = "app"\ndependencies = ["torch>=2.15"]\n', "utf-8")
     assert main(["doctor", "uv.lock", *volta]) == 3
     assert "adds it" not in capsys.readouterr().out
+    extras = '[project]\nname = "app"\n[project.optional-dependencies]\ncu132 = ["torch"]\n'
+    (app / "pyproject.toml").write_text(extras, "utf-8")  # which the lock has not yet
+    assert main(["label", *volta]) == 3
+    assert capsys.readouterr().out == ""
 
 
 def test_a_backends_name_comes_before_what_is_always_installed(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,6 +254,19 @@ def test_a_lock_with_vllm_says_which_version_would_do(app: Path, capsys: pytest.
     assert "vllm 0.33.0 needs libcudart.so.13" in out
     assert "vllm 0.19.1, torch 2.10.0+cu128 would run: `torchpick plan vllm --gpu t4 --driver 550.54.15" in out
 
+    numpy = VLLM.replace('[{ name = "vllm" }]', '[{ name = "numpy" }, { name = "cuda-toolkit" }, { name = "vllm" }]')
+    (app / "uv.lock").write_text(numpy + package("numpy", "2.3.0"), "utf-8")
+    assert main(["doctor", "uv.lock", "--gpu", "t4", "--driver", "550.54.15", *ELSEWHERE]) == 3
+    assert "vllm 0.19.1, torch 2.10.0+cu128 would run: `torchpick plan vllm --gpu" in capsys.readouterr().out
+    # Of two projects, neither of which runs, the one that would have the newest torch.
+    other = (
+        '[[package]]\nname = "other"\nversion = "0"\nsource = { virtual = "o" }\ndependencies = [{ name = "torch" }]\n'
+    )
+    for text in (VLLM + other, VLLM.replace("[[package]]", f"{other}[[package]]", 1)):
+        (app / "uv.lock").write_text(text, "utf-8")
+        assert main(["doctor", "uv.lock", "--gpu", "t4", "--driver", "550.54.15", *ELSEWHERE]) == 3
+        assert "torch 2.14.1+cu126 would run: `torchpick plan torch --gpu t4" in capsys.readouterr().out
+
 
 def test_a_release_that_the_table_lacks_is_judged_by_the_runtime_that_is_locked_with_it(
     app: Path, capsys: pytest.CaptureFixture[str]
@@ -231,6 +278,9 @@ def test_a_release_that_the_table_lacks_is_judged_by_the_runtime_that_is_locked_
         _, (here,) = judged(capsys, "requirements.txt", "--gpu", "a100", "--driver", driver, *ELSEWHERE)
         assert (here["choices"][0]["torch"], here["choices"][0]["backend"]) == ("2.99.0+cu128", "cu128")
         assert [finding["code"] for finding in here["choices"][0]["findings"]] == codes
+    (app / "requirements.txt").write_text("torch==2.14.0\nxformers==0.0.35\n", "utf-8")
+    _, (here,) = judged(capsys, "requirements.txt", "--gpu", "a100", "--driver", "610.43.02", *ELSEWHERE)
+    assert here["choices"][0]["torch"] == "2.14.0+cu130", "that of the default index"
 
 
 def test_a_fleet_is_judged_at_once_those_without_a_gpu_too(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,6 +304,16 @@ def test_a_fleet_is_judged_at_once_those_without_a_gpu_too(app: Path, capsys: py
         (app / "machines.jsonl").write_text("\n".join(pair), "utf-8")
         assert main(["label", "--machine", "machines.jsonl"]) == 0
         assert capsys.readouterr().out == "cu126\n"
+    # What is beside the torch of cu126 needs a driver that only one of them has.
+    with_cupy = project_lock({"cu126": "2.14.1+cu126", "cpu": "2.15.0+cpu"}, more=package("cupy-cuda13x", "14.0.0"))
+    with_cupy = with_cupy.replace("cu126 = [", 'cu126 = [{ name = "cupy-cuda13x" }, ')
+    (app / "uv.lock").write_text(with_cupy, "utf-8")
+    extras = '[project]\nname = "app"\n[project.optional-dependencies]\ncpu = ["torch"]\ncu126 = ["torch"]\n'
+    (app / "pyproject.toml").write_text(extras, "utf-8")
+    for pair, expected in ((lines[2:3], (0, "cu126\n")), ((lines[2], lines[0]), (3, "")), (lines[:1], (3, ""))):
+        (app / "machines.jsonl").write_text("\n".join(pair), "utf-8")
+        assert (main(["label", "--machine", "machines.jsonl"]), capsys.readouterr().out) == expected
+    (app / "uv.lock").write_text(project_lock(BUILDS), "utf-8")
 
     lost = lines[1].replace("610.43.02", "570.86.10")
     (app / "machines.jsonl").write_text(f"{lines[0]}\n{lost}", "utf-8")
@@ -312,6 +372,12 @@ def test_wheels_of_other_systems_are_no_torch(app: Path, capsys: pytest.CaptureF
     assert status == 3
     assert [finding["code"] for finding in here["choices"][0]["findings"]] == ["NO_WHEEL_FOR_PLATFORM"]
     assert judged(capsys, "uv.lock", *PASCAL)[0] == 0
+    both = wheels.replace(
+        "]", f'    {{ url = "{url.replace("manylinux_2_28_x86_64", "win_amd64")}", hash = "sha256:00" }},\n]'
+    )
+    (app / "uv.lock").write_text(f"{lock}{both}", "utf-8")
+    for machine in (["--gpu", "none", "--platform", "windows-x86_64"], PASCAL):
+        assert judged(capsys, "uv.lock", *machine)[0] == 0
 
 
 def test_a_lock_for_another_python_is_judged_for_its_own(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -392,8 +458,7 @@ def findings(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, dict[
 
 
 @pytest.mark.process
-@pytest.mark.usefixtures("pinned")
-def test_a_pin_for_another_gpu_is_behind(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pin_for_another_gpu_is_behind(pinned: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert "BEHIND" not in findings(capsys, "--gpu", "GTX 1080 Ti", "--driver", "580.95.05")
 
     newer = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")["BEHIND"]
@@ -401,6 +466,20 @@ def test_a_pin_for_another_gpu_is_behind(capsys: pytest.CaptureFixture[str]) -> 
     assert newer["cure"] == "torchpick pin torch==2.15.0"
     other = findings(capsys, "--gpu", "RTX 5090", "--driver", "610.43.02")["BEHIND"]
     assert "2.15.0+cu132 does run on this machine, where that one does not" in other["text"]
+    file = pinned.root.parent / "pyproject.toml"
+    assert "BEHIND" not in findings(capsys, "--gpu", "K80", "--driver", "390.157"), "nothing is for that"
+    known = file.read_text("utf-8")
+    file.write_text(known.replace('["torch"]', '["torch", "of-our-own"]'), "utf-8")
+    assert "BEHIND" not in findings(capsys, "--gpu", "a100", "--driver", "610.43.02"), "it may need this torch"
+    assert "BEHIND" in findings(capsys, "--gpu", "RTX 5090", "--driver", "610.43.02")
+    file.write_text(known, "utf-8")
+    for pin, text in (("2.13.0+cu126", None), ("2.15.0+cu132", "2.14.1+cu126 does run on this machine")):
+        file.write_text(
+            file.read_text("utf-8").replace(file.read_text("utf-8").split("torch==")[1].split('"')[0], pin), "utf-8"
+        )
+        behind = findings(capsys, "--gpu", "GTX 1080 Ti", "--driver", "580.95.05").get("BEHIND")
+        assert (behind is None) == (text is None), "a newer release of the same backend alone is no matter"
+        assert text is None or text in behind["text"]
 
 
 @pytest.mark.process
@@ -436,30 +515,58 @@ def test_what_the_project_requires_is_never_behind(pinned: Home, capsys: pytest.
 @pytest.mark.process
 def test_a_lock_without_this_machines_backend_is_behind(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Home(app / ".venv").torch("2.14.1+cu126", "12.6", CU126)
-    assert "BEHIND" not in findings(capsys, "--gpu", "a100", "--driver", "610.43.02")
+    able = ["--gpu", "a100", "--driver", "610.43.02"]
+    # It has the newest, or its backend in another release, or its release by another backend.
+    for held in (BUILDS, {"cu126": "2.14.1+cu126", "cu132": "2.14.0+cu132"}, {"cu130": "2.15.0+cu130"}):
+        (app / "uv.lock").write_text(project_lock(held), "utf-8")
+        assert "BEHIND" not in findings(capsys, *able)
 
     (app / "uv.lock").write_text(project_lock({"cu126": "2.14.1+cu126"}), "utf-8")
-    behind = findings(capsys, "--gpu", "a100", "--driver", "610.43.02")["BEHIND"]
-    assert "torch 2.15.0+cu132 would run" in behind["text"]
+    behind = findings(capsys, *able)["BEHIND"]
+    assert "holds no newer torch for this machine's GPU and driver, and torch 2.15.0+cu132 would run" in behind["text"]
     assert behind["severity"] == "note"
+    (app / "uv.lock").write_text(project_lock({"cu132": "2.15.0+cu132"}), "utf-8")
+    assert "holds nothing that runs" in findings(capsys, *PASCAL[:4])["BEHIND"]["text"]
 
 
 @pytest.mark.process
-def test_the_command_that_is_shown_is_the_one_that_lasts(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Home(app / ".venv").torch("2.15.1+cu132", "13.2", "sm_75 sm_120")
+@pytest.mark.parametrize(("version", "code"), [("2.15.1", "LOCK_UNDOES"), ("2.15.0", "NO_KERNELS")])
+def test_the_command_that_is_shown_is_the_one_that_lasts(
+    version: str, code: str, app: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Home(app / ".venv").torch(f"{version}+cu132", "13.2", "sm_75 sm_120", named=f"{version}+cu132")
     pascal = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05"]
     sync = "torchpick run --gpu 'GTX 1080 Ti' --driver 580.95.05 uv sync"
+    brings = f"that is 2.14.1+cu126, which {app}/uv.lock holds"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
     found = findings(capsys, *pascal)
-    assert {code: found[code]["cure"] for code in ("NO_KERNELS", "LOCK_UNDOES")} == dict.fromkeys(
-        ("NO_KERNELS", "LOCK_UNDOES"), sync
-    )
-    assert f"that is 2.14.1+cu126, which {app}/uv.lock holds" in found["NO_KERNELS"]["advice"]
+    assert {code: found[code]["cure"] for code in ("NO_KERNELS", code)} == dict.fromkeys(("NO_KERNELS", code), sync)
+    assert brings in found["NO_KERNELS"]["advice"]
+    assert found[code]["advice"].endswith(brings)
+    assert found["GPUS_HIDDEN"]["cure"] == "unset CUDA_VISIBLE_DEVICES"
+    for flags in (["--backend", "cu126"], ["--cpu"], ["--python", f"{app}/.venv"]):
+        assert findings(capsys, *pascal, *flags)["NO_KERNELS"]["cure"] == sync
+    monkeypatch.chdir(app.parent)
+    found = findings(capsys, *pascal, "--python", f"{app}/.venv")
+    assert found["NO_KERNELS"]["cure"] == sync.replace("uv", f"uv --project {app}")
+    monkeypatch.chdir(app)
+    (app / "two").mkdir()
+    (app / "two" / "pyproject.toml").write_text('[project]\nname = "two"\nversion = "0"\n', "utf-8")
+    (app / "pyproject.toml").write_text(f'{PROJECT}[tool.uv.workspace]\nmembers = ["two"]\n', "utf-8")
+    member = '[[package]]\nname = "two"\nversion = "0"\nsource = { virtual = "two" }\n'
+    (app / "uv.lock").write_text(project_lock(BUILDS, more=member), "utf-8")
+    assert findings(capsys, *pascal)["NO_KERNELS"]["cure"] == f"{sync} --package app"
 
+    dependent = PROJECT.replace('"0"\n', '"0"\ndependencies = ["torch>=2.15"]\n', 1)
+    (app / "uv.lock").write_text(project_lock({"cu132": "2.15.0+cu132"}), "utf-8")
+    (app / "pyproject.toml").write_text(dependent, "utf-8")
+    assert findings(capsys, *pascal)["NO_KERNELS"]["cure"].startswith("torchpick install ")
+    (app / "pyproject.toml").write_text(PROJECT, "utf-8")
     (app / "uv.lock").write_text(project_lock({"cu132": "2.15.0+cu132"}), "utf-8")
     adding = f"torchpick extras --for app --backend cu132 --backend cu126 --write {app}/pyproject.toml"
     found = findings(capsys, *pascal)
-    assert (found["NO_KERNELS"]["cure"], found["LOCK_UNDOES"]["cure"]) == (adding, adding)
+    assert (found["NO_KERNELS"]["cure"], found[code]["cure"]) == (adding, adding)
 
     (app / "pyproject.toml").write_text('[project]\nname = "app"\ndependencies = ["torch"]\n', "utf-8")
     assert findings(capsys, *pascal)["NO_KERNELS"]["cure"].startswith("torchpick install ")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.doctor.homes import CU126, Home, codes, examine
 from tests.skips import has_torch_2_2
+from tests.wheels import making
 from torchpick.doctor import examination, remedy
 from torchpick.doctor.remedy import Remedy
 from torchpick.model.finding import Ailment, Finding
@@ -22,17 +23,17 @@ def mended(home: Home, release: str, *companions: str, gpu: str = OLD, driver: s
     """What is done about a torch without code for the GPU."""
     home.torch(f"{release}+cu126", "12.6", "sm_75")
     for name in companions:
-        home.companion(name, "0.1+cu126", codes="")
+        home.companion(name, "0.1+cu126", codes="", requires=["torch==0.1"])  # its own is no demand that binds
     found = examine(home, gpu, driver=driver).remedy
     assert found is not None
     return found
 
 
 def test_the_same_release_on_another_backend_is_kept(home: Home) -> None:
-    found = mended(home, "2.9.1", "torchvision")
+    found = mended(home, "2.9.1", "torchvision", "torchaudio")
 
     assert (found.version, found.kept, found.lost) == ("2.9.1+cu126", True, ())
-    assert found.requirements == ("torch==2.9.1", "torchvision")
+    assert found.requirements == ("torch==2.9.1", "torchvision", "torchaudio")
 
 
 @pytest.mark.parametrize(("release", "gpu", "version"), [
@@ -50,7 +51,9 @@ def test_else_the_nearest_release_is_taken(release: str, gpu: str, version: str,
 
 def test_companions_decide_between_releases_that_are_as_near(home: Home) -> None:
     """The index of cu132 holds no torchaudio, so it is lost only where the version itself is kept."""
-    assert mended(home, "2.15.1", "torchaudio", gpu=NEW, driver="610.43.02").version == "2.14.1+cu130"
+    found = mended(home, "2.15.1", "torchaudio", gpu=NEW, driver="610.43.02")
+
+    assert (found.version, found.narrowed) == ("2.14.1+cu130", False)
 
 
 def test_a_companion_is_lost_where_the_version_itself_is_kept(tmp_path: Path, made_up: str) -> None:
@@ -61,17 +64,20 @@ def test_a_companion_is_lost_where_the_version_itself_is_kept(tmp_path: Path, ma
 
 def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be(home: Home) -> None:
     home.add("needy", "1.0", requires=["torch<2.13"])
+    home.add("other", "1.0", requires=["torch!=2.12.1"])
     found = mended(home, "2.15.0")
 
-    assert (found.version, found.lost, found.bound_by) == ("2.12.1+cu126", (), ())
+    assert (found.version, found.lost, found.bound_by) == ("2.12.0+cu126", (), ())
 
 
 def test_what_cannot_be_kept_is_named(home: Home) -> None:
     home.add("needy", "1.0", requires=["torch>=2.15"])
+    home.add("other", "2.0", requires=["torch>2.14.1"])
     found = mended(home, "2.15.0")
 
     assert found.version == "2.14.1+cu126"
-    assert found.lost == ("needy 1.0 (it requires torch>=2.15)",)
+    assert found.lost == ("needy 1.0 (it requires torch>=2.15)", "other 2.0 (it requires torch>2.14.1)")
+    found = found._replace(lost=found.lost[:1])
     broken = Finding(Ailment.NO_KERNELS, "no code")
     nearest = "that is 2.14.1+cu126: torch 2.14.1 is the nearest release that runs"
     assert remedy.brings(found, broken) == f"{nearest}; it cannot keep needy 1.0 (it requires torch>=2.15)"
@@ -147,6 +153,7 @@ def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
 
 def test_a_torch_that_runs_keeps_its_build_when_another_is_newer(home: Home) -> None:
     """On a GPU that both serve, the companions of the same build are the fix, not another CUDA."""
+    home.add("kern", "1.0", {"kern/_C.so": making.library(making.module("sm_90"))})  # another torch would not fix that
     found = examine(with_wrong_vision(home), "sm_86", driver="595.58.03")
 
     assert found.remedy is not None
@@ -223,6 +230,9 @@ def test_a_broken_torch_beside_a_numpy_that_is_too_new_takes_both(home: Home) ->
     assert words.startswith("torchpick install torch==2.2.2 'numpy<2' ".replace("'", ""))
     assert words.endswith("-- --force-reinstall")
     assert "--no-deps" not in words
+    newer = examine(home, "sm_120", driver="580.1").remedy
+    assert newer is not None
+    assert newer.needs == (), "a torch that supports it needs no other"
 
 
 @pytest.mark.parametrize(
