@@ -6,12 +6,13 @@ import pytest
 
 from tests.decide.test_buildfit import AMD, ROCM, build
 from tests.decide.test_buildfit import machine as small
-from tests.decide.test_stack import machine
+from tests.decide.test_stack import known, machine, package
 from tests.laws.strategies import DRIVERS, table
 from torchpick.decide import answer as answers
 from torchpick.decide import buildfit
 from torchpick.decide.answer import Answer, Question
 from torchpick.decide.demands import PackageDemand
+from torchpick.errors import NoBuildError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import DEFAULT_INDEX, Build
@@ -93,7 +94,7 @@ def bound(wish: Wish, *builds: Build, requires: tuple[str, ...] = (), driver: st
     "name", ["filelock", "fsspec", "jinja2", "networkx", "setuptools", "sympy", "typing-extensions", "numpy"]
 )
 def test_a_constraint_on_what_torch_itself_requires_binds_it(name: str) -> None:
-    wish = Wish(limits=limits(f"{name} <2"))
+    wish = Wish(limits=limits(f"{name} <2", f"{name} !=9"))
     if name == "numpy":
         assert bound(wish, OLD).ok  # nothing is asked for that
         return
@@ -126,7 +127,20 @@ def test_the_limits_that_changed_the_answer_are_named_with_what_it_would_be() ->
     assert said(Wish(limits=limits("torch >=2.9"))) == []
     nothing = bound(Wish(torch="<2", limits=limits("torch <1.9")), *pair)
     assert not nothing.ok
+    with pytest.raises(NoBuildError, match="no build runs here"):
+        nothing.pick.require()
     assert not [note for note in nothing.pick.notes if note.code == "CONSTRAINED"]
+
+
+def test_a_limit_on_a_package_is_named_with_what_that_alone_would_be() -> None:
+    question = Question(Wish(limits=limits("lib <2")), (PackageDemand("lib"), PackageDemand("torch")))
+    catalog = Catalog(known(package("lib", "2"), package("lib", "1")))
+
+    found = answers.answer(question, (small("sm_80"),), lambda _: table([OLD, NEW]), lambda: catalog)
+
+    assert isinstance(found, Answer)
+    said = "bound by lib<2 in limits.txt line 1; without that it would be lib 2"
+    assert [note.text for note in found.pick.notes] == [said]
 
 
 def test_older_drivers_are_those_that_take_something_else_as_far_down_as_anything_runs() -> None:

@@ -65,6 +65,18 @@ def test_why_what_was_asked_for_does_not_run_comes_first(
     assert said in first
 
 
+def test_environments_for_one_machine_are_said_without_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "one.json"
+    gpus = [{"arch": "sm_61"}, {"arch": "sm_120"}]
+    file.write_text(json.dumps({**AMPERE, "name": "node1", "gpus": gpus}), "utf-8")
+
+    assert main(["url", "torch>=2.15", "--machine", str(file)]) == 3
+
+    assert "node1" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("platform", "oldest"),
     [("linux-x86_64", "1.7.1"), ("windows-x86_64", "2.13.0")],  # there they are of AMD's own index alone

@@ -12,7 +12,7 @@ from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build
 from torchpick.model.fleet import Crowd, Fleet, Hosts
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
-from torchpick.model.pick import Limit, Wish
+from torchpick.model.pick import Group, Limit, Wish, group_json
 
 IDLE, MAC = machine(driver=None), Machine(Platform("macos", "arm64"), Python("3.12"))
 INTEL = IDLE._replace(gpus=(Gpu(0, "intel", "Arc", None),))
@@ -96,6 +96,14 @@ def test_of_fewer_environments_those_count_that_support_the_most_machines_then_t
     alike = [build(backend=backend, arches="sm_61 sm_90") for backend in ("cu118", "cu126", "cu128")]
     two = fleet(machine("sm_61"), machine("sm_90", driver="580.95.06"), machine("sm_60"))
     assert [version for version, _ in picked(outlook(two, *alike, pascal))] == ["2.10.0+cu126", "2.9.0+cu126"]
+    assert picked(outlook(fleet(*two.machines[:2]), *alike, most=2)) == [("2.10.0+cu126", ((0, 0), (1, 0)))]
+    # Of as many machines the one that gets the oldest torch, then the next.
+    four = fleet(*map(machine, ("sm_60", "sm_70", "sm_80", "sm_90")))
+    rows = (("2.12.0", "cu126", "sm_60"), ("2.9.0", "cu126", "sm_70 sm_80"), ("2.10.0", "cu126", "sm_60 sm_70"),
+            ("2.10.0", "cu128", "sm_80"), ("2.9.0", "cu128", "sm_90"))  # fmt: skip
+    assert picked(outlook(four, *(build(*row) for row in rows), most=2)) == [
+        ("2.10.0+cu128", ((2, 0),)), ("2.10.0+cu126", ((0, 0), (1, 0))),
+    ]  # fmt: skip
     assert picked(outlook(ampere, both, NEW)) == [("2.9.0+cu126", ((0, 0), (1, 0)))]
     assert picked(outlook(ampere, both, NEW, most=2)) == [("2.11.0+cu130", ((1, 0),)), ("2.9.0+cu126", ((0, 0),))]
     assert picked(outlook(ampere, both, most=2)) == [("2.9.0+cu126", ((0, 0), (1, 0)))]
@@ -126,7 +134,7 @@ def test_what_limits_changed_is_said_by_the_answer_without_them() -> None:
 
 
 def test_a_newer_driver_is_named_where_it_supports_the_gpu_and_gains_a_newer_torch() -> None:
-    kepler = machine("sm_37", driver="450.80.02")
+    kepler = machine("sm_37", "sm_61", driver="450.80.02")
     ampere = machine("sm_80", driver="570.26")
     idle = machine(driver="550.54.15")  # which no newer driver gains anything
     by_cuda = machine("sm_80")._replace(driver=Driver(None, "12.4"))  # no number, so none to move from
@@ -144,7 +152,7 @@ def test_a_newer_driver_is_named_where_it_supports_the_gpu_and_gains_a_newer_tor
         (("560.28.03 to 570.26", "580"), 3, [("2.9.0", "2.11.0", 3)]),
     ]
     assert outlook(places, *builds).upgrades is None
-    assert outlook(places, *builds).unserved == ((4, None),)
+    assert outlook(places, *builds).unserved == ((3, 1), (4, None))
 
 
 @pytest.mark.parametrize(("names", "drivers", "gpu", "has"), [
@@ -166,6 +174,10 @@ def test_an_objection_to_machines_that_are_alike_names_them_all(
 
     assert [each.text for each in newer.objections] == [f"CUDA 12.8 needs driver 525.60.13 or newer; this one is {has}"]
     assert [each.text for each in older.objections] == [f"holds no code for {gpu}: it was built for sm_90"]
+    # Names are all that is known.
+    unread = tuple(where._replace(gpus=(where.gpus[0]._replace(arch=None),)) for where in machines)
+    (newer, _) = several.pick(unread, table([build(), build("2.9.0", "cu118", "sm_90")]), Wish()).considered
+    assert newer.objections[0].text == f"holds no code for {names[0]}: it was built for sm_80 sm_90"
 
 
 def test_of_each_objection_up_to_three_sentences_are_kept_and_the_worst_machine_counts() -> None:
@@ -192,4 +204,7 @@ def test_a_row_for_each_gpu_has_the_newest_driver_that_supports_it() -> None:
     assert kepler.best("2.11.0") is None
     assert matrix.newest_patches(["2.10.1", "2.10.0", "2.0.1", "2.0.0", "1.0"]) == ("2.10.1", "2.0.1", "1.0")
     nothing = several.pick((machine("sm_37"),), table([NEW]), Wish())
+    group = Group(((0, 0), (1, None)), best[1] or kepler.verdicts[0])
+    assert group_json(group, Wish(), None)["gpus"] == [[0, 0]]
+    assert repr(Groups(())) == "<Groups: none>"
     assert [Groups((), nothing=one).to_dict()["exit"] for one in (None, nothing)] == [0, 3]

@@ -9,6 +9,7 @@ import pytest
 from torchpick.decide import demands, environments
 from torchpick.decide import search as engine
 from torchpick.decide.searchfacts import Needs, SearchFacts
+from torchpick.errors import NoBuildError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
@@ -103,6 +104,10 @@ def test_a_version_that_cannot_be_installed_here_is_passed_over(
     older = plan(table, known(package("ext", "2", **facts), package("ext", "1", pythons=("cp39+",))), "ext")
 
     assert reasons(alone) == {reason}
+    with pytest.raises(NoBuildError, match="nothing fits ext") as caught:
+        alone.require()
+    assert (caught.value.stack, caught.value.hint) == (alone, alone.hints[0])
+    assert older.require() is older
     assert older.version("ext") == "1"
 
 
@@ -124,9 +129,10 @@ def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch)
     many = [package(f"p{n}", str(version), f"p{n + 1}") for n in range(12) for version in range(12, 0, -1)]
     facts = known(*many, package("p12", "1", "torch==1.0"))
 
-    stack = plan(table, facts, "p0")
+    stack = plan(table, facts, "p0", "p1")
 
     assert not stack.ok
+    assert stack.objections[0].name == "p0"
     assert "the search was stopped" in stack.objections[0].objection.text
 
 
@@ -152,6 +158,7 @@ def test_a_version_that_is_not_in_the_table_is_refused_between_two_that_do_not_r
 
     refused = plan(table, {**facts, "dep": facts["dep"]._replace(refused="is another's")}, "lib")
     assert "is another's" in {each.objection.text for each in refused.objections}
+    assert not plan(table, facts, "dep==2.5", "lib").packages  # what you ask for yourself has to be known
     assert bool(stack.packages) is runs
     assert runs or any("has not been read; " in each.objection.text for each in stack.objections)
 
@@ -159,7 +166,11 @@ def test_a_version_that_is_not_in_the_table_is_refused_between_two_that_do_not_r
 def test_a_library_that_no_wheel_brings_adds_none(table: Table) -> None:
     lean = package("lean", "1", cuda="12", needs=("libnobody.so.12", "libcublas.so.12", "libcublasLt.so.12"))
 
+    odd = package("odd", "1", needs=("libcublas.so.12",))  # for no CUDA that anybody knows
+
     stack = plan(table, known(lean), "lean", "torch==2.11.0+cu130")
+    two = plan(table, known(lean, odd), "lean", "odd", "torch==2.11.0+cu130")
+    assert two.requirements == ("lean==1", "odd==1", *stack.requirements[1:])
     deep = known(package("lean", "1", cuda="12", needs=("libcudnn.so.9",), code=(code("sm_70", "sm_80"),)))
     old = machine()._replace(gpus=(*machine().gpus, Gpu(1, "nvidia", None, Arch.parse("sm_70"))))
     added = [plan(table, deep, "lean", where=where).requirements[1:] for where in (machine(), old)]
@@ -232,9 +243,19 @@ def test_why_nothing_fits_is_said_of_each_version(table: Table) -> None:
     )
 
 
+def test_a_plain_project_is_named_with_the_version_that_fits_and_where_it_lies(table: Table) -> None:
+    rows = package("num", "3", code=(), place="https://own.example"), package("num", "1", code=())
+    facts = {**known(package("lib", "1")), "num": PackageFacts("num", rows, in_table=False)}
+
+    (lib, num, _) = plan(table, facts, "lib", "num", "torch<2.11").packages
+
+    assert (lib.pinned, num.pinned) == (True, False)
+    assert (num.version, num.index, num.why) == ("3", "https://own.example", "you asked for it")
+
+
 def test_another_index_is_named_where_the_driver_carries_what_it_has(table: Table) -> None:
     places = (
-        OtherIndex("https://twelve.example", "for CUDA 12", cuda=(12,)),
+        OtherIndex("https://twelve.example", "for CUDA 12", cuda=(12, 13)),
         OtherIndex("https://any.example/{version}", "for any"),
         OtherIndex("https://thirteen.example", "for CUDA 13", cuda=(13,)),
         OtherIndex("https://later.example", "from 2 on", since="2"),

@@ -18,7 +18,7 @@ PATH = "remove what follows the path; credentials go before the host or into net
 @pytest.mark.parametrize("typed", ["gpu", "cu", "cpu1", "cuda12x", "cux126", "xrocm7.2", "rocmx", "7.2-rocm", "mps"])
 def test_a_backend_that_no_index_has_is_refused(typed: str) -> None:
     with pytest.raises(UsageError) as caught:
-        demands.wish_of(Request(backends=("cu126", typed)), {})
+        demands.wish_of(Request(backends=("cu126", typed, "nobodys")), {})
 
     assert (str(caught.value), caught.value.hint) == (f"unknown backend `{typed}`", SUCH)
 

@@ -119,6 +119,7 @@ def test_a_missing_folder_is_told() -> None:
 ])  # fmt: skip
 def test_the_cache_lies_in_the_platforms_cache_folder(environ: dict[str, str], platform: str, expected: str) -> None:
     assert cache_dir(environ, platform) == expected
+    assert cache_dir({}, "win32") == str(Path.home() / "AppData/Local/torchpick/Cache")
     assert cache_dir({}, "darwin") == str(Path.home() / "Library" / "Caches" / "torchpick")
     assert cache_dir({"TORCHPICK_CACHE_DIR": "here"}, platform) == os.path.abspath("here")
     assert cache_dir({"XDG_CACHE_HOME": "not/absolute"}, "linux") == str(Path.home() / ".cache" / "torchpick")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.knowledge import compat, packages
+from torchpick.knowledge import compat, indexes, packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpuindex import Names, pci_arches
 from torchpick.knowledge.locations import base_key, table_file
@@ -70,6 +70,20 @@ def test_a_device_id_that_is_listed_answers_before_the_range_that_it_is_in() -> 
     assert [None if arch is None else str(arch) for arch in found.values()] == [
         "sm_61", "sm_61", "sm_75", "sm_52", None, "sm_80", None, None,
     ]  # fmt: skip
+
+
+def test_an_override_that_works_for_nobody_is_none() -> None:
+    known = Knowledge(os.environ).rules.gfx_overrides
+
+    assert {arch: known.get(Arch.parse(arch), ("",))[0] for arch in ("gfx1032", "gfx1101", "gfx1103", "gfx1010")} == {
+        "gfx1032": "10.3.0", "gfx1101": "11.0.0", "gfx1103": "", "gfx1010": "",
+    }  # fmt: skip
+
+
+def test_of_what_can_be_done_the_first_is_said_first() -> None:
+    causes = [{"id": "A", "cures": ["one", "two"]}, {"id": "B", "cures": []}]
+
+    assert indexes.first_remedies(Fields({"signatures": causes})) == {"A": "one"}
 
 
 def test_each_index_has_its_own_rows_in_the_cache() -> None:

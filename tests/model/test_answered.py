@@ -245,6 +245,7 @@ def sayings() -> dict[str, object]:
         for name, machine in machines.items()
     }  # fmt: skip
     many = tuple(LeftOut(Hosts((f"h{place}x",)), "C", f"why {place}", "do") for place in range(10))
+    assert " more" not in Fleet((), many[:8]).notes[0].text
     left = LeftOut(Hosts(("n1", "n2"), 1), "NO_ANSWER", "it is silent")
     fleets: Mapping[str, Fleet] = {
         "one": Fleet((Crowd(one, Hosts(("n1", "n2"))), Crowd(board, Hosts((), 3)), Crowd(one, Hosts(("n1",))))),

@@ -51,8 +51,10 @@ def test_the_first_python_counts_and_extras_that_are_names() -> None:
     assert (found.requires_python, found.provides_extra, len(found.requires)) == (">=3.8", ("dev-x",), 5000)
     assert found.text.startswith("Metadata-Version: 2.4\nName: py-torch-lightning\n")
     assert parse_metadata(found.text) == found
-    egg = metadata.of_requires_txt("# x\na>=1\n[Dev:python_version > '3']\nb\n[:os_name == 'nt']\nc\n", "x", "1")
-    assert egg.requires == ("a>=1", 'b; python_version > "3" and extra == "dev"', 'c; os_name == "nt"')
+    egg = metadata.of_requires_txt(
+        "# x\nd[e]\n[f\na>=1\n[Dev:python_version > '3']\nb\n[:os_name == 'nt']\nc\n", "x", "1"
+    )
+    assert egg.requires == ("d[e]", "[f", "a>=1", 'b; python_version > "3" and extra == "dev"', 'c; os_name == "nt"')
     assert egg.provides_extra == ("dev",)
 
 

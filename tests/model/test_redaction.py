@@ -61,6 +61,8 @@ def parts(secret: str) -> set[str]:
         ("https//user:secret@mirror.example/x", "https//user:****@mirror.example/x"),
         ("ftp:/secrettoken@mirror.example/x", "ftp:/****@mirror.example/x"),
         ("https:user:secret@mirror.example/x", "https:****@mirror.example/x"),
+        ("https://me@mirror.example:8080/a@b", "https://****@mirror.example:8080/a@b"),
+        ("https://me.x!y:1234/five@mirror.example/x", "https://me.x!y:****@mirror.example/x"),
         ("root@node1:/srv/torch@2.9/lib", "root@node1:/srv/torch@2.9/lib"),
         ("see https://mirror.example: ask me@home.example", "see https://mirror.example: ask me@home.example"),
         ("", ""),
