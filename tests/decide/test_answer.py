@@ -64,6 +64,8 @@ def test_what_was_not_judged_is_said_with_the_command_that_learns_it() -> None:
 
     found = answers.saying_unjudged(given, "torchpick plan vllm nobodys")
 
+    others = answers.with_family(given, given.environment, ("nobodys", "vllm", "torch")).pick.wish.others
+    assert others == (f"vllm=={given.environment.version('vllm')}", "nobodys")
     note = Note("NOT_JUDGED", "not judged: nobodys; `torchpick plan vllm nobodys` does")
     assert found.pick.notes == (*given.pick.notes, note)
     hint = "`torchpick plan vllm nobodys` also looks for versions that the table does not know"

@@ -88,6 +88,7 @@ TOO_OLD_FOR_BOTH = ["PTX_ONLY_DRIVER_TOO_OLD", "DRIVER_TOO_OLD"]
         (machine("sm_80"), build(backend="cpu", arches=""), ["BACKEND_NOT_ALLOWED"]),
         (machine(driver=None), build(), ["BACKEND_NOT_ALLOWED"]),
         (machine("gfx1100", driver=None), build(), ["NO_KERNELS", "BACKEND_NOT_ALLOWED"]),
+        (machine("sm_61", driver="595.58.03"), ROCM, ["NO_KERNELS", "BACKEND_NOT_ALLOWED"]),
         (machine("sm_87", driver="595.58.03"), build("2.14.0", "cu132", "sm_80"), []),
         (machine("sm_87", driver="580.95.05"), build("2.14.0", "cu132", "sm_80"), ["DRIVER_TOO_OLD"]),
         (machine("sm_87", driver="595.58.03"), build("2.14.0", "cu130", "sm_80"), ["NO_KERNELS"]),
@@ -145,7 +146,7 @@ EVERYTHING = [
         (machine("sm_80"), VISION, Wish(companions=ASKED), []),
         # A candidate is asked for by its channel.
         (machine("sm_80"), build("2.10.0rc1"), Wish(), ["`torch (a final release)` was asked for"]),
-        (machine("sm_80"), build("2.10.0rc1"), Wish(channel="test"), []),
+        (machine("sm_80"), build("2.10.0rc1"), Wish(channel="test", limits=TORCH[:1]), []),
         # The default index's wheel is for a GPU where it holds code for any, and known where it was read.
         (machine("sm_80"), ELSEWHERE, Wish(backends=("default",)), ["which GPUs it was built for is not known"]),
         (machine("sm_80"), ELSEWHERE._replace(evidence=Evidence("measured", "")), Wish(backends=("default",)), []),
@@ -236,7 +237,12 @@ def test_one_pick_for_several_machines_is_the_best_for_the_one_that_it_suits_lea
     one, other = machine("sm_80"), machine("sm_80", driver="560.28.03")
 
     for machines in ((one, other), (other, one)):
-        assert several.pick(machines, table([newest, native]), Wish()).build == native
+        found = several.pick(machines, table([newest, native]), Wish())
+        assert found.build == native
+        assert [where["driver"]["version"] for where in found.to_dict()["machines"]] == [  # type: ignore[attr-defined]
+            where.driver and where.driver.version for where in machines
+        ]
+        assert repr(found).endswith(", Python 3.12 and 1 more>")
 
 
 @pytest.mark.parametrize(("vendors", "backends", "own"), [
@@ -253,6 +259,7 @@ def test_the_family_that_counts_is_that_of_the_gpus_else_of_what_is_asked(
     pick = answer(machine()._replace(gpus=gpus), *builds, wish=Wish(backends=tuple(backends.split())))
 
     assert {verdict.build.family for verdict in pick.considered if verdict.rank.preference == 3} == {own}
+    assert {one.rank.preference for one in pick.considered if one.build.family == "cpu"} == {3 if own == "cpu" else 0}
 
 
 def test_pytorch_s_rocm_does_not_run_under_wsl() -> None:

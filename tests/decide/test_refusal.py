@@ -75,6 +75,9 @@ def test_environments_for_one_machine_are_said_without_its_name(
     assert main(["url", "torch>=2.15", "--machine", str(file)]) == 3
 
     assert "node1" not in capsys.readouterr().err
+    file.write_text(json.dumps({**LINUX, "gpus": gpus[:1]}), "utf-8")
+    assert main(["url", "--machine", str(file)]) == 0
+    assert "no driver was specified" in capsys.readouterr().err  # a note of its own
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,8 @@ def test_a_library_without_code_is_named_with_what_fails_and_the_newest_build_th
         f"may fail there, and the rest of torch.linalg works{way}",
         f"libother.so {what}what needs it fails there{way}",
     ]
+    whole = buildfit.pick(small.machine("sm_90", "sm_80"), table([*builds]), Wish(), everything=False)
+    assert whole.notes == found.notes
     # Discrete code crosses to Tegra in a library too.
     orin = small.build("2.14.0", "cu132", "sm_80 sm_90", lacks={"libx.so": (Arch.parse("sm_90"),)})
     assert not small.answer(small.machine("sm_87", driver="595.58.03"), orin).notes

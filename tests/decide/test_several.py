@@ -10,7 +10,7 @@ from torchpick.decide import matrix, several
 from torchpick.decide.several import Groups, Outlook
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build
-from torchpick.model.fleet import Crowd, Fleet, Hosts
+from torchpick.model.fleet import Crowd, Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
 from torchpick.model.pick import Group, Limit, Wish, group_json
 
@@ -155,6 +155,15 @@ def test_a_newer_driver_is_named_where_it_supports_the_gpu_and_gains_a_newer_tor
     assert outlook(places, *builds).unserved == ((3, 1), (4, None))
 
 
+def test_a_machine_of_two_gpus_gets_the_older_torch_of_theirs() -> None:
+    rows = ("2.9.0", "cu126", "sm_60"), ("2.10.0", "cu126", "sm_90"), ("2.11.0", "cu130", "sm_60")
+    one = fleet(machine("sm_60", "sm_90", driver="570.26"))
+
+    upgrades = outlook(one, *(build(*row) for row in rows), upgrades=True).upgrades
+
+    assert [[move[:2] for move in row[3]] for row in upgrades or ()] == [[("2.9.0", "2.10.0")]]
+
+
 @pytest.mark.parametrize(("names", "drivers", "gpu", "has"), [
     (("A100", "A30"), ("470.82.01", "470.199.02"), "sm_80", "470.82.01 (others up to 470.199.02)"),
     (("A100", "A100"), ("470.82.01", "470.82.01"), "A100 (sm_80)", "470.82.01"),
@@ -206,5 +215,6 @@ def test_a_row_for_each_gpu_has_the_newest_driver_that_supports_it() -> None:
     nothing = several.pick((machine("sm_37"),), table([NEW]), Wish())
     group = Group(((0, 0), (1, None)), best[1] or kepler.verdicts[0])
     assert group_json(group, Wish(), None)["gpus"] == [[0, 0]]
-    assert repr(Groups(())) == "<Groups: none>"
+    left = LeftOut(Hosts(("n1",), 1), "A", "b")
+    assert [repr(Groups((), out)) for out in ((), (left,))] == ["<Groups: none>", "<Groups: none; 2 left out>"]
     assert [Groups((), nothing=one).to_dict()["exit"] for one in (None, nothing)] == [0, 3]

@@ -275,6 +275,28 @@ def test_another_index_is_named_where_the_driver_carries_what_it_has(table: Tabl
     assert plan(table, {**both, "ext": facts["ext"]}, "an-old", "ext", where=unknown).hints[:3] == named
 
 
+def test_what_has_to_be_built_is_said_with_where_its_wheels_lie(table: Table) -> None:
+    places = OtherIndex("https://a.example", "its pages"), OtherIndex("https://b.example/{cu}", "", wheels=(("1",),))
+    facts = known(package("ext", "1", "torch", file=None))
+    for elsewhere, said in (
+        ((), ""), (places[:1], ". https://a.example: its pages"),
+        (places, "; no wheel of it is known for torch 2.11.0+cu130 on linux-x86_64. "
+                 "https://a.example: its pages; https://b.example/cu130"),
+    ):  # fmt: skip
+        facts["ext"] = facts["ext"]._replace(source_only="is built with nvcc", elsewhere=elsewhere)
+        stack = plan(table, facts, "ext", "torch==2.11.0+cu130")
+        assert [note.text for note in stack.notes if note.code == "PACKAGE_UNREAD"] == [
+            f"ext 1: is built with nvcc{said}"
+        ]
+    there = package("ext", "1", file=None, place="https://a.example", platforms=(PLATFORM,))
+    facts["ext"] = facts["ext"]._replace(versions=(there,), refused="is another's name on an index")
+    stack = plan(table, facts, "ext", "torch==2.11.0+cu130")
+    assert [note.text for note in stack.notes if note.code == "PACKAGE_UNREAD"] == [
+        "ext 1 for linux-x86_64 was seen, and not read, at https://a.example: its pages; "
+        "ext is another's name on an index"
+    ]
+
+
 def test_an_extra_for_torch_s_cuda_is_taken_where_what_it_brings_fits(table: Table) -> None:
     by_extra = [f'plug==2; extra == "{extra}"' for extra in ("cuda12", "cuda13")]
     fitting = known(package("lib", "1", *by_extra), package("plug", "2", code=()))
