@@ -245,7 +245,7 @@ def _with_mentions(run: Run, said: Situation) -> tuple[Request, tuple[Note, ...]
         request = _driven(request, said)
         if request.driver or request.cuda_driver:
             named["driver"] = f"driver {request.driver or f'for CUDA {request.cuda_driver}'}"
-    text = f"the text names {', '.join(named.values())}, so that machine is meant; `--gpu` and other flags name another"
+    text = f"machine of the text: {', '.join(named.values())} (`--gpu` names another)"
     return request, (Note("MACHINE_OF_THE_TEXT", text),) if named else ()
 
 
@@ -317,10 +317,9 @@ def _of_torch(said: Situation, exam: Examination) -> Iterator[Note]:
     words = [f"has code for {subject.labels()}"] if subject.gpus else []
     driver = subject.machine.driver
     if driver is not None and driver.source == "given":
-        words.append(f"is for a CUDA that driver {driver.label} supports")
+        words.append(f"goes with driver {driver.label}")
     if words and torch.runs and exam.ok:
-        text = f"{torch.label}, as the text names it, {' and '.join(words)}: so far the build is not at fault"
-        yield Note("TORCH_RUNS", text)
+        yield Note("TORCH_RUNS", f"{torch.label} {' and '.join(words)}: the build is not at fault")
     else:
         yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
 
