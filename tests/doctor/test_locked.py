@@ -337,12 +337,17 @@ version = "2.15.0"
 index = "{HOST}/cu132"
 marker = "'cu132' in extras and 'cu126' not in extras"
 """
+SCRIPT_LOCK = 'version = 1\n[manifest]\nrequirements = [{ name = "torch" }]\n' + package("torch", "2.14.1", "cu126")
 REQUIREMENTS = f"--extra-index-url {HOST}/cu126\ntorch==2.14.1 ; sys_platform == 'linux'\nnumpy>=1\n"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "takes"),
-    [("pylock.toml", PYLOCK, ["cu126", "cu132"]), ("requirements.txt", REQUIREMENTS, ["", None])],
+    [
+        ("pylock.dev.toml", PYLOCK, ["cu126", "cu132"]),
+        ("train.py.lock", SCRIPT_LOCK, ["", None]),
+        ("requirements.txt", REQUIREMENTS, ["", None]),
+    ],
 )
 def test_other_locks_have_the_same_judgement(
     name: str, text: str, takes: list[str | None], app: Path, capsys: pytest.CaptureFixture[str]

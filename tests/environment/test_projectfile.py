@@ -26,13 +26,6 @@ def test_the_projects_own_words() -> None:
     assert torch_range(dependencies) == ">=2.5,<3"
 
 
-def test_a_file_in_poetrys_old_format_is_refused_with_the_way_on() -> None:
-    with pytest.raises(TorchpickError, match=r"has no \[project\] table") as caught:
-        project('[tool.poetry]\nname = "app"\n[tool.poetry.dependencies]\ntorch = "^2.5"\n')
-
-    assert "[project]" in str(caught.value.hint)
-
-
 @pytest.mark.parametrize(
     "requirement", ["torch @ https://x.example/t.whl", "torch>=2 ; sys_platform == 'linux'", "torch>>2"]
 )

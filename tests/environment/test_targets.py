@@ -14,7 +14,7 @@ from torchpick.model.machine import Python
 def target(folder: Path, *installed: str) -> Environment:
     site = folder / "lib" / "python3.12" / "site-packages"
     site.mkdir(parents=True)
-    folder.joinpath("pyvenv.cfg").write_text("home = /usr/bin\n", "utf-8")
+    folder.joinpath("pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n", "utf-8")
     for name in installed:
         site.joinpath(name).mkdir()
     return read(folder)
@@ -26,6 +26,7 @@ def read(folder: Path, version: str = "3.12", **environ: str) -> Environment:
 
 def test_an_environment_of_a_tool_is_refused(tmp_path: Path) -> None:
     found = target(tmp_path)._replace(tool="pipx")
+    assert found.python.exact == "3.12.4"
 
     with pytest.raises(InstallerError, match="pipx keeps for one program") as caught:
         distributions.check_installable(found, ())

@@ -48,12 +48,6 @@ def test_an_image_is_not_for_the_cpu_because_this_computer_has_no_gpu(
     assert "--gpu t4" in err
 
 
-def test_an_option_for_the_installer_is_shown_its_place(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["install", "torch", "--no-cache-dir"]) == 2
-
-    assert "`torchpick install … -- --no-cache-dir`" in capsys.readouterr().err
-
-
 def test_no_setting_gets_a_line_of_its_own_among_a_jobs_variables(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

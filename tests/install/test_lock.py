@@ -69,6 +69,8 @@ def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() ->
 
     file = (Address(TORCH), SHA, 5)
     assert made == ReportedPackage("torch", "2.14.1+cu126", TORCH, "wheels", (file,), index_url=PICK.index_url)
+    elsewhere = f"https://copies.example/{FILE.replace('+', '%2B')}#sha256={SHA}"
+    assert locked(item, files={"torch": elsewhere}).index_url == ""
 
 
 def test_a_folder_and_a_repository_have_no_hash() -> None:

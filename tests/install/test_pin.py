@@ -127,6 +127,11 @@ def test_a_copy_of_a_pinned_environment_is_left_without_an_empty_file(
     assert not (copy / "pip.conf").exists()
     assert not (copy / "share").exists()
     assert (target / "pip.conf").exists()
+    (copy / "pip.conf").symlink_to(copy / "own.conf")  # somebody's own, which led nowhere
+    done(capsys, "pin", "--python", f"{copy}/bin/python")
+    assert (copy / "own.conf").exists()
+    main(["unpin", "--python", f"{copy}/bin/python"])
+    assert ((copy / "pip.conf").is_symlink(), (copy / "own.conf").exists()) == (True, False)
 
 
 def test_a_project_whose_environment_is_made_anew_is_freed_by_the_marks(

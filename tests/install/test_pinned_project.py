@@ -85,6 +85,19 @@ def test_a_project_that_cannot_be_read_is_pinned_by_what_it_says_of_torch(
     assert "requires beside torch is not known" in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_pin_holds_where_the_very_build_is_published_and_keeps_what_runs(app: Path) -> None:
+    a100, linux = ["--gpu", "a100", "--driver", "535.183.01"], "sys_platform == 'linux'"
+    for words, where in (
+        (["torch==2.10.0", *a100], f"{linux} and platform_machine == 'x86_64'"),  # its torchaudio is another elsewhere
+        (["--backend", "default", *NEW], linux), (OLD, f"{linux} or sys_platform == 'win32'"),
+    ):  # fmt: skip
+        assert f' ; {where}"' in pinned(app, words)
+
+    (site,) = Path(os.environ["VIRTUAL_ENV"]).glob("lib/*/site-packages")
+    (site / "torch-2.13.0+cu126.dist-info").mkdir()
+    assert ['"torch==2.13.0' in pinned(app, [*words, *OLD]) for words in ([], ["torch<2.15"])] == [True, False]
+
+
 def test_a_clone_with_another_gpu_is_pinned_anew(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What torchpick wrote is nobody's will."""
     pinned(app, OLD)

@@ -13,6 +13,7 @@ from torchpick.install.user_settings import (
     as_limits,
     check_passed_on,
     note_indexes,
+    unasked_constraints,
 )
 from torchpick.model.machine import Note
 
@@ -72,6 +73,24 @@ def test_what_else_stands_behind_the_dashes_is_passed_on() -> None:
     )  # fmt: skip
 
     check_passed_on(words)
+
+
+def test_variables_bind_whoever_installs_and_files_the_installer_that_reads_them(tmp_path: Path) -> None:
+    paths = {name: str(tmp_path / f"{name}.txt") for name in ("pip", "uv", "over", "ours")}
+    for name, path in paths.items():
+        Path(path).write_text(f"{name}<1\nold-{name}<1 ; python_version < '3.12'\n", "utf-8")
+    environ = {"UV_CONSTRAINT": f"{paths['uv']} {tmp_path}/own/c.txt", "UV_OVERRIDE": paths["over"]}
+    table = {"constraint-dependencies": ["limit<1", "a??"], "override-dependencies": ["put<1"]}
+
+    def names(installer: str | None, source: str = "pip.conf", python: str = "3.12") -> list[str]:
+        pip = {"constraint": toolsettings.Setting("constraint", (paths["pip"],), source)}
+        settings = UserSettings(environ, pip, (("uv.toml", table),))
+        return [each.name for each in unasked_constraints(settings, installer, python, (str(tmp_path / "own"),))]
+
+    assert names(None) == ["uv", "over"]
+    assert names("pip") == names(None, "PIP_Constraint") == ["pip", "uv", "over"]
+    assert names("uv") == ["uv", "over", "limit", "put"]
+    assert names("pip", python="3.11") == ["pip", "old-pip", "uv", "old-uv", "over", "old-over"]
 
 
 @pytest.mark.parametrize("name", ["torch", "torchvision", "torchaudio"])

@@ -174,9 +174,10 @@ def test_a_command_of_uvs_gets_the_extra_unless_it_says_itself_what_it_wants(typ
 @pytest.mark.parametrize(
     ("typed", "environ", "folder"),
     [
-        ("uv --directory a --project b sync", {}, "/here/a/b"), ("uv sync --project=b", {}, "/here/b"),
+        ("uv --directory a --project b sync", {}, "/here/a/b"), ("/opt/UV.exe sync --project=b", {}, "/here/b"),
         ("uv run x.py --project b", {"UV_PROJECT": "c"}, "/here/c"), ("uv pip install torch", {}, None),
         ("uv --quiet", {}, None), ("pip sync", {}, None),
+        ("uv sync --project= --frozen", {}, "/here"), ("uv -- sync", {}, None),
     ],
 )  # fmt: skip
 def test_the_project_is_that_of_the_folder_that_uv_is_given(
@@ -210,7 +211,7 @@ def test_an_extra_of_another_name_is_the_backend_that_its_index_is_for_and_what_
 gpu = ["torch>=2.7", "torchvision==0.24"]
 rocm6_4 = ["torch>=2.7", "torchvision", "torchaudio"]
 [tool.uv.sources]
-torch = [{ index = "a", extra = "gpu" }, { index = "b", extra = "docs" }]
+torch = [{ index = "a", extra = "gpu" }, { index = "a", extra = "rocm6_4" }, { index = "b", extra = "docs" }]
 [[tool.uv.index]]
 name = "a"
 url = "https://h.example/whl/cu126/"

@@ -147,6 +147,5 @@ def test_of_requirements_only_the_exact_ones_are_known(options: str, label: str,
     lines = "${NAME}==2.9.1\none===1.0\ntwo==2.*\nthree>=3,<4\nfour\nfive==5,!=6\nsix==6; os_name == 'nope'\n"
     file = lock(tmp_path, options + lines, "requirements.txt")
 
-    assert versions(file, Choice(""))["torch"] == label
-    assert [*versions(file, Choice(""))] == ["one", "torch"]
+    assert versions(file, Choice("")) == {"one": label.replace("2.9.1", "1.0"), "torch": label}
     assert file.loose == ("two", "three", "four", "five")

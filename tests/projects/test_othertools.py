@@ -26,7 +26,8 @@ def run(file: str, text: str, *words: str) -> int:
 
 
 def test_poetry_gets_an_explicit_source_with_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("pyproject.toml", POETRY, "--backend", "cu126") == 0
+    text = POETRY.replace('"torch>=2.5"', '"torch>=2.5", "torchvision"')
+    assert run("pyproject.toml", text, "--backend", "cu126") == 0
     assert capsys.readouterr().out == "pyproject.toml\n"
 
     written = Path("pyproject.toml").read_text("utf-8")
@@ -36,6 +37,7 @@ def test_poetry_gets_an_explicit_source_with_the_version(capsys: pytest.CaptureF
         {"version": "2.14.1+cu126", "source": "pytorch-cu126", "markers": where},
         {"version": ">=2.5", "markers": "sys_platform != 'linux' and sys_platform != 'win32'"},
     ]
+    assert [row["version"] for row in poetry["dependencies"]["torchvision"]] == ["0.29.1+cu126", "*"]
     assert [source["priority"] for source in poetry["source"]] == ["explicit"]
     assert "uv" not in toml.loads(written)["tool"]
     assert main(["extras", "--write", "pyproject.toml", "--offline", "--quiet", "--backend", "cu126"]) == 0
@@ -46,10 +48,11 @@ def test_poetry_gets_an_explicit_source_with_the_version(capsys: pytest.CaptureF
 def test_pip_tools_gets_a_file_of_its_own_without_a_path_of_this_machine(
     capsys: pytest.CaptureFixture[str], file: str
 ) -> None:
-    assert run(file, "torch>=2.5\ntorchvision\n", "--backend", "cu126") == 0
+    text = "torch>=2.5\ntorchvision\n./lib\n"
+    assert run(file, text, "--backend", "cu126") == 0
 
     assert capsys.readouterr().out == "requirements-cu126.in\n"
-    assert Path(file).read_text("utf-8") == "torch>=2.5\ntorchvision\n"
+    assert Path(file).read_text("utf-8") == text
     marker = "sys_platform == 'linux' or sys_platform == 'win32'"
     assert Path("requirements-cu126.in").read_text("utf-8").splitlines()[1:] == [
         f"-r {file}", "--find-links https://download.pytorch.org/whl/cu126/torch/",
