@@ -31,7 +31,7 @@ def values(said: Situation, line: str, package: str | None, request: Request, ru
     toolkit = said.cuda or (f"{label[1]}.{label[2]}" if label else None)
     package = package or _one_package(said) or said.facts.get("package")
     return {
-        "PACKAGE": package,
+        "PACKAGE": package and (package.lower() if package.isupper() else package),
         "INSTALLED": said.packages.get(normal(package or "")),
         "torch==X.Y.Z": "==".join(filter(None, ("torch", pin or release))),
         " --gpu NAME --driver VERSION": f" {flags}".rstrip(),
@@ -101,7 +101,9 @@ def _against(answer: Answer, project: str, said: Situation) -> str:
 def _answer(words: tuple[str, ...], backend: str, said: Situation, request: Request, run: Run) -> Answer:
     """The one search's answer for the machine of the text; of a machine without GPUs every CUDA is asked about."""
     python, platform = request.python or said.python, request.platform or said.platform
-    asked = run.with_request(request._replace(requirements=words, python=python, platform=platform))
+    is_here = platform in (None, interpreter.running().platform.name)
+    gpus = request.gpus if is_here else request.gpus or ("none",)
+    asked = run.with_request(request._replace(requirements=words, python=python, platform=platform, gpus=gpus))
     question, machine = collect_question(asked), asked.find_machine()
     if not machine.counted and not question.wish.backends:
         builds = asked.read_table((machine,)).of(machine.platform.name)
