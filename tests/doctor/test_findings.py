@@ -195,7 +195,7 @@ def requiring(has: str, *, links: bool = False, marker: str = "") -> Make:
 
 def linked(*needed: str, name: str = "kern", version: str = "1.0") -> Make:
     """A package whose library asks for these, beside a torch for CUDA 12.8."""
-    return lambda home: torch(home).add(name, version, {f"{name}/_C.so": linking(needed)})
+    return lambda home: torch(home).add(name, version, {f"{name}/_A.so": linking(()), f"{name}/_C.so": linking(needed)})
 
 
 def both(*makes: Make) -> Make:

@@ -82,28 +82,6 @@ def test_visible_devices_by_cudas_own_order(
     assert "CUDA_VISIBLE_DEVICES" in codes(found)
 
 
-def test_an_order_that_nobody_knows_hides_nothing(computer: Computer, look: Look) -> None:
-    three(computer).root.joinpath("usr/lib/x86_64-linux-gnu/libcuda.so.1").unlink()
-    found = look(computer, environ={"CUDA_VISIBLE_DEVICES": "0"}, exact_order=True)
-    assert [each.visible for each in found.gpus] == [True, True, True]
-    assert "VISIBLE_ORDER_UNKNOWN" in codes(found)
-
-
-def test_mig_gives_the_parents_capability_and_all_count_as_visible(computer: Computer, look: Look) -> None:
-    instances = "MIG-aaaaaaaa-0000-0000-0000-000000000001,MIG-bbbbbbbb-0000-0000-0000-000000000002"
-    computer.driver(gpus=2)
-    computer.say(
-        f"""
-        {gpu(1, "8.0", "NVIDIA A100-SXM4-40GB", mig=instances)}
-        {gpu(2, "8.0", "NVIDIA A100-SXM4-40GB")}
-        """
-    )
-    found = look(computer, environ={"CUDA_VISIBLE_DEVICES": "MIG-bbbbbbbb-0000-0000-0000-000000000002"})
-    assert archs(found) == ["sm_80", "sm_80"]
-    assert "VISIBLE_ORDER_UNKNOWN" in codes(found)
-    assert [each.visible for each in found.gpus] == [True, True]
-
-
 def test_wsl_prefers_the_library_of_windows(computer: Computer, look: Look) -> None:
     """A driver package inside the distribution brings a library that answers "driver not loaded"."""
     computer.nodes("dxg").library("libnvidia-ml", folder="/usr/lib/wsl/lib").library(
@@ -126,26 +104,6 @@ def test_jetpack_5_has_no_nvml(computer: Computer, look: Look) -> None:
     assert found.gpus[0].counted
     assert found.driver is not None
     assert (found.driver.version, found.driver.cuda, found.driver.cuda_source) == (None, "11.4", "cuda")
-
-
-def test_jetpack_6_numbers_its_driver_apart(computer: Computer, look: Look) -> None:
-    """540.4.0 would satisfy the floor of builds that do not run on an Orin."""
-    computer.file("/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0").nodes("nvhost-gpu")
-    computer.library("libnvidia-ml").library("libcuda")
-    found = look(computer.say("nvml.driver 540.4.0\nnvml.cuda 12060\ngpu cc=8.7 name=Orin (nvgpu)"))
-    assert archs(found) == ["sm_87"]
-    assert found.driver is not None
-    assert (found.driver.version, found.driver.cuda) == (None, "12.6")
-    assert "JETSON" in codes(found)
-
-
-def test_a_jetson_whose_libraries_do_not_say_their_cuda_has_that_of_its_release(computer: Computer, look: Look) -> None:
-    computer.file("/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0, GCID: 1").nodes("nvhost-gpu")
-    computer.library("libnvidia-ml")
-    found = look(computer.say("nvml.driver 540.4.0\nnvml.cuda 0\ngpu cc=8.7 name=Orin (nvgpu)"))
-    assert archs(found) == ["sm_87"]
-    assert found.driver is not None
-    assert (found.driver.version, found.driver.cuda, found.driver.cuda_source) == (None, "12.6", "nv_tegra_release")
 
 
 def test_cuda_compat_counts_once_cuinit_answers(computer: Computer, look: Look) -> None:
